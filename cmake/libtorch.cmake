@@ -1,0 +1,98 @@
+# Finds libtorch and defines
+#   millrace::torch       the CPU library: headers, torch_cpu, c10
+#   millrace::torch_cuda  where this libtorch has a CUDA half: the above, torch_cuda, c10_cuda
+#
+# Looked in, in this order: -DLIBTORCH=DIR, the environment's LIBTORCH, CMAKE_PREFIX_PATH, .deps/libtorch of this
+# checkout. DIR holds include/ and lib/: an unpacked libtorch, or the torch package of a Python installation.
+# The wheel's own TorchConfig.cmake is not used: it insists on a CUDA toolkit.
+include_guard(GLOBAL)
+
+set(LIBTORCH "" CACHE PATH "A libtorch folder with include/ and lib/; empty: look for one")
+
+function(millrace_find_libtorch result)
+  set(asked "${LIBTORCH}")
+  if(NOT asked)
+    set(asked "$ENV{LIBTORCH}")
+  endif()
+  if(asked)
+    set(candidates "${asked}")
+  else()
+    string(REPLACE ":" ";" prefixes "$ENV{CMAKE_PREFIX_PATH}")
+    foreach(prefix IN LISTS CMAKE_PREFIX_PATH prefixes)
+      string(REGEX REPLACE "/share/cmake.*$" "" root "${prefix}")  # as torch.utils.cmake_prefix_path prints it
+      list(APPEND candidates "${root}" "${root}/torch")
+    endforeach()
+    list(APPEND candidates "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../.deps/libtorch")
+  endif()
+  foreach(candidate IN LISTS candidates)
+    if(EXISTS "${candidate}/lib/libtorch_cpu.so" AND EXISTS "${candidate}/include/ATen/ATen.h")
+      file(REAL_PATH "${candidate}" candidate)
+      set(${result} "${candidate}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  if(asked)
+    message(FATAL_ERROR "LIBTORCH=${asked} is no libtorch: it has no lib/libtorch_cpu.so and include/ATen/ATen.h.")
+  endif()
+  message(FATAL_ERROR "libtorch was not found: run `make setup`, or pass -DLIBTORCH=DIR for one of your own.")
+endfunction()
+
+function(millrace_check_libtorch root)
+  set(version_h "${root}/include/torch/headeronly/version.h")  # its place since 2.9
+  if(NOT EXISTS "${version_h}")
+    set(version_h "${root}/include/torch/csrc/api/include/torch/version.h")
+  endif()
+  file(STRINGS "${version_h}" lines REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) +[0-9]+")
+  list(TRANSFORM lines REPLACE "^.* ([0-9]+).*$" "\\1")
+  list(JOIN lines "." version)
+  if(version VERSION_LESS 2.4)
+    message(FATAL_ERROR "The libtorch in ${root} is version ${version}; Millrace needs 2.4 or newer (2.11 is tested).")
+  endif()
+  file(STRINGS "${root}/lib/libc10.so" new_abi REGEX "_ZN3c105Error.*__cxx11" LIMIT_COUNT 1)
+  if(NOT new_abi)
+    message(FATAL_ERROR "The libtorch in ${root} is built with the old C++ ABI of GCC; get the cxx11-ABI build.")
+  endif()
+  message(STATUS "libtorch ${version} in ${root}")
+endfunction()
+
+# Where the headers are. A full libtorch also ships fmt, protobuf, pybind11 and more, which would shadow the system's;
+# then torch's own folders are linked into the build tree and only those are seen.
+function(millrace_libtorch_headers root result)
+  set(headers "${root}/include")
+  if(EXISTS "${root}/include/fmt")
+    set(headers "${CMAKE_BINARY_DIR}/libtorch/include")
+    file(MAKE_DIRECTORY "${headers}")
+    foreach(folder ATen c10 caffe2 torch)
+      file(CREATE_LINK "${root}/include/${folder}" "${headers}/${folder}" SYMBOLIC)
+    endforeach()
+  endif()
+  set(${result} "${headers}" "${headers}/torch/csrc/api/include" PARENT_SCOPE)
+endfunction()
+
+function(millrace_import_libtorch target root)
+  set(libraries ${ARGN})
+  add_library(millrace::${target} INTERFACE IMPORTED GLOBAL)
+  foreach(library IN LISTS libraries)
+    add_library(millrace::lib${library} SHARED IMPORTED GLOBAL)
+    set_target_properties(millrace::lib${library} PROPERTIES IMPORTED_LOCATION "${root}/lib/lib${library}.so")
+    target_link_libraries(millrace::${target} INTERFACE millrace::lib${library})
+  endforeach()
+endfunction()
+
+millrace_find_libtorch(libtorch_root)
+millrace_check_libtorch("${libtorch_root}")
+millrace_libtorch_headers("${libtorch_root}" libtorch_headers)
+
+millrace_import_libtorch(torch "${libtorch_root}" torch_cpu c10)
+target_include_directories(millrace::torch SYSTEM INTERFACE ${libtorch_headers})
+# at::parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP too. As flags, not
+# as OpenMP::OpenMP_CXX: the runtime that is loaded is the libgomp beside libtorch, by the search path above.
+find_package(OpenMP COMPONENTS CXX)
+if(OpenMP_CXX_FOUND)
+  target_compile_options(millrace::torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
+  target_link_options(millrace::torch INTERFACE $<$<LINK_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)
+endif()
+if(EXISTS "${libtorch_root}/lib/libtorch_cuda.so")
+  millrace_import_libtorch(torch_cuda "${libtorch_root}" torch_cuda c10_cuda)
+  target_link_libraries(millrace::torch_cuda INTERFACE millrace::torch)
+endif()
