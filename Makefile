@@ -1,0 +1,60 @@
+# The short way to everything; `make` alone lists it. Each target does what it needs first.
+#   PRESET=release|dev|asan|tsan   the CMake preset (default release)
+#   CONFIG=FILE                    what run and bench use (default configs/maskrcnn.toml)
+#   ARGS=...                       further arguments for the trainer (run, bench) or ctest (test, test-all)
+
+PRESET ?= release
+CONFIG ?= configs/maskrcnn.toml
+ARGS ?=
+
+folder := build/$(PRESET)
+trainer := $(folder)/bin/trainer
+
+# A libtorch translation unit takes up to 2.5 GiB to compile: one job a core, but no more than fit in memory.
+CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
+  { jobs = int($$2 / 2.5 / 1048576); print jobs < 1 ? 1 : jobs < cores ? jobs : cores }' /proc/meminfo)
+
+# Ours to format: what git tracks or would.
+sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
+
+.PHONY: help setup build run test test-all bench format lint docs clean
+
+help: ## list the targets (this text)
+	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12 | sed 's/^/  /'
+
+setup: ## install what is missing: Debian packages, libtorch in .deps/
+	@scripts/setup
+
+build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and the tests
+	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
+
+# Later changes of the CMake files are seen by the build itself.
+$(folder)/build.ninja: | setup
+	cmake --preset $(PRESET)
+
+run: build ## train CONFIG on the sample data set, which is made on first use
+	$(trainer) run $(CONFIG) $(ARGS)
+
+test: build ## run the tests, but for those labelled slow
+	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 -LE '^slow$$' $(ARGS)
+
+test-all: build ## run all tests
+	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
+
+bench: build ## measure the data flow, the model and the evaluator
+	$(trainer) bench dataflow $(CONFIG) $(ARGS)
+	$(trainer) bench model $(CONFIG) $(ARGS)
+	$(trainer) bench eval $(CONFIG) $(ARGS)
+
+format: setup ## put the sources into the house's format
+	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i
+
+lint: setup ## check that `make format` would change nothing
+	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format --dry-run -Werror
+
+docs: ## check that the links in the Markdown pages lead somewhere
+	@scripts/check_links.py
+
+clean: ## remove what was built; libtorch in .deps/ stays
+	rm -rf build

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Checks the Markdown pages: every relative link leads to a file, and to a heading where it names one."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: pathlib.Path) -> set:
+    """The names that links may use for the page's headings, as GitHub makes them."""
+    headings = HEADING.findall(re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def problems(page: pathlib.Path):
+    for link in LINK.findall(CODE.sub("", page.read_text())):
+        if re.match(r"[a-z][a-z+.-]*:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists():
+            yield f"{page}: {link}: no such file"
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            yield f"{page}: {link}: no such heading"
+
+
+if __name__ == "__main__":
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.md"]
+    pages = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
+    found = [problem for page in filter(None, pages) for problem in problems(pathlib.Path(page))]
+    print("\n".join(found) or f"{len(pages) - 1} pages, all links lead somewhere")
+    sys.exit(bool(found))
