@@ -1,0 +1,63 @@
+// The configuration tree: TOML with inheritance and overrides, each value knowing where it came from.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace millrace {
+
+/// Where a value was written. `text()` is "configs/maskrcnn.toml:12:5", "--set model.name" or "default".
+struct Origin {
+  std::string source = "default";
+  int line = 0;    // 1-based; 0: the source has no lines
+  int column = 0;  // 1-based
+  std::string text() const;
+};
+
+/// One value of the tree: a scalar, an array or a table. Tables keep the order in which keys came.
+class Config {
+ public:
+  using Array = std::vector<Config>;
+  using Table = std::vector<std::pair<std::string, Config>>;
+  using Data = std::variant<Table, Array, bool, std::int64_t, double, std::string>;
+
+  Config() = default;  // an empty table
+  Config(Data value, Origin from) : data(std::move(value)), origin(std::move(from)) {}
+
+  bool is_table() const { return std::holds_alternative<Table>(data); }
+  const Table& table() const { return std::get<Table>(data); }
+  /// The member `key` of a table, or nullptr. REQUIRES: is_table().
+  const Config* find(std::string_view key) const;
+  Config* find(std::string_view key);
+  /// The table member `key`, or an empty table where it is missing. Throws ConfigError if it is no table.
+  const Config& section(std::string_view key) const;
+  /// Sets (or adds) a member of a table.
+  Config& set(std::string_view key, Config value);
+  /// "a table", "an integer", ...
+  std::string_view type_name() const;
+
+  Data data;
+  Origin origin;
+};
+
+/// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge, anything
+/// else replaces), then applies overrides of the form `a.b=value`, where value is TOML (a bare word
+/// that is not TOML counts as a string). Throws ConfigError with file, line and column.
+Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides = {});
+
+/// The same from text; `source` names it in messages.
+Config parse_config(std::string_view toml, const std::string& source);
+
+/// Merges `over` into `under`: tables member by member, anything else replaces.
+void merge(Config& under, const Config& over);
+
+/// TOML text of a table; with `origins`, each value is followed by a comment saying where it came from.
+std::string to_toml(const Config& table, bool origins = false);
+
+}  // namespace millrace

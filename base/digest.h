@@ -1,0 +1,30 @@
+// One number for many bytes, to tell whether two things are equal (XXH3). Not for security.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace millrace {
+
+/// The 64-bit XXH3 hash of bytes, continued from `seed`.
+std::uint64_t digest(const void* bytes, std::size_t size, std::uint64_t seed = 0);
+
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+std::uint64_t digest(const std::vector<T>& values, std::uint64_t seed = 0) {
+  return digest(values.data(), values.size() * sizeof(T), seed);
+}
+
+template <class T>
+  requires std::is_arithmetic_v<T>
+std::uint64_t digest(T value, std::uint64_t seed) {
+  return digest(&value, sizeof(T), seed);
+}
+
+/// Sixteen hexadecimal digits.
+std::string hex(std::uint64_t value);
+
+}  // namespace millrace

@@ -1,0 +1,89 @@
+// Typed options: a struct with defaults describes itself once; reading, checking, listing and
+// printing all follow from that description.
+//
+//   struct FlipOptions {
+//     double probability = 0.5;
+//     void describe(Options& o) { o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1}); }
+//   };
+//   const auto options = read_options<FlipOptions>(table);
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/config.h"
+
+namespace millrace {
+
+/// The legal values of a number (each element of a list), and its unit.
+struct Limits {
+  double min = std::numeric_limits<double>::lowest();
+  double max = std::numeric_limits<double>::max();
+  std::string unit = {};
+};
+
+/// What a struct has described about itself. Holds references into that struct.
+class Options {
+ public:
+  using Ints = std::vector<std::int64_t>;
+  using Reals = std::vector<double>;
+  using Strings = std::vector<std::string>;
+  using Target = std::variant<bool*, std::int64_t*, double*, std::string*, Ints*, Reals*, Strings*>;
+
+  struct Entry {
+    std::string name;
+    Target target;
+    std::string doc;
+    Limits limits;
+    std::vector<std::string> choices;  // of a string; empty: any
+  };
+
+  void add(std::string name, bool& value, std::string doc);
+  void add(std::string name, std::int64_t& value, std::string doc, Limits limits = {});
+  void add(std::string name, double& value, std::string doc, Limits limits = {});
+  void add(std::string name, std::string& value, std::string doc, std::vector<std::string> choices = {});
+  /// Lists: one value alone is read as a list of one.
+  void add(std::string name, Ints& value, std::string doc, Limits limits = {});
+  void add(std::string name, Reals& value, std::string doc, Limits limits = {});
+  void add(std::string name, Strings& value, std::string doc, std::vector<std::string> choices = {});
+
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  /// Reads every described value that the table has. Throws ConfigError with file, line and column for a
+  /// key that is neither described nor in `others` (naming the nearest), a wrong type, a value out of range.
+  void read(const Config& table, std::initializer_list<std::string_view> others = {}) const;
+
+  /// Writes every described value that the table lacks into it, marked "default".
+  void complete(Config& table) const;
+
+  /// The present value of an entry as TOML: `[640, 800]`, `"sgd"`.
+  static Config value(const Entry& entry);
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+/// A struct of options read from a table over its defaults.
+template <class T>
+T read_options(const Config& table, std::initializer_list<std::string_view> others = {}) {
+  T result;
+  Options options;
+  result.describe(options);
+  options.read(table, others);
+  return result;
+}
+
+/// Fills a table with the values that `value` describes and the table lacks.
+template <class T>
+void complete_options(T value, Config& table) {
+  Options options;
+  value.describe(options);
+  options.complete(table);
+}
+
+}  // namespace millrace

@@ -1,0 +1,81 @@
+// Components by name: detectors, stages, callbacks. A component registers itself with a constant in
+// its own source file, so that adding one touches nothing else.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/errors.h"
+#include "base/options.h"
+#include "base/text.h"
+
+namespace millrace {
+
+/// The factories of one kind of component. Filled while static constants are initialised (and while
+/// plug-ins load), read only afterwards; not for concurrent writing.
+template <class Factory>
+class Registry {
+ public:
+  struct Entry {
+    std::string name;
+    std::string doc;                           // one line
+    std::function<void(Config&)> complete;     // fills in the defaults of the component's options
+    std::function<std::vector<std::string>()> help;  // a line an option, for `trainer list`
+    Factory create;
+  };
+
+  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+
+  /// Adds a component whose options are the struct `T`. Returns true, so that a constant can hold it.
+  /// Throws Error where the name is taken.
+  template <class T>
+  bool add(const std::string& name, std::string doc, Factory create);
+
+  /// Throws ConfigError naming the nearest component where `name` is unknown; `where` says who asked.
+  const Entry& at(const std::string& name, const Origin& where = {}) const {
+    if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
+    throw ConfigError(where.text() + ": unknown " + kind_ + " '" + name + "'" + suggestion(name, names()));
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& [name, entry] : entries_) result.push_back(name);
+    return result;
+  }
+
+  const std::string& kind() const { return kind_; }
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+
+ private:
+  std::string kind_;
+  std::map<std::string, Entry> entries_;
+};
+
+/// A line an option: name, default, unit, range or choices, and what it does.
+std::vector<std::string> option_help(const Options& options);
+
+template <class Factory>
+template <class T>
+bool Registry<Factory>::add(const std::string& name, std::string doc, Factory create) {
+  Entry entry{name, std::move(doc), [](Config& table) { complete_options(T{}, table); },
+              [] {
+                T value;
+                Options options;
+                value.describe(options);
+                return option_help(options);
+              },
+              std::move(create)};
+  if (!entries_.emplace(name, std::move(entry)).second)
+    throw Error("the " + kind_ + " '" + name + "' is registered twice");
+  return true;
+}
+
+/// For components without options.
+struct NoOptions {
+  void describe(Options&) {}
+};
+
+}  // namespace millrace

@@ -1,0 +1,38 @@
+# One helper a job: flags for every target, a room, a unit test.
+
+# Flags that every target of the project shares.
+add_library(millrace_flags INTERFACE)
+target_compile_features(millrace_flags INTERFACE cxx_std_20)
+target_compile_options(millrace_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+                                                $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
+if(MILLRACE_SANITIZE)
+  # TBB's headers trip vptr.
+  target_compile_options(millrace_flags INTERFACE -fsanitize=${MILLRACE_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer)
+  target_link_options(millrace_flags INTERFACE -fsanitize=${MILLRACE_SANITIZE})
+endif()
+
+# add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME, alias millrace::NAME.
+# OBJECT rooms hold components that register themselves, which a static library would lose at the link.
+function(add_room name)
+  cmake_parse_arguments(ROOM "OBJECT" "" "SOURCES;LINKS" ${ARGN})
+  if(ROOM_OBJECT)
+    add_library(millrace_${name} OBJECT ${ROOM_SOURCES})
+  else()
+    add_library(millrace_${name} STATIC ${ROOM_SOURCES})
+  endif()
+  add_library(millrace::${name} ALIAS millrace_${name})
+  target_include_directories(millrace_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
+endfunction()
+
+# add_unit_test(ROOM/NAME LINKS ... [SLOW]): tests/ROOM/NAME_test.cpp as one test program; each TEST is a ctest entry.
+function(add_unit_test name)
+  cmake_parse_arguments(TEST "SLOW" "" "LINKS" ${ARGN})
+  string(REPLACE "/" "_" target ${name}_test)
+  add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${name}_test.cpp)
+  target_link_libraries(${target} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
+  get_filename_component(room ${name} DIRECTORY)
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                       PROPERTIES LABELS "${room}$<$<BOOL:${TEST_SLOW}>:;slow>")
+endfunction()

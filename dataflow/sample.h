@@ -1,0 +1,58 @@
+// Detection's messages: one image with its objects, and a batch of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <opencv2/core/mat.hpp>
+#include <string>
+#include <vector>
+
+#include "coco/annotations.h"
+#include "coco/boxes.h"
+
+namespace millrace {
+
+/// The objects of one image; all members have the same length.
+struct Instances {
+  std::vector<Box> boxes;                         // pixels of the image they belong to
+  std::vector<std::int32_t> classes;              // 0 .. K-1: position in the list of classes
+  std::vector<std::uint8_t> crowd;                // 1: a crowd region
+  std::vector<coco::Segmentation> segmentations;  // same pixels; never a full-image bitmap
+
+  std::size_t size() const { return boxes.size(); }
+};
+
+/// One image on its way through the flow.
+struct Sample {
+  std::int64_t image_id = 0;
+  std::string path;
+  std::int32_t width = 0, height = 0;  // of the original image, pixels
+  cv::Mat image;                       // (H, W, 3) 8-bit RGB; empty until decoded
+  float scale_x = 1, scale_y = 1;      // present pixels per original pixel
+  Instances objects;                   // in pixels of `image`
+};
+
+/// What a model needs to know of one image of a batch.
+struct ImageInfo {
+  std::int64_t image_id = 0;
+  std::int32_t original_width = 0, original_height = 0;
+  std::int32_t width = 0, height = 0;  // true size in the batch, before padding (orig_image_dims)
+  float scale_x = 1, scale_y = 1;      // batch pixels per original pixel
+};
+
+/// A padded batch. `pixels` is (N, height, width, 3) RGB bytes, zero outside each image's true size;
+/// pooled memory that goes back when the last owner lets go.
+struct Batch {
+  std::shared_ptr<std::uint8_t[]> pixels;
+  std::int32_t height = 0, width = 0;
+  std::vector<ImageInfo> images;   // N
+  std::vector<Instances> objects;  // N (orig_gt_counts are their sizes)
+
+  std::size_t size() const { return images.size(); }
+  std::size_t bytes() const { return size() * height * width * 3; }
+};
+
+/// A hash of everything a batch holds.
+std::uint64_t digest(const Batch& batch);
+
+}  // namespace millrace

@@ -1,0 +1,80 @@
+#include "base/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/errors.h"
+#include "base/registry.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct Example {
+  double rate = 0.5;
+  std::int64_t count = 3;
+  std::vector<std::int64_t> sides = {640, 800};
+  std::string mode = "skip";
+  bool fast = false;
+
+  void describe(Options& o) {
+    o.add("rate", rate, "a share", {.min = 0, .max = 1});
+    o.add("count", count, "how many", {.min = 1, .unit = "images"});
+    o.add("sides", sides, "lengths", {.min = 1, .unit = "px"});
+    o.add("mode", mode, "what to do", {"skip", "fail", "replace"});
+    o.add("fast", fast, "whether to hurry");
+  }
+};
+
+std::string message_of(const std::string& toml) {
+  try {
+    read_options<Example>(parse_config(toml, "c.toml"));
+  } catch (const ConfigError& problem) {
+    return problem.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Options, ReadsOverDefaults) {
+  const auto example = read_options<Example>(parse_config("rate = 1\nsides = 320\nmode = \"fail\"", "c.toml"));
+  EXPECT_EQ(example.rate, 1.0);
+  EXPECT_EQ(example.count, 3);
+  EXPECT_EQ(example.sides, (std::vector<std::int64_t>{320}));
+  EXPECT_EQ(example.mode, "fail");
+}
+
+TEST(Options, ErrorsNameFileLineColumnAndTheNearestKey) {
+  EXPECT_THAT(message_of("\ncuont = 2"), AllOf(HasSubstr("c.toml:2:9"), HasSubstr("did you mean 'count'")));
+  EXPECT_THAT(message_of("count = 0"), AllOf(HasSubstr("out of range"), HasSubstr(">= 1 images")));
+  EXPECT_THAT(message_of("rate = nan"), HasSubstr("out of range"));
+  EXPECT_THAT(message_of("count = 1.5"), HasSubstr("takes an integer"));
+  EXPECT_THAT(message_of("mode = \"fial\""), HasSubstr("did you mean 'fail'"));
+  EXPECT_THAT(message_of("sides = [1, \"a\"]"), HasSubstr("takes an integer, not a string"));
+  EXPECT_THAT(message_of("fast = 1"), HasSubstr("true or false"));
+}
+
+TEST(Options, CompletingAndReadingBackGivesTheSameValues) {
+  Config table = parse_config("count = 9", "c.toml");
+  complete_options(Example{}, table);
+  const auto again = read_options<Example>(parse_config(to_toml(table), "again.toml"));
+  EXPECT_EQ(again.count, 9);
+  EXPECT_EQ(again.sides, Example{}.sides);
+  EXPECT_EQ(table.find("rate")->origin.text(), "default");
+}
+
+TEST(Registry, RefusesASecondComponentOfTheSameNameAndSuggestsTheNearest) {
+  Registry<int> registry("stage");
+  registry.add<Example>("flip", "mirrors", 1);
+  EXPECT_THROW(registry.add<Example>("flip", "again", 2), Error);
+  try {
+    registry.at("fllip");
+    FAIL();
+  } catch (const ConfigError& problem) {
+    EXPECT_THAT(problem.what(), HasSubstr("unknown stage 'fllip'; did you mean 'flip'?"));
+  }
+}
+
+}  // namespace
+}  // namespace millrace
