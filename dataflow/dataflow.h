@@ -10,8 +10,10 @@ namespace millrace {
 
 /// A place in a flow. Restarting there gives the items that would have come next, byte for byte.
 struct Cursor {
-  std::int64_t next = 0;              // first position that no item up to here has taken: epoch * size + place in it
-  std::vector<std::int64_t> pending;  // positions before `next` that wait in half-filled groups, ascending
+  std::int64_t next =
+      0;  // first position that no item up to here has taken: epoch * size + place in it
+  std::vector<std::int64_t>
+      pending;  // positions before `next` that wait in half-filled groups, ascending
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 
@@ -28,7 +30,7 @@ struct Delivery {
 struct StageReport {
   std::string name;
   std::int64_t items = 0;
-  double busy_s = 0;       // summed over threads
+  double busy_s = 0;         // summed over threads
   std::int64_t waiting = 0;  // items in front of it now
 };
 

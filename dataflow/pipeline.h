@@ -1,0 +1,132 @@
+// How a flow is declared: in C++, stage by stage and typed; or as a list of tables, looked up by name.
+//
+//   auto flow = from(paths)                                  // anything with size() and operator[]
+//                   .map(Decode{})
+//                   .group_by(is_wide, /*groups=*/2, /*size=*/4)
+//                   .map(Pad{})
+//                   .start({.seed = 1, .shuffle = true, .epochs = 0});
+//   while (auto batch = flow->next()) train(batch->value);
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/registry.h"
+#include "dataflow/engine.h"
+
+namespace millrace {
+
+/// Starts a plan that ends in messages of type `T`. Throws ConfigError where it ends in something else.
+template <class T>
+std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options);
+
+/// A declared pipeline that yields messages of type `T` so far. Each step consumes it and gives the next.
+template <class T>
+class Pipeline {
+ public:
+  explicit Pipeline(Plan plan) : plan_(std::move(plan)) {}
+
+  /// Applies a pure function of (T, Rng&) or (T) to each message, many at a time.
+  template <class F>
+  auto map(F function) && {
+    auto name = stage_name<F>();
+    return std::move(*this).template map<F>(std::move(name), std::move(function));
+  }
+  template <class F>
+  auto map(std::string name, F function) && {
+    using Out = typename Result<F>::type;
+    plan_.stages.push_back(map_stage<T>(std::move(name), std::move(function)));
+    return Pipeline<Out>(std::move(plan_));
+  }
+
+  /// Collects `size` messages of one key (0 .. groups-1) each.
+  template <class Key>
+  Pipeline<std::vector<T>> group_by(Key key, std::size_t groups, std::size_t size) && {
+    plan_.stages.push_back(group_stage<T>(stage_name<Key>(), std::move(key), groups, size));
+    return Pipeline<std::vector<T>>(std::move(plan_));
+  }
+  Pipeline<std::vector<T>> group(std::size_t size) && {
+    plan_.stages.push_back(group_stage<T>(
+        "group", [](const T&) { return 0; }, 1, size));
+    return Pipeline<std::vector<T>>(std::move(plan_));
+  }
+
+  std::unique_ptr<DataFlow<T>> start(const FlowOptions& options) && {
+    return start_flow<T>(std::move(plan_), options);
+  }
+
+ private:
+  template <class F>
+  struct Result : std::invoke_result<F, T> {};
+  template <class F>
+  requires std::invocable<F, T, Rng&>
+  struct Result<F> : std::invoke_result<F, T, Rng&> {
+  };
+
+  Plan plan_;
+};
+
+/// A pipeline that starts with the elements of `source`, which has size() and a const operator[] that
+/// any number of threads may call.
+template <class Source>
+auto from(Source source, std::string name = "read") {
+  using T = std::decay_t<decltype(std::as_const(source)[0])>;
+  const auto size = static_cast<std::int64_t>(source.size());
+  auto read = [source = std::move(source)](Index index) -> T {
+    return source[static_cast<decltype(source.size())>(index.value)];
+  };
+  return Pipeline<T>({size, {map_stage<Index>(std::move(name), std::move(read))}});
+}
+
+/// Makes a stage from its table; `Context` is what stages of one kind of flow may know beside it.
+template <class Context>
+using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
+
+/// The `use` of a stage's table. Throws ConfigError where there is none.
+std::string used_name(const Config& table);
+
+/// The stages of a list of tables, each `use = "name"` and the options of that stage.
+/// Throws ConfigError naming file and line.
+template <class Context>
+std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
+                                std::span<const Config> tables, const Context& context) {
+  std::vector<Stage> stages;
+  for (const auto& table : tables)
+    stages.push_back(registry.at(used_name(table), table.origin).create(table, context));
+  return stages;
+}
+
+// Implementation.
+
+void check_yields(const Plan& plan, const MessageType& wanted);
+
+/// Gives the messages of a flow their type back.
+template <class T>
+class TypedFlow final : public DataFlow<T> {
+ public:
+  explicit TypedFlow(std::unique_ptr<DataFlow<Message>> flow) : flow_(std::move(flow)) {}
+
+  std::optional<Delivery<T>> next() override {
+    auto item = flow_->next();
+    if (!item) return std::nullopt;
+    return Delivery<T>{item->value.template take<T>(), std::move(item->cursor), item->epoch,
+                       item->progress};
+  }
+  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
+  FlowReport report() const override { return flow_->report(); }
+
+ private:
+  std::unique_ptr<DataFlow<Message>> flow_;
+};
+
+template <class T>
+std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
+  check_yields(plan, MessageType::of<T>());
+  return std::make_unique<TypedFlow<T>>(start(std::move(plan), options));
+}
+
+}  // namespace millrace

@@ -1,0 +1,38 @@
+// Where finished items wait for the consumer.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "dataflow/item.h"
+
+namespace millrace {
+
+/// First in, first out. Bounded by the flow's tickets, so that nobody ever waits to push.
+class ReadyQueue {
+ public:
+  void push(ItemPtr item) {
+    {
+      const std::lock_guard lock(mutex_);
+      items_.push_back(std::move(item));
+    }
+    filled_.notify_one();
+  }
+
+  /// Waits for an item.
+  ItemPtr pop() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [this] { return !items_.empty(); });
+    auto item = std::move(items_.front());
+    items_.pop_front();
+    return item;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<ItemPtr> items_;
+};
+
+}  // namespace millrace
