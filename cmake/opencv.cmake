@@ -1,0 +1,14 @@
+# Finds the three OpenCV modules that Millrace uses, as targets opencv_core, opencv_imgproc, opencv_imgcodecs.
+# Debian keeps OpenCVConfig.cmake in libopencv-dev, which brings 200 packages; its module packages come without one.
+include_guard(GLOBAL)
+
+find_package(OpenCV QUIET COMPONENTS core imgproc imgcodecs)
+if(NOT OpenCV_FOUND)
+  find_path(OPENCV_INCLUDE opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
+  foreach(module core imgproc imgcodecs)
+    find_library(OPENCV_${module} opencv_${module} REQUIRED)
+    add_library(opencv_${module} UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(opencv_${module} PROPERTIES IMPORTED_LOCATION "${OPENCV_${module}}")
+    target_include_directories(opencv_${module} SYSTEM INTERFACE "${OPENCV_INCLUDE}")
+  endforeach()
+endif()
