@@ -1,0 +1,28 @@
+// What the tests of flows share: enough workers for 8 threads on any machine, and small helpers.
+#pragma once
+
+#include <oneapi/tbb/global_control.h>
+
+#include <vector>
+
+#include "dataflow/dataflow.h"
+
+namespace millrace::testing {
+
+/// As main does for the executable; without it a machine with one core has no worker at all.
+inline const oneapi::tbb::global_control enough_workers{
+    oneapi::tbb::global_control::max_allowed_parallelism, 9};
+
+/// All values that a flow still gives, at most `most`.
+template <class T>
+std::vector<T> drain(DataFlow<T>& flow, std::size_t most = 1'000'000) {
+  std::vector<T> values;
+  while (values.size() < most) {
+    auto item = flow.next();
+    if (!item) break;
+    values.push_back(std::move(item->value));
+  }
+  return values;
+}
+
+}  // namespace millrace::testing
