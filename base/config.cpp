@@ -41,7 +41,8 @@ Config convert(const toml::node& node, const std::string& source) {
   throw ConfigError(origin.text() + ": dates and times have no use here; write a string");
 }
 
-Config load_with_bases(const std::filesystem::path& file, std::vector<std::filesystem::path> chain) {
+Config load_with_bases(const std::filesystem::path& file,
+                       std::vector<std::filesystem::path> chain) {
   if (std::find(chain.begin(), chain.end(), file) != chain.end())
     throw ConfigError(file.string() + ": inherits from itself through 'base'");
   chain.push_back(file);
@@ -55,7 +56,8 @@ Config load_with_bases(const std::filesystem::path& file, std::vector<std::files
   const Config* base = own.find("base");
   if (!base) return own;
   const auto* name = std::get_if<std::string>(&base->data);
-  if (!name) throw ConfigError(base->origin.text() + ": base takes the path of a TOML file as a string");
+  if (!name)
+    throw ConfigError(base->origin.text() + ": base takes the path of a TOML file as a string");
   auto result = load_with_bases((file.parent_path() / *name).lexically_normal(), std::move(chain));
   auto& members = std::get<Config::Table>(own.data);
   std::erase_if(members, [](const auto& member) { return member.first == "base"; });
@@ -92,13 +94,14 @@ void apply_override(Config& root, const std::string& text) {
   std::vector<std::string> parts;
   while (std::getline(keys, key, '.')) parts.push_back(key);
   if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end())
-    throw ConfigError("--set " + text + ": '" + path + "' is not a path of keys such as train.seed");
+    throw ConfigError("--set " + text + ": '" + path +
+                      "' is not a path of keys such as train.seed");
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
     Config* next = at->find(parts[i]);
     if (!next) next = &at->set(parts[i], {Config::Table{}, origin});
     if (!next->is_table())
-      throw ConfigError(origin.text() + ": '" + parts[i] + "' is " + std::string(next->type_name()) +
-                        ", not a table");
+      throw ConfigError(origin.text() + ": '" + parts[i] + "' is " +
+                        std::string(next->type_name()) + ", not a table");
     at = next;
   }
   at->set(parts.back(), std::move(value));
@@ -109,7 +112,9 @@ std::string string_text(const std::string& text) { return nlohmann::json(text).d
 
 /// A key as TOML writes it: bare where it may be.
 std::string key_text(const std::string& key) {
-  const auto bare = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-'; };
+  const auto bare = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+  };
   if (!key.empty() && std::all_of(key.begin(), key.end(), bare)) return key;
   return string_text(key);
 }
@@ -118,7 +123,8 @@ std::string value_text(const Config& value) {
   struct Print {
     std::string operator()(const Config::Table& table) const {
       std::vector<std::string> parts;
-      for (const auto& [key, member] : table) parts.push_back(key_text(key) + " = " + value_text(member));
+      for (const auto& [key, member] : table)
+        parts.push_back(key_text(key) + " = " + value_text(member));
       return parts.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(parts, ", "));
     }
     std::string operator()(const Config::Array& array) const {
@@ -140,7 +146,8 @@ std::string value_text(const Config& value) {
 bool is_table_list(const Config& value) {
   const auto* array = std::get_if<Config::Array>(&value.data);
   return array && !array->empty() &&
-         std::all_of(array->begin(), array->end(), [](const Config& item) { return item.is_table(); });
+         std::all_of(array->begin(), array->end(),
+                     [](const Config& item) { return item.is_table(); });
 }
 
 void print_table(std::string& out, const Config& table, const std::string& path, bool origins) {
@@ -175,14 +182,17 @@ const Config* Config::find(std::string_view key) const {
   return nullptr;
 }
 
-Config* Config::find(std::string_view key) { return const_cast<Config*>(std::as_const(*this).find(key)); }
+Config* Config::find(std::string_view key) {
+  return const_cast<Config*>(std::as_const(*this).find(key));
+}
 
 const Config& Config::section(std::string_view key) const {
   static const Config empty;
   const Config* found = find(key);
   if (!found) return empty;
   if (!found->is_table())
-    throw ConfigError(fmt::format("{}: '{}' takes a table, not {}", found->origin.text(), key, found->type_name()));
+    throw ConfigError(fmt::format("{}: '{}' takes a table, not {}", found->origin.text(), key,
+                                  found->type_name()));
   return *found;
 }
 
@@ -192,7 +202,8 @@ Config& Config::set(std::string_view key, Config value) {
 }
 
 std::string_view Config::type_name() const {
-  static constexpr std::string_view names[] = {"a table", "an array", "a boolean", "an integer", "a number", "a string"};
+  static constexpr std::string_view names[] = {"a table",    "an array", "a boolean",
+                                               "an integer", "a number", "a string"};
   return names[data.index()];
 }
 
@@ -200,8 +211,8 @@ Config parse_config(std::string_view text, const std::string& source) {
   try {
     return convert(toml::parse(text, source), source);
   } catch (const toml::parse_error& problem) {
-    throw ConfigError(fmt::format("{}:{}:{}: {}", source, problem.source().begin.line, problem.source().begin.column,
-                                  problem.description()));
+    throw ConfigError(fmt::format("{}:{}:{}: {}", source, problem.source().begin.line,
+                                  problem.source().begin.column, problem.description()));
   }
 }
 

@@ -13,14 +13,13 @@ namespace millrace {
 std::uint64_t digest(const void* bytes, std::size_t size, std::uint64_t seed = 0);
 
 template <class T>
-  requires std::is_trivially_copyable_v<T>
-std::uint64_t digest(const std::vector<T>& values, std::uint64_t seed = 0) {
+requires std::is_trivially_copyable_v<T> std::uint64_t digest(const std::vector<T>& values,
+                                                              std::uint64_t seed = 0) {
   return digest(values.data(), values.size() * sizeof(T), seed);
 }
 
 template <class T>
-  requires std::is_arithmetic_v<T>
-std::uint64_t digest(T value, std::uint64_t seed) {
+requires std::is_arithmetic_v<T> std::uint64_t digest(T value, std::uint64_t seed) {
   return digest(&value, sizeof(T), seed);
 }
 

@@ -34,13 +34,14 @@ std::string range_text(const Limits& limits) {
 }
 
 [[noreturn]] void refuse(const Entry& entry, const Config& value, const std::string& wanted) {
-  throw ConfigError(fmt::format("{}: {} takes {}, not {}", value.origin.text(), entry.name, wanted, value.type_name()));
+  throw ConfigError(fmt::format("{}: {} takes {}, not {}", value.origin.text(), entry.name, wanted,
+                                value.type_name()));
 }
 
 void check_range(const Entry& entry, const Config& value, double number) {
   if (!(number >= entry.limits.min && number <= entry.limits.max))
-    throw ConfigError(fmt::format("{}: {} = {} is out of range ({})", value.origin.text(), entry.name, number_text(number),
-                                  range_text(entry.limits)));
+    throw ConfigError(fmt::format("{}: {} = {} is out of range ({})", value.origin.text(),
+                                  entry.name, number_text(number), range_text(entry.limits)));
 }
 
 void read_value(const Entry& entry, const Config& value, bool& into) {
@@ -69,10 +70,12 @@ void read_value(const Entry& entry, const Config& value, double& into) {
 void read_value(const Entry& entry, const Config& value, std::string& into) {
   const auto* v = std::get_if<std::string>(&value.data);
   if (!v) refuse(entry, value, "a string");
-  if (!entry.choices.empty() && std::find(entry.choices.begin(), entry.choices.end(), *v) == entry.choices.end())
-    throw ConfigError(fmt::format("{}: {} = \"{}\" is not one of {}{}", value.origin.text(), entry.name, *v,
-                                  joined(entry.choices, " | "),
-                                  nearest_name(*v, entry.choices).empty() ? "" : suggestion(*v, entry.choices)));
+  if (!entry.choices.empty() &&
+      std::find(entry.choices.begin(), entry.choices.end(), *v) == entry.choices.end())
+    throw ConfigError(
+        fmt::format("{}: {} = \"{}\" is not one of {}{}", value.origin.text(), entry.name, *v,
+                    joined(entry.choices, " | "),
+                    nearest_name(*v, entry.choices).empty() ? "" : suggestion(*v, entry.choices)));
   into = *v;
 }
 
@@ -95,8 +98,8 @@ void read_value(const Entry& entry, const Config& value, std::vector<T>& into) {
 
 template <class T>
 Config as_config(const T& value) {
-  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, double> ||
-                std::is_same_v<T, std::string>) {
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
+                std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
     return {Config::Data(value), {}};
   } else {
     Config::Array items;
@@ -116,7 +119,8 @@ void Options::add(std::string name, std::int64_t& value, std::string doc, Limits
 void Options::add(std::string name, double& value, std::string doc, Limits limits) {
   entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), {}});
 }
-void Options::add(std::string name, std::string& value, std::string doc, std::vector<std::string> choices) {
+void Options::add(std::string name, std::string& value, std::string doc,
+                  std::vector<std::string> choices) {
   entries_.push_back({std::move(name), &value, std::move(doc), {}, std::move(choices)});
 }
 void Options::add(std::string name, Ints& value, std::string doc, Limits limits) {
@@ -125,20 +129,24 @@ void Options::add(std::string name, Ints& value, std::string doc, Limits limits)
 void Options::add(std::string name, Reals& value, std::string doc, Limits limits) {
   entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), {}});
 }
-void Options::add(std::string name, Strings& value, std::string doc, std::vector<std::string> choices) {
+void Options::add(std::string name, Strings& value, std::string doc,
+                  std::vector<std::string> choices) {
   entries_.push_back({std::move(name), &value, std::move(doc), {}, std::move(choices)});
 }
 
 void Options::read(const Config& table, std::initializer_list<std::string_view> others) const {
   if (!table.is_table())
-    throw ConfigError(table.origin.text() + ": a table is wanted here, not " + std::string(table.type_name()));
+    throw ConfigError(table.origin.text() + ": a table is wanted here, not " +
+                      std::string(table.type_name()));
   for (const auto& [key, value] : table.table()) {
     if (std::find(others.begin(), others.end(), key) != others.end()) continue;
-    const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == key; });
+    const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& e) { return e.name == key; });
     if (entry == entries_.end()) {
       std::vector<std::string> known(others.begin(), others.end());
       for (const auto& e : entries_) known.push_back(e.name);
-      throw ConfigError(value.origin.text() + ": unknown key '" + key + "'" + suggestion(key, known));
+      throw ConfigError(value.origin.text() + ": unknown key '" + key + "'" +
+                        suggestion(key, known));
     }
     std::visit([&](auto* target) { read_value(*entry, value, *target); }, entry->target);
   }
@@ -158,8 +166,10 @@ std::vector<std::string> option_help(const Options& options) {
   for (const auto& entry : options.entries()) {
     auto shown = to_toml(Config{Config::Table{{entry.name, Options::value(entry)}}, {}});
     shown.pop_back();
-    const auto legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | ");
-    lines.push_back(fmt::format("{:<36} {}{}", shown, entry.doc, legal.empty() ? "" : " (" + legal + ")"));
+    const auto legal =
+        entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | ");
+    lines.push_back(
+        fmt::format("{:<36} {}{}", shown, entry.doc, legal.empty() ? "" : " (" + legal + ")"));
   }
   return lines;
 }

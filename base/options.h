@@ -46,11 +46,13 @@ class Options {
   void add(std::string name, bool& value, std::string doc);
   void add(std::string name, std::int64_t& value, std::string doc, Limits limits = {});
   void add(std::string name, double& value, std::string doc, Limits limits = {});
-  void add(std::string name, std::string& value, std::string doc, std::vector<std::string> choices = {});
+  void add(std::string name, std::string& value, std::string doc,
+           std::vector<std::string> choices = {});
   /// Lists: one value alone is read as a list of one.
   void add(std::string name, Ints& value, std::string doc, Limits limits = {});
   void add(std::string name, Reals& value, std::string doc, Limits limits = {});
-  void add(std::string name, Strings& value, std::string doc, std::vector<std::string> choices = {});
+  void add(std::string name, Strings& value, std::string doc,
+           std::vector<std::string> choices = {});
 
   const std::vector<Entry>& entries() const { return entries_; }
 
@@ -68,19 +70,30 @@ class Options {
   std::vector<Entry> entries_;
 };
 
+/// The defaults of a struct; where they depend on the table (a named style, say), the struct has
+/// `static T defaults_for(const Config& table)`.
+template <class T>
+T default_options(const Config& table) {
+  if constexpr (requires { T::defaults_for(table); })
+    return T::defaults_for(table);
+  else
+    return T{};
+}
+
 /// A struct of options read from a table over its defaults.
 template <class T>
 T read_options(const Config& table, std::initializer_list<std::string_view> others = {}) {
-  T result;
+  T result = default_options<T>(table);
   Options options;
   result.describe(options);
   options.read(table, others);
   return result;
 }
 
-/// Fills a table with the values that `value` describes and the table lacks.
+/// Fills a table with the defaults of `T` that it lacks.
 template <class T>
-void complete_options(T value, Config& table) {
+void complete_options(Config& table) {
+  T value = default_options<T>(table);
   Options options;
   value.describe(options);
   options.complete(table);

@@ -36,7 +36,7 @@ class Rng {
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
   /// An integer in [0, n). REQUIRES: n > 0.
   std::uint64_t below(std::uint64_t n) {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>((*this)()) * n) >> 64);
+    return static_cast<std::uint64_t>((static_cast<Wide>((*this)()) * n) >> 64);
   }
   /// An integer in [low, high], both included.
   std::int64_t between(std::int64_t low, std::int64_t high) {
@@ -50,6 +50,7 @@ class Rng {
   }
 
  private:
+  __extension__ using Wide = unsigned __int128;
   static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15U;
   std::uint64_t key_ = 0;
   std::uint64_t counter_ = 0;

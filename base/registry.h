@@ -21,8 +21,8 @@ class Registry {
  public:
   struct Entry {
     std::string name;
-    std::string doc;                           // one line
-    std::function<void(Config&)> complete;     // fills in the defaults of the component's options
+    std::string doc;                        // one line
+    std::function<void(Config&)> complete;  // fills in the defaults of the component's options
     std::function<std::vector<std::string>()> help;  // a line an option, for `trainer list`
     Factory create;
   };
@@ -37,7 +37,8 @@ class Registry {
   /// Throws ConfigError naming the nearest component where `name` is unknown; `where` says who asked.
   const Entry& at(const std::string& name, const Origin& where = {}) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
-    throw ConfigError(where.text() + ": unknown " + kind_ + " '" + name + "'" + suggestion(name, names()));
+    throw ConfigError(where.text() + ": unknown " + kind_ + " '" + name + "'" +
+                      suggestion(name, names()));
   }
 
   std::vector<std::string> names() const {
@@ -60,7 +61,7 @@ std::vector<std::string> option_help(const Options& options);
 template <class Factory>
 template <class T>
 bool Registry<Factory>::add(const std::string& name, std::string doc, Factory create) {
-  Entry entry{name, std::move(doc), [](Config& table) { complete_options(T{}, table); },
+  Entry entry{name, std::move(doc), complete_options<T>,
               [] {
                 T value;
                 Options options;

@@ -25,8 +25,9 @@ std::string message_of(F&& f) {
 class ConfigFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              ("config-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    folder_ =
+        std::filesystem::path(::testing::TempDir()) /
+        ("config-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -41,7 +42,8 @@ TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {
   write("base.toml", "[train]\nseed = 1\nepochs = 12\n");
   const auto file = write("own.toml", "base = \"base.toml\"\n[train]\nepochs = 24\n");
 
-  const auto config = load_config(file, std::vector<std::string>{"train.seed=7", "model.name=retinanet"});
+  const auto config =
+      load_config(file, std::vector<std::string>{"train.seed=7", "model.name=retinanet"});
 
   const auto& train = config.section("train");
   EXPECT_EQ(std::get<std::int64_t>(train.find("epochs")->data), 24);
@@ -58,7 +60,8 @@ TEST_F(ConfigFiles, RefusesACircleOfBases) {
 }
 
 TEST(Config, SaysLineAndColumnOfASyntaxError) {
-  EXPECT_THAT(message_of([] { parse_config("[data]\nroot = \n", "my.toml"); }), HasSubstr("my.toml:2:"));
+  EXPECT_THAT(message_of([] { parse_config("[data]\nroot = \n", "my.toml"); }),
+              HasSubstr("my.toml:2:"));
 }
 
 TEST(Config, RefusesAnOverrideWithoutAKey) {
@@ -73,7 +76,8 @@ TEST(Config, RefusesAnOverrideWithoutAKey) {
 
 TEST(Config, PrintsTomlThatReadsBackEqual) {
   const std::string text =
-      "a = 1\nb = 0.1\nc = \"x \\\"y\\\" \\n\"\nd = [1, 2]\n[t]\ne = true\n[[t.list]]\nf = 1e-5\n[[t.list]]\nf = 2.0\n";
+      "a = 1\nb = 0.1\nc = \"x \\\"y\\\" \\n\"\nd = [1, 2]\n[t]\ne = true\n[[t.list]]\nf = "
+      "1e-5\n[[t.list]]\nf = 2.0\n";
   const auto once = to_toml(parse_config(text, "a"));
   EXPECT_EQ(once, to_toml(parse_config(once, "b")));
   EXPECT_THAT(once, HasSubstr("[[t.list]]\nf = 1e-05\n"));

@@ -38,7 +38,8 @@ std::string message_of(const std::string& toml) {
 }
 
 TEST(Options, ReadsOverDefaults) {
-  const auto example = read_options<Example>(parse_config("rate = 1\nsides = 320\nmode = \"fail\"", "c.toml"));
+  const auto example =
+      read_options<Example>(parse_config("rate = 1\nsides = 320\nmode = \"fail\"", "c.toml"));
   EXPECT_EQ(example.rate, 1.0);
   EXPECT_EQ(example.count, 3);
   EXPECT_EQ(example.sides, (std::vector<std::int64_t>{320}));
@@ -46,7 +47,8 @@ TEST(Options, ReadsOverDefaults) {
 }
 
 TEST(Options, ErrorsNameFileLineColumnAndTheNearestKey) {
-  EXPECT_THAT(message_of("\ncuont = 2"), AllOf(HasSubstr("c.toml:2:9"), HasSubstr("did you mean 'count'")));
+  EXPECT_THAT(message_of("\ncuont = 2"),
+              AllOf(HasSubstr("c.toml:2:9"), HasSubstr("did you mean 'count'")));
   EXPECT_THAT(message_of("count = 0"), AllOf(HasSubstr("out of range"), HasSubstr(">= 1 images")));
   EXPECT_THAT(message_of("rate = nan"), HasSubstr("out of range"));
   EXPECT_THAT(message_of("count = 1.5"), HasSubstr("takes an integer"));
@@ -57,7 +59,7 @@ TEST(Options, ErrorsNameFileLineColumnAndTheNearestKey) {
 
 TEST(Options, CompletingAndReadingBackGivesTheSameValues) {
   Config table = parse_config("count = 9", "c.toml");
-  complete_options(Example{}, table);
+  complete_options<Example>(table);
   const auto again = read_options<Example>(parse_config(to_toml(table), "again.toml"));
   EXPECT_EQ(again.count, 9);
   EXPECT_EQ(again.sides, Example{}.sides);

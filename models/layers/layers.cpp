@@ -1,0 +1,101 @@
+#include "models/layers/layers.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/conv_transpose2d.h>
+#include <ATen/ops/group_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/rsqrt.h>
+
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init& init) {
+  const auto receptive = shape.size() == 4 ? shape[2] * shape[3] : 1;
+  switch (init.kind) {
+    case Init::Kind::he:
+      return scope.normal("weight", shape,
+                          std::sqrt(2.0 / static_cast<double>(shape[0] * receptive)),
+                          ParameterKind::weight);
+    case Init::Kind::xavier:
+      return scope.uniform("weight", shape,
+                           std::sqrt(3.0 / static_cast<double>(shape[1] * receptive)),
+                           ParameterKind::weight);
+    case Init::Kind::normal:
+      break;
+  }
+  return scope.normal("weight", shape, init.value, ParameterKind::weight);
+}
+
+}  // namespace
+
+Conv2d::Conv2d(const Scope& scope, const Shape& shape, const Init& init)
+    : weight(initial_weight(scope, {shape.out, shape.in, shape.kernel, shape.kernel}, init)),
+      stride(shape.stride),
+      padding(shape.kernel / 2) {
+  if (shape.bias) bias = scope.constant("bias", {shape.out}, 0, ParameterKind::bias);
+}
+
+at::Tensor Conv2d::operator()(const at::Tensor& x) const {
+  return at::conv2d(x, weight, bias, stride, padding);
+}
+
+Deconv2x2::Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out)
+    : weight(scope.normal("weight", {in, out, 2, 2}, std::sqrt(2.0 / static_cast<double>(out * 4)),
+                          ParameterKind::weight)),
+      bias(scope.constant("bias", {out}, 0, ParameterKind::bias)) {}
+
+at::Tensor Deconv2x2::operator()(const at::Tensor& x) const {
+  return at::conv_transpose2d(x, weight, bias, 2);
+}
+
+Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Init& init)
+    : weight(initial_weight(scope, {out, in}, init)),
+      bias(scope.constant("bias", {out}, 0, ParameterKind::bias)) {}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+
+ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
+                   const NormOptions& norm, double scale, const Init& init)
+    : norm_(norm) {
+  shape.bias = norm.kind == "none";
+  conv_ = Conv2d(conv_scope, shape, init);
+  if (norm.kind == "none") return;
+  const bool frozen = norm.kind == "frozen_bn";
+  const auto affine = frozen ? ParameterKind::buffer : ParameterKind::norm;
+  weight_ = norm_scope.constant("weight", {shape.out}, scale, affine);
+  bias_ = norm_scope.constant("bias", {shape.out}, 0, affine);
+  if (norm.kind == "gn") {
+    while (groups_ < 32 && shape.out % (groups_ * 2) == 0 && shape.out / (groups_ * 2) >= 2)
+      groups_ *= 2;
+    return;
+  }
+  mean_ = norm_scope.constant("running_mean", {shape.out}, 0, ParameterKind::buffer);
+  var_ = norm_scope.constant("running_var", {shape.out}, 1, ParameterKind::buffer);
+}
+
+ConvNorm::Folded ConvNorm::fold() const {
+  const auto scale = weight_ * at::rsqrt(var_ + norm_.epsilon);
+  return {conv_.weight * scale.view({-1, 1, 1, 1}), bias_ - mean_ * scale};
+}
+
+at::Tensor ConvNorm::operator()(const at::Tensor& x, bool training) const {
+  if (norm_.kind == "none") return conv_(x);
+  if (norm_.kind == "gn") return at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon);
+  if (norm_.kind == "bn")
+    return at::batch_norm(conv_(x), weight_, bias_, mean_, var_, training, 0.1, norm_.epsilon,
+                          false);
+
+  const bool trained = conv_.weight.requires_grad() || weight_.requires_grad();
+  if (trained) {
+    const auto [weight, bias] = fold();
+    return at::conv2d(x, weight, bias, conv_.stride, conv_.padding);
+  }
+  if (!folded_) folded_ = fold();
+  return at::conv2d(x, folded_->weight, folded_->bias, conv_.stride, conv_.padding);
+}
+
+}  // namespace millrace

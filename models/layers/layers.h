@@ -1,0 +1,97 @@
+// The layers that detectors are made of: small values that share their tensors with Parameters.
+// Tensors are (N, C, H, W), channels last in memory.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/layers/scope.h"
+
+namespace millrace {
+
+/// How a layer's weights start.
+struct Init {
+  enum class Kind {
+    normal,  // deviation `value`
+    he,      // normal, sqrt(2 / fan_out): MSRA's, for convolutions before a ReLU
+    xavier,  // uniform, sqrt(3 / fan_in): caffe2's XavierFill
+  };
+  Kind kind = Kind::he;
+  double value = 0;
+};
+
+struct Conv2d {
+  struct Shape {
+    std::int64_t in, out, kernel;
+    std::int64_t stride = 1;
+    bool bias = true;
+  };
+
+  at::Tensor weight;  // (out, in, k, k)
+  at::Tensor bias;    // (out), undefined where there is none
+  std::int64_t stride = 1, padding = 0;
+
+  Conv2d() = default;
+  Conv2d(const Scope& scope, const Shape& shape, const Init& init);
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+/// A 2x2 transposed convolution of stride 2: doubles height and width.
+struct Deconv2x2 {
+  at::Tensor weight;  // (in, out, 2, 2)
+  at::Tensor bias;
+
+  Deconv2x2() = default;
+  Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out);
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+struct Linear {
+  at::Tensor weight;  // (out, in)
+  at::Tensor bias;
+
+  Linear() = default;
+  Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Init& init);
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+/// Which normalisation follows a convolution.
+struct NormOptions {
+  /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics; gn: 32 groups (or
+  /// fewer where there are fewer than 32 x 2 channels); none.
+  std::string kind = "frozen_bn";
+  double epsilon = 1e-5;
+};
+
+/// A convolution and its normalisation. Frozen statistics are folded into the convolution: once where nothing in it is
+/// trained, on the fly otherwise (a product of the weight's size instead of two passes over the activations).
+class ConvNorm {
+ public:
+  ConvNorm() = default;
+  /// The norm's tensors are declared under `norm_scope`, with the scale starting at `scale`.
+  ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
+           const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
+
+  /// `training` tells batch norm whether to use and update batch statistics.
+  at::Tensor operator()(const at::Tensor& x, bool training) const;
+
+  /// Forgets what was folded; call after parameters changed.
+  void refresh() { folded_.reset(); }
+
+ private:
+  struct Folded {
+    at::Tensor weight, bias;
+  };
+  Folded fold() const;
+
+  Conv2d conv_;
+  at::Tensor weight_, bias_, mean_, var_;  // (C) each
+  NormOptions norm_;
+  std::int64_t groups_ = 1;
+  mutable std::optional<Folded> folded_;
+};
+
+}  // namespace millrace

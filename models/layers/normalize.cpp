@@ -1,0 +1,34 @@
+#include "models/layers/normalize.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+namespace millrace {
+
+at::Tensor normalize(const Batch& batch, const PixelOptions& options) {
+  const auto n = static_cast<std::int64_t>(batch.size());
+  const std::int64_t height = batch.height, width = batch.width;
+  auto result =
+      at::empty({n, 3, height, width},
+                at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
+  float* const out = result.data_ptr<float>();
+
+  at::parallel_for(0, n * height, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      const auto& image = batch.images[static_cast<std::size_t>(line / height)];
+      const std::int64_t inside = line % height < image.height ? image.width : 0;
+      const std::uint8_t* from = batch.pixels.get() + line * width * 3;
+      float* to = out + line * width * 3;
+      for (std::int64_t x = 0; x < inside; ++x, from += 3, to += 3)
+        for (int c = 0; c < 3; ++c)
+          to[c] = (static_cast<float>(from[options.bgr ? 2 - c : c]) - options.mean[c]) /
+                  options.std[c];
+      std::fill(to, to + (width - inside) * 3, 0.0F);
+    }
+  });
+  return result;
+}
+
+}  // namespace millrace

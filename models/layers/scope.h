@@ -1,0 +1,49 @@
+// Where a layer declares its tensors: a prefix of names and the seed of their first values.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trainer/parameters.h"
+
+namespace millrace {
+
+/// A place in a model's tree of names. Initial values depend on the seed and the full name alone, so that
+/// adding a layer leaves every other layer's values as they were.
+class Scope {
+ public:
+  Scope(Parameters& parameters, std::uint64_t seed, std::string prefix = {})
+      : parameters_(parameters), seed_(seed), prefix_(std::move(prefix)) {}
+
+  /// scope / "fpn" / "inner_blocks"
+  Scope operator/(std::string_view child) const {
+    return {parameters_, seed_,
+            prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child)};
+  }
+  Scope operator/(std::int64_t child) const { return *this / std::to_string(child); }
+
+  at::Tensor constant(std::string_view name, at::IntArrayRef shape, double value,
+                      ParameterKind kind) const;
+  /// Normal values with mean 0; four-dimensional tensors are channels last in memory.
+  at::Tensor normal(std::string_view name, at::IntArrayRef shape, double deviation,
+                    ParameterKind kind) const;
+  at::Tensor uniform(std::string_view name, at::IntArrayRef shape, double bound,
+                     ParameterKind kind) const;
+
+ private:
+  std::string full(std::string_view name) const {
+    return prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
+  }
+  at::Generator generator(std::string_view name) const;
+
+  Parameters& parameters_;
+  std::uint64_t seed_;
+  std::string prefix_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,76 @@
+#include "models/maskrcnn/mask_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tensor.h>
+
+#include "models/layers/losses.h"
+#include "models/maskrcnn/mask_targets.h"
+#include "models/maskrcnn/regions.h"
+
+namespace millrace {
+
+MaskHead::MaskHead(const Scope& scope, const MaskRcnnOptions& options, std::int64_t classes)
+    : options_(options), first_(options.background == "first") {
+  const NormOptions norm{options.fpn_norm, options.norm_epsilon};
+  const auto predictor = scope / "mask_predictor";
+  auto in = options.fpn_channels;
+  for (std::int64_t i = 0; i < options.mask_convs; ++i, in = options.mask_channels) {
+    const auto place = scope / "mask_head" / i;
+    convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.mask_channels, 3}, norm);
+  }
+  upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.mask_channels);
+  logits_ = Conv2d(predictor / "mask_fcn_logits", {options.mask_channels, classes + first_, 1},
+                   {Init::Kind::normal, 0.001});
+}
+
+at::Tensor MaskHead::operator()(const std::vector<at::Tensor>& features, const at::Tensor& rois,
+                                bool training) const {
+  auto x = pool_regions(features, rois, options_.mask_size, options_);  // (F, C, 14, 14)
+  for (const auto& conv : convs_) x = at::relu(conv(x, training));
+  return logits_(at::relu(upsample_(x)));  // (F, K, 28, 28)
+}
+
+at::Tensor MaskHead::loss(const std::vector<at::Tensor>& features,
+                          const std::vector<SampledRegions>& regions,
+                          const std::vector<Truth>& truths, bool training) const {
+  std::vector<at::Tensor> boxes, labels, targets;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto* truth = regions[i].truth.data_ptr<std::int64_t>();
+    std::vector<std::int64_t> rows;
+    std::vector<const coco::Segmentation*> shapes;
+    for (std::int64_t row = 0; row < regions[i].foreground; ++row) {
+      const auto* shape = truths[i].segmentations[static_cast<std::size_t>(truth[row])];
+      if (std::holds_alternative<std::monostate>(*shape)) continue;
+      rows.push_back(row);
+      shapes.push_back(shape);
+    }
+    const auto index = at::tensor(rows, at::kLong);
+    boxes.push_back(regions[i].boxes.index_select(0, index));
+    labels.push_back(truths[i].labels.index_select(0, regions[i].truth.index_select(0, index)));
+    if (!shapes.empty())
+      targets.push_back(mask_targets(shapes, boxes.back(), options_.mask_size * 2,
+                                     options_.mask_target, truths[i].height, truths[i].width));
+    count += static_cast<std::int64_t>(shapes.size());
+  }
+  if (count == 0) return features[0].sum() * 0;
+  const auto logits = (*this)(features, as_rois(boxes), training);
+  const auto mine = logits.index({at::arange(count), at::cat(labels) + first_});  // (F, M, M)
+  return binary_cross_entropy_sum(mine, at::cat(targets)) / static_cast<double>(mine.numel());
+}
+
+at::Tensor MaskHead::detect(const std::vector<at::Tensor>& features,
+                            const std::vector<at::Tensor>& boxes, const at::Tensor& labels) const {
+  const auto logits = (*this)(features, as_rois(boxes), /*training=*/false);
+  return at::sigmoid(logits.index({at::arange(logits.size(0)), labels + first_})).contiguous();
+}
+
+void MaskHead::refresh() {
+  for (auto& conv : convs_) conv.refresh();
+}
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// The whole contract of a model. A plug-in derives from Detector and registers a factory; nothing in trainer/
+// knows any detector by name.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/registry.h"
+#include "coco/boxes.h"
+#include "coco/masks.h"
+#include "dataflow/sample.h"
+#include "trainer/parameters.h"
+
+namespace millrace {
+
+/// Scalars by name in a fixed order; training descends their sum.
+using Losses = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// One object found in an image.
+struct DetectedObject {
+  Box box;                 // pixels of the original image
+  std::int32_t label = 0;  // 0 .. classes - 1
+  float score = 0;         // 0 .. 1
+  coco::Rle mask;          // of the original image's size; no counts where the model gives no masks
+};
+
+/// What a training step may depend on besides the batch: random draws come from Rng{seed, step, ...}, so that a
+/// resumed run repeats them.
+struct StepInfo {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+};
+
+class Detector {
+ public:
+  virtual ~Detector() = default;
+
+  /// Losses of a batch with gradients attached.
+  virtual Losses losses(const Batch& batch, const StepInfo& step) = 0;
+
+  /// Objects of each image, best score first. Draws nothing at random and keeps no gradients.
+  virtual std::vector<std::vector<DetectedObject>> detect(const Batch& batch) = 0;
+
+  /// Every tensor that is trained or saved. Values may be overwritten in place between calls.
+  virtual const Parameters& parameters() const = 0;
+
+  /// Called after parameters were overwritten (weights loaded, checkpoint resumed): refresh what is derived from them.
+  virtual void parameters_changed() {}
+};
+
+/// What a detector is built from besides its own options.
+struct ModelContext {
+  std::vector<std::string> classes;  // names in label order
+  std::uint64_t seed = 1;            // of the initial weights
+};
+
+/// `table` is the config's [model]; keys "name" and "weights" are not the factory's.
+using DetectorFactory =
+    std::function<std::unique_ptr<Detector>(const Config& table, const ModelContext& context)>;
+
+/// All known detectors.
+Registry<DetectorFactory>& detectors();
+
+}  // namespace millrace
