@@ -55,6 +55,9 @@ class Pipeline {
     return Pipeline<std::vector<T>>(std::move(plan_));
   }
 
+  /// What has been declared so far.
+  Plan plan() && { return std::move(plan_); }
+
   std::unique_ptr<DataFlow<T>> start(const FlowOptions& options) && {
     return start_flow<T>(std::move(plan_), options);
   }
@@ -70,16 +73,25 @@ class Pipeline {
   Plan plan_;
 };
 
-/// A pipeline that starts with the elements of `source`, which has size() and a const operator[] that
-/// any number of threads may call.
+/// The stage that reads the elements of a source, which has size() and a const operator[] that any number
+/// of threads may call.
 template <class Source>
-auto from(Source source, std::string name = "read") {
-  using T = std::decay_t<decltype(std::as_const(source)[0])>;
-  const auto size = static_cast<std::int64_t>(source.size());
-  auto read = [source = std::move(source)](Index index) -> T {
-    return source[static_cast<decltype(source.size())>(index.value)];
-  };
-  return Pipeline<T>({size, {map_stage<Index>(std::move(name), std::move(read))}});
+Stage source_stage(std::shared_ptr<const Source> source) {
+  return map_stage<Index>("read", [source = std::move(source)](Index index) {
+    return (*source)[static_cast<decltype(source->size())>(index.value)];
+  });
+}
+
+/// A pipeline that starts with the elements of `source`.
+template <class Source>
+auto from(std::shared_ptr<const Source> source) {
+  using T = std::decay_t<decltype((*source)[0])>;
+  const auto size = static_cast<std::int64_t>(source->size());
+  return Pipeline<T>({size, {source_stage(std::move(source))}});
+}
+template <class Source>
+auto from(Source source) {
+  return from(std::make_shared<const Source>(std::move(source)));
 }
 
 /// Makes a stage from its table; `Context` is what stages of one kind of flow may know beside it.

@@ -1,0 +1,36 @@
+// Memory for pixels that is used again and again, so that a long run faults its pages in only once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace millrace {
+
+/// Where a pool's memory comes from; page-locked memory, say, where a GPU copies from it.
+struct MemorySource {
+  std::function<void*(std::size_t bytes)> allocate;  // throws where there is none
+  std::function<void(void*)> release;
+};
+
+/// Hands out buffers that come back when their last owner lets go, even after the pool is gone.
+/// Thread-safe.
+class BufferPool {
+ public:
+  /// From the heap, in lines of 64 bytes.
+  BufferPool();
+  explicit BufferPool(MemorySource source);
+
+  /// At least `bytes` bytes of any content, aligned to 64.
+  std::shared_ptr<std::uint8_t[]> acquire(std::size_t bytes) const;
+
+  /// What the pool has allocated, in use or not.
+  std::size_t bytes() const;
+
+ private:
+  struct Shelf;
+  std::shared_ptr<Shelf> shelf_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,77 @@
+// The `[data]` table: which data set, how it is read, how a flow over it runs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "base/options.h"
+
+namespace millrace {
+
+struct DataOptions {
+  std::string root = "data/sample";
+  std::string train = "train2017";
+  std::string val = "val2017";
+  Options::Strings classes;
+  bool filter_empty = true;
+
+  std::int64_t batch_size = 4;
+  std::int64_t test_batch_size = 1;
+  bool aspect_grouping = true;
+  std::int64_t divisor = 32;
+
+  double flip = 0.5;
+  Options::Ints short_side = {800};
+  bool short_side_range = false;
+  std::int64_t max_side = 1333;
+  std::int64_t test_short_side = 0;
+  std::int64_t test_max_side = 0;
+
+  std::int64_t threads = 0;
+  std::int64_t in_flight = 0;
+  std::string on_error = "skip";
+  double max_skipped = 0.1;
+
+  void describe(Options& o) {
+    o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/");
+    o.add("train", train, "the split to train on");
+    o.add("val", val, "the split to evaluate on");
+    o.add("classes", classes, "names of the categories to detect, in order; none: every category");
+    o.add("filter_empty", filter_empty, "leave images without a usable object out of training");
+    o.add("batch_size", batch_size, "of training, per process", {.min = 1, .unit = "images"});
+    o.add("test_batch_size", test_batch_size, "of evaluation, per process",
+          {.min = 1, .unit = "images"});
+    o.add("aspect_grouping", aspect_grouping, "batch wide with wide and tall with tall images");
+    o.add("divisor", divisor, "batches are padded to a multiple of it",
+          {.min = 1, .max = 1024, .unit = "pixels"});
+    o.add("flip", flip, "chance to mirror a training image", {.min = 0, .max = 1});
+    o.add("short_side", short_side, "images are resized to this; several: one of them at random",
+          {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("short_side_range", short_side_range,
+          "short_side is [lowest, highest] instead of choices");
+    o.add("max_side", max_side, "the longer side never passes this",
+          {.min = 1, .max = 65535, .unit = "pixels"});
+    o.add("test_short_side", test_short_side, "of evaluation; 0: the largest of short_side",
+          {.min = 0, .max = 16384, .unit = "pixels"});
+    o.add("test_max_side", test_max_side, "of evaluation; 0: max_side",
+          {.min = 0, .max = 65535, .unit = "pixels"});
+    o.add("threads", threads, "of the flow graph; 0: all cores", {.min = 0, .max = 4096});
+    o.add("in_flight", in_flight,
+          "images between disk and trainer; 0: enough to keep all threads busy",
+          {.min = 0, .unit = "images"});
+    o.add("on_error", on_error, "what to do about an image that cannot be used",
+          {"skip", "fail", "replace"});
+    o.add("max_skipped", max_skipped, "share of an epoch's images that may be unusable",
+          {.min = 0, .max = 1});
+  }
+
+  std::int64_t settled_test_short_side() const {
+    return test_short_side > 0 ? test_short_side : *std::ranges::max_element(short_side);
+  }
+  std::int64_t settled_test_max_side() const {
+    return test_max_side > 0 ? test_max_side : max_side;
+  }
+};
+
+}  // namespace millrace

@@ -1,0 +1,61 @@
+#include "dataflow/data_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/errors.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require(bool there, const std::string& what, const fs::path& path, const std::string& remedy) {
+  if (!there) throw ConfigError(fmt::format("no {} '{}': {}", what, path.string(), remedy));
+}
+
+const coco::Category& category_named(const std::string& name, const coco::Dataset& dataset) {
+  const auto found = std::ranges::find(dataset.categories, name, &coco::Category::name);
+  if (found != dataset.categories.end()) return *found;
+  std::vector<std::string> known;
+  for (const auto& category : dataset.categories) known.push_back(category.name);
+  throw ConfigError(fmt::format("data.classes: {} has no category '{}'{}", dataset.source, name,
+                                suggestion(name, known)));
+}
+
+}  // namespace
+
+DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path images,
+                     const std::vector<std::string>& classes) {
+  DataSplit split{std::move(annotations), std::move(images), {}, {}};
+  const auto add = [&split](const coco::Category& category) {
+    if (std::ranges::count(split.category_ids, category.id))
+      throw ConfigError(fmt::format("data.classes: '{}' is there twice", category.name));
+    split.classes.push_back(category.name);
+    split.category_ids.push_back(category.id);
+  };
+  if (classes.empty()) {
+    for (const auto& category : split.annotations->categories) add(category);
+  } else {
+    for (const auto& name : classes) add(category_named(name, *split.annotations));
+  }
+  return split;
+}
+
+DataSplit open_split(const DataOptions& options, const std::string& name) {
+  const fs::path root = options.root;
+  const auto json = root / "annotations" / ("instances_" + name + ".json");
+  const auto images = root / name;
+  require(fs::is_directory(root), "data folder", root,
+          "set data.root to a folder in COCO's layout, or make one with `trainer sample`");
+  require(fs::is_regular_file(json), "annotation file", json,
+          "set data.train and data.val to the names of the splits in data.root");
+  require(fs::is_directory(images), "image folder", images,
+          fmt::format("put the images that '{}' names there", json.filename().string()));
+  return make_split(coco::read_dataset(json), images, options.classes);
+}
+
+}  // namespace millrace

@@ -1,0 +1,31 @@
+// One split of a data set on disk.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coco/annotations.h"
+#include "dataflow/data_options.h"
+
+namespace millrace {
+
+/// What is annotated, where the images lie and which categories count, in which order. Cheap to copy.
+struct DataSplit {
+  std::shared_ptr<const coco::Dataset> annotations;
+  std::filesystem::path images;            // folder
+  std::vector<std::string> classes;        // names; class k is the k-th
+  std::vector<std::int64_t> category_ids;  // of class k, as results files name it
+};
+
+/// Opens `<root>/annotations/instances_<name>.json` and `<root>/<name>/`. Throws ConfigError saying what
+/// is missing and what to do, or which class is unknown and the nearest name; Error for a bad file.
+DataSplit open_split(const DataOptions& options, const std::string& name);
+
+/// The same for annotations that are in memory.
+DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, std::filesystem::path images,
+                     const std::vector<std::string>& classes);
+
+}  // namespace millrace

@@ -1,0 +1,112 @@
+#include "dataflow/detection.h"
+
+#include <fmt/format.h>
+
+#include <opencv2/core/utility.hpp>
+
+#include "base/errors.h"
+#include "dataflow/detection_source.h"
+#include "dataflow/detection_stages.h"
+#include "dataflow/stages/decode.h"
+#include "dataflow/stages/flip.h"
+#include "dataflow/stages/group_by_aspect_ratio.h"
+#include "dataflow/stages/pad.h"
+#include "dataflow/stages/resize_shortest_edge.h"
+
+namespace millrace {
+namespace {
+
+using SourcePtr = std::shared_ptr<const DetectionSource>;
+
+SourcePtr open_source(const DataSplit& split, bool filter_empty) {
+  auto source = std::make_shared<const DetectionSource>(split, filter_empty);
+  if (source->size() == 0)
+    throw ConfigError(
+        fmt::format("{}: no image with an object of the classes to detect; see "
+                    "data.classes and data.filter_empty",
+                    split.annotations->source));
+  return source;
+}
+
+/// OpenCV's own threads would fight with the graph's, which has an image for each core already.
+void use_graph_threads_only() { cv::setNumThreads(1); }
+
+OnError on_error(const std::string& name) {
+  if (name == "fail") return OnError::fail;
+  return name == "replace" ? OnError::replace : OnError::skip;
+}
+
+FlowOptions flow_options(const DataOptions& data, Share share) {
+  FlowOptions options;
+  options.rank = share.rank;
+  options.ranks = share.ranks;
+  options.threads = static_cast<int>(data.threads);
+  options.in_flight = data.in_flight;
+  options.on_error = on_error(data.on_error);
+  options.max_skipped = data.max_skipped;
+  return options;
+}
+
+Plan default_plan(SourcePtr source, const DataOptions& data) {
+  const auto by_shape = GroupByAspectRatio::from(data);
+  return from(std::move(source))
+      .map(Decode{})
+      .map(FlipHorizontally::from(data))
+      .map(ResizeShortestEdge::from(data))
+      .group_by(by_shape, by_shape.groups(), static_cast<std::size_t>(data.batch_size))
+      .map(Pad::from(data))
+      .plan();
+}
+
+Plan declared_plan(SourcePtr source, const DataOptions& data, std::span<const Config> stages) {
+  const auto size = source->size();
+  const DetectionContext context{std::move(source), data};
+  return {size, build_stages(detection_stages(), stages, context)};
+}
+
+const bool registered =
+    detection_stages().add<NoOptions>(std::string(DetectionSource::kName),
+                                      "path, size and objects of an image; always the first stage",
+                                      [](const Config& table, const DetectionContext& context) {
+                                        read_options<NoOptions>(table, {"use"});
+                                        return source_stage(context.source);
+                                      });
+
+}  // namespace
+
+DetectionStages& detection_stages() {
+  static DetectionStages stages("stage");
+  return stages;
+}
+
+std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
+                                                  std::span<const Config> stages,
+                                                  const DataSplit& split, std::uint64_t seed,
+                                                  Share share, const Cursor& start) {
+  use_graph_threads_only();
+  auto source = open_source(split, options.filter_empty);
+  auto plan = stages.empty() ? default_plan(std::move(source), options)
+                             : declared_plan(std::move(source), options, stages);
+  auto how = flow_options(options, share);
+  how.seed = seed;
+  how.shuffle = true;
+  how.epochs = 0;
+  how.partial = Partial::wrap;
+  how.start = start;
+  return start_flow<Batch>(std::move(plan), how);
+}
+
+std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
+                                                 Share share) {
+  use_graph_threads_only();
+  const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
+                                  .max_side = options.settled_test_max_side()};
+  return from(open_source(split, /*filter_empty=*/false))
+      .map(Decode{})
+      .map(resize)
+      .group(static_cast<std::size_t>(options.test_batch_size))
+      .map(Pad::from(options))
+      .start(flow_options(options, share));
+}
+
+}  // namespace millrace

@@ -1,0 +1,32 @@
+// The two flows of detection: endless shuffled batches to train on, one ordered pass to evaluate.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "dataflow/data_split.h"
+#include "dataflow/dataflow.h"
+#include "dataflow/sample.h"
+
+namespace millrace {
+
+/// Whose flow it is, among the processes that train together.
+struct Share {
+  std::int64_t rank = 0, ranks = 1;
+};
+
+/// Shuffled, mirrored, resized, batched; endless. Batches are always full: what is left over where an
+/// epoch ends waits for its like in the next. `stages`: the `[[data.stages]]` tables, each `use = "..."`;
+/// none: read, decode, flip, resize_shortest_edge, group_by_aspect_ratio, pad.
+/// Throws ConfigError for options, stages or data that cannot work.
+std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
+                                                  std::span<const Config> stages,
+                                                  const DataSplit& split, std::uint64_t seed,
+                                                  Share share = {}, const Cursor& start = {});
+
+/// Every image of the split once, by ascending id, at the test size.
+std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
+                                                 Share share = {});
+
+}  // namespace millrace

@@ -1,0 +1,75 @@
+#include "dataflow/detection_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace millrace {
+namespace {
+
+Box clipped_box(const coco::Annotation& object, const coco::Image& image) {
+  const auto [x, y, width, height] = object.bbox;
+  const auto inside = [](double value, std::int32_t side) {
+    return static_cast<float>(std::clamp(value, 0.0, static_cast<double>(side)));
+  };
+  return {inside(x, image.width), inside(y, image.height), inside(x + width, image.width),
+          inside(y + height, image.height)};
+}
+
+bool has_area(const Box& box) { return box.x2 > box.x1 && box.y2 > box.y1; }
+
+}  // namespace
+
+DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
+    : split_(std::move(split)), class_of_category_(split_.annotations->categories.size(), -1) {
+  const auto& dataset = *split_.annotations;
+  for (std::size_t k = 0; k < split_.category_ids.size(); ++k)
+    class_of_category_.at(static_cast<std::size_t>(
+        dataset.category_index(split_.category_ids[k]))) = static_cast<int>(k);
+
+  std::int64_t first_unusable = 0;
+  for (std::uint32_t i = 0; i < dataset.images.size(); ++i) {
+    const auto& image = dataset.images[i];
+    bool worth_it = !filter_empty;
+    for (const auto& object : dataset.objects(image)) {
+      if (class_of(object) < 0) continue;
+      if (has_area(clipped_box(object, image)))
+        worth_it = worth_it || !object.crowd;
+      else if (++unusable_objects_ == 1)
+        first_unusable = object.id;
+    }
+    if (worth_it) images_.push_back(i);
+  }
+  if (unusable_objects_ > 0)
+    spdlog::warn(
+        "{}: {} left out, whose box has no area inside the image; the first: annotation {}",
+        dataset.source, counted(unusable_objects_, "object"), first_unusable);
+}
+
+int DetectionSource::class_of(const coco::Annotation& object) const {
+  const auto category = split_.annotations->category_index(object.category_id);
+  return category < 0 ? -1 : class_of_category_[static_cast<std::size_t>(category)];
+}
+
+Sample DetectionSource::operator[](std::int64_t index) const {
+  const auto& image = split_.annotations->images[images_[static_cast<std::size_t>(index)]];
+  Sample sample;
+  sample.image_id = image.id;
+  sample.path = (split_.images / image.file_name).string();
+  sample.width = image.width;
+  sample.height = image.height;
+  for (const auto& object : split_.annotations->objects(image)) {
+    const auto number = class_of(object);
+    const auto box = clipped_box(object, image);
+    if (number < 0 || !has_area(box)) continue;
+    sample.objects.boxes.push_back(box);
+    sample.objects.classes.push_back(number);
+    sample.objects.crowd.push_back(object.crowd);
+    sample.objects.segmentations.push_back(object.segmentation);
+  }
+  return sample;
+}
+
+}  // namespace millrace

@@ -1,0 +1,53 @@
+// The registry of stages that a detection pipeline may be made of: `[[data.stages]]`, `use = "flip"`.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "dataflow/data_options.h"
+#include "dataflow/detection_source.h"
+#include "dataflow/pipeline.h"
+
+namespace millrace {
+
+template <>
+struct MessageName<Sample> {
+  static std::string get() { return "sample"; }
+};
+template <>
+struct MessageName<Batch> {
+  static std::string get() { return "batch"; }
+};
+
+/// What a stage may know beside its own table.
+struct DetectionContext {
+  std::shared_ptr<const DetectionSource> source;
+  DataOptions data;
+};
+
+using DetectionStages = Registry<StageFactory<DetectionContext>>;
+DetectionStages& detection_stages();
+
+/// A stage that is its own option struct, read over the defaults that `[data]` gives it, if any:
+/// `static S from(const DataOptions&)`.
+template <class S>
+S configured(const Config& table, const DataOptions& data) {
+  S stage;
+  if constexpr (requires { S::from(data); }) stage = S::from(data);
+  Options options;
+  stage.describe(options);
+  options.read(table, {"use"});
+  return stage;
+}
+
+/// Registers the function object `S` (In -> Out) under its `kName`.
+template <class In, class S>
+bool register_map(std::string doc) {
+  return detection_stages().add<S>(std::string(S::kName), std::move(doc),
+                                   [](const Config& table, const DetectionContext& context) {
+                                     return map_stage<In>(std::string(S::kName),
+                                                          configured<S>(table, context.data));
+                                   });
+}
+
+}  // namespace millrace

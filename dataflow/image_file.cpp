@@ -1,0 +1,93 @@
+#include "dataflow/image_file.h"
+
+#include <fmt/format.h>
+#include <turbojpeg.h>
+
+#include <memory>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include "base/errors.h"
+#include "dataflow/exif.h"
+
+namespace millrace {
+namespace {
+
+struct DestroyHandle {
+  void operator()(void* handle) const { tjDestroy(handle); }
+};
+using UniqueDecompressor = std::unique_ptr<void, DestroyHandle>;
+
+tjhandle decompressor() {
+  static thread_local const UniqueDecompressor handle(tjInitDecompress());
+  if (!handle) throw Error(fmt::format("TurboJPEG does not start: {}", tjGetErrorStr()));
+  return handle.get();
+}
+
+const unsigned char* data(std::string_view bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+/// What the head of a JPEG says; nothing where TurboJPEG cannot make RGB of it.
+std::optional<cv::Size> turbo_size(std::string_view bytes) {
+  if (!bytes.starts_with("\xFF\xD8")) return {};
+  cv::Size size;
+  int subsampling = 0, colours = 0;
+  if (tjDecompressHeader3(decompressor(), data(bytes), bytes.size(), &size.width, &size.height,
+                          &subsampling, &colours) != 0)
+    return {};
+  if (colours == TJCS_CMYK || colours == TJCS_YCCK) return {};
+  return size;
+}
+
+cv::Mat decode_turbo(std::string_view bytes, const std::string& file, cv::Size size, bool strict) {
+  cv::Mat image(size, CV_8UC3);
+  const int flags = TJFLAG_ACCURATEDCT | (strict ? TJFLAG_STOPONWARNING : 0);
+  const int status =
+      tjDecompress2(decompressor(), data(bytes), bytes.size(), image.data, size.width,
+                    static_cast<int>(image.step), size.height, TJPF_RGB, flags);
+  if (status != 0 && (strict || tjGetErrorCode(decompressor()) == TJERR_FATAL))
+    throw DataError(file, fmt::format("broken JPEG: {}", tjGetErrorStr2(decompressor())));
+  return image;
+}
+
+cv::Mat decode_opencv(std::string_view bytes, const std::string& file) {
+  cv::Mat image;
+  try {
+    const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<char*>(bytes.data()));
+    if (!input.empty())
+      image = cv::imdecode(input, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
+  } catch (const cv::Exception& problem) {
+    throw DataError(file, problem.err);
+  }
+  if (image.empty())
+    throw DataError(file, bytes.empty() ? "the file is empty" : "not an image that can be decoded");
+  cv::cvtColor(image, image, cv::COLOR_BGR2RGB);
+  return image;
+}
+
+/// The turn that gives a picture of `own` size its annotated size. Throws DataError where none does.
+int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation,
+                const std::string& file) {
+  if (!annotated) return orientation;
+  if (own == *annotated) return 1;
+  if (orientation >= 5 && cv::Size(own.height, own.width) == *annotated) return orientation;
+  throw DataError(file, fmt::format("is {} x {} pixels, but annotated as {} x {}", own.width,
+                                    own.height, annotated->width, annotated->height));
+}
+
+}  // namespace
+
+cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
+                   std::optional<cv::Size> annotated, bool strict) {
+  const int orientation = bytes.starts_with("\xFF\xD8") ? exif_orientation(bytes) : 1;
+  if (const auto size = turbo_size(bytes)) {
+    // Before the pixels: a wrong head must not cost gigabytes.
+    const int turn = needed_turn(*size, annotated, orientation, file);
+    return upright(decode_turbo(bytes, file, *size, strict), turn);
+  }
+  const auto image = decode_opencv(bytes, file);
+  return upright(image, needed_turn(image.size(), annotated, orientation, file));
+}
+
+}  // namespace millrace

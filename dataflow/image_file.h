@@ -1,0 +1,22 @@
+// Image files to pixels.
+#pragma once
+
+#include <opencv2/core/mat.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+/// (H, W, 3) 8-bit RGB from a file's bytes: TurboJPEG for JPEGs, OpenCV for anything else.
+///
+/// `annotated` is the size that the picture must have. Where the file's own size is that, its EXIF
+/// orientation is ignored; where it is that only when turned upright, it is turned. Without
+/// `annotated` it is turned as EXIF says. `strict` refuses JPEGs that the decoder had to guess at:
+/// truncated ones and those with damaged data.
+///
+/// Throws DataError naming `file`. Any thread; each keeps its own decompressor.
+cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
+                   std::optional<cv::Size> annotated = {}, bool strict = true);
+
+}  // namespace millrace

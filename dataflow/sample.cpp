@@ -1,0 +1,34 @@
+#include "dataflow/sample.h"
+
+#include "base/digest.h"
+
+namespace millrace {
+namespace {
+
+std::uint64_t digest_shape(const coco::Segmentation& shape, std::uint64_t seed) {
+  seed = digest(shape.index(), seed);
+  if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) {
+    for (const auto& polygon : *polygons) seed = digest(polygon, digest(polygon.size(), seed));
+  } else if (const auto* mask = std::get_if<coco::Rle>(&shape)) {
+    seed = digest(mask->counts, digest(mask->width, digest(mask->height, seed)));
+  }
+  return seed;
+}
+
+}  // namespace
+
+std::uint64_t digest(const Batch& batch) {
+  auto sum = digest(batch.pixels.get(), batch.bytes());
+  sum = digest(batch.width, digest(batch.height, sum));
+  static_assert(std::has_unique_object_representations_v<std::int64_t> && sizeof(ImageInfo) == 32,
+                "no padding that a digest would read");
+  sum = digest(batch.images, sum);
+  for (const auto& objects : batch.objects) {
+    sum = digest(objects.size(), sum);
+    sum = digest(objects.crowd, digest(objects.classes, digest(objects.boxes, sum)));
+    for (const auto& shape : objects.segmentations) sum = digest_shape(shape, sum);
+  }
+  return sum;
+}
+
+}  // namespace millrace

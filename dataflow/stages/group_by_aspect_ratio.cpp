@@ -1,0 +1,29 @@
+#include "dataflow/stages/group_by_aspect_ratio.h"
+
+#include <algorithm>
+
+#include "dataflow/detection_stages.h"
+
+namespace millrace {
+namespace {
+
+Stage create(const Config& table, const DetectionContext& context) {
+  const auto key = configured<GroupByAspectRatio>(table, context.data);
+  return group_stage<Sample>(std::string(key.kName), key, key.groups(),
+                             static_cast<std::size_t>(key.batch_size));
+}
+
+const bool registered = detection_stages().add<GroupByAspectRatio>(
+    std::string(GroupByAspectRatio::kName), "collects batches of images of like shape", create);
+
+}  // namespace
+
+std::size_t GroupByAspectRatio::operator()(const Sample& sample) const {
+  const bool decoded = !sample.image.empty();
+  const double width = decoded ? sample.image.cols : sample.width;
+  const double height = decoded ? sample.image.rows : sample.height;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      bounds, [ratio = width / height](double bound) { return ratio > bound; }));
+}
+
+}  // namespace millrace

@@ -1,0 +1,57 @@
+#include "dataflow/stages/resize_shortest_edge.h"
+
+#include <algorithm>
+#include <opencv2/imgproc.hpp>
+#include <stdexcept>
+
+#include "dataflow/detection_stages.h"
+#include "dataflow/geometry.h"
+
+namespace millrace {
+namespace {
+
+const bool registered = register_map<Sample, ResizeShortestEdge>(
+    "resizes the image, bilinearly, so that its shorter side has a given length");
+
+std::int64_t drawn(const ResizeShortestEdge& stage, Rng& rng) {
+  const auto& sides = stage.short_side;
+  if (stage.range && sides.size() == 2 && sides[0] <= sides[1])
+    return rng.between(sides[0], sides[1]);
+  if (stage.range || sides.empty())
+    throw std::invalid_argument("short_side: a range is two lengths, the shorter one first");
+  return sides[rng.below(sides.size())];
+}
+
+}  // namespace
+
+cv::Size shortest_edge_size(cv::Size size, std::int64_t short_side, std::int64_t max_side) {
+  const auto target = static_cast<double>(short_side);
+  const auto bound = static_cast<double>(max_side);
+  const double scale = target / std::min(size.width, size.height);
+  double width = size.height < size.width ? scale * size.width : target;
+  double height = size.height < size.width ? target : scale * size.height;
+  if (std::max(width, height) > bound) {
+    const double shrink = bound / std::max(width, height);
+    width *= shrink;
+    height *= shrink;
+  }
+  return {std::max(1, static_cast<int>(width + 0.5)), std::max(1, static_cast<int>(height + 0.5))};
+}
+
+Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
+  const auto old = sample.image.size();
+  const auto size = shortest_edge_size(old, drawn(*this, rng), max_side);
+  if (size == old) return sample;
+
+  cv::Mat resized;
+  cv::resize(sample.image, resized, size, 0, 0, cv::INTER_LINEAR);
+  sample.image = std::move(resized);
+  const float scale_x = static_cast<float>(size.width) / static_cast<float>(old.width);
+  const float scale_y = static_cast<float>(size.height) / static_cast<float>(old.height);
+  resize(sample.objects, size.width, size.height, scale_x, scale_y);
+  sample.scale_x *= scale_x;
+  sample.scale_y *= scale_y;
+  return sample;
+}
+
+}  // namespace millrace

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <opencv2/core/types.hpp>
+#include <string_view>
+
+#include "base/random.h"
+#include "dataflow/data_options.h"
+#include "dataflow/sample.h"
+
+namespace millrace {
+
+/// Resizes so that the shorter side has a given length, or less where the longer would pass its bound.
+struct ResizeShortestEdge {
+  static constexpr std::string_view kName = "resize_shortest_edge";
+  Options::Ints short_side = {800};  // pixels; several: one of them at random
+  bool range = false;                // short_side is {lowest, highest}
+  std::int64_t max_side = 1333;      // pixels
+
+  static ResizeShortestEdge from(const DataOptions& data) {
+    return {data.short_side, data.short_side_range, data.max_side};
+  }
+
+  Sample operator()(Sample sample, Rng& rng) const;
+
+  void describe(Options& o) {
+    o.add("short_side", short_side, "length of the shorter side; several: one of them at random",
+          {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("range", range, "short_side is [lowest, highest] instead of choices");
+    o.add("max_side", max_side, "the longer side never passes this",
+          {.min = 1, .max = 65535, .unit = "pixels"});
+  }
+};
+
+/// The size that detectron2 gives an image, its rounding included.
+cv::Size shortest_edge_size(cv::Size size, std::int64_t short_side, std::int64_t max_side);
+
+}  // namespace millrace
