@@ -61,6 +61,9 @@ void MaskRcnnOptions::describe(Options& o) {
   o.add("rpn_post_nms_train", rpn_post_nms_train, "proposals an image after NMS", count);
   o.add("rpn_post_nms_test", rpn_post_nms_test, "the same when detecting", count);
   o.add("rpn_nms", rpn_nms, "IoU of the proposals' NMS", share);
+  o.add("rpn_rank", rpn_rank,
+        "NMS ranks proposals by logit, or by probability (torchvision: more ties)",
+        {"logit", "probability"});
   o.add("rpn_min_side", rpn_min_side, "smaller proposals go (sides must exceed 0 in any case)",
         pixels);
 
@@ -113,6 +116,7 @@ MaskRcnnOptions MaskRcnnOptions::defaults_for(const Config& table) {
   options.rpn_beta = 1.0 / 9;
   options.rpn_normalizer = "sampled";
   options.rpn_post_nms_train = 2000;
+  options.rpn_rank = "probability";
   options.rpn_min_side = 1e-3;
   options.roi_beta = 1.0 / 9;
   options.roi_sampling_ratio = 2;

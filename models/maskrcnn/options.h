@@ -53,6 +53,7 @@ struct MaskRcnnOptions {
   std::int64_t rpn_pre_nms_train = 2000, rpn_pre_nms_test = 1000;
   std::int64_t rpn_post_nms_train = 1000, rpn_post_nms_test = 1000;
   double rpn_nms = 0.7;
+  std::string rpn_rank = "logit";
   double rpn_min_side = 0;
 
   // Regions.

@@ -101,6 +101,8 @@ at::Tensor Rpn::proposals(const Output& output, std::int64_t n, double height, d
   scores = scores.index_select(0, kept);
   level = level.index_select(0, kept);
 
+  // torchvision ranks by probability: logits that round to the same one are tied.
+  if (options_.rpn_rank == "probability") scores = scores.sigmoid();
   const auto best = batched_nms(boxes, scores, level, options_.rpn_nms, options_.box_offset);
   return boxes.index_select(0, best.narrow(0, 0, std::min(after, best.size(0))));
 }
