@@ -19,8 +19,9 @@ struct Rle {
   friend bool operator==(const Rle&, const Rle&) = default;
 };
 
-/// A closed polygon: x0 y0 x1 y1 ... in pixels.
-using Polygon = std::vector<float>;
+/// A closed polygon: x0 y0 x1 y1 ... in pixels. Double, since COCO's rasteriser rounds tenths of pixels:
+/// 0.7 read as float falls on the other side, and masks would no longer equal pycocotools'.
+using Polygon = std::vector<double>;
 
 /// COCO's compressed counts (the `counts` string of results and crowds). `decode_counts` throws Error
 /// saying at which byte the string is wrong; it never reads or writes out of bounds, and the runs must
@@ -50,14 +51,15 @@ std::vector<double> mask_iou(std::span<const Rle> detections, std::span<const Rl
 
 /// The part of polygons inside `box`, scaled to size x size and rasterised by COCO's rule: 0 or 1 bytes
 /// row-major (detectron2's polygon mask target). Costs nothing of the full image's size.
-void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int size, std::uint8_t* out);
+void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int size,
+                      std::uint8_t* out);
 /// The same for run lengths: samples the mask at each cell's centre (nearest pixel).
 void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out);
 
 /// Mask probabilities (size x size, row-major) of a detection put into the image: bilinear over the box,
 /// continuous coordinates with half-pixel centres (detectron2's grid_sample paste), inside where
 /// >= threshold. Only rows and columns under the box are visited.
-Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height, std::uint32_t width,
-          float threshold = 0.5F);
+Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height,
+          std::uint32_t width, float threshold = 0.5F);
 
 }  // namespace millrace::coco

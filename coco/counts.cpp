@@ -1,0 +1,79 @@
+// COCO's text form of run lengths: differences in groups of five bits, as characters 48 to 111.
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "coco/masks.h"
+
+namespace millrace::coco {
+namespace {
+
+constexpr char kZero = '0';
+constexpr int kMore = 0x20, kSign = 0x10, kBits = 0x1f;
+constexpr int kMaxGroups = 7;  // 35 bits hold any difference of two 32-bit counts
+
+[[noreturn]] void fail(std::size_t byte, const std::string& why) {
+  throw Error(fmt::format("counts: byte {}: {}", byte, why));
+}
+
+/// The signed number at `at`, which moves behind it.
+std::int64_t number_at(std::string_view text, std::size_t& at) {
+  std::int64_t value = 0;
+  for (int group = 0;; ++group) {
+    if (at == text.size()) fail(at, "the text ends inside a number");
+    if (group == kMaxGroups) fail(at, "a number is too long");
+    const int bits = static_cast<unsigned char>(text[at]) - kZero;
+    if (bits < 0 || bits > (kMore | kBits)) fail(at, "no character of run lengths ('0' to 'o')");
+    ++at;
+    value |= static_cast<std::int64_t>(bits & kBits) << (5 * group);
+    if (bits & kMore) continue;
+    if (bits & kSign) value -= std::int64_t{1} << (5 * (group + 1));
+    return value;
+  }
+}
+
+}  // namespace
+
+std::string encode_counts(const Rle& mask) {
+  std::string text;
+  text.reserve(mask.counts.size() * 2);
+  for (std::size_t i = 0; i < mask.counts.size(); ++i) {
+    std::int64_t value = mask.counts[i];
+    if (i > 2) value -= mask.counts[i - 2];  // from the third on; the first two stand as they are
+    for (bool more = true; more;) {
+      int bits = static_cast<int>(value & kBits);
+      value >>= 5;
+      more = bits & kSign ? value != -1 : value != 0;
+      if (more) bits |= kMore;
+      text.push_back(static_cast<char>(bits + kZero));
+    }
+  }
+  return text;
+}
+
+Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width) {
+  const std::uint64_t pixels = std::uint64_t{height} * width;
+  if (pixels > UINT32_MAX) {
+    throw Error(fmt::format("counts: a mask of {} x {} is too large", height, width));
+  }
+  Rle mask{height, width, {}};
+  mask.counts.reserve(counts.size() / 2 + 1);
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at < counts.size();) {
+    const std::size_t begin = at, i = mask.counts.size();
+    std::int64_t run = number_at(counts, at);
+    if (i > 2) run += mask.counts[i - 2];
+    if (run < 0) fail(begin, "a run is negative");
+    sum += static_cast<std::uint64_t>(run);
+    if (sum > pixels) {
+      fail(begin, fmt::format("the runs leave the mask of {} x {} pixels", height, width));
+    }
+    mask.counts.push_back(static_cast<std::uint32_t>(run));
+  }
+  if (sum != pixels) {
+    throw Error(fmt::format("counts: the runs add up to {} pixels; {} x {} are {}", sum, height,
+                            width, pixels));
+  }
+  return mask;
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,131 @@
+#include "coco/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/errors.h"
+
+namespace millrace::coco {
+namespace {
+
+[[noreturn]] void wrong(json::value value, std::string_view field, std::string_view what) {
+  throw Wrong{place(value), fmt::format("'{}' is not {}", field, what)};
+}
+
+}  // namespace
+
+const char* place(json::value value) { return value.raw_json_token().data(); }
+
+std::int64_t integer(json::value value, std::string_view field) {
+  json::number read;
+  if (value.get_number().get(read) != simdjson::SUCCESS) wrong(value, field, "an integer");
+  if (read.is_int64()) return read.get_int64();
+  constexpr double kExact = 9007199254740992.;  // 2^53: up to here doubles are exact
+  const double real = read.as_double();
+  if (read.is_uint64() || real != std::floor(real) || std::abs(real) > kExact) {
+    wrong(value, field, "an integer below 2^63");
+  }
+  return static_cast<std::int64_t>(real);
+}
+
+double number(json::value value, std::string_view field) {
+  double read = 0;
+  if (value.get_double().get(read) != simdjson::SUCCESS) wrong(value, field, "a finite number");
+  return read;
+}
+
+std::string_view text(json::value value, std::string_view field) {
+  std::string_view read;
+  if (value.get_string().get(read) != simdjson::SUCCESS) wrong(value, field, "a string");
+  return read;
+}
+
+json::array array(json::value value, std::string_view field) {
+  json::array read;
+  const auto code = value.get_array().get(read);
+  if (code == simdjson::INCORRECT_TYPE) wrong(value, field, "an array");
+  if (code != simdjson::SUCCESS) throw simdjson::simdjson_error(code);
+  return read;
+}
+
+bool flag(json::value value, std::string_view field) {
+  bool read = false;
+  if (value.get_bool().get(read) == simdjson::SUCCESS) return read;
+  return number(value, field) != 0;
+}
+
+bool numbers_if_any(json::value value, std::string_view field, std::span<double> out) {
+  const char* at = place(value);
+  std::size_t count = 0;
+  for (json::value item : array(value, field)) {
+    if (count < out.size()) out[count] = number(item, field);
+    ++count;
+  }
+  if (count != out.size() && count != 0) {
+    throw Wrong{at, fmt::format("'{}' has {} numbers, not {}", field, count, out.size())};
+  }
+  return count > 0;
+}
+
+void numbers(json::value value, std::string_view field, std::span<double> out) {
+  const char* at = place(value);
+  if (!numbers_if_any(value, field, out)) {
+    throw Wrong{at, fmt::format("'{}' is empty; it needs {} numbers", field, out.size())};
+  }
+}
+
+JsonText::JsonText(std::string text, std::string source)
+    : text_(std::move(text)), source_(std::move(source)) {
+  if (text_.find_first_not_of(" \t\r\n") == std::string::npos) fail("the file is empty");
+  text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
+  const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
+  if (const auto code = parser_.iterate(view).get(document_)) fail_json(code);
+}
+
+void JsonText::fail(const char* at, const std::string& why) const { fail(offset(at), why); }
+
+void JsonText::fail(std::size_t byte, const std::string& why) const {
+  byte = std::min(byte, text_.size());
+  const auto end = text_.begin() + static_cast<std::ptrdiff_t>(byte);
+  const auto line = std::count(text_.begin(), end, '\n') + 1;
+  fail(fmt::format("line {}, byte {}: {}", line, byte, why));
+}
+
+void JsonText::fail(const std::string& why) const { throw Error(source_ + ": " + why); }
+
+void JsonText::fail_json(simdjson::error_code code) {
+  switch (code) {
+    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
+    case simdjson::UNCLOSED_STRING:
+      fail(text_.size(), "the JSON ends early; the file is truncated");
+    case simdjson::UTF8_ERROR:
+      fail("not JSON: the text is not UTF-8");
+    case simdjson::CAPACITY:
+      fail("the file is too large: 4 GiB is the limit");
+    case simdjson::MEMALLOC:
+      fail("not enough memory to read the file");
+    default:
+      fail(here(), fmt::format("not JSON of the expected form: {}", simdjson::error_message(code)));
+  }
+}
+
+const char* JsonText::here() {
+  const char* at = nullptr;
+  if (document_.is_alive() && document_.current_location().get(at) == simdjson::SUCCESS) return at;
+  return text_.data() + text_.size();
+}
+
+std::string JsonText::unnamed(std::string_view section, std::size_t index) {
+  return fmt::format("{}[{}]", section, index);
+}
+
+std::string JsonText::named(json::object& record, std::string_view section, std::size_t index) {
+  std::int64_t id = 0;
+  const bool known = record.reset().error() == simdjson::SUCCESS &&
+                     record.find_field_unordered("id").get_int64().get(id) == simdjson::SUCCESS;
+  return unnamed(section, index) + (known ? fmt::format(" (id {})", id) : "");
+}
+
+}  // namespace millrace::coco

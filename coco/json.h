@@ -1,0 +1,142 @@
+// Reading large JSON files record by record, with errors that say where. Not for several threads.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace millrace::coco {
+
+namespace json = simdjson::ondemand;
+
+/// Something wrong at a place in the text. `JsonText` turns it into an Error that names file, line, byte and record.
+struct Wrong {
+  const char* at;
+  std::string why;
+};
+
+/// The value of a field, or Wrong naming the field.
+std::int64_t integer(json::value value, std::string_view field);
+double number(json::value value, std::string_view field);
+std::string_view text(json::value value, std::string_view field);
+json::array array(json::value value, std::string_view field);
+/// true, false or a number: COCO writes 0 and 1.
+bool flag(json::value value, std::string_view field);
+/// Exactly as many numbers as `out` holds.
+void numbers(json::value value, std::string_view field, std::span<double> out);
+/// The same, or false for an empty array.
+bool numbers_if_any(json::value value, std::string_view field, std::span<double> out);
+
+/// Where a value begins, for Wrong.
+const char* place(json::value value);
+
+/// What to do with one field of an object.
+template <typename F>
+struct Field {
+  std::string_view name;
+  bool required;
+  F read;
+  bool seen = false;
+};
+template <typename F>
+Field<F> required(std::string_view name, F read) {
+  return {name, true, std::move(read)};
+}
+template <typename F>
+Field<F> optional(std::string_view name, F read) {
+  return {name, false, std::move(read)};
+}
+
+/// Hands each field of an object that begins at `at` to its reader, in any order; other fields are left alone.
+/// Throws Wrong where a required one is missing.
+template <typename... Fs>
+void read_fields(json::object fields, const char* at, Field<Fs>... known) {
+  for (json::field field : fields) {
+    const auto key = field.key();
+    json::value value = field.value();
+    const auto took = [&](auto& one) {
+      if (!(key == one.name)) return false;
+      one.read(value);
+      return one.seen = true;
+    };
+    static_cast<void>((took(known) || ...));
+  }
+  const auto check = [&](const auto& one) {
+    if (one.required && !one.seen) throw Wrong{at, "'" + std::string(one.name) + "' is missing"};
+  };
+  (check(known), ...);
+}
+
+/// A document and its text.
+class JsonText {
+ public:
+  JsonText(std::string text, std::string source);
+
+  /// Reads the document as one object; see `read_fields`.
+  template <typename... Fs>
+  void read(Field<Fs>... fields) {
+    checked([&] { read_fields(document_.get_object(), text_.data(), std::move(fields)...); });
+  }
+
+  /// Calls `on_record(object, begin)` for each object of an array; its faults are told with section, index and id.
+  template <typename F>
+  void each_record(json::array records, std::string_view section, F on_record) {
+    std::size_t index = 0;
+    for (json::value value : records) {
+      const char* begin = place(value);
+      if (*begin != '{') fail(begin, unnamed(section, index) + " is not an object");
+      json::object record = value.get_object();
+      try {
+        on_record(record, begin);
+      } catch (const Wrong& wrong) {
+        fail(wrong.at, named(record, section, index) + ": " + wrong.why);
+      }
+      ++index;
+    }
+  }
+
+  /// The same where the document itself is the array.
+  template <typename F>
+  void each_record(std::string_view section, F on_record) {
+    checked([&] { each_record(document_.get_array(), section, on_record); });
+  }
+
+  std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
+
+  /// Throws Error: "file: line 3, byte 120: why".
+  [[noreturn]] void fail(const char* at, const std::string& why) const;
+  [[noreturn]] void fail(std::size_t byte, const std::string& why) const;
+  /// Throws Error without a place.
+  [[noreturn]] void fail(const std::string& why) const;
+
+ private:
+  template <typename F>
+  void checked(F read) {
+    try {
+      read();
+      if (const char* at = here(); at != text_.data() + text_.size()) {
+        fail(at, "text goes on behind the end of the JSON document");
+      }
+    } catch (const Wrong& wrong) {
+      fail(wrong.at, wrong.why);
+    } catch (const simdjson::simdjson_error& problem) {
+      fail_json(problem.error());
+    }
+  }
+  [[noreturn]] void fail_json(simdjson::error_code code);
+  /// Where reading stands: the end of the text once all is read.
+  const char* here();
+  static std::string unnamed(std::string_view section, std::size_t index);
+  static std::string named(json::object& record, std::string_view section, std::size_t index);
+
+  std::string text_, source_;
+  json::parser parser_;
+  json::document document_;
+};
+
+}  // namespace millrace::coco

@@ -1,0 +1,110 @@
+// Run lengths: bitmaps, boxes and unions.
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "coco/masks.h"
+#include "coco/run_writer.h"
+
+namespace millrace::coco {
+namespace {
+
+/// The stretches of inside pixels of a mask, one after the other.
+class Inside {
+ public:
+  explicit Inside(const Rle& mask) : counts_(mask.counts) { next(); }
+
+  explicit operator bool() const { return begin < end; }
+  void next() {
+    begin = end;
+    while (begin == end && at_ + 1 < counts_.size()) {
+      begin = end + counts_[at_];
+      end = begin + counts_[at_ + 1];
+      at_ += 2;
+    }
+  }
+
+  std::uint32_t begin = 0, end = 0;
+
+ private:
+  std::span<const std::uint32_t> counts_;
+  std::size_t at_ = 0;
+};
+
+Rle united(const Rle& a, const Rle& b) {
+  RunWriter out(a.height, a.width);
+  std::uint32_t begin = 0, end = 0;  // the stretch that is still growing
+  for (Inside left(a), right(b); left || right;) {
+    Inside& first = !right || (left && left.begin <= right.begin) ? left : right;
+    if (first.begin > end) {
+      out.add(begin, end);
+      begin = first.begin;
+    }
+    end = std::max(end, first.end);
+    first.next();
+  }
+  out.add(begin, end);
+  return std::move(out).finish();
+}
+
+}  // namespace
+
+Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width) {
+  RunWriter out(height, width);
+  for (std::uint32_t x = 0; x < width; ++x) {
+    const std::uint8_t* column = bitmap + x;
+    for (std::uint32_t y = 0; y < height;) {
+      while (y < height && !column[std::size_t{y} * width]) ++y;
+      const std::uint32_t begin = y;
+      while (y < height && column[std::size_t{y} * width]) ++y;
+      out.add(x * height + begin, x * height + y);
+    }
+  }
+  return std::move(out).finish();
+}
+
+void decode(const Rle& mask, std::uint8_t* bitmap) {
+  std::fill_n(bitmap, std::size_t{mask.height} * mask.width, std::uint8_t{0});
+  for (Inside run(mask); run; run.next()) {
+    std::uint32_t x = run.begin / mask.height, y = run.begin % mask.height;
+    for (std::uint32_t left = run.end - run.begin; left > 0; --left) {
+      bitmap[std::size_t{y} * mask.width + x] = 1;
+      if (++y == mask.height) y = 0, ++x;
+    }
+  }
+}
+
+std::uint64_t area(const Rle& mask) {
+  std::uint64_t pixels = 0;
+  for (std::size_t i = 1; i < mask.counts.size(); i += 2) pixels += mask.counts[i];
+  return pixels;
+}
+
+Box bounding_box(const Rle& mask) {
+  std::uint32_t x1 = mask.width, y1 = mask.height, x2 = 0, y2 = 0;
+  for (Inside run(mask); run; run.next()) {
+    const std::uint32_t first = run.begin / mask.height, last = (run.end - 1) / mask.height;
+    x1 = std::min(x1, first);
+    x2 = std::max(x2, last + 1);
+    // A run that goes on in the next column counts as full height: so does COCO.
+    y1 = std::min(y1, first < last ? 0 : run.begin % mask.height);
+    y2 = std::max(y2, first < last ? mask.height : (run.end - 1) % mask.height + 1);
+  }
+  if (x2 == 0) return {};
+  return {static_cast<float>(x1), static_cast<float>(y1), static_cast<float>(x2),
+          static_cast<float>(y2)};
+}
+
+Rle merge(std::span<const Rle> masks) {
+  if (masks.empty()) return {};
+  Rle all = masks[0];
+  for (const Rle& mask : masks.subspan(1)) {
+    if (mask.height != all.height || mask.width != all.width) {
+      throw Error(fmt::format("masks of {} x {} and {} x {} pixels (height x width) have no union",
+                              all.height, all.width, mask.height, mask.width));
+    }
+    all = united(all, mask);
+  }
+  return all;
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,128 @@
+#include "coco/segmentation.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "base/errors.h"
+
+namespace millrace::coco {
+namespace {
+
+std::vector<Polygon> read_polygons(json::array parts) {
+  std::vector<Polygon> polygons;
+  for (json::value part : parts) {
+    const auto field = [&] { return fmt::format("polygon {}", polygons.size()); };
+    const char* at = place(part);
+    if (*at != '[') throw Wrong{at, fmt::format("'{}' is not an array", field())};
+    Polygon polygon;
+    for (json::value coordinate : part.get_array()) {
+      double read = 0;
+      if (coordinate.get_double().get(read) != simdjson::SUCCESS) {
+        throw Wrong{place(coordinate), fmt::format("'{}' holds no finite number here", field())};
+      }
+      polygon.push_back(read);
+    }
+    if (polygon.size() < 6 || polygon.size() % 2 == 1) {
+      throw Wrong{at, fmt::format("{} has {} numbers; three or more points as x y are needed",
+                                  field(), polygon.size())};
+    }
+    polygon.shrink_to_fit();
+    polygons.push_back(std::move(polygon));
+  }
+  return polygons;
+}
+
+std::uint32_t side(double value, const char* at) {
+  if (value < 0 || value > UINT32_MAX || value != std::floor(value)) {
+    throw Wrong{at, "'size' is not two sizes in pixels"};
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+Rle from_runs(const std::vector<std::int64_t>& runs, std::uint32_t height, std::uint32_t width) {
+  Rle mask{height, width, {}};
+  mask.counts.reserve(runs.size());
+  const std::uint64_t pixels = std::uint64_t{height} * width;
+  std::uint64_t sum = 0;
+  for (const std::int64_t run : runs) {
+    if (run < 0) throw Error("counts: a run is negative");
+    sum += static_cast<std::uint64_t>(run);
+    if (sum > pixels) break;
+    mask.counts.push_back(static_cast<std::uint32_t>(run));
+  }
+  if (sum != pixels || pixels > UINT32_MAX) {
+    throw Error(fmt::format("counts: the runs do not add up to {} x {} pixels", height, width));
+  }
+  return mask;
+}
+
+Rle read_rle(json::object fields, const char* at) {
+  double size[2] = {-1, -1};
+  const char* size_at = at;
+  const char* counts_at = at;
+  std::optional<std::string_view> compressed;
+  std::vector<std::int64_t> runs;
+  read_fields(fields, at,
+              required("size",
+                       [&](json::value value) {
+                         size_at = place(value);
+                         numbers(value, "size", size);
+                       }),
+              required("counts", [&](json::value value) {
+                counts_at = place(value);
+                if (*counts_at == '"') {
+                  compressed = text(value, "counts");
+                } else {
+                  for (json::value run : array(value, "counts"))
+                    runs.push_back(integer(run, "counts"));
+                }
+              }));
+  const std::uint32_t height = side(size[0], size_at), width = side(size[1], size_at);
+  try {
+    return compressed ? decode_counts(*compressed, height, width) : from_runs(runs, height, width);
+  } catch (const Error& problem) {
+    throw Wrong{counts_at, problem.what()};
+  }
+}
+
+double polygon_area(const Polygon& polygon) {
+  double doubled = 0;
+  for (std::size_t i = 0, last = polygon.size() - 2; i < polygon.size(); last = i, i += 2) {
+    doubled += polygon[last] * polygon[i + 1] - polygon[i] * polygon[last + 1];
+  }
+  return std::abs(doubled) / 2;
+}
+
+}  // namespace
+
+Segmentation read_segmentation(json::value value) {
+  const char* at = place(value);
+  switch (*at) {
+    case 'n':
+      if (value.is_null()) return {};
+      break;
+    case '[': {
+      auto polygons = read_polygons(value.get_array());
+      if (polygons.empty()) return {};
+      return polygons;
+    }
+    case '{':
+      return read_rle(value.get_object(), at);
+    default:
+      break;
+  }
+  throw Wrong{at, "'segmentation' is neither polygons nor run lengths"};
+}
+
+double shape_area(const Segmentation& shape) {
+  if (const auto* mask = std::get_if<Rle>(&shape)) return static_cast<double>(area(*mask));
+  double sum = 0;
+  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape)) {
+    for (const Polygon& polygon : *polygons) sum += polygon_area(polygon);
+  }
+  return sum;
+}
+
+}  // namespace millrace::coco

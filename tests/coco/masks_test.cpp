@@ -1,0 +1,179 @@
+// The laws of run lengths.
+#include "coco/masks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/errors.h"
+#include "tests/coco/random_masks.h"
+
+namespace millrace::coco {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::random_bitmap;
+
+std::vector<std::uint8_t> bitmap_of(const Rle& mask) {
+  std::vector<std::uint8_t> bitmap(std::size_t{mask.height} * mask.width, 7);
+  decode(mask, bitmap.data());
+  return bitmap;
+}
+
+struct Case {
+  std::vector<std::uint8_t> bitmap;
+  std::uint32_t height, width;
+};
+
+std::vector<Case> random_cases() {
+  std::mt19937 random(1);
+  std::vector<Case> cases;
+  for (int i = 0; i < 200; ++i) {
+    const std::uint32_t height = 1 + random() % 40, width = 1 + random() % 40;
+    cases.push_back({random_bitmap(random, height, width), height, width});
+  }
+  return cases;
+}
+
+std::string message_of(std::string_view counts, std::uint32_t height, std::uint32_t width) {
+  try {
+    decode_counts(counts, height, width);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Masks, EncodeGoesDownTheColumnsZerosFirst) {
+  const std::uint8_t bitmap[] = {0, 1, 1,   //
+                                 1, 1, 0};  //
+  EXPECT_THAT(encode(bitmap, 2, 3).counts, ElementsAre(1, 4, 1));
+}
+
+TEST(Masks, EncodeStartsWithAnEmptyRunWhereTheFirstPixelIsInside) {
+  const std::uint8_t bitmap[] = {1, 0};
+  EXPECT_THAT(encode(bitmap, 1, 2).counts, ElementsAre(0, 1, 1));
+}
+
+TEST(Masks, DecodeUndoesEncode) {
+  for (const auto& c : random_cases()) {
+    EXPECT_EQ(bitmap_of(encode(c.bitmap.data(), c.height, c.width)), c.bitmap);
+  }
+}
+
+TEST(Masks, CountsTextUndoesItself) {
+  for (const auto& c : random_cases()) {
+    const Rle mask = encode(c.bitmap.data(), c.height, c.width);
+    EXPECT_EQ(decode_counts(encode_counts(mask), c.height, c.width), mask);
+  }
+}
+
+TEST(Masks, CountsTextHoldsTheLargestRuns) {
+  const Rle mask{65535, 65537, {4294967294U, 1}};
+  EXPECT_EQ(decode_counts(encode_counts(mask), mask.height, mask.width), mask);
+  const Rle jumps{65535, 65537, {1, 4294967290U, 1, 1, 2}};
+  EXPECT_EQ(decode_counts(encode_counts(jumps), jumps.height, jumps.width), jumps);
+}
+
+TEST(Masks, AreaCountsThePixelsInside) {
+  for (const auto& c : random_cases()) {
+    const auto inside = std::accumulate(c.bitmap.begin(), c.bitmap.end(), std::uint64_t{0});
+    EXPECT_EQ(area(encode(c.bitmap.data(), c.height, c.width)), inside);
+  }
+}
+
+TEST(Masks, BoundingBoxOfASpot) {
+  std::vector<std::uint8_t> bitmap(10 * 20, 0);
+  for (int y = 3; y < 6; ++y) {
+    for (int x = 7; x < 12; ++x) bitmap[y * 20 + x] = 1;
+  }
+  EXPECT_EQ(bounding_box(encode(bitmap.data(), 10, 20)), (Box{7, 3, 12, 6}));
+}
+
+TEST(Masks, BoundingBoxOfNothingIsNothing) {
+  EXPECT_EQ(bounding_box(Rle{4, 5, {20}}), Box{});
+  EXPECT_EQ(bounding_box(Rle{4, 5, {3, 0, 17}}), Box{});
+  EXPECT_EQ(bounding_box(Rle{}), Box{});
+}
+
+TEST(Masks, ARunIntoTheNextColumnTakesTheFullHeight) {  // as COCO has it
+  EXPECT_EQ(bounding_box(Rle{4, 5, {6, 4, 10}}), (Box{1, 0, 3, 4}));
+}
+
+TEST(Masks, MergeIsTheUnionOfBitmaps) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 100; ++i) {
+    std::vector<std::uint8_t> all(12 * 17, 0);
+    std::vector<Rle> masks;
+    for (unsigned k = 0; k < 1 + random() % 4; ++k) {
+      const auto one = random_bitmap(random, 12, 17);
+      for (std::size_t p = 0; p < all.size(); ++p) all[p] |= one[p];
+      masks.push_back(encode(one.data(), 12, 17));
+    }
+    EXPECT_EQ(merge(masks), encode(all.data(), 12, 17));
+  }
+}
+
+TEST(Masks, MergeRefusesDifferentSizes) {
+  const Rle masks[] = {{2, 3, {6}}, {3, 2, {6}}};
+  EXPECT_THROW(merge(masks), Error);
+}
+
+TEST(Masks, IouEqualsTheQuotientOfBitmaps) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 300; ++i) {
+    const auto a = random_bitmap(random, 15, 11), b = random_bitmap(random, 15, 11);
+    double shared = 0, all = 0, first = 0;
+    for (std::size_t p = 0; p < a.size(); ++p) {
+      shared += a[p] && b[p];
+      all += a[p] || b[p];
+      first += a[p];
+    }
+    const Rle d[] = {encode(a.data(), 15, 11)};
+    const Rle g[] = {encode(b.data(), 15, 11), encode(b.data(), 15, 11)};
+    const std::uint8_t crowd[] = {0, 1};
+    const auto ious = mask_iou(d, g, crowd);
+    EXPECT_EQ(ious[0], shared == 0 ? 0 : shared / all);
+    EXPECT_EQ(ious[1], shared == 0 ? 0 : shared / first);
+  }
+}
+
+TEST(Masks, IouOfDifferentSizesIsMinusOneWhereBoxesMeet) {
+  const Rle d[] = {{4, 4, {0, 16}}};
+  const Rle g[] = {{4, 5, {0, 20}}, {4, 9, {32, 4}}};
+  const std::uint8_t crowd[] = {0, 0};
+  EXPECT_THAT(mask_iou(d, g, crowd), ElementsAre(-1, 0));
+}
+
+TEST(Masks, BadCountsAreToldWithTheirByte) {
+  EXPECT_THAT(message_of("0 1", 1, 2), HasSubstr("byte 1: no character of run lengths"));
+  EXPECT_THAT(message_of("1\xff", 1, 2), HasSubstr("byte 1: no character of run lengths"));
+  EXPECT_THAT(message_of("1Q", 1, 2), HasSubstr("byte 2: the text ends inside a number"));
+  EXPECT_THAT(message_of("oooooooooo", 1, 2), HasSubstr("byte 7: a number is too long"));
+  EXPECT_THAT(message_of("O", 1, 2), HasSubstr("byte 0: a run is negative"));
+  EXPECT_THAT(message_of("13", 1, 2), HasSubstr("byte 1: the runs leave the mask of 1 x 2 pixels"));
+  EXPECT_THAT(message_of("1", 1, 2), HasSubstr("the runs add up to 1 pixels; 1 x 2 are 2"));
+  EXPECT_THAT(message_of("", 1, 2), HasSubstr("the runs add up to 0 pixels"));
+  EXPECT_THAT(message_of("0", 70000, 70000), HasSubstr("a mask of 70000 x 70000 is too large"));
+}
+
+TEST(Masks, DamagedCountsGiveAMaskOrAnError) {
+  std::mt19937 random(4);
+  for (const auto& c : random_cases()) {
+    const std::string whole = encode_counts(encode(c.bitmap.data(), c.height, c.width));
+    for (int i = 0; i < 50; ++i) {
+      std::string damaged = whole.substr(0, random() % (whole.size() + 1));
+      if (!damaged.empty()) damaged[random() % damaged.size()] = static_cast<char>(random());
+      try {
+        const Rle mask = decode_counts(damaged, c.height, c.width);
+        EXPECT_EQ(bitmap_of(mask).size(), c.bitmap.size());
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::coco

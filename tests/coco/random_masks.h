@@ -1,0 +1,39 @@
+// Random masks and shapes for the laws.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "coco/masks.h"
+
+namespace millrace::coco::testing {
+
+/// (height, width) bytes with blobs and speckles, from nearly empty to nearly full.
+inline std::vector<std::uint8_t> random_bitmap(std::mt19937& random, std::uint32_t height,
+                                               std::uint32_t width) {
+  std::vector<std::uint8_t> bitmap(std::size_t{height} * width);
+  const unsigned change = 2 + random() % 40;  // one in so many pixels changes sides
+  bool inside = random() % 2;
+  for (auto& pixel : bitmap) {
+    if (random() % change == 0) inside = !inside;
+    pixel = inside;
+  }
+  return bitmap;
+}
+
+/// A polygon around (and often beyond) a width x height image, in hundredths as COCO writes them.
+inline Polygon random_polygon(std::mt19937& random, double width, double height) {
+  std::uniform_real_distribution<double> across(-0.3 * width, 1.3 * width);
+  std::uniform_real_distribution<double> down(-0.3 * height, 1.3 * height);
+  Polygon polygon;
+  const auto points = 3 + random() % 9;
+  for (std::size_t i = 0; i < points; ++i) {
+    polygon.push_back(std::round(across(random) * 100) / 100);
+    polygon.push_back(std::round(down(random) * 100) / 100);
+  }
+  return polygon;
+}
+
+}  // namespace millrace::coco::testing
