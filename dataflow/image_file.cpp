@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <turbojpeg.h>
 
+#include <array>
 #include <memory>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
@@ -18,10 +19,20 @@ struct DestroyHandle {
 };
 using UniqueDecompressor = std::unique_ptr<void, DestroyHandle>;
 
-tjhandle decompressor() {
-  static thread_local const UniqueDecompressor handle(tjInitDecompress());
+/// This thread's decompressor. TurboJPEG keeps `strict` (stop on warning) from one call to the next, so there
+/// is one for each; and it may start the next file wrong after a broken one, so faults throw it away.
+UniqueDecompressor& decompressor(bool strict) {
+  static thread_local std::array<UniqueDecompressor, 2> handles;
+  auto& handle = handles[strict];
+  if (!handle) handle.reset(tjInitDecompress());
   if (!handle) throw Error(fmt::format("TurboJPEG does not start: {}", tjGetErrorStr()));
-  return handle.get();
+  return handle;
+}
+
+[[noreturn]] void throw_broken(const std::string& file, UniqueDecompressor& handle) {
+  const std::string why = tjGetErrorStr2(handle.get());
+  handle.reset();
+  throw DataError(file, fmt::format("broken JPEG: {}", why));
 }
 
 const unsigned char* data(std::string_view bytes) {
@@ -29,25 +40,31 @@ const unsigned char* data(std::string_view bytes) {
 }
 
 /// What the head of a JPEG says; nothing where TurboJPEG cannot make RGB of it.
-std::optional<cv::Size> turbo_size(std::string_view bytes) {
+std::optional<cv::Size> turbo_size(std::string_view bytes, const std::string& file, bool strict) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
+  auto& handle = decompressor(strict);
   cv::Size size;
   int subsampling = 0, colours = 0;
-  if (tjDecompressHeader3(decompressor(), data(bytes), bytes.size(), &size.width, &size.height,
-                          &subsampling, &colours) != 0)
+  const int status = tjDecompressHeader3(handle.get(), data(bytes), bytes.size(), &size.width,
+                                         &size.height, &subsampling, &colours);
+  const bool only_warned = status != 0 && tjGetErrorCode(handle.get()) == TJERR_WARNING;
+  if (only_warned && strict) throw_broken(file, handle);
+  if (size.empty() || (status != 0 && !only_warned)) {
+    handle.reset();
     return {};
+  }
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) return {};
   return size;
 }
 
 cv::Mat decode_turbo(std::string_view bytes, const std::string& file, cv::Size size, bool strict) {
+  auto& handle = decompressor(strict);
   cv::Mat image(size, CV_8UC3);
   const int flags = TJFLAG_ACCURATEDCT | (strict ? TJFLAG_STOPONWARNING : 0);
-  const int status =
-      tjDecompress2(decompressor(), data(bytes), bytes.size(), image.data, size.width,
-                    static_cast<int>(image.step), size.height, TJPF_RGB, flags);
-  if (status != 0 && (strict || tjGetErrorCode(decompressor()) == TJERR_FATAL))
-    throw DataError(file, fmt::format("broken JPEG: {}", tjGetErrorStr2(decompressor())));
+  const int status = tjDecompress2(handle.get(), data(bytes), bytes.size(), image.data, size.width,
+                                   static_cast<int>(image.step), size.height, TJPF_RGB, flags);
+  if (status != 0 && (strict || tjGetErrorCode(handle.get()) == TJERR_FATAL))
+    throw_broken(file, handle);
   return image;
 }
 
@@ -81,7 +98,7 @@ int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated, bool strict) {
   const int orientation = bytes.starts_with("\xFF\xD8") ? exif_orientation(bytes) : 1;
-  if (const auto size = turbo_size(bytes)) {
+  if (const auto size = turbo_size(bytes, file, strict)) {
     // Before the pixels: a wrong head must not cost gigabytes.
     const int turn = needed_turn(*size, annotated, orientation, file);
     return upright(decode_turbo(bytes, file, *size, strict), turn);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <oneapi/tbb/global_control.h>
+#include <spdlog/spdlog.h>
 
 #include <vector>
 
@@ -12,6 +13,12 @@ namespace millrace::testing {
 /// As main does for the executable; without it a machine with one core has no worker at all.
 inline const oneapi::tbb::global_control enough_workers{
     oneapi::tbb::global_control::max_allowed_parallelism, 9};
+
+/// Samples that are left out on purpose need not be told of.
+inline const bool quiet = [] {
+  spdlog::set_level(spdlog::level::err);
+  return true;
+}();
 
 /// All values that a flow still gives, at most `most`.
 template <class T>

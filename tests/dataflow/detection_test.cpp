@@ -1,0 +1,208 @@
+// Detection's flows from end to end: on pictures made here, and on real photos where they are there.
+#include "dataflow/detection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "base/errors.h"
+#include "dataflow/detection_source.h"
+#include "tests/data.h"
+#include "tests/dataflow/flows.h"
+#include "tests/dataflow/tiny_coco.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
+using testing::TinyCoco;
+
+std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
+  std::vector<std::uint64_t> result;
+  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
+  return result;
+}
+
+TEST(TrainFlow, GivesTheSameBytesForAnyNumberOfThreads) {
+  const TinyCoco data(20);
+  auto options = data.options();
+  const auto split = open_split(options, options.train);
+  std::map<int, std::vector<std::uint64_t>> batches;
+  for (const int threads : {1, 2, 8}) {
+    options.threads = threads;
+    batches[threads] = digests(*start_train_flow(options, {}, split, 1), 40);
+  }
+  EXPECT_EQ(batches[1], batches[2]);
+  EXPECT_EQ(batches[1], batches[8]);
+  EXPECT_NE(batches[1], digests(*start_train_flow(options, {}, split, /*seed=*/2), 40));
+}
+
+TEST(TrainFlow, GivesTheSameBytesOfRealPhotosForAnyNumberOfThreads) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  DataOptions options;
+  options.root = testing::data_folder() / "coco_mini";
+  options.short_side = {200, 320};
+  options.max_side = 533;
+  const auto split = open_split(options, options.train);
+  options.threads = 1;
+  const auto expected = digests(*start_train_flow(options, {}, split, 1), 30);
+  options.threads = 2;
+  EXPECT_EQ(digests(*start_train_flow(options, {}, split, 1), 30), expected);
+  options.threads = 8;
+  EXPECT_EQ(digests(*start_train_flow(options, {}, split, 1), 30), expected);
+}
+
+TEST(TrainFlow, ResumesBehindEveryBatch) {
+  const TinyCoco data(14);
+  std::ofstream(data.image(5)) << "no JPEG";  // left out in each epoch
+  const auto options = data.options();
+  const auto split = open_split(options, options.train);
+  const auto whole = start_train_flow(options, {}, split, 1);
+  std::vector<std::uint64_t> expected;
+  std::vector<Cursor> cursors;
+  for (int i = 0; i < 20; ++i) {
+    auto item = whole->next();
+    expected.push_back(digest(item->value));
+    cursors.push_back(item->cursor);
+  }
+  for (std::size_t k = 0; k + 1 < cursors.size(); ++k) {
+    const auto rest = start_train_flow(options, {}, split, 1, {}, cursors[k]);
+    const auto left = static_cast<int>(expected.size() - k - 1);
+    ASSERT_THAT(digests(*rest, left),
+                ::testing::ElementsAreArray(expected.begin() + static_cast<std::ptrdiff_t>(k) + 1,
+                                            expected.end()))
+        << k;
+  }
+}
+
+TEST(TrainFlow, GivesTheSameBytesWhenDeclaredInToml) {
+  const TinyCoco data(10);
+  const auto options = data.options();
+  const auto split = open_split(options, options.train);
+  const auto config = parse_config(R"(stages = [
+      { use = "read" }, { use = "decode" }, { use = "flip" }, { use = "resize_shortest_edge" },
+      { use = "group_by_aspect_ratio" }, { use = "pad" } ])",
+                                   "test.toml");
+  const auto& stages = std::get<Config::Array>(config.find("stages")->data);
+  EXPECT_EQ(digests(*start_train_flow(options, stages, split, 1), 12),
+            digests(*start_train_flow(options, {}, split, 1), 12));
+}
+
+TEST(TrainFlow, SaysWhichStagesDoNotFit) {
+  const TinyCoco data(4);
+  const auto options = data.options();
+  const auto split = open_split(options, options.train);
+  const auto config = parse_config(
+      R"(stages = [ { use = "read" }, { use = "decode" }, { use = "pad" } ])", "test.toml");
+  const auto& stages = std::get<Config::Array>(config.find("stages")->data);
+  EXPECT_THAT([&] { start_train_flow(options, stages, split, 1); },
+              ThrowsMessage<ConfigError>(
+                  "stage 3 'pad' takes a group of samples, 'decode' yields a sample"));
+}
+
+TEST(TrainFlow, CountsATruncatedJpeg) {
+  const TinyCoco data(12);
+  std::filesystem::resize_file(data.image(3), std::filesystem::file_size(data.image(3)) / 2);
+  const auto options = data.options();
+  const auto flow = start_train_flow(options, {}, open_split(options, options.train), 1);
+  while (flow->next()->progress < 2) continue;
+  const auto report = flow->report();
+  EXPECT_EQ(report.skipped, 2);
+  EXPECT_THAT(report.skipped_reasons[0],
+              HasSubstr("stage 'decode': " + data.image(3).string() + ": broken JPEG"));
+}
+
+TEST(TrainFlow, LeavesOutEmptyImagesUnlessTold) {
+  const TinyCoco data(10);
+  auto options = data.options();
+  const auto split = open_split(options, options.train);
+  EXPECT_EQ(start_train_flow(options, {}, split, 1)->epoch_size(), 9);
+  options.filter_empty = false;
+  EXPECT_EQ(start_train_flow(options, {}, split, 1)->epoch_size(), 10);
+}
+
+TEST(EvalFlow, GivesEachImageOnceInOrder) {
+  const TinyCoco data(11);
+  auto options = data.options();
+  options.test_batch_size = 2;
+  const auto flow = start_eval_flow(options, open_split(options, options.val));
+  std::vector<std::int64_t> ids;
+  while (const auto item = flow->next())
+    for (const auto& image : item->value.images) {
+      ids.push_back(image.image_id);
+      EXPECT_TRUE(std::min(image.width, image.height) == 56 ||
+                  std::max(image.width, image.height) == 80);
+      EXPECT_FLOAT_EQ(image.scale_x,
+                      static_cast<float>(image.width) / static_cast<float>(image.original_width));
+    }
+  EXPECT_THAT(ids, ElementsAre(100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110));
+}
+
+TEST(EvalFlow, RanksShareTheImages) {
+  const TinyCoco data(7);
+  const auto options = data.options();
+  std::vector<std::int64_t> ids;
+  for (std::int64_t rank = 0; rank < 3; ++rank)
+    for (const auto& batch :
+         testing::drain(*start_eval_flow(options, open_split(options, options.val), {rank, 3})))
+      ids.push_back(batch.images[0].image_id);
+  EXPECT_THAT(ids, ::testing::UnorderedElementsAre(100, 101, 102, 103, 104, 105, 106));
+}
+
+TEST(DetectionSource, GivesObjectsOfTheClassesThatCount) {
+  const TinyCoco data(4);
+  auto options = data.options();
+  options.classes = {"dog"};
+  const DetectionSource source(open_split(options, options.train), /*filter_empty=*/true);
+  ASSERT_EQ(source.size(), 1);  // picture 1; picture 3 is the empty one
+  const auto sample = source[0];
+  EXPECT_EQ(sample.image_id, 101);
+  EXPECT_THAT(sample.objects.classes, ElementsAre(0));
+  EXPECT_EQ(sample.objects.boxes[0], (Box{5, 5, 25, 22}));
+}
+
+TEST(DetectionSource, ClipsBoxesAndLeavesOutWhatHasNoArea) {
+  const auto dataset = coco::parse_dataset(R"({
+      "images": [{"id": 1, "file_name": "a.jpg", "width": 50, "height": 40}],
+      "categories": [{"id": 1, "name": "star"}],
+      "annotations": [
+        {"id": 1, "image_id": 1, "category_id": 1, "bbox": [40, 30, 20, 20], "area": 400, "iscrowd": 0},
+        {"id": 2, "image_id": 1, "category_id": 1, "bbox": [10, 10, 0, 20], "area": 0, "iscrowd": 0},
+        {"id": 3, "image_id": 1, "category_id": 1, "bbox": [60, 10, 5, 5], "area": 25, "iscrowd": 0}]})",
+                                           "test");
+  const DetectionSource source(make_split(dataset, "images", {}), true);
+  EXPECT_THAT(source[0].objects.boxes, ElementsAre(Box{40, 30, 50, 40}));
+  EXPECT_THAT(source[0].objects.segmentations, SizeIs(1));
+  EXPECT_EQ(source.unusable_objects(), 2);
+}
+
+TEST(OpenSplit, NamesTheNearestClass) {
+  const TinyCoco data(2);
+  auto options = data.options();
+  options.classes = {"dgo"};
+  EXPECT_THAT([&] { open_split(options, options.train); },
+              ThrowsMessage<ConfigError>(HasSubstr("no category 'dgo'; did you mean 'dog'?")));
+  options.classes = {"dog", "dog"};
+  EXPECT_THROW(open_split(options, options.train), ConfigError);
+}
+
+TEST(OpenSplit, SaysWhatIsMissingAndWhatToDo) {
+  const TinyCoco data(2);
+  auto options = data.options();
+  EXPECT_THAT([&] { open_split(options, "val2017"); },
+              ThrowsMessage<ConfigError>(::testing::AllOf(
+                  HasSubstr("no annotation file"), HasSubstr("instances_val2017.json"),
+                  HasSubstr("set data.train and data.val"))));
+  options.root = "no/such/folder";
+  EXPECT_THAT([&] { open_split(options, "val2017"); },
+              ThrowsMessage<ConfigError>(::testing::AllOf(
+                  HasSubstr("no data folder 'no/such/folder'"), HasSubstr("set data.root"))));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,155 @@
+// Odd and broken files: the right picture or a DataError, never a crash and never a wrong size.
+#include "dataflow/image_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "dataflow/exif.h"
+#include "tests/data.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+std::string jpeg(int width, int height) {
+  cv::Mat image(height, width, CV_8UC3, cv::Scalar(10, 100, 200));  // BGR
+  std::vector<std::uint8_t> bytes;
+  cv::imencode(".jpg", image, bytes);
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Puts an EXIF segment behind the first two bytes of a JPEG.
+std::string with_orientation(std::string bytes, int orientation, bool big_endian) {
+  std::string tiff = big_endian
+                         ? std::string("MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", 19)
+                         : std::string("II\x2A\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 18);
+  tiff += static_cast<char>(orientation);
+  tiff.resize(26);
+  const std::string content = std::string("Exif\0\0", 6) + tiff;
+  const auto length = content.size() + 2;
+  const std::string head{'\xFF', '\xE1', static_cast<char>(length >> 8), static_cast<char>(length)};
+  return bytes.insert(2, head + content);
+}
+
+TEST(DecodeRgb, GivesRedFirst) {
+  const auto image = decode_rgb(jpeg(20, 10), "x.jpg");
+  ASSERT_EQ(image.size(), cv::Size(20, 10));
+  const auto pixel = image.at<cv::Vec3b>(5, 10);
+  EXPECT_NEAR(pixel[0], 200, 3);
+  EXPECT_NEAR(pixel[2], 10, 3);
+}
+
+TEST(DecodeRgb, RefusesAnotherSizeThanTheAnnotated) {
+  EXPECT_THAT([] { decode_rgb(jpeg(20, 10), "x.jpg", cv::Size(10, 20)); },
+              ThrowsMessage<DataError>("x.jpg: is 20 x 10 pixels, but annotated as 10 x 20"));
+}
+
+TEST(DecodeRgb, TurnsUprightOnlyWhereTheAnnotationIs) {
+  for (const bool big_endian : {false, true}) {
+    const auto bytes = with_orientation(jpeg(20, 10), 6, big_endian);
+    EXPECT_EQ(decode_rgb(bytes, "x", cv::Size(20, 10)).size(), cv::Size(20, 10));
+    EXPECT_EQ(decode_rgb(bytes, "x", cv::Size(10, 20)).size(), cv::Size(10, 20));
+    EXPECT_EQ(decode_rgb(bytes, "x").size(), cv::Size(10, 20));
+  }
+}
+
+TEST(DecodeRgb, RefusesAJpegCutAnywhere) {
+  const auto bytes = jpeg(64, 48);
+  for (std::size_t i = 0; i < 16; ++i)
+    EXPECT_THROW(decode_rgb(bytes.substr(0, bytes.size() * i / 16), "x"), DataError) << i;
+}
+
+TEST(DecodeRgb, ForgetsABrokenFile) {
+  const auto good = jpeg(64, 48);
+  for (std::size_t i = 0; i < good.size(); i += 7) {
+    EXPECT_THROW(decode_rgb(good.substr(0, i), "x"), DataError) << i;
+    EXPECT_EQ(decode_rgb(good, "x").size(), cv::Size(64, 48)) << i;
+  }
+}
+
+TEST(DecodeRgb, TakesADamagedJpegWhereNotStrict) {
+  const auto bytes = jpeg(64, 48);
+  EXPECT_EQ(decode_rgb(bytes.substr(0, bytes.size() - 20), "x", {}, /*strict=*/false).size(),
+            cv::Size(64, 48));
+}
+
+TEST(DecodeRgb, SurvivesFlippedBytes) {
+  const auto good = with_orientation(jpeg(64, 48), 6, true);
+  Rng rng{9};
+  for (int round = 0; round < 500; ++round) {
+    auto bytes = good;
+    for (auto flips = 1 + rng.below(5); flips > 0; --flips)
+      bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(256));
+    try {
+      const auto image = decode_rgb(bytes, "x", cv::Size(64, 48));
+      ASSERT_EQ(image.size(), cv::Size(64, 48));
+    } catch (const DataError&) {
+    }
+  }
+}
+
+TEST(Exif, IsOneWhereTheFileDoesNotSay) {
+  EXPECT_EQ(exif_orientation(""), 1);
+  EXPECT_EQ(exif_orientation("\xFF\xD8\xFF"), 1);
+  EXPECT_EQ(exif_orientation(jpeg(8, 8)), 1);
+  EXPECT_EQ(exif_orientation(with_orientation(jpeg(8, 8), 9, true)), 1);
+}
+
+TEST(Exif, TurnsAsOpenCvDoes) {
+  cv::Mat image(2, 3, CV_8UC1);
+  for (int i = 0; i < 6; ++i) image.data[i] = static_cast<std::uint8_t>(i);
+  const auto corner = [&](int orientation) { return upright(image, orientation).data[0]; };
+  EXPECT_EQ(corner(1), 0);
+  EXPECT_EQ(corner(2), 2);
+  EXPECT_EQ(corner(3), 5);
+  EXPECT_EQ(corner(4), 3);
+  EXPECT_EQ(corner(5), 0);
+  EXPECT_EQ(corner(6), 3);
+  EXPECT_EQ(corner(7), 5);
+  EXPECT_EQ(corner(8), 2);
+  EXPECT_EQ(upright(image, 5).size(), cv::Size(2, 3));
+}
+
+TEST(DecodeRgb, TreatsOddFilesAsPillowDoes) {
+  MILLRACE_NEEDS_DATA("jpeg");
+  const auto folder = testing::data_folder() / "jpeg";
+  const auto manifest = nlohmann::json::parse(read_file(folder / "manifest.json"));
+  int decoded = 0;
+  for (const auto& entry : manifest["files"]) {
+    const std::string file = entry["file"];
+    SCOPED_TRACE(file);
+    const auto bytes = read_file(folder / file);
+    const auto& pillow = entry["pillow_truncated_ok"];
+    std::optional<cv::Mat> image;
+    try {
+      image = decode_rgb(bytes, file);
+      ++decoded;
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(file));
+      EXPECT_NE(entry["class"], "decodes") << error.what();
+      continue;
+    }
+    EXPECT_NE(entry["class"], "rejected");
+    ASSERT_TRUE(pillow["ok"]);
+    const int turn = exif_orientation(bytes);
+    EXPECT_EQ(turn, pillow["exif_orientation"].is_number() ? int(pillow["exif_orientation"]) : 1);
+    cv::Size size(pillow["size"][0], pillow["size"][1]);
+    EXPECT_EQ(image->size(), turn >= 5 ? cv::Size(size.height, size.width) : size);
+    EXPECT_EQ(decode_rgb(bytes, file, size).size(), size);
+    const auto mean = cv::mean(*image);
+    for (int c = 0; c < 3; ++c) EXPECT_NEAR(mean[c], pillow["rgb_mean"][c], 2.0);
+  }
+  EXPECT_GE(decoded, 30);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,191 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <opencv2/core.hpp>
+
+#include "base/errors.h"
+#include "dataflow/buffer_pool.h"
+#include "dataflow/stages/decode.h"
+#include "dataflow/stages/flip.h"
+#include "dataflow/stages/group_by_aspect_ratio.h"
+#include "dataflow/stages/pad.h"
+#include "dataflow/stages/resize_shortest_edge.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// A picture whose every pixel says where it stands, and one box.
+Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
+  Sample sample;
+  sample.image_id = 7;
+  sample.path = "picture.jpg";
+  sample.width = width;
+  sample.height = height;
+  sample.image.create(height, width, CV_8UC3);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      sample.image.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(x + 1),
+                                          static_cast<std::uint8_t>(y + 1), 255};
+  sample.objects = {{box}, {0}, {0}, {coco::Segmentation{}}};
+  return sample;
+}
+
+TEST(Decode, NamesAMissingFile) {
+  Sample sample;
+  sample.path = "no/such/picture.jpg";
+  EXPECT_THAT([&] { Decode{}(sample); },
+              ThrowsMessage<DataError>(HasSubstr("no/such/picture.jpg")));
+}
+
+TEST(FlipHorizontally, MirrorsPixelsAndBoxesAboutTheImageCentre) {
+  Rng rng{1};
+  const auto flipped = FlipHorizontally{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
+  EXPECT_EQ(flipped.objects.boxes[0], (Box{70, 5, 90, 25}));
+  EXPECT_EQ(flipped.image.at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
+}
+
+TEST(FlipHorizontally, FlipsAboutAsOftenAsTold) {
+  int flips = 0;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    Rng rng{5, i};
+    const auto sample = FlipHorizontally{.probability = 0.25}(sample_of(4, 4), rng);
+    flips += sample.image.at<cv::Vec3b>(0, 0)[0] != 1;
+  }
+  EXPECT_NEAR(flips, 500, 60);
+}
+
+/// Expected values: detectron2's ResizeShortestEdge.get_output_shape.
+TEST(ResizeShortestEdge, RoundsAsDetectron2) {
+  EXPECT_EQ(shortest_edge_size({640, 480}, 800, 1333), cv::Size(1067, 800));
+  EXPECT_EQ(shortest_edge_size({480, 640}, 800, 1333), cv::Size(800, 1067));
+  EXPECT_EQ(shortest_edge_size({640, 427}, 800, 1333), cv::Size(1199, 800));
+  EXPECT_EQ(shortest_edge_size({640, 360}, 800, 1333), cv::Size(1333, 750));
+  EXPECT_EQ(shortest_edge_size({333, 333}, 800, 1333), cv::Size(800, 800));
+  EXPECT_EQ(shortest_edge_size({3000, 9}, 800, 1333), cv::Size(1333, 4));
+  EXPECT_EQ(shortest_edge_size({3000, 1}, 800, 1333), cv::Size(1333, 1));
+}
+
+TEST(ResizeShortestEdge, TakesObjectsAndScalesAlong) {
+  Rng rng{1};
+  const ResizeShortestEdge stage{.short_side = {40}, .max_side = 1000};
+  const auto sample = stage(sample_of(40, 20, {4, 2, 8, 6}), rng);
+  EXPECT_EQ(sample.image.size(), cv::Size(80, 40));
+  EXPECT_EQ(sample.objects.boxes[0], (Box{8, 4, 16, 12}));
+  EXPECT_EQ(sample.scale_x, 2);
+  EXPECT_EQ(sample.scale_y, 2);
+}
+
+TEST(ResizeShortestEdge, DrawsChoicesAndRanges) {
+  std::set<int> choices, range;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    Rng one{1, i}, two{1, i};
+    choices.insert(ResizeShortestEdge{{10, 15}, false, 99}(sample_of(20, 20), one).image.rows);
+    range.insert(ResizeShortestEdge{{10, 15}, true, 99}(sample_of(20, 20), two).image.rows);
+  }
+  EXPECT_THAT(choices, ::testing::ElementsAre(10, 15));
+  EXPECT_THAT(range, ::testing::ElementsAre(10, 11, 12, 13, 14, 15));
+}
+
+TEST(ResizeShortestEdge, RefusesARangeThatIsNone) {
+  Rng rng{1};
+  const ResizeShortestEdge stage{.short_side = {40}, .range = true};
+  EXPECT_THROW(stage(sample_of(40, 20), rng), std::invalid_argument);
+}
+
+TEST(GroupByAspectRatio, CountsTheBoundsThatTheRatioPasses) {
+  const GroupByAspectRatio two, three{.bounds = {0.8, 1.25}}, one{.bounds = {}};
+  EXPECT_EQ(two.groups(), 2U);
+  EXPECT_EQ(two(sample_of(40, 20)), 1U);
+  EXPECT_EQ(two(sample_of(20, 20)), 0U);
+  EXPECT_EQ(three(sample_of(20, 20)), 1U);
+  EXPECT_EQ(three(sample_of(20, 40)), 0U);
+  EXPECT_EQ(one(sample_of(40, 20)), 0U);
+}
+
+TEST(Pad, PutsSamplesInTheCornerAndZeroAround) {
+  const Pad pad{.divisor = 8};
+  { std::memset(pad.pool.acquire(1).get(), 77, 1); }  // a buffer that was used before
+  const auto batch = pad({sample_of(9, 5), sample_of(3, 12)});
+  ASSERT_EQ(batch.size(), 2U);
+  EXPECT_EQ(batch.width, 16);
+  EXPECT_EQ(batch.height, 16);
+  for (std::size_t n = 0; n < 2; ++n)
+    for (int y = 0; y < 16; ++y)
+      for (int x = 0; x < 16; ++x) {
+        const auto* pixel = batch.pixels.get() + ((n * 16 + y) * 16 + x) * 3;
+        const bool inside = x < batch.images[n].width && y < batch.images[n].height;
+        ASSERT_EQ(pixel[0], inside ? x + 1 : 0) << n << " " << x << " " << y;
+        ASSERT_EQ(pixel[1], inside ? y + 1 : 0);
+        ASSERT_EQ(pixel[2], inside ? 255 : 0);
+      }
+  EXPECT_EQ(batch.images[1].image_id, 7);
+  EXPECT_EQ(batch.objects[1].boxes[0], (Box{1, 2, 3, 4}));
+}
+
+TEST(Digest, SeesEveryPartOfABatch) {
+  const auto batch = [] { return Pad{}({sample_of(9, 5), sample_of(3, 12)}); };
+  std::set<std::uint64_t> seen{digest(batch())};
+  EXPECT_EQ(digest(batch()), *seen.begin());
+  auto changed = batch();
+  changed.pixels[100] ^= 1;
+  EXPECT_TRUE(seen.insert(digest(changed)).second) << "pixels";
+  changed = batch();
+  changed.images[1].scale_y = 2;
+  EXPECT_TRUE(seen.insert(digest(changed)).second) << "images";
+  changed = batch();
+  changed.objects[1].boxes[0].x1 += 1;
+  EXPECT_TRUE(seen.insert(digest(changed)).second) << "boxes";
+  changed = batch();
+  changed.objects[0].crowd[0] = 1;
+  EXPECT_TRUE(seen.insert(digest(changed)).second) << "crowd";
+  changed = batch();
+  changed.objects[0].segmentations[0] = std::vector<coco::Polygon>{{1, 2, 3, 4, 5, 6}};
+  EXPECT_TRUE(seen.insert(digest(changed)).second) << "polygons";
+  changed.objects[0].segmentations[0] = coco::Rle{2, 2, {4}};
+  EXPECT_TRUE(seen.insert(digest(changed)).second) << "run lengths";
+}
+
+TEST(BufferPool, UsesABufferAgainOnceItsLastOwnerLetsGo) {
+  const BufferPool pool;
+  auto first = pool.acquire(1000);
+  const auto* where = first.get();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(where) % 64, 0U);
+  auto second_owner = first;
+  first.reset();
+  EXPECT_NE(pool.acquire(1000).get(), where);
+  second_owner.reset();
+  const auto allocated = pool.bytes();
+  for (int i = 0; i < 100; ++i) pool.acquire(900 + i);
+  EXPECT_EQ(pool.bytes(), allocated);
+}
+
+TEST(BufferPool, LetsGoOfWhatLiesIdleInPlenty) {
+  const BufferPool pool;
+  { const std::vector<std::shared_ptr<std::uint8_t[]>> many{100, pool.acquire(1)}; }
+  std::vector<std::shared_ptr<std::uint8_t[]>> out;
+  for (int i = 0; i < 100; ++i) out.push_back(pool.acquire(1));
+  EXPECT_EQ(pool.bytes(), 100U << 20);
+  out.clear();
+  EXPECT_LE(pool.bytes(), 16U << 20);
+}
+
+TEST(BufferPool, MayGoBeforeItsBuffers) {
+  int live = 0;
+  std::shared_ptr<std::uint8_t[]> buffer;
+  {
+    const BufferPool pool({[&](std::size_t bytes) { return ++live, std::malloc(bytes); },
+                           [&](void* memory) { --live, std::free(memory); }});
+    buffer = pool.acquire(10);
+  }
+  buffer[9] = 1;
+  EXPECT_EQ(live, 1);
+  buffer.reset();
+  EXPECT_EQ(live, 0);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,89 @@
+// A COCO folder of a few small pictures, made for one test and gone with it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <string>
+
+#include "base/random.h"
+#include "dataflow/data_options.h"
+
+namespace millrace::testing {
+
+/// `count` JPEGs of several sizes under `train2017` and their annotations: a polygon each, a crowd in
+/// every third, categories "cat" and "dog" by turns; the last image has no object.
+class TinyCoco {
+ public:
+  explicit TinyCoco(int count) {
+    namespace fs = std::filesystem;
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ =
+        fs::temp_directory_path() / ("millrace-" + std::to_string(getpid()) + "-" + test->name());
+    fs::create_directories(folder_ / "annotations");
+    fs::create_directories(folder_ / "train2017");
+    json_["categories"] = {{{"id", 17}, {"name", "cat"}}, {{"id", 18}, {"name", "dog"}}};
+    json_["images"] = nlohmann::json::array();
+    json_["annotations"] = nlohmann::json::array();
+    for (int i = 0; i < count; ++i) add(i, i + 1 < count);
+    std::ofstream(folder_ / "annotations/instances_train2017.json") << json_;
+  }
+  TinyCoco(const TinyCoco&) = delete;
+  TinyCoco& operator=(const TinyCoco&) = delete;
+  ~TinyCoco() { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path image(int i) const { return folder_ / "train2017" / name(i); }
+
+  DataOptions options() const {
+    DataOptions options;
+    options.root = folder_.string();
+    options.val = options.train;
+    options.batch_size = 3;
+    options.threads = 2;
+    options.short_side = {40, 48, 56};
+    options.max_side = 80;
+    return options;
+  }
+
+ private:
+  static std::string name(int i) { return "picture" + std::to_string(i) + ".jpg"; }
+
+  void add(int i, bool with_object) {
+    Rng rng{42, static_cast<std::uint64_t>(i)};
+    const auto width = static_cast<int>(rng.between(30, 70));
+    const auto height = static_cast<int>(rng.between(30, 70));
+    cv::Mat pixels(height, width, CV_8UC3);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x)
+        pixels.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(3 * x),
+                                      static_cast<std::uint8_t>(3 * y),
+                                      static_cast<std::uint8_t>(20 * i)};
+    cv::imwrite(image(i).string(), pixels);
+    json_["images"].push_back(
+        {{"id", 100 + i}, {"file_name", name(i)}, {"width", width}, {"height", height}});
+    if (!with_object) return;
+    object(i, {{"segmentation", {{5, 5, 25, 5, 25, 20, 5, 22}}}, {"iscrowd", 0}});
+    if (i % 3 == 0)
+      object(i, {{"segmentation",
+                  {{"size", {height, width}}, {"counts", {10, 5, height * width - 15}}}},
+                 {"iscrowd", 1}});
+  }
+
+  void object(int i, nlohmann::json fields) {
+    fields["id"] = json_["annotations"].size() + 1;
+    fields["image_id"] = 100 + i;
+    fields["category_id"] = 17 + i % 2;
+    fields["bbox"] = {5, 5, 20, 17};
+    fields["area"] = 340;
+    json_["annotations"].push_back(std::move(fields));
+  }
+
+  std::filesystem::path folder_;
+  nlohmann::json json_;
+};
+
+}  // namespace millrace::testing
