@@ -25,14 +25,20 @@ function(add_room name)
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
 endfunction()
 
-# add_unit_test(ROOM/NAME LINKS ... [SLOW]): tests/ROOM/NAME_test.cpp as one test program; each TEST is a ctest entry.
-function(add_unit_test name)
-  cmake_parse_arguments(TEST "SLOW" "" "LINKS" ${ARGN})
-  string(REPLACE "/" "_" target ${name}_test)
-  add_executable(${target} ${PROJECT_SOURCE_DIR}/tests/${name}_test.cpp)
-  target_link_libraries(${target} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
-  get_filename_component(room ${name} DIRECTORY)
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
+# add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one program, where linking is
+# dear; each TEST is a ctest entry.
+function(add_test_program name)
+  cmake_parse_arguments(TEST "SLOW" "" "SOURCES;LINKS" ${ARGN})
+  get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  add_executable(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                        PROPERTIES LABELS "${room}$<$<BOOL:${TEST_SLOW}>:;slow>")
+endfunction()
+
+# add_unit_test(ROOM/NAME LINKS ... [SLOW]): tests/ROOM/NAME_test.cpp as one test program.
+function(add_unit_test name)
+  string(REPLACE "/" "_" target ${name}_test)
+  add_test_program(${target} SOURCES ${PROJECT_SOURCE_DIR}/tests/${name}_test.cpp ${ARGN})
 endfunction()

@@ -1,0 +1,42 @@
+// torchvision's single operators: tests/parity/goldens/ops, whose README is in the maintainers' data set.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "trainer/safetensors.h"
+
+namespace millrace::testing {
+
+/// One run of an operator: its parameters, and its tensors by name.
+struct GoldenCase {
+  std::string name;
+  nlohmann::json parameters;
+  std::map<std::string, at::Tensor> tensors;
+
+  const at::Tensor& operator[](const std::string& tensor) const { return tensors.at(tensor); }
+};
+
+/// The cases of goldens/ops/<file>.safetensors whose names begin with `prefix`.
+inline std::vector<GoldenCase> golden_cases(const std::string& file,
+                                            const std::string& prefix = "") {
+  std::map<std::string, std::string> metadata;
+  const auto tensors =
+      read_safetensors("tests/parity/goldens/ops/" + file + ".safetensors", &metadata);
+  std::vector<GoldenCase> cases;
+  const auto parameters = nlohmann::json::parse(metadata.at("cases"));
+  for (const auto& [name, value] : parameters.items()) {
+    if (!name.starts_with(prefix)) continue;
+    cases.push_back({name, value, {}});
+    for (const auto& [tensor, values] : tensors)
+      if (tensor.starts_with(name + "."))
+        cases.back().tensors[tensor.substr(name.size() + 1)] = values;
+  }
+  return cases;
+}
+
+}  // namespace millrace::testing

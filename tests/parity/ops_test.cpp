@@ -1,0 +1,183 @@
+// Our operators against torchvision's, one at a time: exact for everything discrete, rounding for the rest.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <gtest/gtest.h>
+
+#include "models/layers/anchors.h"
+#include "models/layers/boxes.h"
+#include "models/layers/losses.h"
+#include "models/layers/matcher.h"
+#include "models/ops/nms.h"
+#include "models/ops/roi_align.h"
+#include "tests/parity/golden_cases.h"
+#include "tests/tensors.h"
+
+namespace millrace {
+namespace {
+
+using testing::close;
+using testing::golden_cases;
+using testing::GoldenCase;
+using testing::same;
+
+constexpr double kRounding = 1e-6;
+
+/// The gradient of `output`, weighted by `weights`, with respect to `input`.
+at::Tensor gradient(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weights) {
+  output.backward(weights);
+  return input.grad();
+}
+
+at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
+
+/// roi_align's options in a case of a square output; nothing else is ours.
+bool is_square(const GoldenCase& golden) {
+  const auto& size = golden.parameters["output_size"];
+  return size[0] == size[1];
+}
+
+RoiAlignOptions options_of(const GoldenCase& golden) {
+  const auto& p = golden.parameters;
+  return {p["output_size"][0], p["spatial_scale"], p["sampling_ratio"], p["aligned"]};
+}
+
+TEST(RoiAlignParity, OutputAndGradient) {
+  int compared = 0;
+  for (const auto& golden : golden_cases("roi_align", "c")) {
+    if (!is_square(golden)) continue;
+    SCOPED_TRACE(golden.name);
+    const auto input = leaf(golden["input"]);
+    const auto output = roi_align(input, golden["rois"], options_of(golden));
+    EXPECT_TRUE(close(output, golden["output"], kRounding));
+    EXPECT_TRUE(
+        close(gradient(output, input, golden["grad_output"]), golden["grad_input"], kRounding));
+    ++compared;
+  }
+  EXPECT_EQ(compared, 16);
+}
+
+TEST(RoiAlignParity, NoRegions) {
+  const auto golden = golden_cases("roi_align", "empty").at(0);
+  const auto input = leaf(golden["input"]);
+  const auto output = roi_align(input, golden["rois"], options_of(golden));
+  EXPECT_TRUE(same(output, golden["output"]));
+  EXPECT_TRUE(same(gradient(output.sum(), input, {}), golden["grad_input"]));
+}
+
+TEST(RoiAlignParity, MaskTargets) {
+  const auto golden = golden_cases("roi_align", "mask_targets").at(0);
+  const auto index = golden["matched_idxs"].to(at::kFloat).unsqueeze(1);
+  const auto targets = roi_align(golden["masks"].to(at::kFloat).unsqueeze(1),
+                                 at::cat({index, golden["boxes"]}, 1), {28, 1, -1, false});
+  EXPECT_TRUE(close(targets.squeeze(1), golden["output"], kRounding));
+}
+
+TEST(NmsParity, KeepsTheSameBoxesInTheSameOrder) {
+  for (const auto& golden : golden_cases("nms")) {
+    SCOPED_TRACE(golden.name);
+    const auto kept = nms(golden["boxes"], golden["scores"], golden.parameters["iou_threshold"]);
+    EXPECT_TRUE(same(kept, golden["keep"]));
+  }
+}
+
+TEST(NmsParity, KeepsTheSameBoxesOfEachGroup) {
+  for (const auto& golden : golden_cases("batched_nms")) {
+    SCOPED_TRACE(golden.name);
+    const auto& scores = golden["scores"];
+    const auto kept =
+        batched_nms(golden["boxes"], scores, golden["idxs"], golden.parameters["iou_threshold"]);
+    // torchvision may leave equal scores in any order.
+    EXPECT_TRUE(same(scores.index_select(0, kept), scores.index_select(0, golden["keep"])));
+    EXPECT_TRUE(same(std::get<0>(kept.sort()), std::get<0>(golden["keep"].sort())));
+  }
+}
+
+BoxCoder coder_of(const GoldenCase& golden) {
+  BoxCoder coder;
+  coder.weights = golden.parameters["weights"].get<std::array<double, 4>>();
+  return coder;
+}
+
+TEST(BoxesParity, Encode) {
+  for (const auto& golden : golden_cases("boxes", "encode")) {
+    SCOPED_TRACE(golden.name);
+    const auto deltas = coder_of(golden).encode(golden["proposals"], golden["reference"]);
+    EXPECT_TRUE(close(deltas, golden["output"], kRounding));
+  }
+}
+
+TEST(BoxesParity, DecodeAndItsGradient) {
+  for (const auto& golden : golden_cases("boxes", "decode")) {
+    SCOPED_TRACE(golden.name);
+    const auto deltas = leaf(golden["deltas"]);
+    const auto boxes = coder_of(golden).decode(golden["boxes"], deltas).view_as(golden["output"]);
+    EXPECT_TRUE(close(boxes, golden["output"], kRounding));
+    EXPECT_TRUE(
+        close(gradient(boxes, deltas, golden["grad_output"]), golden["grad_deltas"], kRounding));
+  }
+}
+
+TEST(BoxesParity, Clip) {
+  const auto golden = golden_cases("boxes", "clip").at(0);
+  const auto& p = golden.parameters;
+  EXPECT_TRUE(same(clip_boxes(golden["boxes"], p["h"], p["w"]), golden["output"]));
+}
+
+TEST(BoxesParity, Iou) {
+  const auto golden = golden_cases("boxes", "iou").at(0);
+  EXPECT_TRUE(same(box_iou(golden["a"], golden["b"]), golden["output"]));
+}
+
+TEST(MatcherParity, LabelsAndTruths) {
+  for (const auto& golden : golden_cases("boxes", "match")) {
+    SCOPED_TRACE(golden.name);
+    const auto& p = golden.parameters;
+    const auto matches = match(golden["iou"], p["low"], p["high"], p["allow_low_quality"]);
+    const auto& expected = golden["output"];  // the truth, -1 background, -2 ignored
+    const auto label = expected.ge(0).to(at::kChar) - expected.eq(-2).to(at::kChar);
+    EXPECT_TRUE(same(matches.label, label));
+    const auto foreground = expected.ge(0);
+    EXPECT_TRUE(same(matches.truth.masked_select(foreground), expected.masked_select(foreground)));
+  }
+}
+
+TEST(AnchorsParity, RoundedCellsAtTorchvisionsStrides) {
+  for (const auto& golden : golden_cases("anchors")) {
+    SCOPED_TRACE(golden.name);
+    const auto& p = golden.parameters;
+    const AnchorOptions options{{}, p["ratios"], "rounded"};
+    std::vector<at::Tensor> cells, anchors;
+    for (std::size_t level = 0; level < p["grids"].size(); ++level) {
+      const std::int64_t height = p["grids"][level][0], width = p["grids"][level][1];
+      const std::pair<double, double> stride = {p["image"][0].get<std::int64_t>() / height,
+                                                p["image"][1].get<std::int64_t>() / width};
+      cells.push_back(cell_anchors({p["sizes"][level]}, options, stride.first));
+      anchors.push_back(grid_anchors(cells.back(), height, width, stride));
+    }
+    EXPECT_TRUE(same(at::cat(cells), golden["cell"]));
+    EXPECT_TRUE(same(at::cat(anchors), golden["output"]));
+  }
+}
+
+TEST(LossesParity, SmoothL1) {
+  for (const auto& golden : golden_cases("losses", "smooth_l1")) {
+    SCOPED_TRACE(golden.name);
+    const auto input = leaf(golden["input"]);
+    const auto loss = smooth_l1_sum(input, golden["target"], golden.parameters["beta"]);
+    EXPECT_TRUE(close(loss, golden["output"], kRounding));
+    EXPECT_TRUE(close(gradient(loss, input, {}), golden["grad_input"], kRounding));
+  }
+}
+
+TEST(LossesParity, BinaryCrossEntropy) {
+  for (const auto& golden : golden_cases("losses", "bce")) {
+    SCOPED_TRACE(golden.name);
+    const auto input = leaf(golden["input"]);
+    const auto mean = binary_cross_entropy_sum(input, golden["target"]) / input.numel();
+    EXPECT_TRUE(close(mean, golden["output"], kRounding));
+    EXPECT_TRUE(close(gradient(mean, input, {}), golden["grad_input"], kRounding));
+  }
+}
+
+}  // namespace
+}  // namespace millrace

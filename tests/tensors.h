@@ -1,0 +1,33 @@
+// Comparing tensors in tests.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+
+namespace millrace::testing {
+
+/// Equal shapes and values that differ by at most `relative` of the largest expected one.
+inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tensor& expected,
+                                        double relative) {
+  if (actual.sizes() != expected.sizes())
+    return ::testing::AssertionFailure()
+           << "shape " << actual.sizes() << ", not " << expected.sizes();
+  if (expected.numel() == 0) return ::testing::AssertionSuccess();
+  const auto wanted = expected.to(at::kDouble);
+  const auto error = (actual.to(at::kDouble) - wanted).abs().max().item<double>();
+  const auto largest = wanted.abs().max().item<double>();
+  if (error <= relative * largest) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "off by up to " << error << ", values up to " << largest;
+}
+
+/// Equal type, shape and values.
+inline ::testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected) {
+  if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
+    return ::testing::AssertionFailure() << actual.scalar_type() << actual.sizes() << ", not "
+                                         << expected.scalar_type() << expected.sizes();
+  if (actual.equal(expected)) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << actual.ne(expected).sum().item<std::int64_t>() << " of "
+                                       << expected.numel() << " values differ";
+}
+
+}  // namespace millrace::testing
