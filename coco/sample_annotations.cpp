@@ -14,7 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Rle rle_of(const cv::Mat1b& mask) {
-  return encode(mask.data, static_cast<std::uint32_t>(mask.rows), static_cast<std::uint32_t>(mask.cols));
+  return encode(mask.data, static_cast<std::uint32_t>(mask.rows),
+                static_cast<std::uint32_t>(mask.cols));
 }
 
 /// A boundary with fewer corners, nowhere more than `tolerance` pixels off.
@@ -37,22 +38,27 @@ struct Shape {
   Rle mask;  // what the segmentation says
 };
 
-/// The mask as the coarsest polygons that give it back nearly pixel by pixel; none where it has holes.
+/// The mask as the coarsest polygons that give back nearly every pixel, and its box too where any
+/// do; none where it has holes.
 std::optional<Shape> as_polygons(const cv::Mat1b& visible) {
   constexpr double least_iou = 0.98;
+  constexpr std::uint8_t crowd = 0;
   auto boundaries = trace_boundaries(visible);
   std::erase_if(boundaries, is_speck);
   if (boundaries.empty() || std::ranges::any_of(boundaries, &Boundary::hole)) return std::nullopt;
   const auto wanted = rle_of(visible);
-  for (const double tolerance : {0.8, 0.55, 0.3, 0.0}) {
+  std::optional<Shape> close;
+  for (const double tolerance : {0.8, 0.6, 0.45, 0.3, 0.0}) {
+    if (close && tolerance == 0) break;  // only the smallest shapes need every point
     std::vector<Polygon> polygons;
     for (const auto& boundary : boundaries) polygons.push_back(simplified(boundary, tolerance));
     if (std::ranges::any_of(polygons, [](const Polygon& p) { return p.size() < 6; })) continue;
     const auto drawn = from_polygons(polygons, wanted.height, wanted.width);
-    constexpr std::uint8_t crowd = 0;
-    if (mask_iou({&drawn, 1}, {&wanted, 1}, {&crowd, 1})[0] >= least_iou) return Shape{polygons, drawn};
+    if (mask_iou({&drawn, 1}, {&wanted, 1}, {&crowd, 1})[0] < least_iou) continue;
+    if (bounding_box(drawn) == bounding_box(wanted)) return Shape{polygons, drawn};
+    if (!close) close = Shape{polygons, drawn};
   }
-  return std::nullopt;
+  return close;
 }
 
 Shape as_run_lengths(const cv::Mat1b& visible, bool as_list) {

@@ -24,14 +24,17 @@ class Walker {
     double twice_area = 0;
     do {
       const auto [dx, dy] = kStep[way];
-      boundary.points.emplace_back(static_cast<float>(x + 0.5 * dx), static_cast<float>(y + 0.5 * dy));
+      boundary.points.emplace_back(static_cast<float>(x + 0.5 * dx),
+                                   static_cast<float>(y + 0.5 * dy));
       if (way == 0) walked_(y, x) = 1;
       twice_area += x * dy - y * dx;
       x += dx;
       y += dy;
       // Ahead lie two pixels: at the right hand and at the left. The corner decides where to turn.
-      if (!inside_ahead(x, y, way, /*right=*/true)) way = (way + 1) % 4;
-      else if (inside_ahead(x, y, way, /*right=*/false)) way = (way + 3) % 4;
+      if (!inside_ahead(x, y, way, /*right=*/true))
+        way = (way + 1) % 4;
+      else if (inside_ahead(x, y, way, /*right=*/false))
+        way = (way + 3) % 4;
     } while (x != start_x || y != start_y || way != 0);
     boundary.hole = twice_area < 0;
     return boundary;
@@ -44,8 +47,10 @@ class Walker {
 
   /// The pixel ahead of corner (x, y) on one side of the way.
   bool inside_ahead(int x, int y, int way, bool right) const {
-    static constexpr std::array<std::array<int, 2>, 4> kRight = {{{0, 0}, {-1, 0}, {-1, -1}, {0, -1}}};
-    static constexpr std::array<std::array<int, 2>, 4> kLeft = {{{0, -1}, {0, 0}, {-1, 0}, {-1, -1}}};
+    static constexpr std::array<std::array<int, 2>, 4> kRight = {
+        {{0, 0}, {-1, 0}, {-1, -1}, {0, -1}}};
+    static constexpr std::array<std::array<int, 2>, 4> kLeft = {
+        {{0, -1}, {0, 0}, {-1, 0}, {-1, -1}}};
     const auto [dx, dy] = right ? kRight[way] : kLeft[way];
     return inside(x + dx, y + dy);
   }

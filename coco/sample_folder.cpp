@@ -25,7 +25,8 @@ fs::path without_slash(fs::path path) {
 
 }  // namespace
 
-PartFolder::PartFolder(fs::path folder) : folder_(without_slash(std::move(folder))), part_(folder_.string() + ".part") {
+PartFolder::PartFolder(fs::path folder)
+    : folder_(without_slash(std::move(folder))), part_(folder_.string() + ".part") {
   refuse_existing();
   make_writable_folder(folder_.parent_path());
   make_writable_folder(part_);
@@ -34,7 +35,8 @@ PartFolder::PartFolder(fs::path folder) : folder_(without_slash(std::move(folder
     const int reason = errno;
     if (lock_ >= 0) ::close(lock_);
     throw Error(part_.string() + (reason == EWOULDBLOCK ? ": another process is writing it"
-                                                        : std::string(": cannot be locked: ") + std::strerror(reason)));
+                                                        : std::string(": cannot be locked: ") +
+                                                              std::strerror(reason)));
   }
   try {
     refuse_existing();  // the process that held the lock may have been about to finish
@@ -52,7 +54,8 @@ PartFolder::~PartFolder() {
 }
 
 void PartFolder::publish() {
-  if (::syncfs(lock_) != 0) throw Error(part_.string() + ": cannot be flushed to the disk: " + std::strerror(errno));
+  if (::syncfs(lock_) != 0)
+    throw Error(part_.string() + ": cannot be flushed to the disk: " + std::strerror(errno));
   std::error_code problem;
   fs::rename(part_, folder_, problem);
   if (problem) throw Error(folder_.string() + ": cannot be made: " + problem.message());

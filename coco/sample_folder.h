@@ -5,11 +5,12 @@
 
 namespace millrace::coco {
 
-/// Owns `<folder>.part` and removes it unless it was published. One thread makes and publishes it; any may write into it.
+/// Owns `<folder>.part` and removes it unless it was published. One thread makes and publishes it;
+/// any may write into it.
 class PartFolder {
  public:
-  /// Throws Error where `folder` exists, cannot be made, or is being made by another process. What a killed process
-  /// left behind is cleared away.
+  /// Throws Error where `folder` exists, cannot be made, or is being made by another process. What
+  /// a killed process left behind is cleared away.
   explicit PartFolder(std::filesystem::path folder);
   PartFolder(const PartFolder&) = delete;
   ~PartFolder();

@@ -21,14 +21,20 @@ Light draw_light(Rng& rng) {
   const double angle = rng.uniform(0, 2 * std::numbers::pi), height = rng.uniform(0.5, 1.1);
   Light light;
   light.direction = {static_cast<float>(std::cos(angle) * std::cos(height)),
-                     static_cast<float>(std::sin(angle) * std::cos(height)), static_cast<float>(std::sin(height))};
+                     static_cast<float>(std::sin(angle) * std::cos(height)),
+                     static_cast<float>(std::sin(height))};
   light.ambient = static_cast<float>(rng.uniform(0.35, 0.6));
   light.shadow = static_cast<float>(rng.uniform(0.25, 0.6));
   return light;
 }
 
-/// Colours of a surface whose height above the picture's plane, in pixels, is `relief`, under the light.
-void shade(cv::Mat3f& colours, const cv::Mat1f& relief, const Light& light, double gloss) {
+float to_the_32nd(float x) {
+  for (int i = 0; i < 5; ++i) x *= x;
+  return x;
+}
+
+/// Puts a surface into the light; `relief` is its height above the picture's plane, in pixels.
+void shade(cv::Mat3f& colours, const cv::Mat1f& relief, const Light& light, float gloss) {
   const float flat = light.direction[2];  // what a level surface receives; it keeps its colour
   for (int y = 0; y < colours.rows; ++y) {
     const float* here = relief[y];
@@ -37,11 +43,12 @@ void shade(cv::Mat3f& colours, const cv::Mat1f& relief, const Light& light, doub
     for (int x = 0; x < colours.cols; ++x) {
       const float dx = 0.5F * (here[std::min(x + 1, colours.cols - 1)] - here[std::max(x - 1, 0)]);
       const float dy = 0.5F * (below[x] - above[x]);
-      const float facing = (flat - dx * light.direction[0] - dy * light.direction[1]) / std::sqrt(1 + dx * dx + dy * dy);
+      const float upright = 1 / std::sqrt(1 + dx * dx + dy * dy);  // the normal's z
+      const float facing = (flat - dx * light.direction[0] - dy * light.direction[1]) * upright;
       const float received = light.ambient + (1 - light.ambient) * std::max(facing, 0.0F) / flat;
       // Half-way between lamp and viewer a polished surface mirrors the lamp.
-      const float mirrored = std::pow(std::max((facing + 1 / std::sqrt(1 + dx * dx + dy * dy)) / std::sqrt(2 + 2 * flat), 0.0F), 24.0F);
-      const float shine = static_cast<float>(gloss) * mirrored;
+      const float mirrored = std::max((facing + upright) / std::sqrt(2 + 2 * flat), 0.0F);
+      const float shine = gloss * to_the_32nd(mirrored);
       colours(y, x) = colours(y, x) * std::min(received, 1.5F) + cv::Vec3f(shine, shine, shine);
     }
   }
@@ -55,7 +62,8 @@ cv::Mat3f paint_ground(cv::Size size, const Material& ground, const Light& light
   const float slope = static_cast<float>(rng.uniform(0, 0.3));
   for (int y = 0; y < size.height; ++y) {
     for (int x = 0; x < size.width; ++x) {
-      const float towards = light.direction[0] * (2.0F * x / size.width - 1) + light.direction[1] * (2.0F * y / size.height - 1);
+      const float towards = light.direction[0] * (2.0F * x / size.width - 1) +
+                            light.direction[1] * (2.0F * y / size.height - 1);
       picture(y, x) *= 1 + slope * towards;
     }
   }
@@ -66,7 +74,8 @@ cv::Mat3f paint_ground(cv::Size size, const Material& ground, const Light& light
 void cast_shadow(cv::Mat3f& picture, const Stamp& stamp, const Light& light, double height) {
   const int soft = std::max(1, cvRound(height));
   cv::Mat1b shadow;
-  cv::copyMakeBorder(stamp.coverage, shadow, 2 * soft, 2 * soft, 2 * soft, 2 * soft, cv::BORDER_CONSTANT, 0);
+  cv::copyMakeBorder(stamp.coverage, shadow, 2 * soft, 2 * soft, 2 * soft, 2 * soft,
+                     cv::BORDER_CONSTANT, 0);
   cv::blur(shadow, shadow, {2 * soft + 1, 2 * soft + 1});
   cv::blur(shadow, shadow, {soft | 1, soft | 1});
   const double reach = 1.2 * height / light.direction[2];
@@ -78,19 +87,20 @@ void cast_shadow(cv::Mat3f& picture, const Stamp& stamp, const Light& light, dou
       picture(y, x) *= 1 - light.shadow * shadow(y - origin.y, x - origin.x) / 255.0F;
 }
 
-/// The height of a body over its outline: level inside, rounded off within `bevel` pixels of its edge.
+/// The height of a body over its outline: level, but rounded off within `bevel` pixels of the edge.
 cv::Mat1f rounded_relief(const cv::Mat1b& coverage, float bevel) {
   cv::Mat1f depth;
-  cv::distanceTransform(coverage >= 128, depth, cv::DIST_L2, 3);
+  cv::distanceTransform(coverage >= 128, depth, cv::DIST_L2, cv::DIST_MASK_5);
   for (auto& d : depth) {
     const float t = 1 - std::min(d / bevel, 1.0F);
     d = 0.8F * bevel * std::sqrt(1 - t * t);
   }
-  cv::blur(depth, depth, {3, 3});
+  cv::GaussianBlur(depth, depth, {5, 5}, 1.0);  // or the pixels' steps would show as facets
   return depth;
 }
 
-void paint_body(cv::Mat3f& picture, const Stamp& stamp, const Material& material, const Light& light, float bevel, Rng& rng) {
+void paint_body(cv::Mat3f& picture, const Stamp& stamp, const Material& material,
+                const Light& light, float bevel, Rng& rng) {
   const cv::Rect inside = stamp.box() & cv::Rect({}, picture.size());
   if (inside.empty()) return;
   const auto noise = draw_noise(stamp.coverage.size(), std::max(6.0, material.period), 4, rng);
@@ -108,11 +118,17 @@ void paint_body(cv::Mat3f& picture, const Stamp& stamp, const Material& material
 
 Material wood_of_a_stick(Rng& rng) {
   const float tone = static_cast<float>(rng.uniform(0.15, 0.6));
-  return {.pattern = Pattern::wood, .first = Colour(0.45F, 0.65F, 0.9F) * tone, .second = Colour(0.3F, 0.5F, 0.7F) * tone,
-          .angle = rng.uniform(0, 3), .period = 12, .rough = 0.3, .gloss = 0};
+  return {.pattern = Pattern::wood,
+          .first = Colour(0.45F, 0.65F, 0.9F) * tone,
+          .second = Colour(0.3F, 0.5F, 0.7F) * tone,
+          .angle = rng.uniform(0, 3),
+          .period = 12,
+          .rough = 0.3,
+          .gloss = 0};
 }
 
-void paint_thing(cv::Mat3f& picture, const Thing& thing, const Material& ground, const Light& light, Rng& rng) {
+void paint_thing(cv::Mat3f& picture, const Thing& thing, const Material& ground, const Light& light,
+                 Rng& rng) {
   const double side = std::sqrt(thing.stamps[0].area);
   const auto material = thing.kind ? draw_surface(ground, side, rng) : wood_of_a_stick(rng);
   const double height = thing.kind ? std::clamp(0.08 * side * rng.uniform(0.7, 1.3), 1.5, 7.0) : 3;
@@ -120,10 +136,12 @@ void paint_thing(cv::Mat3f& picture, const Thing& thing, const Material& ground,
   for (const auto& stamp : thing.stamps) {
     cast_shadow(picture, stamp, light, height);
     auto own = material;
-    const float tone = thing.crowd ? static_cast<float>(rng.uniform(0.8, 1.2)) : 1.0F;  // a crowd's members differ a little
-    own.first *= tone;
-    own.second *= tone;
-    own.angle += thing.crowd ? rng.uniform(0, 3) : 0;
+    if (thing.crowd) {  // its members differ a little
+      const auto tone = static_cast<float>(rng.uniform(0.8, 1.2));
+      own.first *= tone;
+      own.second *= tone;
+      own.angle += rng.uniform(0, 3);
+    }
     paint_body(picture, stamp, own, light, bevel, rng);
   }
 }
@@ -131,17 +149,24 @@ void paint_thing(cv::Mat3f& picture, const Thing& thing, const Material& ground,
 /// Lens and film: dark corners, a colour cast, a little blur, grain.
 cv::Mat3b develop(cv::Mat3f& picture, Rng& rng) {
   if (rng.chance(0.6)) cv::GaussianBlur(picture, picture, {3, 3}, rng.uniform(0.4, 0.8));
-  const float vignette = static_cast<float>(rng.uniform(0, 0.35)), grain = static_cast<float>(rng.uniform(1, 5));
-  const float warmth = static_cast<float>(rng.normal() * 0.04), exposure = static_cast<float>(rng.uniform(0.88, 1.15));
+  const auto vignette = static_cast<float>(rng.uniform(0, 0.35));
+  const auto grain = static_cast<float>(rng.uniform(1, 5));  // of 255
+  const auto warmth = static_cast<float>(rng.normal() * 0.04);
+  const auto exposure = static_cast<float>(rng.uniform(0.88, 1.15));
   const cv::Vec3f cast = cv::Vec3f(1 - warmth, 1, 1 + warmth) * (255 * exposure);
   cv::Mat3b developed(picture.size());
   for (int y = 0; y < picture.rows; ++y) {
     for (int x = 0; x < picture.cols; ++x) {
       const float rx = 2.0F * x / picture.cols - 1, ry = 2.0F * y / picture.rows - 1;
-      const cv::Vec3f colour = picture(y, x).mul(cast) * (1 - vignette * 0.5F * (rx * rx + ry * ry));
-      const auto bits = rng();  // four 16-bit numbers: brightness grain, and a little of it in each channel
-      const auto part = [&](int i) { return static_cast<float>((bits >> (16 * i)) & 0xFFFF) * 0x1.0p-15F - 1; };
-      for (int c = 0; c < 3; ++c) developed(y, x)[c] = cv::saturate_cast<std::uint8_t>(colour[c] + grain * (1.5F * part(3) + 0.8F * part(c)));
+      const auto colour = picture(y, x).mul(cast) * (1 - vignette * 0.5F * (rx * rx + ry * ry));
+      const auto bits = rng();
+      const auto noise = [&](int i) {  // four numbers in -1..1
+        return static_cast<float>((bits >> (16 * i)) & 0xFFFF) * 0x1.0p-15F - 1;
+      };
+      for (int c = 0; c < 3; ++c) {  // most of the grain is in the brightness, some in each channel
+        const float value = colour[c] + grain * (1.5F * noise(3) + 0.8F * noise(c));
+        developed(y, x)[c] = cv::saturate_cast<std::uint8_t>(value);
+      }
     }
   }
   return developed;

@@ -13,9 +13,9 @@ namespace millrace::coco {
 
 /// One object, a crowd of one kind, or a stick that only hides others.
 struct Thing {
-  std::optional<std::size_t> kind;  // into kKinds; nothing: a stick
+  std::optional<std::size_t> kind;  // into kinds(); nothing: a stick
   bool crowd = false;
-  std::vector<Stamp> stamps;        // one, or a crowd's members in the order of painting
+  std::vector<Stamp> stamps;  // one, or a crowd's members in the order of painting
 };
 
 /// A picture's things from the farthest to the nearest, and which of them each pixel shows.

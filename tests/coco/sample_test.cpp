@@ -1,0 +1,244 @@
+// The sample data set: same bytes for the same seed, exact annotations, something of everything.
+#include "coco/sample.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tbb/task_arena.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <opencv2/imgcodecs.hpp>
+#include <set>
+#include <span>
+#include <string>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "coco/annotations.h"
+#include "coco/masks.h"
+#include "coco/sample_contours.h"
+#include "coco/sample_scene.h"
+
+namespace millrace::coco {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// A folder of this test's own, gone at its end.
+struct Playground {
+  fs::path path =
+      fs::temp_directory_path() / ("millrace_sample_test_" + std::to_string(::getpid()));
+  Playground() { fs::create_directories(path); }
+  ~Playground() { fs::remove_all(path); }
+};
+
+/// Every file below a folder and its bytes.
+std::map<std::string, std::string> bytes_of(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      files[fs::relative(entry.path(), folder).string()] = read_file(entry.path());
+  return files;
+}
+
+std::map<std::string, std::string> make_with_threads(const fs::path& folder, int threads,
+                                                     std::int64_t seed) {
+  tbb::task_arena(threads).execute(
+      [&] { make_sample(folder, {.train = 10, .val = 4, .seed = seed}); });
+  return bytes_of(folder);
+}
+
+/// A hundred images and what their annotation file says.
+class MadeSample : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kSeed = 5;
+
+  static void SetUpTestSuite() {
+    ground_ = new Playground;
+    make_sample(ground_->path / "sample", {.train = 100, .val = 10, .seed = kSeed});
+  }
+  static void TearDownTestSuite() { delete ground_; }
+
+  static fs::path root() { return ground_->path / "sample"; }
+  static std::shared_ptr<const Dataset> read(const std::string& split) {
+    return read_dataset(root() / "annotations" / ("instances_" + split + ".json"));
+  }
+  static Rle mask_of(const Annotation& object, const Image& image) {
+    if (const auto* rle = std::get_if<Rle>(&object.segmentation)) return *rle;
+    return from_polygons(std::get<std::vector<Polygon>>(object.segmentation),
+                         static_cast<std::uint32_t>(image.height),
+                         static_cast<std::uint32_t>(image.width));
+  }
+
+ private:
+  static inline Playground* ground_ = nullptr;
+};
+
+TEST(Sample, SameSeedGivesTheSameBytesForAnyNumberOfThreads) {
+  const Playground ground;
+  const auto one = make_with_threads(ground.path / "one", 1, 3);
+  EXPECT_EQ(one.size(), 10u + 4u + 2u);
+  EXPECT_TRUE(one == make_with_threads(ground.path / "two", 2, 3));
+  EXPECT_TRUE(one == make_with_threads(ground.path / "three", 3, 3));
+}
+
+TEST(Sample, AnotherSeedGivesOtherPictures) {
+  const Playground ground;
+  const auto three = make_with_threads(ground.path / "three", 2, 3),
+             four = make_with_threads(ground.path / "four", 2, 4);
+  for (const auto& [name, bytes] : three) EXPECT_NE(bytes, four.at(name)) << name;
+}
+
+TEST(Sample, ASplitDoesNotChangeWithTheSizeOfTheOther) {
+  const Playground ground;
+  make_sample(ground.path / "small", {.train = 3, .val = 3});
+  make_sample(ground.path / "large", {.train = 6, .val = 3});
+  EXPECT_TRUE(bytes_of(ground.path / "small" / "val2017") ==
+              bytes_of(ground.path / "large" / "val2017"));
+  const auto json = fs::path("annotations") / "instances_val2017.json";
+  EXPECT_EQ(read_file(ground.path / "small" / json), read_file(ground.path / "large" / json));
+}
+
+TEST(Sample, RefusesAFolderThatExists) {
+  const Playground ground;
+  fs::create_directories(ground.path / "mine");
+  for (const auto* name : {"mine", "mine/"}) {
+    EXPECT_THAT([&] { make_sample(ground.path / name, {.train = 1, .val = 1}); },
+                ThrowsMessage<Error>(HasSubstr("mine: exists already")));
+  }
+  EXPECT_TRUE(fs::is_empty(ground.path / "mine"));
+}
+
+TEST(Sample, LeavesNothingBehindWhereItCannotWrite) {
+  const Playground ground;
+  std::ofstream(ground.path / "file") << "not a folder";
+  EXPECT_THAT([&] { make_sample(ground.path / "file" / "sample", {.train = 1, .val = 1}); },
+              ThrowsMessage<Error>(HasSubstr((ground.path / "file").string())));
+  EXPECT_EQ(bytes_of(ground.path).size(), 1u);
+}
+
+TEST(Sample, ClearsAwayWhatAKilledRunLeft) {
+  const Playground ground;
+  fs::create_directories(ground.path / "sample.part" / "train2017");
+  std::ofstream(ground.path / "sample.part" / "train2017" / "half.jpg") << "half";
+  make_sample(ground.path / "sample", {.train = 1, .val = 1});
+  EXPECT_FALSE(fs::exists(ground.path / "sample.part"));
+  EXPECT_FALSE(fs::exists(ground.path / "sample" / "train2017" / "half.jpg"));
+}
+
+TEST_F(MadeSample, ImagesHaveTheSizeThatTheAnnotationsSay) {
+  for (const std::string split : {"train2017", "val2017"}) {
+    const auto dataset = read(split);
+    EXPECT_EQ(dataset->images.size(), split == "val2017" ? 10u : 100u);
+    for (const auto& image : dataset->images) {
+      const auto picture = cv::imread((root() / split / image.file_name).string());
+      EXPECT_EQ(picture.size(), cv::Size(image.width, image.height)) << image.file_name;
+    }
+  }
+}
+
+TEST_F(MadeSample, IdsAreUniqueOverBothSplits) {
+  std::set<std::int64_t> images, annotations;
+  std::size_t expected_images = 0, expected_annotations = 0;
+  for (const auto* split : {"train2017", "val2017"}) {
+    const auto dataset = read(split);
+    for (const auto& image : dataset->images) images.insert(image.id);
+    for (const auto& annotation : dataset->annotations) annotations.insert(annotation.id);
+    expected_images += dataset->images.size();
+    expected_annotations += dataset->annotations.size();
+  }
+  EXPECT_EQ(images.size(), expected_images);
+  EXPECT_EQ(annotations.size(), expected_annotations);
+}
+
+TEST_F(MadeSample, BoxAndAreaAreThoseOfTheMask) {
+  const auto dataset = read("train2017");
+  for (const auto& image : dataset->images) {
+    for (const auto& object : dataset->objects(image)) {
+      const auto mask = mask_of(object, image);
+      const auto box = bounding_box(mask);
+      EXPECT_EQ(object.area, static_cast<double>(area(mask))) << object.id;
+      EXPECT_THAT(object.bbox, ::testing::ElementsAre(box.x1, box.y1, box.width(), box.height()))
+          << object.id;
+    }
+  }
+}
+
+TEST_F(MadeSample, EverythingThatShowsIsAnnotatedToThePixel) {
+  const auto dataset = read("train2017");
+  for (const auto& image : dataset->images) {
+    Rng rng{kSeed, static_cast<std::uint64_t>(image.id)};
+    const auto scene = plan_scene(rng);
+    auto objects = dataset->objects(image);
+    for (std::size_t i = 0; i < scene.things.size(); ++i) {
+      if (!scene.things[i].kind) continue;
+      ASSERT_FALSE(objects.empty());
+      const auto& object = objects.front();
+      const auto visible = scene.visible(i);
+      const auto said = mask_of(object, image),
+                 shown = encode(visible.data, said.height, said.width);
+      const std::uint8_t crowd = 0;
+      EXPECT_EQ(object.category_id, static_cast<std::int64_t>(*scene.things[i].kind + 1));
+      EXPECT_EQ(object.crowd, scene.things[i].crowd);
+      EXPECT_GE(mask_iou({&said, 1}, {&shown, 1}, {&crowd, 1})[0], 0.97) << object.id;
+      objects = objects.subspan(1);
+    }
+    EXPECT_TRUE(objects.empty());
+  }
+}
+
+TEST_F(MadeSample, HasSomethingOfEverything) {
+  const auto dataset = read("train2017");
+  std::map<std::string, int> seen;
+  std::set<std::pair<int, int>> sizes;
+  for (const auto& image : dataset->images) {
+    sizes.emplace(image.width, image.height);
+    if (image.count == 0) ++seen["empty image"];
+    if (image.count > 3) ++seen["busy image"];
+    for (const auto& object : dataset->objects(image)) {
+      const auto* polygons = std::get_if<std::vector<Polygon>>(&object.segmentation);
+      const auto [x, y, width, height] = object.bbox;
+      ++seen[object.crowd           ? "crowd"
+             : !polygons            ? "run lengths"
+             : polygons->size() > 1 ? "parts"
+                                    : "polygon"];
+      ++seen[object.area < 32 * 32 ? "small" : object.area < 96 * 96 ? "medium" : "large"];
+      ++seen["category " + std::to_string(object.category_id)];
+      if (x == 0 || y == 0 || x + width == image.width || y + height == image.height)
+        ++seen["cut by the border"];
+    }
+  }
+  EXPECT_GE(sizes.size(), 6u);
+  EXPECT_EQ(dataset->categories.size(), kinds().size());
+  for (std::size_t i = 1; i <= kinds().size(); ++i)
+    EXPECT_GE(seen["category " + std::to_string(i)], 20);
+  for (const auto* what : {"polygon", "parts", "run lengths", "small", "medium", "large",
+                           "cut by the border", "busy image"})
+    EXPECT_GE(seen[what], 8) << what;
+  for (const auto* what : {"crowd", "empty image"}) EXPECT_GE(seen[what], 1) << what;
+  EXPECT_GT(seen["medium"], seen["small"] + seen["large"]);
+}
+
+TEST(TraceBoundaries, WalksAroundPartsAndHolesThroughTheMidpointsOfPixelEdges) {
+  cv::Mat1b mask(5, 7, std::uint8_t{0});
+  mask(cv::Rect(0, 1, 3, 3)) = 1;  // a frame around (1, 2), at the picture's left border
+  mask(2, 1) = 0;
+  mask(4, 3) = 1;  // touches the frame at a corner only
+
+  const auto boundaries = trace_boundaries(mask);
+
+  ASSERT_EQ(boundaries.size(), 3u);
+  EXPECT_EQ(boundaries[0].points.size(), 12u);
+  EXPECT_FALSE(boundaries[0].hole);
+  EXPECT_TRUE(boundaries[1].hole);
+  EXPECT_THAT(boundaries[2].points,
+              ::testing::UnorderedElementsAre(cv::Point2f(3.5F, 4), cv::Point2f(4, 4.5F),
+                                              cv::Point2f(3.5F, 5), cv::Point2f(3, 4.5F)));
+}
+
+}  // namespace
+}  // namespace millrace::coco
