@@ -1,0 +1,253 @@
+// The evaluator gives pycocotools' figures, to the last bits.
+#include "coco/evaluate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "tests/data.h"
+
+namespace millrace::coco {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kClose = 1e-12;
+
+nlohmann::json load(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return nlohmann::json::parse(in);
+}
+
+/// Holds every run of an `expected.json` against the evaluator.
+void expect_figures(const std::filesystem::path& folder) {
+  const auto expected = load(folder / "expected.json");
+  ASSERT_FALSE(expected["runs"].empty());
+  for (const auto& run : expected["runs"]) {
+    SCOPED_TRACE(folder.string() + ": " + run["dt"].get<std::string>() + " " +
+                 run["iouType"].get<std::string>() + " " + run["useCats"].dump());
+    const auto truth = read_dataset(folder / run.value("gt", expected.value("gt", "")));
+    const auto detections = read_detections(folder / run["dt"].get<std::string>());
+    EvaluateOptions options;
+    options.iou = run["iouType"] == "segm" ? IouType::mask : IouType::box;
+    options.class_agnostic = run["useCats"] == 0;
+    const Evaluation result = evaluate(*truth, detections, options);
+    for (std::size_t i = 0; i < result.stats.size(); ++i) {
+      EXPECT_NEAR(result.stats[i], run["stats"][i].get<double>(), kClose) << kStatNames[i];
+    }
+    for (const auto& [id, ap] : run["per_category_AP"].items()) {
+      const int k = truth->category_index(std::stoll(id));
+      ASSERT_GE(k, 0);
+      EXPECT_NEAR(result.category_ap[static_cast<std::size_t>(k)], ap.get<double>(), kClose) << id;
+    }
+  }
+}
+
+TEST(Evaluate, HandMadeSet) { expect_figures("tests/coco/fixture"); }
+
+TEST(Evaluate, OfficialFakeResults) {
+  MILLRACE_NEEDS_DATA("eval/cocoapi100");
+  expect_figures(testing::data_folder() / "eval/cocoapi100");
+}
+
+TEST(Evaluate, EdgeCases) {
+  MILLRACE_NEEDS_DATA("eval/hotcoco_edge");
+  expect_figures(testing::data_folder() / "eval/hotcoco_edge");
+}
+
+TEST(Evaluate, PerturbedTruthWithTiesAndEmptyMasks) {
+  MILLRACE_NEEDS_DATA("eval/syn_A_val");
+  expect_figures(testing::data_folder() / "eval/syn_A_val");
+}
+
+TEST(Evaluate, TableIsTheOfficialOne) {
+  MILLRACE_NEEDS_DATA("eval/cocoapi100");
+  const auto folder = testing::data_folder() / "eval/cocoapi100";
+  const auto truth = read_dataset(folder / "instances_val2014_100.json");
+  const auto found = read_detections(folder / "instances_val2014_fakebbox100_results.json");
+  const std::string text = table(evaluate(*truth, found, {}), IouType::box);
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          " Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.505\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          " Average Precision  (AP) @[ IoU=0.75      | area=   all | maxDets=100 ] = 0.573\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          " Average Recall     (AR) @[ IoU=0.50:0.95 | area=medium | maxDets=100 ] = 0.566\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          " Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=  1 ] = 0.387\n"));
+}
+
+/// A set of one category with so many objects of 40 x 40, side by side in one image.
+Dataset row_of(int objects) {
+  Dataset set;
+  set.images = {{1, "a.jpg", 100000, 100, 0, static_cast<std::uint32_t>(objects)}};
+  set.categories = {{1, "thing"}};
+  for (int i = 0; i < objects; ++i) {
+    set.annotations.push_back({i + 1, 1, 1, {50. * i, 0, 40, 40}, 1600, false, {}});
+  }
+  return set;
+}
+
+Detection on(const Annotation& object, double score) {
+  Detection one{object.image_id, object.category_id, {}, true, score, {}};
+  std::copy_n(object.bbox, 4, one.bbox);
+  return one;
+}
+
+TEST(Evaluate, OnePerfectHitIsAlmostOne) {  // numpy.spacing(1) stands in the quotient
+  const Dataset set = row_of(1);
+  const std::vector found = {on(set.annotations[0], .9)};
+  const auto result = evaluate(set, found, {});
+  EXPECT_EQ(result.precision[0], 0.9999999999999998);
+  EXPECT_EQ(result.stats[6], 1);
+}
+
+TEST(Evaluate, AnObjectWithIdZeroIsNeverHit) {
+  Dataset set = row_of(1);
+  set.annotations[0].id = 0;
+  EXPECT_EQ(evaluate(set, std::vector{on(set.annotations[0], .9)}, {}).stats[0], 0);
+}
+
+TEST(Evaluate, AnAreaOnTheBorderBelongsToBothRanges) {
+  Dataset set = row_of(1);
+  set.annotations[0].area = 1024;
+  const auto result = evaluate(set, std::vector{on(set.annotations[0], .9)}, {});
+  EXPECT_THAT(std::vector(result.stats.begin() + 9, result.stats.end()), ElementsAre(1, 1, -1));
+}
+
+TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
+  Dataset set = row_of(2);
+  set.annotations[1].crowd = true;
+  std::vector found = {on(set.annotations[0], .5)};
+  for (int i = 0; i < 5; ++i) found.push_back(on(set.annotations[1], .9));
+  EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kClose);
+}
+
+TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
+  const Dataset set = row_of(101);
+  std::vector<Detection> found;
+  for (const auto& object : set.annotations)
+    found.push_back(on(object, 1. / static_cast<double>(object.id)));
+  const auto result = evaluate(set, found, {});
+  EXPECT_DOUBLE_EQ(result.stats[6], 1 / 101.);
+  EXPECT_DOUBLE_EQ(result.stats[7], 10 / 101.);
+  EXPECT_DOUBLE_EQ(result.stats[8], 100 / 101.);
+}
+
+TEST(Evaluate, NothingFoundIsZeroAndNothingToFindIsMinusOne) {
+  const Dataset set = row_of(3);
+  EXPECT_EQ(evaluate(set, {}, {}).stats[0], 0);
+  EXPECT_EQ(evaluate(set, {}, {}).stats[8], 0);
+  const Dataset none = row_of(0);
+  for (const double stat : evaluate(none, std::vector{on(set.annotations[0], 1)}, {}).stats)
+    EXPECT_EQ(stat, -1);
+}
+
+TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
+  const Dataset set = row_of(1);
+  std::vector found = {on(set.annotations[0], .5), on(set.annotations[0], .9),
+                       on(set.annotations[0], .9)};
+  found[1].image_id = 7;
+  found[2].category_id = 7;
+  EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kClose);
+}
+
+TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
+  const Dataset boxes = row_of(1);
+  Dataset set = boxes;
+  set.annotations[0].segmentation =
+      from_polygons(std::vector<Polygon>{{0, 0, 40, 0, 40, 40, 0, 40}}, 100, 100000);
+  const auto result =
+      evaluate(set, std::vector{on(set.annotations[0], .9)}, {.iou = IouType::mask});
+  EXPECT_NEAR(result.stats[0], 1, kClose);
+}
+
+/// Random boxes over several images and categories, every score its own.
+struct Random {
+  Dataset truth;
+  std::vector<Detection> found;
+
+  explicit Random(unsigned seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> at(0, 60), extent(5, 110);
+    for (std::int64_t k = 1; k <= 3; ++k) truth.categories.push_back({k, "c"});
+    for (std::int64_t i = 1; i <= 12; ++i) {
+      Image image{i, "i.jpg", 200, 200, static_cast<std::uint32_t>(truth.annotations.size()), 0};
+      for (unsigned n = random() % 8; n > 0; --n, ++image.count) {
+        const auto id = static_cast<std::int64_t>(truth.annotations.size()) + 1;
+        Annotation one{id, i, 1 + static_cast<std::int64_t>(random() % 3)};
+        for (int c = 0; c < 4; ++c) one.bbox[c] = c < 2 ? at(random) : extent(random);
+        one.area = one.bbox[2] * one.bbox[3];
+        one.crowd = random() % 8 == 0;
+        truth.annotations.push_back(one);
+        for (unsigned d = random() % 4; d > 0; --d) {
+          found.push_back(on(one, 0));
+          for (double& c : found.back().bbox) c += at(random) / 10;
+        }
+      }
+      truth.images.push_back(image);
+    }
+    std::shuffle(found.begin(), found.end(), random);
+    for (std::size_t i = 0; i < found.size(); ++i) found[i].score = static_cast<double>(i) / 1000;
+  }
+};
+
+void expect_equal(const Evaluation& a, const Evaluation& b) {
+  EXPECT_EQ(a.stats, b.stats);
+  EXPECT_EQ(a.precision, b.precision);
+  EXPECT_EQ(a.recall, b.recall);
+  EXPECT_EQ(a.scores, b.scores);
+}
+
+TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    Random set(seed);
+    const auto result = evaluate(set.truth, set.found, {});
+    std::shuffle(set.found.begin(), set.found.end(), std::mt19937(seed));
+    expect_equal(evaluate(set.truth, set.found, {}), result);
+  }
+}
+
+TEST(Evaluate, TiesOfDifferentImagesGoByImage) {
+  Random set(5);
+  for (auto& one : set.found) one.score = .5;
+  const auto result = evaluate(set.truth, set.found, {});
+  const auto image_less = [](const Detection& a, const Detection& b) {
+    return a.image_id > b.image_id;
+  };
+  std::stable_sort(set.found.begin(), set.found.end(), image_less);
+  expect_equal(evaluate(set.truth, set.found, {}), result);
+}
+
+TEST(Evaluate, TheNumberOfThreadsDoesNotMatter) {
+  for (const bool joined : {false, true}) {
+    const Random set(3);
+    const auto result = evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = 1});
+    for (const int threads : {2, 3, 8}) {
+      expect_equal(evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = threads}),
+                   result);
+    }
+  }
+}
+
+TEST(Evaluate, ChosenImagesAreLikeASetOfThemAlone) {
+  const Random set(4);
+  Dataset part = set.truth;
+  part.images.erase(part.images.begin() + 2, part.images.end());
+  const std::int64_t chosen[] = {2, 1, 1, 999};
+  expect_equal(evaluate(set.truth, set.found, {}, chosen), evaluate(part, set.found, {}));
+}
+
+}  // namespace
+}  // namespace millrace::coco
