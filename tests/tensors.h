@@ -1,6 +1,7 @@
 // Comparing tensors in tests.
 #pragma once
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 

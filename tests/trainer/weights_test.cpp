@@ -1,0 +1,146 @@
+#include "trainer/weights.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/zeros.h>
+
+#include "tests/data.h"
+#include "tests/tensors.h"
+#include "tests/trainer/scratch.h"
+#include "trainer/npz.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::same;
+using testing::Scratch;
+
+/// A model of tensors of zeros.
+Parameters model_of(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes) {
+  Parameters parameters;
+  for (const auto& [name, shape] : shapes)
+    parameters.add(
+        name, at::zeros(shape),
+        name.find("running") == name.npos ? ParameterKind::weight : ParameterKind::buffer);
+  return parameters;
+}
+
+at::Tensor value_of(const Parameters& parameters, const std::string& name) {
+  return parameters.find(name)->value.detach();
+}
+
+TEST(LoadWeights, ReportsWhatDidNotFit) {
+  const Scratch scratch;
+  const auto weight = at::arange(6, at::kFloat).view({2, 3});
+  write_safetensors(
+      scratch / "w.safetensors",
+      {{"a.weight", weight}, {"extra", at::zeros({1})}, {"head.weight", at::zeros({81, 4})}});
+  const auto model = model_of({{"a.weight", {2, 3}}, {"b.weight", {2}}, {"head.weight", {7, 4}}});
+
+  const auto report = load_weights(model, scratch / "w.safetensors");
+
+  EXPECT_EQ(report.loaded, 1U);
+  EXPECT_THAT(report.missing, ElementsAre("b.weight"));
+  EXPECT_THAT(report.unused, ElementsAre("extra"));
+  EXPECT_THAT(report.mismatched, ElementsAre("head.weight: file (81, 4), model (7, 4)"));
+  EXPECT_TRUE(same(value_of(model, "a.weight"), weight));
+  EXPECT_TRUE(model.find("a.weight")->trainable());
+}
+
+TEST(LoadWeights, ReadsOtherPrecisionsAndDropsCountersAndWrappers) {
+  const Scratch scratch;
+  write_safetensors(scratch / "w.safetensors",
+                    {{"model.a", at::full({2}, 1.5, at::kHalf)},
+                     {"b", at::full({2}, 2.5, at::kBFloat16)},
+                     {"bn1.num_batches_tracked", at::zeros({}, at::kLong)}});
+  const auto model = model_of({{"a", {2}}, {"b", {2}}});
+  const auto report = load_weights(model, scratch / "w.safetensors");
+  EXPECT_EQ(report.loaded, 2U);
+  EXPECT_THAT(report.unused, IsEmpty());
+  EXPECT_TRUE(same(value_of(model, "a"), at::full({2}, 1.5)));
+  EXPECT_TRUE(same(value_of(model, "b"), at::full({2}, 2.5)));
+}
+
+TEST(LoadWeights, ReadsACheckpointFolder) {
+  const Scratch scratch;
+  write_safetensors(scratch / "model.safetensors", {{"a", at::full({2}, 1.5)}});
+  EXPECT_EQ(load_weights(model_of({{"a", {2}}}), scratch / "").loaded, 1U);
+}
+
+TEST(LoadWeights, NothingThatFitsIsAnError) {
+  const Scratch scratch;
+  const auto file = scratch / "w.safetensors";
+  write_safetensors(file, {{"x", at::zeros({1})}, {"y", at::zeros({1})}});
+  const auto model = model_of({{"a", {2}}, {"y", {2}}});
+  MILLRACE_EXPECT_ERROR(load_weights(model, file), file,
+                        "2 tensors (x, y: file (1), model (2)); the model wants a");
+}
+
+TEST(LoadWeights, WrongFilesAreErrors) {
+  const Scratch scratch;
+  const auto model = model_of({{"a", {2}}});
+  const auto none = scratch / "none.npz";
+  MILLRACE_EXPECT_ERROR(load_weights(model, none), none, "there is no such file");
+  const auto png = scratch.file("w.png", "\x89PNG\r\n");
+  MILLRACE_EXPECT_ERROR(load_weights(model, png), png, "weights come as .safetensors");
+  const auto empty = scratch.file("w.npz", "");
+  MILLRACE_EXPECT_ERROR(load_weights(model, empty), empty, "cannot be read as .npz");
+}
+
+TEST(LoadWeights, ReadsTensorpacksResNet50) {
+  MILLRACE_NEEDS_DATA("weights");
+  const auto file = testing::data_folder() / "weights" / "R50_C1-C4_imagenet_msra_fp16.npz";
+  const auto model = model_of({{"backbone.body.conv1.weight", {64, 3, 7, 7}},
+                               {"backbone.body.bn1.weight", {64}},
+                               {"backbone.body.bn1.running_var", {64}},
+                               {"backbone.body.layer1.0.downsample.0.weight", {256, 64, 1, 1}},
+                               {"backbone.body.layer1.0.downsample.1.running_mean", {256}},
+                               {"backbone.body.layer3.5.conv2.weight", {256, 256, 3, 3}},
+                               {"backbone.body.layer3.5.bn3.bias", {1024}},
+                               {"backbone.body.layer4.0.conv1.weight", {512, 1024, 1, 1}}});
+
+  const auto report = load_weights(model, file);
+
+  EXPECT_EQ(report.loaded, 7U);
+  EXPECT_THAT(report.missing, ElementsAre("backbone.body.layer4.0.conv1.weight"));
+  EXPECT_THAT(report.mismatched, IsEmpty());
+  EXPECT_EQ(report.unused.size(), 215U - 7U);
+  EXPECT_THAT(report.unused, Contains("group0/block0/conv1/W"));
+  const auto read = read_npz(file);
+  const std::map<std::string, at::Tensor> stored(read.begin(), read.end());
+  const auto kernel = value_of(model, "backbone.body.layer3.5.conv2.weight");
+  EXPECT_EQ(kernel[5][7][0][2].item<float>(),
+            stored.at("group2/block5/conv2/W")[0][2][7][5].item<float>());
+  EXPECT_TRUE(same(value_of(model, "backbone.body.layer3.5.bn3.bias"),
+                   stored.at("group2/block5/conv3/bn/beta")));
+  EXPECT_TRUE(
+      same(value_of(model, "backbone.body.bn1.running_var"), stored.at("conv0/bn/variance/EMA")));
+}
+
+TEST(LoadWeights, AFoldedNormBecomesOneThatOnlyAddsTheBias) {
+  MILLRACE_NEEDS_DATA("weights");
+  const auto file =
+      testing::data_folder() / "weights" / "R18_C1-C4_imagenet_torchvision_bnfolded_fp16.npz";
+  const std::string norm = "backbone.body.layer2.0.downsample.1";
+  const auto model = model_of({{norm + ".weight", {128}},
+                               {norm + ".bias", {128}},
+                               {norm + ".running_mean", {128}},
+                               {norm + ".running_var", {128}}});
+  EXPECT_EQ(load_weights(model, file).loaded, 4U);
+
+  const auto scale =
+      value_of(model, norm + ".weight") * at::rsqrt(value_of(model, norm + ".running_var") + 1e-5);
+  const auto shift =
+      value_of(model, norm + ".bias") - value_of(model, norm + ".running_mean") * scale;
+  EXPECT_TRUE(same(scale, at::full({128}, 1.0)));
+  const auto read = read_npz(file);
+  const std::map<std::string, at::Tensor> stored(read.begin(), read.end());
+  EXPECT_TRUE(same(shift, stored.at("group1/block0/convshortcut/b")));
+}
+
+}  // namespace
+}  // namespace millrace
