@@ -21,8 +21,9 @@ class Registry {
  public:
   struct Entry {
     std::string name;
-    std::string doc;                        // one line
-    std::function<void(Config&)> complete;  // fills in the defaults of the component's options
+    std::string doc;                           // one line
+    std::function<void(Config&)> complete;     // fills in the defaults of the component's options
+    std::function<void(const Config&)> check;  // throws ConfigError for keys or values they refuse
     std::function<std::vector<std::string>()> help;  // a line an option, for `trainer list`
     Factory create;
   };
@@ -61,7 +62,10 @@ std::vector<std::string> option_help(const Options& options);
 template <class Factory>
 template <class T>
 bool Registry<Factory>::add(const std::string& name, std::string doc, Factory create) {
-  Entry entry{name, std::move(doc), complete_options<T>,
+  Entry entry{name,
+              std::move(doc),
+              complete_options<T>,
+              [](const Config& table) { read_options<T>(table); },
               [] {
                 T value;
                 Options options;

@@ -1,0 +1,67 @@
+// What happens around training steps. A callback says what to do; `every` in its table says when (every.h).
+//
+//   before_train
+//     before_epoch
+//       before_step -> step -> after_step
+//     after_epoch
+//   after_train                      always, also after an exception
+//
+// A step boundary is after_step, after_epoch where an epoch ended, on_scalars, then the checkpoint if one was asked
+// for. Within each of these, the order of callbacks never changes a result: scalars that one publishes and checkpoints
+// that one asks for take effect only when all have been called. Where some throw, the others are still called, and
+// training ends with the first exception. All hooks run on the training thread.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/registry.h"
+
+namespace millrace {
+
+class TrainState;
+
+/// Figures by name.
+using Scalars = std::vector<std::pair<std::string, double>>;
+
+class Callback {
+ public:
+  virtual ~Callback() = default;
+
+  virtual void before_train(TrainState&) {}
+  virtual void before_epoch(TrainState&) {}
+  virtual void before_step(TrainState&) {}
+  virtual void after_step(TrainState&) {}
+  virtual void after_epoch(TrainState&) {}
+  virtual void after_train(TrainState&) {}
+
+  /// What `every` repeats.
+  virtual void trigger(TrainState&) {}
+
+  /// Once at each step boundary: what callbacks have published there, sorted by name, often nothing.
+  /// The step's own scalars are in the state.
+  virtual void on_scalars(TrainState&, const Scalars&) {}
+
+  /// A checkpoint of this step lies whole in `folder`.
+  virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }
+
+  /// What a resumed run needs to go on as if it had never stopped, as JSON; empty: nothing.
+  virtual std::string save_state() const { return {}; }
+  /// Called before before_train with what save_state gave.
+  virtual void load_state(const std::string& json) { (void)json; }
+
+  /// False: runs on every rank, not only on the chief.
+  virtual bool chief_only() const { return true; }
+};
+
+/// `table` is the callback's own, without the keys `use` and `enabled`.
+using CallbackFactory = std::function<std::unique_ptr<Callback>(const Config& table)>;
+
+/// All known callbacks. Those whose options describe `every` are triggered by it.
+Registry<CallbackFactory>& callbacks();
+
+}  // namespace millrace

@@ -1,0 +1,154 @@
+#include "trainer/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/digest.h"
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/log.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr auto kModel = "model.safetensors";
+constexpr auto kOptimizer = "optimizer.safetensors";
+constexpr auto kConfig = "config.toml";
+constexpr auto kState = "state.json";
+constexpr std::array kPayload = {kModel, kOptimizer, kConfig};
+
+std::string digest_text(const std::string& bytes) {
+  return hex(digest(bytes.data(), bytes.size()));
+}
+
+json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
+  const auto& at = checkpoint.at;
+  json files;
+  for (const auto* name : kPayload) files[name] = digest_text(read_file(folder / name));
+  return {{"format", 1},
+          {"step", at.step},
+          {"progress", at.progress},
+          {"images", at.images},
+          {"bad_steps", at.bad_steps},
+          {"bad_in_a_row", at.bad_in_a_row},
+          {"seed", checkpoint.seed},
+          {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
+          {"callbacks", checkpoint.callbacks},
+          {"files", files}};
+}
+
+void read_state(const json& state, Checkpoint& checkpoint) {
+  auto& at = checkpoint.at;
+  if (state.at("format") != 1) throw Error("its format is of another version");
+  state.at("step").get_to(at.step);
+  state.at("progress").get_to(at.progress);
+  state.at("images").get_to(at.images);
+  state.at("bad_steps").get_to(at.bad_steps);
+  state.at("bad_in_a_row").get_to(at.bad_in_a_row);
+  state.at("seed").get_to(checkpoint.seed);
+  state.at("cursor").at("next").get_to(at.cursor.next);
+  state.at("cursor").at("pending").get_to(at.cursor.pending);
+  state.at("callbacks").get_to(checkpoint.callbacks);
+}
+
+std::int64_t step_of(const fs::path& checkpoint) {
+  const auto name = checkpoint.filename().string();
+  if (!name.starts_with("step-") || name.size() == 5 ||
+      name.find_first_not_of("0123456789", 5) != std::string::npos)
+    return -1;
+  return std::stoll(name.substr(5));
+}
+
+/// What a killed process left half done.
+void remove_parts(const fs::path& folder) {
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".part") parts.push_back(entry.path());
+  for (const auto& part : parts) fs::remove_all(part);
+}
+
+void point_latest_at(const fs::path& checkpoint) {
+  const auto latest = checkpoint.parent_path() / "latest",
+             part = checkpoint.parent_path() / "latest.part";
+  fs::create_symlink(checkpoint.filename(), part);
+  fs::rename(part, latest);
+}
+
+}  // namespace
+
+fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) try {
+  make_writable_folder(folder);
+  remove_parts(folder);
+  const auto name = fmt::format("step-{:06}", checkpoint.at.step);
+  const auto part = folder / (name + ".part"), whole = folder / name;
+
+  make_writable_folder(part);
+  write_safetensors(part / kModel, checkpoint.model);
+  write_safetensors(part / kOptimizer, checkpoint.optimizer);
+  write_file_atomically(part / kConfig, checkpoint.config);
+  const auto state = state_of(checkpoint, part);
+  const json sealed = {{"digest", digest_text(state.dump())}, {"state", state}};
+  write_file_atomically(part / kState, sealed.dump(1) + "\n");
+  sync_path(part);
+
+  if (fs::exists(whole)) fs::rename(whole, folder / (name + ".replaced.part"));
+  fs::rename(part, whole);
+  point_latest_at(whole);
+  sync_path(folder);
+  remove_parts(folder);
+  return whole;
+} catch (const fs::filesystem_error& problem) {
+  throw Error(fmt::format("the checkpoint cannot be written: {}", problem.what()));
+}
+
+Checkpoint read_checkpoint(const fs::path& checkpoint) {
+  Checkpoint result;
+  try {
+    const auto sealed = json::parse(read_file(checkpoint / kState));
+    const auto& state = sealed.at("state");
+    if (sealed.at("digest") != digest_text(state.dump())) throw Error("its bytes have changed");
+    read_state(state, result);
+    for (const auto* name : kPayload)
+      if (state.at("files").at(name) != digest_text(read_file(checkpoint / name)))
+        throw Error(fmt::format("the bytes of {} have changed", name));
+  } catch (const std::exception& problem) {  // JSON's errors too
+    throw Error(
+        fmt::format("the checkpoint {} is damaged: {}", checkpoint.string(), problem.what()));
+  }
+  result.model = read_safetensors(checkpoint / kModel);
+  result.optimizer = read_safetensors(checkpoint / kOptimizer);
+  result.config = read_file(checkpoint / kConfig);
+  return result;
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+  std::vector<fs::path> found;
+  if (!fs::is_directory(folder)) return found;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory() && !entry.is_symlink() && step_of(entry.path()) >= 0)
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });
+  return found;
+}
+
+std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
+  const auto all = list_checkpoints(folder);
+  for (auto candidate = all.rbegin(); candidate != all.rend(); ++candidate) {
+    try {
+      return read_checkpoint(*candidate);
+    } catch (const Error& problem) {
+      spdlog::warn("{}; trying the one before", problem.what());
+    }
+  }
+  if (!all.empty()) throw Error("every checkpoint in " + folder.string() + " is damaged");
+  return std::nullopt;
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+// Checkpoints: a folder a step, whole or not there, checked when read.
+//
+//   checkpoints/step-000500/model.safetensors      parameters
+//                           optimizer.safetensors  momentum
+//                           state.json             position, callback states, digests of all files
+//                           config.toml
+//   checkpoints/latest -> step-000500
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/position.h"
+#include "trainer/safetensors.h"
+
+namespace millrace {
+
+struct Checkpoint {
+  Position at;
+  std::uint64_t seed = 0;
+  std::map<std::string, std::string> callbacks;  // states as JSON, by callback name
+  NamedTensors model;
+  NamedTensors optimizer;
+  std::string config;  // TOML
+};
+
+/// Writes `folder`/step-NNNNNN beside its place, syncs it, renames it there and points `latest` at it: a reader sees
+/// all of it or nothing, whenever the process dies. Replaces an older one of the same step. Returns the new folder.
+std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
+                                       const Checkpoint& checkpoint);
+
+/// Reads one checkpoint. Throws Error naming the file that is missing or damaged.
+Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
+
+/// The checkpoints in `folder`, oldest step first; none where the folder is missing.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+
+/// The newest checkpoint that can be read, with a warning for each newer one that is damaged. Nothing where there is
+/// none at all; throws Error where all are damaged.
+std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace millrace

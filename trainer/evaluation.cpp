@@ -1,0 +1,89 @@
+#include "trainer/evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/errors.h"
+
+namespace millrace {
+namespace {
+
+coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
+                        const std::vector<std::int64_t>& category_ids) {
+  const auto label = static_cast<std::size_t>(object.label);
+  if (label >= category_ids.size())
+    throw Error(
+        fmt::format("the detector found class {} of {}", object.label, category_ids.size()));
+  coco::Detection detection;
+  detection.image_id = image_id;
+  detection.category_id = category_ids[label];
+  detection.bbox[0] = object.box.x1;
+  detection.bbox[1] = object.box.y1;
+  detection.bbox[2] = object.box.width();
+  detection.bbox[3] = object.box.height();
+  detection.has_bbox = true;
+  detection.score = object.score;
+  detection.mask = std::move(object.mask);
+  return detection;
+}
+
+void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation& evaluation) {
+  for (std::size_t i = 0; i < evaluation.stats.size(); ++i)
+    scalars.emplace_back(prefix + coco::kStatNames[i], evaluation.stats[i]);
+}
+
+}  // namespace
+
+std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
+                                                const EvaluationRun& run) {
+  const auto start = std::chrono::steady_clock::now();
+  DetectorScores scores;
+  std::vector<std::int64_t> seen;
+  const auto enough = [&] { return run.max_images > 0 && scores.images >= run.max_images; };
+
+  for (const auto flow = data.start(); !enough();) {
+    if (run.cancelled()) return std::nullopt;
+    const auto batch = flow->next();
+    if (!batch) break;
+    auto found = detector.detect(batch->value);
+    if (found.size() != batch->value.size())
+      throw Error(fmt::format("the detector answered for {} of {} images", found.size(),
+                              batch->value.size()));
+    for (std::size_t i = 0; i < found.size() && !enough(); ++i, ++scores.images) {
+      const auto image_id = batch->value.images[i].image_id;
+      seen.push_back(image_id);
+      for (auto& object : found[i])
+        scores.detections.push_back(as_coco(std::move(object), image_id, data.split.category_ids));
+    }
+  }
+
+  if (run.max_images <= 0)
+    seen.clear();  // every image of the data set, also those that could not be read
+  const auto score = [&](coco::IouType iou) {
+    return coco::evaluate(*data.split.annotations, scores.detections,
+                          {.iou = iou, .threads = run.threads}, seen);
+  };
+  scores.boxes = score(coco::IouType::box);
+  const bool has_masks = std::any_of(scores.detections.begin(), scores.detections.end(),
+                                     [](const auto& d) { return !d.mask.counts.empty(); });
+  if (has_masks || scores.detections.empty()) scores.masks = score(coco::IouType::mask);
+  scores.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return scores;
+}
+
+Scalars named_scores(const DetectorScores& scores) {
+  Scalars named;
+  append(named, "bbox/", scores.boxes);
+  if (scores.masks) append(named, "segm/", *scores.masks);
+  return named;
+}
+
+std::string score_tables(const DetectorScores& scores) {
+  auto text = "Boxes (bbox)\n" + coco::table(scores.boxes, coco::IouType::box);
+  if (scores.masks) text += "\nMasks (segm)\n" + coco::table(*scores.masks, coco::IouType::mask);
+  return text;
+}
+
+}  // namespace millrace

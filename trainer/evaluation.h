@@ -1,0 +1,50 @@
+// A detector over the validation split, scored by COCO's rules.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coco/evaluate.h"
+#include "dataflow/data_split.h"
+#include "dataflow/dataflow.h"
+#include "dataflow/sample.h"
+#include "trainer/callback.h"
+#include "trainer/detector.h"
+
+namespace millrace {
+
+/// The validation split: each call of `start` is a fresh pass that gives each image once.
+struct EvalData {
+  DataSplit split;
+  std::function<std::unique_ptr<DataFlow<Batch>>()> start;
+};
+
+struct DetectorScores {
+  coco::Evaluation boxes;
+  std::optional<coco::Evaluation> masks;    // nothing where the model gives no masks
+  std::vector<coco::Detection> detections;  // of every image, for a results file
+  std::int64_t images = 0;
+  double seconds = 0;
+};
+
+struct EvaluationRun {
+  std::int64_t max_images = 0;                             // 0: all
+  int threads = 0;                                         // of the scoring; 0: all cores
+  std::function<bool()> cancelled = [] { return false; };  // asked before each batch
+};
+
+/// Detects over a fresh pass and scores boxes and masks. Nothing where it was cancelled.
+std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
+                                                const EvaluationRun& run = {});
+
+/// The figures under their names: "bbox/AP", "bbox/AP50", ..., "segm/AP", ...
+Scalars named_scores(const DetectorScores& scores);
+
+/// Both tables, as pycocotools prints them.
+std::string score_tables(const DetectorScores& scores);
+
+}  // namespace millrace

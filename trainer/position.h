@@ -1,0 +1,19 @@
+// Where a run stands: what a checkpoint needs besides tensors.
+#pragma once
+
+#include <cstdint>
+
+#include "dataflow/dataflow.h"
+
+namespace millrace {
+
+struct Position {
+  std::int64_t step = 0;          // steps done
+  double progress = 0;            // epochs of samples taken, over all ranks
+  std::int64_t images = 0;        // seen by this rank
+  std::int64_t bad_steps = 0;     // skipped, since a loss or gradient was not finite
+  std::int64_t bad_in_a_row = 0;  // of these, the last ones without a good step between
+  Cursor cursor;                  // of the data behind the last step
+};
+
+}  // namespace millrace

@@ -1,0 +1,151 @@
+#include "trainer/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/errors.h"
+#include "base/text.h"
+#include "trainer/callback.h"
+#include "trainer/detector.h"
+#include "trainer/every.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::array kDefaultCallbacks = {"progress", "log", "checkpoint", "evaluate", "pictures"};
+
+/// The top of the tree besides its tables.
+struct TopOptions {
+  Options::Strings plugins;
+  void describe(Options& o) { o.add("plugins", plugins, "shared objects to load"); }
+};
+
+struct ModelOptions {
+  std::string name;
+  std::string weights;
+  void describe(Options& o) {
+    o.add("name", name, "the detector");
+    o.add("weights", weights, "file that training starts from; empty: random values");
+  }
+};
+
+struct CallbackSwitches {
+  std::string use;
+  bool enabled = true;
+  void describe(Options& o) {
+    o.add("use", use, "the callback, where the table has a name of its own");
+    o.add("enabled", enabled, "false: leave this callback out");
+  }
+};
+
+Config without(const Config& table, std::initializer_list<std::string_view> keys) {
+  Config::Table members;
+  for (const auto& member : table.table())
+    if (std::find(keys.begin(), keys.end(), member.first) == keys.end()) members.push_back(member);
+  return {std::move(members), table.origin};
+}
+
+/// Reads the part of a table that `T` describes; the rest is someone else's.
+template <class T>
+T read_part(const Config& table) {
+  T part;
+  Options options;
+  part.describe(options);
+  Config own(Config::Table{}, table.origin);
+  for (const auto& entry : options.entries())
+    if (const auto* value = table.find(entry.name)) own.set(entry.name, *value);
+  return read_options<T>(own);
+}
+
+/// A section that `T` describes but for `others`; it is put, complete, into `tree`.
+template <class T>
+T take_section(const Config& from, const char* name, Config& tree,
+               std::initializer_list<std::string_view> others = {}) {
+  auto table = from.section(name);
+  auto options = read_options<T>(table, others);
+  complete_options<T>(table);
+  tree.set(name, std::move(table));
+  return options;
+}
+
+void take_data(const Config& from, Config& tree, Recipe& recipe) {
+  recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "stages"});
+  auto& table = *tree.find("data");
+  if (auto* sample = table.find("sample")) {
+    recipe.has_sample = true;
+    recipe.sample = read_options<coco::SampleOptions>(*sample);
+    complete_options<coco::SampleOptions>(*sample);
+  }
+  if (const auto* stages = table.find("stages")) {
+    const auto* list = std::get_if<Config::Array>(&stages->data);
+    if (!list)
+      throw ConfigError(fmt::format("{}: data.stages is a list of tables: write [[data.stages]]",
+                                    stages->origin.text()));
+    recipe.stages = *list;
+  }
+}
+
+void take_model(const Config& from, Config& tree, Recipe& recipe) {
+  auto table = from.section("model");
+  const auto options = read_part<ModelOptions>(table);
+  if (options.name.empty())
+    throw ConfigError(fmt::format("{}: [model] needs a name{}", from.origin.text(),
+                                  suggestion("", detectors().names())));
+  recipe.model_name = options.name;
+  recipe.weights = options.weights;
+  const auto& entry = detectors().at(options.name, table.find("name")->origin);
+  entry.check(without(table, {"name", "weights"}));
+  complete_options<ModelOptions>(table);
+  entry.complete(table);
+  recipe.model = table;
+  tree.set("model", std::move(table));
+}
+
+void take_callback(const std::string& name, Config table, Config& tree, Recipe& recipe) {
+  if (!table.is_table())
+    throw ConfigError(fmt::format("{}: write [callbacks.{}]", table.origin.text(), name));
+  auto switches = read_part<CallbackSwitches>(table);
+  if (switches.use.empty()) switches.use = name;
+  const auto& entry = callbacks().at(switches.use, table.origin);
+  entry.check(without(table, {"use", "enabled"}));
+  entry.complete(table);
+  if (const auto* period = table.find("every"))
+    parse_period(std::get<std::string>(period->data),
+                 fmt::format("{}: callbacks.{}.every", period->origin.text(), name));
+  if (switches.enabled)
+    recipe.callbacks.push_back({name, switches.use, without(table, {"use", "enabled"})});
+  tree.set(name, std::move(table));
+}
+
+void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
+  auto asked = from.section("callbacks");
+  for (const auto* name : kDefaultCallbacks)
+    if (!asked.find(name) && callbacks().entries().contains(name)) asked.set(name, Config{});
+  Config complete;
+  for (const auto& [name, table] : asked.table()) take_callback(name, table, complete, recipe);
+  tree.set("callbacks", std::move(complete));
+}
+
+}  // namespace
+
+Recipe resolve(Config from) {
+  Recipe recipe;
+  const auto top = read_options<TopOptions>(
+      from, {"data", "model", "train", "optimizer", "schedule", "callbacks"});
+  recipe.plugins = top.plugins;
+  Config tree(Config::Table{}, from.origin);
+  complete_options<TopOptions>(tree);
+  if (const auto* plugins = from.find("plugins")) tree.set("plugins", *plugins);
+  take_data(from, tree, recipe);
+  take_model(from, tree, recipe);
+  recipe.train = take_section<TrainOptions>(from, "train", tree);
+  recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree);
+  recipe.schedule = take_section<ScheduleOptions>(from, "schedule", tree);
+  take_callbacks(from, tree, recipe);
+  recipe.tree = std::move(tree);
+  return recipe;
+}
+
+}  // namespace millrace

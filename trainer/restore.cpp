@@ -1,0 +1,31 @@
+#include "trainer/restore.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <unordered_map>
+
+#include "base/errors.h"
+
+namespace millrace {
+
+void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
+  std::unordered_map<std::string, at::Tensor> left(saved.begin(), saved.end());
+  for (const auto& [name, value] : living) {
+    const auto found = left.find(name);
+    if (found == left.end())
+      throw Error(fmt::format("{}: '{}' is not in the checkpoint", what, name));
+    if (found->second.sizes() != value.sizes())
+      throw Error(fmt::format("{}: '{}' is {} in the checkpoint, {} here", what, name,
+                              found->second.sizes().vec(), value.sizes().vec()));
+    left.erase(found);
+  }
+  if (!left.empty())
+    throw Error(fmt::format("{}: the checkpoint has '{}', which is unknown here", what,
+                            left.begin()->first));
+
+  left.insert(saved.begin(), saved.end());
+  for (const auto& [name, value] : living) value.detach().copy_(left.at(name));
+}
+
+}  // namespace millrace

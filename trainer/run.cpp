@@ -1,0 +1,135 @@
+#include "trainer/run.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "dataflow/detection.h"
+#include "trainer/every.h"
+#include "trainer/run_folder.h"
+#include "trainer/threads.h"
+#include "trainer/weights.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::ptrdiff_t kNamesShown = 5;
+
+/// The log also goes to a run's log.txt while this lives.
+struct LogFile {
+  explicit LogFile(const fs::path& file) { log_to_file(file); }
+  ~LogFile() { log_to_file({}); }
+};
+
+void use_deterministic_maths(bool deterministic) {
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
+  at::globalContext().setDeterministicFillUninitializedMemory(
+      false);  // costs time, changes nothing
+}
+
+void warn_of(const std::string& what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const auto shown = std::min(std::ssize(names), kNamesShown);
+  spdlog::warn("{} {}: {}{}", counted(std::ssize(names), "tensor"), what,
+               joined({names.data(), static_cast<std::size_t>(shown)}),
+               shown < std::ssize(names) ? ", ..." : "");
+}
+
+void load_initial_weights(Detector& detector, const std::string& file) {
+  const auto report = load_weights(detector.parameters(), file);
+  detector.parameters_changed();
+  spdlog::info("{} of {} tensors start from {}", report.loaded, detector.parameters().size(), file);
+  warn_of("not in the file start from random values", report.missing);
+  warn_of("with another shape start from random values", report.mismatched);
+  warn_of("of the file are not used", report.unused);
+}
+
+std::unique_ptr<Detector> build_detector(const Recipe& recipe,
+                                         const std::vector<std::string>& classes) {
+  const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
+  auto detector = detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
+  const auto& parameters = detector->parameters();
+  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained",
+               recipe.model_name, classes.size(), static_cast<double>(parameters.count()) / 1e6,
+               parameters.size(), static_cast<double>(parameters.trainable_count()) / 1e6);
+  return detector;
+}
+
+}  // namespace
+
+EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
+  auto data = recipe.data;
+  data.classes = classes;
+  const auto split = open_split(data, data.val);
+  return {.split = split, .start = [data, split] { return start_eval_flow(data, split); }};
+}
+
+CallbackList make_callbacks(const Recipe& recipe) {
+  CallbackList list;
+  for (const auto& [name, use, table] : recipe.callbacks) {
+    auto callback = callbacks().at(use, table.origin).create(table);
+    if (const auto* period = table.find("every"))
+      callback =
+          every(parse_period(std::get<std::string>(period->data), "callbacks." + name + ".every"),
+                std::move(callback));
+    list.add(name, std::move(callback));
+  }
+  return list;
+}
+
+RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  use_deterministic_maths(recipe.train.deterministic);
+
+  const auto split = open_split(recipe.data, recipe.data.train);
+  std::optional<EvalData> validation;
+  if (!recipe.data.val.empty()) validation = open_validation(recipe, split.classes);
+
+  const fs::path output = options.output.empty() ? fs::path(recipe.train.output) : options.output;
+  const auto newest = options.resume ? newest_run_folder(output) : std::nullopt;
+  const auto folder = newest ? *newest : make_run_folder(output, options.name);
+  make_writable_folder(folder);
+  const LogFile log(folder / "log.txt");
+  if (options.resume && !newest)
+    spdlog::info("no run in {} to resume: starting one", output.string());
+  spdlog::info("run folder {}", folder.string());
+  const auto checkpoint = newest ? newest_checkpoint(folder / "checkpoints") : std::nullopt;
+  const auto config = to_toml(recipe.tree);
+  write_file_atomically(folder / "config.toml", config);
+
+  const auto detector = build_detector(recipe, split.classes);
+  if (!checkpoint && !recipe.weights.empty()) load_initial_weights(*detector, recipe.weights);
+
+  const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
+  Trainer trainer({.model = *detector,
+                   .train = recipe.train,
+                   .optimizer = recipe.optimizer,
+                   .schedule = recipe.schedule,
+                   .images_per_step = recipe.data.batch_size,
+                   .start_data =
+                       [&](const Cursor& start) {
+                         return start_train_flow(recipe.data, recipe.stages, split, seed, {},
+                                                 start);
+                       },
+                   .validation = validation ? &*validation : nullptr,
+                   .folder = folder,
+                   .config = config},
+                  make_callbacks(recipe));
+  if (checkpoint) {
+    trainer.resume(*checkpoint);
+    spdlog::info("resuming after step {}, {:.2f} epochs", checkpoint->at.step,
+                 checkpoint->at.progress);
+  }
+  const auto end = trainer.run();
+  spdlog::info("{} after step {}, {:.2f} epochs; everything lies in {}",
+               end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason, end.at.step,
+               end.at.progress, folder.string());
+  return {end, folder};
+}
+
+}  // namespace millrace

@@ -1,0 +1,37 @@
+// A training from a recipe: data, detector, callbacks and run folder put together.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trainer/callback_list.h"
+#include "trainer/evaluation.h"
+#include "trainer/recipe.h"
+#include "trainer/trainer.h"
+
+namespace millrace {
+
+struct RunOptions {
+  std::string name = "run";      // of the run folder: <output>/<name>-N
+  std::filesystem::path output;  // empty: the recipe's train.output
+  bool resume = false;           // go on with the newest run in there, from its newest checkpoint
+};
+
+/// What a run leaves.
+struct RunEnd {
+  TrainEnd training;
+  std::filesystem::path folder;
+};
+
+/// Trains. The run folder is made before anything else that can fail late; it receives config.toml, log.txt and what
+/// callbacks write. Throws ConfigError where data or configuration cannot work, Error where the run fails.
+RunEnd run_training(const Recipe& recipe, const RunOptions& options);
+
+/// The validation split of a recipe; classes are those of `classes` by name. Throws ConfigError where it is missing.
+EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes);
+
+/// The recipe's callbacks, each wrapped in its `every`. Throws ConfigError.
+CallbackList make_callbacks(const Recipe& recipe);
+
+}  // namespace millrace

@@ -1,0 +1,32 @@
+// The `[train]` table: how long, how exactly, where to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/options.h"
+
+namespace millrace {
+
+struct TrainOptions {
+  double epochs = 12;
+  std::int64_t max_steps = 0;  // > 0: stop there
+  std::int64_t seed = 1;
+  std::string precision = "fp32";
+  bool deterministic = true;
+  std::int64_t threads = 0;  // of the maths; 0: all cores
+  std::string output = "runs";
+
+  void describe(Options& o) {
+    o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
+    o.add("max_steps", max_steps, "stop there, whatever the epochs; 0: no such limit",
+          {.min = 0, .unit = "steps"});
+    o.add("seed", seed, "of initial weights, order of data and every random draw", {.min = 0});
+    o.add("precision", precision, "of the arithmetic", {"fp32"});
+    o.add("deterministic", deterministic, "the same run gives the same bytes");
+    o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
+    o.add("output", output, "folder that run folders are made in");
+  }
+};
+
+}  // namespace millrace

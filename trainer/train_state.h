@@ -1,0 +1,60 @@
+// What callbacks see of a running training, and what they may ask of it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/callback.h"
+#include "trainer/detector.h"
+#include "trainer/evaluation.h"
+#include "trainer/position.h"
+
+namespace millrace {
+
+/// Owned by the trainer. For the training thread alone.
+class TrainState {
+ public:
+  explicit TrainState(Detector& trained) : model(trained) {}
+
+  Detector& model;
+  Position at;
+  double previous_progress = 0;  // before the last step
+  double lr = 0;                 // of the last step
+  Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
+  double data_wait_s = 0;        // spent waiting for data since this process began to train
+  std::int64_t total_steps = 0;  // an estimate until the last one
+  double total_epochs = 0;       // the same in epochs
+  std::filesystem::path folder;  // of this run
+  const EvalData* validation = nullptr;  // nullptr: there is none
+  bool is_chief = true;
+  bool is_last = false;  // the last step has been done; false where a stop was asked for
+  std::string failure;   // what() of the exception that ended training
+
+  /// The epoch that the next sample belongs to, from 0.
+  std::int64_t epoch() const { return static_cast<std::int64_t>(at.progress); }
+
+  /// Hands scalars to every callback's on_scalars at the end of this step boundary.
+  void publish(const Scalars& more) {
+    published_.insert(published_.end(), more.begin(), more.end());
+  }
+
+  /// Asks for a checkpoint at the end of this step boundary.
+  void save_checkpoint() { save_asked_ = true; }
+
+  /// Ends training politely at the end of this step boundary.
+  void stop(std::string reason) {
+    if (stop_reason_.empty()) stop_reason_ = std::move(reason);
+  }
+  const std::string& stop_reason() const { return stop_reason_; }
+
+ private:
+  friend class Trainer;
+  Scalars published_;
+  bool save_asked_ = false;
+  std::string stop_reason_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// The training loop. It knows detectors, data and callbacks by their interfaces alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "dataflow/dataflow.h"
+#include "dataflow/sample.h"
+#include "trainer/callback_list.h"
+#include "trainer/checkpoint.h"
+#include "trainer/optimizer.h"
+#include "trainer/schedule.h"
+#include "trainer/train_options.h"
+#include "trainer/train_state.h"
+
+namespace millrace {
+
+/// Everything that a training is made from. What is borrowed must outlive the trainer.
+struct TrainPlan {
+  Detector& model;
+  TrainOptions train;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  std::int64_t images_per_step = 1;  // over all ranks
+  std::function<std::unique_ptr<DataFlow<Batch>>(const Cursor& start)> start_data;
+  const EvalData* validation = nullptr;
+  std::filesystem::path folder;  // of the run
+  std::string config;            // TOML, for checkpoints
+};
+
+/// How a training ended without an exception.
+struct TrainEnd {
+  Position at;
+  std::string stop_reason;  // empty: it ran to its end
+  bool signalled =
+      false;  // SIGINT or SIGTERM stopped it; a checkpoint can be resumed where a callback saved one
+};
+
+class Trainer {
+ public:
+  Trainer(TrainPlan plan, CallbackList callbacks);
+
+  /// Goes on where a checkpoint was taken; call before run. Throws Error where it does not fit the model.
+  void resume(const Checkpoint& checkpoint);
+
+  /// Trains to the end. Throws what a step, the data or a callback threw, after after_train.
+  TrainEnd run();
+
+ private:
+  void train();
+  void step(const Batch& batch);
+  void descend(const Losses& losses);
+  void reject_step(const std::string& why);
+  void end_boundary(bool epoch_ended);
+  void hand_out_scalars();
+  void save_if_asked();
+  bool finished() const;
+  template <class Hook>
+  void call(const char* name, Hook hook);
+
+  TrainPlan plan_;
+  CallbackList callbacks_;
+  Sgd optimizer_;
+  Schedule schedule_;
+  TrainState state_;
+};
+
+}  // namespace millrace
