@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
-#include <regex>
 #include <string_view>
 
 #include "base/errors.h"
@@ -69,24 +70,69 @@ struct Header {
   std::uint64_t bytes;  // of the header itself
 };
 
-/// From e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (64, 3), }
-Header parse(const std::string& text) {
-  static const std::regex pattern(
-      R"(\s*\{\s*'descr':\s*'([^']*)',\s*'fortran_order':\s*(True|False),\s*'shape':\s*\(([\d,\s]*)\),?\s*\}\s*)");
-  std::smatch found;
-  if (!std::regex_match(text, found, pattern)) throw Error("its header is not a plain array's");
-  if (found[2] == "True") throw Error("it is in Fortran order; save a C-ordered copy");
-  Header header{at::kFloat, {}, 0};
-  const auto known = std::find_if(kTypes.begin(), kTypes.end(),
-                                  [&](const auto& type) { return type.first == found[1].str(); });
-  if (known == kTypes.end()) throw Error("unknown type '" + found[1].str() + "'");
-  header.type = known->second;
-  static const std::regex number(R"(\d+)");
-  const auto sides = found[3].str();
-  for (std::sregex_iterator side(sides.begin(), sides.end(), number), end; side != end; ++side) {
-    if (side->length() > 18) throw Error("its shape is too large");
-    header.shape.push_back(std::stoll(side->str()));
+/// Walks along a header's text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+
+  /// Goes past blanks and past `token`, if that is next.
+  bool take(std::string_view token) {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size()));
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
   }
+
+  void expect(std::initializer_list<std::string_view> tokens) {
+    for (const auto token : tokens)
+      if (!take(token)) throw Error("its header is not a plain array's");
+  }
+
+  /// What comes before the next `end`, which is passed too.
+  std::string_view until(std::string_view end) {
+    const auto text = rest_.substr(0, rest_.find(end));
+    rest_.remove_prefix(text.size());
+    expect({end});
+    return text;
+  }
+
+  std::int64_t number() {
+    take("");
+    std::int64_t value = 0;
+    const auto [end, problem] = std::from_chars(rest_.begin(), rest_.end(), value);
+    if (problem == std::errc::result_out_of_range) throw Error("its shape is too large");
+    if (problem != std::errc()) throw Error("its shape is not a list of whole numbers");
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.begin()));
+    return value;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+at::ScalarType type_of(std::string_view name) {
+  for (const auto& [known, type] : kTypes)
+    if (name == known) return type;
+  throw Error("unknown type '" + std::string(name) + "'");
+}
+
+/// From e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (64, 3), }
+Header parse(std::string_view text) {
+  Header header{};
+  Scanner scan(text);
+  scan.expect({"{", "'descr'", ":", "'"});
+  header.type = type_of(scan.until("'"));
+  scan.expect({",", "'fortran_order'", ":"});
+  if (scan.take("True")) throw Error("it is in Fortran order; save a C-ordered copy");
+  scan.expect({"False", ",", "'shape'", ":", "("});
+  while (!scan.take(")")) {
+    header.shape.push_back(scan.number());
+    if (scan.take(",")) continue;
+    scan.expect({")"});
+    break;
+  }
+  scan.take(",");
+  scan.expect({"}"});
   return header;
 }
 

@@ -2,9 +2,9 @@
 
 #include <ATen/ops/full_like.h>
 
+#include <cstdio>
 #include <map>
 #include <optional>
-#include <regex>
 
 namespace millrace {
 namespace {
@@ -16,15 +16,16 @@ struct Place {
 
 /// "conv0", "group0/block1/conv2" or "group0/block1/convshortcut"
 std::optional<Place> place_of(const std::string& scope) {
-  static const std::regex pattern(R"(group(\d{1,2})/block(\d{1,2})/conv(\d|shortcut))");
   const std::string body = "backbone.body.";
   if (scope == "conv0") return Place{body + "conv1", body + "bn1"};
-  std::smatch found;
-  if (!std::regex_match(scope, found, pattern)) return {};
-  const auto block =
-      body + "layer" + std::to_string(std::stoi(found[1]) + 1) + "." + found[2].str() + ".";
-  if (found[3] == "shortcut") return Place{block + "downsample.0", block + "downsample.1"};
-  return Place{block + "conv" + found[3].str(), block + "bn" + found[3].str()};
+  int group = 0, block = 0, length = 0;
+  std::sscanf(scope.c_str(), "group%1d/block%2d/conv%n", &group, &block, &length);
+  if (length == 0) return {};
+  const auto place = body + "layer" + std::to_string(group + 1) + "." + std::to_string(block) + ".";
+  const auto which = scope.substr(static_cast<std::size_t>(length));
+  if (which == "shortcut") return Place{place + "downsample.0", place + "downsample.1"};
+  if (which != "1" && which != "2" && which != "3") return {};
+  return Place{place + "conv" + which, place + "bn" + which};
 }
 
 const std::map<std::string, std::string> kNormTensors = {{"bn/gamma", ".weight"},
