@@ -1,6 +1,8 @@
 // COCO's text form of run lengths: differences in groups of five bits, as characters 48 to 111.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/errors.h"
 #include "coco/masks.h"
 
@@ -56,7 +58,8 @@ Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t w
     throw Error(fmt::format("counts: a mask of {} x {} is too large", height, width));
   }
   Rle mask{height, width, {}};
-  mask.counts.reserve(counts.size() / 2 + 1);
+  const auto ends = [](char c) { return ((c - kZero) & kMore) == 0; };  // a number ends here
+  mask.counts.reserve(static_cast<std::size_t>(std::count_if(counts.begin(), counts.end(), ends)));
   std::uint64_t sum = 0;
   for (std::size_t at = 0; at < counts.size();) {
     const std::size_t begin = at, i = mask.counts.size();

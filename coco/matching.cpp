@@ -4,7 +4,6 @@
 #include <tbb/parallel_sort.h>
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "coco/mask_iou.h"
@@ -214,15 +213,19 @@ class Matcher {
 
   void match(const Cell& cell) {
     const auto overlaps = ious(cell);
+    std::vector<double> areas;
+    areas.reserve(cell.detections.size());
     for (std::size_t d = 0; d < cell.detections.size(); ++d) {
+      areas.push_back(area_of(detections_[cell.detections[d].index]));
       Scored& scored = matches_.detections[cell.first + d];
       scored.score = cell.detections[d].score;
       scored.rank = static_cast<std::uint32_t>(d);
     }
-    for (std::size_t a = 0; a < kAreas; ++a) match(cell, overlaps, a);
+    for (std::size_t a = 0; a < kAreas; ++a) match(cell, overlaps, areas, a);
   }
 
-  void match(const Cell& cell, const std::vector<double>& overlaps, std::size_t a);
+  void match(const Cell& cell, const std::vector<double>& overlaps,
+             const std::vector<double>& areas, std::size_t a);
 
   const Dataset& truth_;
   std::span<const Detection> detections_;
@@ -235,7 +238,8 @@ class Matcher {
 
 /// Greedy, best score first: each detection takes the free object that it overlaps most. Objects that do not count
 /// come last and are taken only where no other fits; crowds can be taken again.
-void Matcher::match(const Cell& cell, const std::vector<double>& overlaps, std::size_t a) {
+void Matcher::match(const Cell& cell, const std::vector<double>& overlaps,
+                    const std::vector<double>& areas, std::size_t a) {
   struct Target {
     std::size_t column;  // in `overlaps`
     bool crowd, ignored, has_id;
@@ -270,7 +274,7 @@ void Matcher::match(const Cell& cell, const std::vector<double>& overlaps, std::
       if (best->has_id) outcome.hit |= bit;
       if (best->ignored) outcome.ignored |= bit;
     }
-    if (!kAreaRanges[a].has(area_of(detections_[cell.detections[d].index]))) {
+    if (!kAreaRanges[a].has(areas[d])) {
       outcome.ignored |= static_cast<std::uint16_t>(~outcome.hit);
     }
   }
