@@ -51,6 +51,17 @@ std::int64_t skip_budget(const Plan& plan, const FlowOptions& options) {
   return static_cast<std::int64_t>(std::ceil(options.max_skipped * share));
 }
 
+/// A graph needs a worker, and a machine with one core has none unless the process asks for it (main does).
+std::optional<oneapi::tbb::global_control> worker_if_none() {
+  using oneapi::tbb::global_control;
+  constexpr auto kThreads = global_control::max_allowed_parallelism;
+  std::optional<global_control> control;
+  if (global_control::active_value(kThreads) < 2) control.emplace(kThreads, 2);
+  if (global_control::active_value(kThreads) < 2)
+    throw Error("a flow needs a thread of its own, but this process allows TBB only one in all");
+  return control;
+}
+
 class Engine final : public DataFlow<Message> {
  public:
   Engine(Plan plan, const FlowOptions& options)
@@ -191,6 +202,7 @@ class Engine final : public DataFlow<Message> {
   std::atomic<std::int64_t> wait_ns_ = 0;
   bool ended_ = false;  // of the consumer
 
+  const std::optional<oneapi::tbb::global_control> worker_ = worker_if_none();
   oneapi::tbb::task_arena arena_;
   std::optional<flow::graph> graph_;
   std::list<MapNode> maps_;
