@@ -3,8 +3,10 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <unistd.h>
 
 #include <memory>
+#include <string>
 
 #include "base/errors.h"
 
@@ -21,7 +23,9 @@ std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks() {
 void start_logging(bool verbose) {
   sinks()->set_sinks({std::make_shared<spdlog::sinks::stderr_color_sink_mt>()});
   auto logger = std::make_shared<spdlog::logger>("millrace", sinks());
-  logger->set_pattern("%^%H:%M:%S %l%$ %v");
+  // On a terminal, a line takes the place of the progress bar, which is drawn again below it.
+  const std::string clear = ::isatty(STDERR_FILENO) ? "\r\x1b[K" : "";
+  logger->set_pattern(clear + "%^%H:%M:%S %l%$ %v");
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }

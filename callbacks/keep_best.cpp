@@ -1,0 +1,95 @@
+// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct KeepBestOptions {
+  std::string metric = "bbox/AP";
+  std::string better = "higher";
+
+  void describe(Options& o) {
+    o.add("metric", metric, "a scalar that a callback publishes, as metrics.jsonl names it");
+    o.add("better", better, "which values are better", {"higher", "lower"});
+  }
+};
+
+/// The checkpoint is asked for where the metric improves, so no order of callbacks and no `every` of theirs can make
+/// the two belong to different steps.
+class KeepBest final : public Callback {
+ public:
+  explicit KeepBest(KeepBestOptions options) : options_(std::move(options)) {}
+
+  void on_scalars(TrainState& state, const Scalars& scalars) override {
+    const auto found = std::find_if(scalars.begin(), scalars.end(),
+                                    [&](const auto& s) { return s.first == options_.metric; });
+    if (found == scalars.end() || !is_better(found->second)) return;
+    best_ = found->second;
+    best_step_ = state.at.step;
+    state.save_checkpoint();
+  }
+
+  void on_checkpoint(TrainState& state, const fs::path& folder) override {
+    if (state.at.step != best_step_) return;
+    link_as_best(folder);
+    spdlog::info("the best {} so far, {:.4f}: also kept as {}", options_.metric, *best_,
+                 (folder.parent_path() / "best").string());
+  }
+
+  std::string save_state() const override {
+    if (!best_) return {};
+    return nlohmann::json{{"best", *best_}, {"step", best_step_}}.dump();
+  }
+
+  void load_state(const std::string& text) override {
+    const auto state = nlohmann::json::parse(text);
+    best_ = state.at("best").get<double>();
+    best_step_ = state.at("step").get<std::int64_t>();
+  }
+
+ private:
+  bool is_better(double value) const {
+    if (!best_) return true;
+    return options_.better == "higher" ? value > *best_ : value < *best_;
+  }
+
+  /// Hard links: no bytes are copied, and `keep` of the checkpoints does not reach them.
+  static void link_as_best(const fs::path& checkpoint) {
+    const auto best = checkpoint.parent_path() / "best";
+    const auto part = checkpoint.parent_path() / "best.part";
+    const auto old = checkpoint.parent_path() / "best.replaced.part";
+    fs::remove_all(part);
+    fs::remove_all(old);
+    std::error_code no_links;
+    fs::copy(checkpoint, part, fs::copy_options::create_hard_links, no_links);
+    if (no_links) fs::copy(checkpoint, part, fs::copy_options::overwrite_existing);
+    if (fs::exists(best)) fs::rename(best, old);
+    fs::rename(part, best);
+    fs::remove_all(old);
+    sync_path(best.parent_path());
+  }
+
+  KeepBestOptions options_;
+  std::optional<double> best_;
+  std::int64_t best_step_ = -1;
+};
+
+const bool registered = callbacks().add<KeepBestOptions>(
+    "keep_best", "keeps the checkpoint with the best value of a metric",
+    [](const Config& table) -> std::unique_ptr<Callback> {
+      return std::make_unique<KeepBest>(read_options<KeepBestOptions>(table));
+    });
+
+}  // namespace
+}  // namespace millrace

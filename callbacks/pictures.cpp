@@ -1,0 +1,90 @@
+// [callbacks.pictures]: what the detector finds in a few validation images, next to what is annotated.
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "coco/draw.h"
+#include "dataflow/image_file.h"
+#include "trainer/stop_signals.h"
+#include "trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct PicturesOptions {
+  std::string every = "1 epoch";
+  std::int64_t count = 4;
+  double score = 0.5;
+
+  void describe(Options& o) {
+    o.add("every", every, "how often; also after the last step");
+    o.add("count", count, "of validation images, from the first", {.min = 1, .unit = "images"});
+    o.add("score", score, "objects below it are not drawn", {.min = 0, .max = 1});
+  }
+};
+
+class DrawPictures final : public Callback {
+ public:
+  explicit DrawPictures(const PicturesOptions& options)
+      : count_(options.count), score_(options.score) {}
+
+  void trigger(TrainState& state) override {
+    if (!state.validation) return;
+    folder_ = state.folder / "pictures" / fmt::format("step-{:06}", state.at.step);
+    make_writable_folder(folder_);
+    std::int64_t drawn = 0;
+    for (const auto flow = state.validation->start();
+         drawn < count_ && StopSignals::received().empty();) {
+      const auto batch = flow->next();
+      if (!batch) break;
+      const auto found = state.model.detect(batch->value);
+      for (std::size_t i = 0; i < found.size() && drawn < count_; ++i, ++drawn)
+        draw(state.validation->split, batch->value.images[i].image_id, found[i]);
+    }
+  }
+
+  void after_train(TrainState& state) override {
+    if (!folder_.empty()) spdlog::info("pictures are in {}", (state.folder / "pictures").string());
+  }
+
+ private:
+  void draw(const DataSplit& split, std::int64_t image_id,
+            const std::vector<DetectedObject>& found) const {
+    const auto& truth = *split.annotations;
+    const auto& image = *truth.find_image(image_id);
+    const auto file = split.images / image.file_name;
+    const auto pixels =
+        decode_rgb(read_file(file), file.string(), cv::Size(image.width, image.height),
+                   /*strict=*/false);
+    std::vector<std::string> names;
+    for (const auto& category : truth.categories) names.push_back(category.name);
+
+    std::vector<coco::Overlay> objects;
+    for (const auto& object : found) {
+      if (object.score < score_) continue;
+      const auto category = split.category_ids.at(static_cast<std::size_t>(object.label));
+      objects.push_back({.box = object.box,
+                         .label = truth.category_index(category),
+                         .score = object.score,
+                         .mask = object.mask});
+    }
+    coco::write_picture(
+        folder_ / fmt::format("{:012}.jpg", image_id),
+        coco::side_by_side(coco::draw_objects(pixels, objects, names), "found",
+                           coco::draw_objects(pixels, coco::overlays(truth, image), names),
+                           "annotated"));
+  }
+
+  std::int64_t count_;
+  double score_;
+  std::filesystem::path folder_;  // of the last pictures
+};
+
+const bool registered = callbacks().add<PicturesOptions>(
+    "pictures", "draws what the detector finds in a few validation images",
+    [](const Config& table) -> std::unique_ptr<Callback> {
+      return std::make_unique<DrawPictures>(read_options<PicturesOptions>(table));
+    });
+
+}  // namespace
+}  // namespace millrace
