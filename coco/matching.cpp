@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "coco/mask_iou.h"
+#include "coco/overlaps.h"
 
 namespace millrace::coco {
 namespace {
@@ -137,73 +137,15 @@ class Matcher {
   }
 
   /// (D, G)
-  std::vector<double> ious(const Cell& cell) const {
-    std::vector<double> result;
-    if (cell.truths.empty() || cell.detections.empty()) return result;
-    result.reserve(cell.truths.size() * cell.detections.size());
-    if (masks_) {
-      fill_mask_ious(cell, result);
-    } else {
-      for (const Entry& d : cell.detections) {
-        const auto box = box_of(detections_[d.index]);
-        for (const Entry& t : cell.truths) result.push_back(box_iou(box, object(t)));
-      }
-    }
-    return result;
-  }
-
-  static std::array<double, 4> box_of(const Detection& one) {
-    if (one.has_bbox) return {one.bbox[0], one.bbox[1], one.bbox[2], one.bbox[3]};
-    const Box box = bounding_box(one.mask);
-    return {box.x1, box.y1, box.width(), box.height()};
-  }
-
-  /// COCO's bbIou; the order of the sums is part of it.
-  static double box_iou(const std::array<double, 4>& d, const Annotation& truth) {
-    const double* g = truth.bbox;
-    const double width = std::min(d[2] + d[0], g[2] + g[0]) - std::max(d[0], g[0]);
-    if (width <= 0) return 0;
-    const double height = std::min(d[3] + d[1], g[3] + g[1]) - std::max(d[1], g[1]);
-    if (height <= 0) return 0;
-    const double shared = width * height, area = d[2] * d[3];
-    return shared / (truth.crowd ? area : area + g[2] * g[3] - shared);
-  }
-
-  void fill_mask_ious(const Cell& cell, std::vector<double>& result) const {
+  std::vector<double> overlaps_of(const Cell& cell) const {
+    if (cell.truths.empty() || cell.detections.empty()) return {};
+    std::vector<const Detection*> found;
+    std::vector<const Annotation*> objects;
+    for (const Entry& entry : cell.detections) found.push_back(&detections_[entry.index]);
+    for (const Entry& entry : cell.truths) objects.push_back(&object(entry));
+    if (!masks_) return box_overlaps(found, objects);
     const Image& image = truth_.images[cell.id % truth_.images.size()];
-    const auto height = static_cast<std::uint32_t>(image.height),
-               width = static_cast<std::uint32_t>(image.width);
-    std::vector<Rle> made;  // from polygons
-    made.reserve(cell.truths.size());
-    std::vector<MeasuredMask> truths;
-    truths.reserve(cell.truths.size());
-    for (const Entry& t : cell.truths) {
-      const Segmentation& shape = object(t).segmentation;
-      if (const auto* mask = std::get_if<Rle>(&shape)) {
-        truths.emplace_back(*mask);
-      } else {
-        const auto* polygons = std::get_if<std::vector<Polygon>>(&shape);
-        made.push_back(from_polygons(
-            polygons ? std::span<const Polygon>(*polygons) : std::span<const Polygon>(), height,
-            width));
-        truths.emplace_back(made.back());
-      }
-    }
-    for (const Entry& d : cell.detections) {
-      const Detection& one = detections_[d.index];
-      const Rle filled = one.mask.counts.empty() ? filled_box(one, height, width) : Rle{};
-      const MeasuredMask mask(one.mask.counts.empty() ? filled : one.mask);
-      for (std::size_t g = 0; g < truths.size(); ++g) {
-        result.push_back(iou(mask, truths[g], object(cell.truths[g]).crowd, kIouThresholds[0]));
-      }
-    }
-  }
-
-  /// pycocotools' mask of a result that has only a box.
-  static Rle filled_box(const Detection& one, std::uint32_t height, std::uint32_t width) {
-    const double x1 = one.bbox[0], y1 = one.bbox[1], x2 = x1 + one.bbox[2], y2 = y1 + one.bbox[3];
-    const Polygon outline = {x1, y1, x1, y2, x2, y2, x2, y1};
-    return from_polygons({&outline, 1}, height, width);
+    return mask_overlaps(found, objects, image, kIouThresholds[0]);
   }
 
   double area_of(const Detection& one) const {
@@ -212,7 +154,7 @@ class Matcher {
   }
 
   void match(const Cell& cell) {
-    const auto overlaps = ious(cell);
+    const auto overlaps = overlaps_of(cell);
     std::vector<double> areas;
     areas.reserve(cell.detections.size());
     for (std::size_t d = 0; d < cell.detections.size(); ++d) {

@@ -1,0 +1,81 @@
+#include "coco/overlaps.h"
+
+#include <algorithm>
+#include <array>
+
+#include "coco/mask_iou.h"
+
+namespace millrace::coco {
+namespace {
+
+using Xywh = std::array<double, 4>;
+
+Xywh box_of(const Detection& one) {
+  if (one.has_bbox) return {one.bbox[0], one.bbox[1], one.bbox[2], one.bbox[3]};
+  const Box box = bounding_box(one.mask);
+  return {box.x1, box.y1, box.width(), box.height()};
+}
+
+/// COCO's bbIou; the order of the sums is part of it.
+double box_iou(const Xywh& d, const Annotation& object) {
+  const double* g = object.bbox;
+  const double width = std::min(d[2] + d[0], g[2] + g[0]) - std::max(d[0], g[0]);
+  if (width <= 0) return 0;
+  const double height = std::min(d[3] + d[1], g[3] + g[1]) - std::max(d[1], g[1]);
+  if (height <= 0) return 0;
+  const double shared = width * height, area = d[2] * d[3];
+  return shared / (object.crowd ? area : area + g[2] * g[3] - shared);
+}
+
+Rle mask_of(const Annotation& object, std::uint32_t height, std::uint32_t width) {
+  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&object.segmentation)) {
+    return from_polygons(*polygons, height, width);
+  }
+  return from_polygons({}, height, width);
+}
+
+/// pycocotools' mask of a result that has only a box.
+Rle filled_box(const Detection& one, std::uint32_t height, std::uint32_t width) {
+  const double x1 = one.bbox[0], y1 = one.bbox[1], x2 = x1 + one.bbox[2], y2 = y1 + one.bbox[3];
+  const Polygon outline = {x1, y1, x1, y2, x2, y2, x2, y1};
+  return from_polygons({&outline, 1}, height, width);
+}
+
+}  // namespace
+
+std::vector<double> box_overlaps(Found detections, Objects objects) {
+  std::vector<double> result;
+  result.reserve(detections.size() * objects.size());
+  for (const Detection* detection : detections) {
+    const Xywh box = box_of(*detection);
+    for (const Annotation* object : objects) result.push_back(box_iou(box, *object));
+  }
+  return result;
+}
+
+std::vector<double> mask_overlaps(Found detections, Objects objects, const Image& image,
+                                  double least) {
+  const auto height = static_cast<std::uint32_t>(image.height);
+  const auto width = static_cast<std::uint32_t>(image.width);
+  std::vector<Rle> made;  // of polygons; `measured` borrows them
+  made.reserve(objects.size());
+  std::vector<MeasuredMask> measured;
+  measured.reserve(objects.size());
+  for (const Annotation* object : objects) {
+    const auto* mask = std::get_if<Rle>(&object->segmentation);
+    measured.emplace_back(mask ? *mask : made.emplace_back(mask_of(*object, height, width)));
+  }
+  std::vector<double> result;
+  result.reserve(detections.size() * objects.size());
+  for (const Detection* detection : detections) {
+    const bool has_mask = !detection->mask.counts.empty();
+    const Rle filled = has_mask ? Rle{} : filled_box(*detection, height, width);
+    const MeasuredMask mask(has_mask ? detection->mask : filled);
+    for (std::size_t g = 0; g < objects.size(); ++g) {
+      result.push_back(iou(mask, measured[g], objects[g]->crowd, least));
+    }
+  }
+  return result;
+}
+
+}  // namespace millrace::coco
