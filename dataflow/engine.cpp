@@ -215,7 +215,8 @@ class Engine final : public DataFlow<Message> {
 
 void check(const Plan& plan) {
   if (plan.size <= 0) throw ConfigError("a flow needs at least one sample");
-  if (plan.stages.empty()) throw ConfigError("a flow needs at least one stage");
+  if (plan.stages.empty() || plan.stages.front().is_group())
+    throw ConfigError("a flow starts with a stage that reads samples");
   auto present = MessageType::of<Index>();
   std::string from = "the source";
   bool grouped = false;

@@ -116,9 +116,11 @@ TEST(Pipeline, ChecksTheOptionsOfAStage) {
   EXPECT_THAT(error_of("stages = [ { times = 3 } ]"), HasSubstr("use = "));
 }
 
-TEST(Pipeline, RefusesAnEmptyOne) {
+TEST(Pipeline, RefusesOneThatReadsNothing) {
   EXPECT_THROW(check({0, {}}), ConfigError);
   EXPECT_THROW(check({3, {}}), ConfigError);
+  const auto key = [](const Index&) { return 0; };
+  EXPECT_THROW(check({3, {group_stage<Index>("group", key, 1, 2)}}), ConfigError);
 }
 
 }  // namespace
