@@ -1,0 +1,12 @@
+// trainer bench: measure the parts, each beside its physical floor.
+#include "cli/bench.h"
+
+namespace millrace::cli {
+
+void add_bench(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("bench", "Measure the parts of a training run");
+  command->require_subcommand(1);
+  add_bench_dataflow(*command, action);
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,10 @@
+// The subcommands of `trainer bench`.
+#pragma once
+
+#include "cli/command.h"
+
+namespace millrace::cli {
+
+void add_bench_dataflow(CLI::App& bench, Action& action);
+
+}  // namespace millrace::cli

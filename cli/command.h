@@ -1,0 +1,54 @@
+// What the subcommands share. Each lives in a file of its own: it declares its arguments, and says
+// what is to be done once all of them are read.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "trainer/recipe.h"
+
+namespace millrace::cli {
+
+enum ExitCode {
+  kDone = 0,
+  kFailed = 1,        // while running
+  kWrongUse = 2,      // of the command line or a configuration: nothing has run
+  kStoppedEarly = 3,  // with a saved checkpoint
+};
+
+/// What the command line asks for; main runs it and exits with what it returns.
+using Action = std::function<int()>;
+
+void add_run(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
+void add_coco_eval(CLI::App& app, Action& action);
+void add_predict(CLI::App& app, Action& action);
+void add_sample(CLI::App& app, Action& action);
+void add_config(CLI::App& app, Action& action);
+void add_list(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+
+/// The arguments CONFIG and --set K=V.
+struct ConfigArguments {
+  std::string file;
+  std::vector<std::string> overrides;
+
+  void add_to(CLI::App& command);
+  /// Reads the file, loads the plug-ins that it names and checks every key. Throws ConfigError.
+  Recipe load() const;
+};
+
+/// The flag --json: results as one JSON object in one line of standard output, instead of text.
+void add_json_flag(CLI::App& command, bool& json);
+
+/// JSON objects keep the order in which their members were added.
+using Json = nlohmann::ordered_json;
+void print(const Json& json);
+
+/// Help text that ends in examples, each a full command line.
+void add_examples(CLI::App& command, const std::vector<std::string>& examples);
+
+}  // namespace millrace::cli

@@ -1,0 +1,27 @@
+// trainer config: the resolved configuration, each value with where it came from.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+
+namespace millrace::cli {
+
+void add_config(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand(
+      "config", "Print the resolved configuration and where each value came from");
+  auto arguments = std::make_shared<ConfigArguments>();
+  arguments->add_to(*command);
+  add_examples(
+      *command,
+      {"trainer config configs/maskrcnn.toml",
+       "trainer config configs/maskrcnn.toml --set optimizer.lr=0.01 --set model.masks=false"});
+  command->callback([=, &action] {
+    action = [=] {
+      fmt::print("{}", to_toml(arguments->load().tree, /*origins=*/true));
+      return kDone;
+    };
+  });
+}
+
+}  // namespace millrace::cli

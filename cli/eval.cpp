@@ -1,0 +1,75 @@
+// trainer eval: detect over the validation split and print the COCO figures.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/sample_data.h"
+#include "cli/trained_detector.h"
+#include "trainer/run.h"
+#include "trainer/threads.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Arguments {
+  ConfigArguments config;
+  std::string weights;
+  std::filesystem::path out;
+  bool json = false;
+};
+
+Json to_json(const coco::Evaluation& evaluation) {
+  return {{"stats", evaluation.stats},
+          {"category_ids", evaluation.category_ids},
+          {"category_ap", evaluation.category_ap}};
+}
+
+Json to_json(const DetectorScores& scores) {
+  Json json = {{"bbox", to_json(scores.boxes)}};
+  if (scores.masks) json["segm"] = to_json(*scores.masks);
+  json["images"] = scores.images;
+  json["detections"] = scores.detections.size();
+  json["seconds"] = scores.seconds;
+  return json;
+}
+
+int eval(const Arguments& arguments) {
+  const auto recipe = arguments.config.load();
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  make_sample_on_first_use(recipe);
+  const auto data = open_validation(recipe, recipe.data.classes);
+  const auto detector = trained_detector(recipe, data.split.classes, arguments.weights);
+  const auto scores = evaluate_detector(*detector, data);
+  if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
+  if (arguments.json)
+    print(to_json(*scores));
+  else
+    fmt::print("{}\n{} in {}\n", score_tables(*scores), counted(scores->images, "image"),
+               duration_text(scores->seconds));
+  return kDone;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Action& action) {
+  auto* command =
+      app.add_subcommand("eval", "Detect over the validation split and print the 12 COCO figures");
+  auto arguments = std::make_shared<Arguments>();
+  arguments->config.add_to(*command);
+  command->add_option("--weights", arguments->weights, "a checkpoint folder, .safetensors or .npz")
+      ->required()
+      ->type_name("W");
+  command->add_option("--out", arguments->out, "also write the detections, as a COCO results file")
+      ->type_name("FILE");
+  add_json_flag(*command, arguments->json);
+  add_examples(
+      *command,
+      {"trainer eval configs/maskrcnn.toml --weights runs/maskrcnn/checkpoints/latest",
+       "trainer eval configs/maskrcnn.toml --weights model.safetensors --json --out results.json"});
+  command->callback([=, &action] { action = [=] { return eval(*arguments); }; });
+}
+
+}  // namespace millrace::cli

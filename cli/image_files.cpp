@@ -1,0 +1,68 @@
+#include "cli/image_files.h"
+
+#include <algorithm>
+#include <array>
+#include <opencv2/core/mat.hpp>
+#include <string_view>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "dataflow/image_file.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool looks_like_an_image(const fs::path& file) {
+  constexpr std::array<std::string_view, 8> kKnown = {".jpg", ".jpeg", ".png",  ".bmp",
+                                                      ".tif", ".tiff", ".webp", ".ppm"};
+  auto extension = file.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::count(kKnown, extension) > 0;
+}
+
+}  // namespace
+
+std::vector<fs::path> find_images(std::span<const fs::path> paths) {
+  std::vector<fs::path> files;
+  for (const auto& path : paths) {
+    if (!fs::exists(path)) throw Error(path.string() + ": there is no such file or folder");
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(files.size());
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.is_regular_file() && looks_like_an_image(entry.path()))
+        files.push_back(entry.path());
+    std::sort(files.begin() + first, files.end());
+  }
+  if (files.empty()) throw Error(paths.front().string() + ": no image in it");
+  return files;
+}
+
+std::shared_ptr<const coco::Dataset> as_dataset(std::span<const fs::path> files,
+                                                std::vector<coco::Category> categories) {
+  auto dataset = std::make_shared<coco::Dataset>();
+  dataset->source = "the command line";
+  dataset->categories = std::move(categories);
+  for (const auto& file : files) {
+    try {
+      const auto size = decode_rgb(read_file(file), file.string(), {}, /*strict=*/false).size();
+      const auto id = static_cast<std::int64_t>(dataset->images.size()) + 1;
+      dataset->images.push_back({.id = id,
+                                 .file_name = fs::absolute(file).string(),
+                                 .width = size.width,
+                                 .height = size.height});
+    } catch (const Error& problem) {
+      spdlog::warn("left out: {}", problem.what());
+    }
+  }
+  if (dataset->images.empty()) throw Error("none of the images can be read");
+  return dataset;
+}
+
+}  // namespace millrace::cli

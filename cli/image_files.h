@@ -1,0 +1,22 @@
+// Image files that nobody has annotated, as a data set that the flow of evaluation can read.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "coco/annotations.h"
+
+namespace millrace::cli {
+
+/// The image files among `paths`: files as they are, folders searched (not below) by extension, by name.
+/// Throws Error for a path that does not exist, or where there is no image at all.
+std::vector<std::filesystem::path> find_images(std::span<const std::filesystem::path> paths);
+
+/// A data set of these files with ids 1, 2, ... and without objects. Files that cannot be decoded are
+/// left out with a warning. `file_name`s are absolute. Throws Error where none is left.
+std::shared_ptr<const coco::Dataset> as_dataset(std::span<const std::filesystem::path> files,
+                                                std::vector<coco::Category> categories);
+
+}  // namespace millrace::cli
