@@ -31,7 +31,7 @@ void load_plugin(const std::filesystem::path& file) {
   if (abi() != MILLRACE_ABI)
     throw Error(fmt::format("it is built for plug-in ABI {}, this trainer has {}; build it again",
                             abi(), MILLRACE_ABI));
-  spdlog::info("loaded the plug-in {}", file.string());
+  spdlog::debug("loaded the plug-in {}", file.string());
 }
 
 }  // namespace
