@@ -1,4 +1,5 @@
-// [callbacks.checkpoint]: saves the whole training now and then and at its end, and keeps the last few.
+// [callbacks.checkpoint]: saves the whole training now and then and at its end, and keeps the last
+// few.
 #include <filesystem>
 
 #include "base/log.h"

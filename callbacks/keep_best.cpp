@@ -25,8 +25,8 @@ struct KeepBestOptions {
   }
 };
 
-/// The checkpoint is asked for where the metric improves, so no order of callbacks and no `every` of theirs can make
-/// the two belong to different steps.
+/// The checkpoint is asked for where the metric improves, so no order of callbacks and no `every`
+/// of theirs can make the two belong to different steps.
 class KeepBest final : public Callback {
  public:
   explicit KeepBest(KeepBestOptions options) : options_(std::move(options)) {}

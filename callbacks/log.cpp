@@ -17,8 +17,8 @@ struct LogOptions {
   void describe(Options& o) { o.add("every", every, "losses are averaged over so long"); }
 };
 
-/// Figures that depend on the clock are under "time" and "time/...": all others are the same in every run of a
-/// configuration.
+/// Figures that depend on the clock are under "time" and "time/...": all others are the same in
+/// every run of a configuration.
 class WriteMetrics final : public Callback {
  public:
   void before_train(TrainState& state) override {

@@ -1,4 +1,5 @@
-// [callbacks.pictures]: what the detector finds in a few validation images, next to what is annotated.
+// [callbacks.pictures]: what the detector finds in a few validation images, next to what is
+// annotated.
 #include <fmt/format.h>
 
 #include "base/files.h"

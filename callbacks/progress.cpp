@@ -1,4 +1,5 @@
-// [callbacks.progress]: where the training stands, on standard error: a bar on a terminal, else a line now and then.
+// [callbacks.progress]: where the training stands, on standard error: a bar on a terminal, else a
+// line now and then.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -66,7 +67,7 @@ class ShowProgress final : public Callback {
   }
 
   void show(const TrainState& state) const {
-    ProgressFigures figures{.epoch = state.previous_progress,
+    ProgressFigures figures{.epoch = state.at.progress,
                             .epochs = state.total_epochs,
                             .step = state.at.step,
                             .steps = std::max(state.total_steps, state.at.step),

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text.h"
 
@@ -30,8 +29,7 @@ std::string losses_text(const Scalars& losses) {
 }  // namespace
 
 std::string progress_line(const ProgressFigures& f, int bar_width, int columns) {
-  const auto running = std::min(std::floor(f.epoch) + 1, std::ceil(f.epochs));
-  auto line = fmt::format("epoch {:.0f}/{:g} ", running, f.epochs);
+  auto line = fmt::format("epoch {:.2f}/{:g} ", f.epoch, f.epochs);
   if (bar_width > 0) line += bar(f.steps > 0 ? double(f.step) / double(f.steps) : 0, bar_width);
   line += fmt::format("step {}/{}", f.step, f.steps);
   const auto losses = losses_text(f.losses);

@@ -1,4 +1,5 @@
-// What happens around training steps. A callback says what to do; `every` in its table says when (every.h).
+// What happens around training steps. A callback says what to do; `every` in its table says when
+// (every.h).
 //
 //   before_train
 //     before_epoch
@@ -6,10 +7,11 @@
 //     after_epoch
 //   after_train                      always, also after an exception
 //
-// A step boundary is after_step, after_epoch where an epoch ended, on_scalars, then the checkpoint if one was asked
-// for. Within each of these, the order of callbacks never changes a result: scalars that one publishes and checkpoints
-// that one asks for take effect only when all have been called. Where some throw, the others are still called, and
-// training ends with the first exception. All hooks run on the training thread.
+// A step boundary is after_step, after_epoch where an epoch ended, on_scalars, then the checkpoint
+// if one was asked for. Within each of these, the order of callbacks never changes a result:
+// scalars that one publishes and checkpoints that one asks for take effect only when all have been
+// called. Where some throw, the others are still called, and training ends with the first
+// exception. All hooks run on the training thread.
 #pragma once
 
 #include <filesystem>
@@ -42,8 +44,8 @@ class Callback {
   /// What `every` repeats.
   virtual void trigger(TrainState&) {}
 
-  /// Once at each step boundary: what callbacks have published there, sorted by name, often nothing.
-  /// The step's own scalars are in the state.
+  /// Once at each step boundary: what callbacks have published there, sorted by name, often
+  /// nothing. The step's own scalars are in the state.
   virtual void on_scalars(TrainState&, const Scalars&) {}
 
   /// A checkpoint of this step lies whole in `folder`.

@@ -15,8 +15,8 @@ class CallbackList {
  public:
   void add(std::string name, std::unique_ptr<Callback> callback);
 
-  /// Calls every callback that runs on this rank. Where some throw, the others are still called, each failure is
-  /// logged with the callback's name and `hook`, and the first is thrown again.
+  /// Calls every callback that runs on this rank. Where some throw, the others are still called,
+  /// each failure is logged with the callback's name and `hook`, and the first is thrown again.
   void each(const char* hook, bool is_chief, const std::function<void(Callback&)>& call);
 
   /// State by callback name; those without any are left out.

@@ -28,8 +28,9 @@ struct Checkpoint {
   std::string config;  // TOML
 };
 
-/// Writes `folder`/step-NNNNNN beside its place, syncs it, renames it there and points `latest` at it: a reader sees
-/// all of it or nothing, whenever the process dies. Replaces an older one of the same step. Returns the new folder.
+/// Writes `folder`/step-NNNNNN beside its place, syncs it, renames it there and points `latest` at
+/// it: a reader sees all of it or nothing, whenever the process dies. Replaces an older one of the
+/// same step. Returns the new folder.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const Checkpoint& checkpoint);
 
@@ -39,8 +40,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
 /// The checkpoints in `folder`, oldest step first; none where the folder is missing.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// The newest checkpoint that can be read, with a warning for each newer one that is damaged. Nothing where there is
-/// none at all; throws Error where all are damaged.
+/// The newest checkpoint that can be read, with a warning for each newer one that is damaged.
+/// Nothing where there is none at all; throws Error where all are damaged.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace millrace

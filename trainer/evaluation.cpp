@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "base/errors.h"
 
@@ -27,6 +28,28 @@ coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
   detection.score = object.score;
   detection.mask = std::move(object.mask);
   return detection;
+}
+
+/// The annotations of the classes that the detector knows: the others are not its task.
+std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
+  const auto& all = *split.annotations;
+  const auto counts = [&](std::int64_t category) {
+    return std::ranges::count(split.category_ids, category) > 0;
+  };
+  if (std::ranges::all_of(all.categories, counts, &coco::Category::id)) return split.annotations;
+  auto part = std::make_shared<coco::Dataset>();
+  part->source = all.source;
+  part->images = all.images;
+  std::ranges::copy_if(all.categories, std::back_inserter(part->categories), counts,
+                       &coco::Category::id);
+  for (auto& image : part->images) {
+    const auto objects = all.objects(image);
+    image.first = static_cast<std::uint32_t>(part->annotations.size());
+    std::ranges::copy_if(objects, std::back_inserter(part->annotations), counts,
+                         &coco::Annotation::category_id);
+    image.count = static_cast<std::uint32_t>(part->annotations.size()) - image.first;
+  }
+  return part;
 }
 
 void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation& evaluation) {
@@ -61,9 +84,9 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
 
   if (run.max_images <= 0)
     seen.clear();  // every image of the data set, also those that could not be read
+  const auto truth = truth_of(data.split);
   const auto score = [&](coco::IouType iou) {
-    return coco::evaluate(*data.split.annotations, scores.detections,
-                          {.iou = iou, .threads = run.threads}, seen);
+    return coco::evaluate(*truth, scores.detections, {.iou = iou, .threads = run.threads}, seen);
   };
   scores.boxes = score(coco::IouType::box);
   const bool has_masks = std::any_of(scores.detections.begin(), scores.detections.end(),
@@ -81,8 +104,8 @@ Scalars named_scores(const DetectorScores& scores) {
 }
 
 std::string score_tables(const DetectorScores& scores) {
-  auto text = "Boxes (bbox)\n" + coco::table(scores.boxes, coco::IouType::box);
-  if (scores.masks) text += "\nMasks (segm)\n" + coco::table(*scores.masks, coco::IouType::mask);
+  auto text = coco::table(scores.boxes, coco::IouType::box);
+  if (scores.masks) text += coco::table(*scores.masks, coco::IouType::mask);
   return text;
 }
 

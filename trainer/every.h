@@ -19,8 +19,9 @@ struct Period {
 /// Throws ConfigError quoting the text; `where` says whose it is.
 Period parse_period(std::string_view text, const std::string& where = "every");
 
-/// Passes all hooks on to `callback` and triggers it after each step at which a period has passed, and after the last.
-/// Steps and epochs count from the beginning of the training, so that a resumed one triggers at the same steps.
+/// Passes all hooks on to `callback` and triggers it after each step at which a period has passed,
+/// and after the last. Steps and epochs count from the beginning of the training, so that a resumed
+/// one triggers at the same steps.
 std::unique_ptr<Callback> every(Period period, std::unique_ptr<Callback> callback);
 
 }  // namespace millrace

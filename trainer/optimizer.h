@@ -45,7 +45,8 @@ class Sgd {
  public:
   Sgd(const Parameters& parameters, const OptimizerOptions& options);
 
-  /// Applies the gradients at rate `lr` and clears them. Parameters without a gradient are left alone.
+  /// Applies the gradients at rate `lr` and clears them. Parameters without a gradient are left
+  /// alone.
   SgdStep step(double lr);
 
   void clear_gradients();

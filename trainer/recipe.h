@@ -37,9 +37,9 @@ struct Recipe {
   std::vector<RecipeCallback> callbacks;  // those that are enabled
 };
 
-/// Checks every key of a configuration and fills in every default. progress, log, checkpoint, evaluate and pictures are
-/// there without being named; `enabled = false` in its table turns a callback off. Plug-ins must be loaded before.
-/// Throws ConfigError.
+/// Checks every key of a configuration and fills in every default. progress, log, checkpoint,
+/// evaluate and pictures are there without being named; `enabled = false` in its table turns a
+/// callback off. Plug-ins must be loaded before. Throws ConfigError.
 Recipe resolve(Config tree);
 
 }  // namespace millrace

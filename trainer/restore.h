@@ -7,8 +7,9 @@
 
 namespace millrace {
 
-/// Copies the values of `saved` into the tensors of `living`. Throws Error, before anything is copied, where a name is
-/// missing on either side or a shape differs; `what` says of what in the message.
+/// Copies the values of `saved` into the tensors of `living`. Throws Error, before anything is
+/// copied, where a name is missing on either side or a shape differs; `what` says of what in the
+/// message.
 void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
 
 }  // namespace millrace

@@ -24,11 +24,13 @@ struct RunEnd {
   std::filesystem::path folder;
 };
 
-/// Trains. The run folder is made before anything else that can fail late; it receives config.toml, log.txt and what
-/// callbacks write. Throws ConfigError where data or configuration cannot work, Error where the run fails.
+/// Trains. The run folder is made before anything else that can fail late; it receives config.toml,
+/// log.txt and what callbacks write. Throws ConfigError where data or configuration cannot work,
+/// Error where the run fails.
 RunEnd run_training(const Recipe& recipe, const RunOptions& options);
 
-/// The validation split of a recipe; classes are those of `classes` by name. Throws ConfigError where it is missing.
+/// The validation split of a recipe; classes are those of `classes` by name. Throws ConfigError
+/// where it is missing.
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes);
 
 /// The recipe's callbacks, each wrapped in its `every`. Throws ConfigError.

@@ -23,7 +23,8 @@ struct ScheduleOptions {
 /// A pure function of time; resuming needs no state.
 class Schedule {
  public:
-  /// `peak` is the rate after warm-up; `epochs` is the length of the run, where a cosine reaches zero.
+  /// `peak` is the rate after warm-up; `epochs` is the length of the run, where a cosine reaches
+  /// zero.
   Schedule(ScheduleOptions options, double peak, double epochs);
 
   /// The rate of step number `step` (from 0), which begins after `progress` epochs.

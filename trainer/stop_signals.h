@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// While one exists, the first SIGINT or SIGTERM is noted and a second one does what it would have done before.
-/// One at a time; create and destroy on one thread.
+/// While one exists, the first SIGINT or SIGTERM is noted and a second one does what it would have
+/// done before. One at a time; create and destroy on one thread.
 class StopSignals {
  public:
   StopSignals();

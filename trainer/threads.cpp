@@ -15,7 +15,8 @@ struct Threads::Limit {
 Threads::Threads(std::int64_t maths, std::int64_t flow) {
   const auto cores = std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
   at::set_num_threads(static_cast<int>(maths > 0 ? maths : cores));
-  // One more than the graph's own: the thread that trains also counts, and a one-core machine needs a worker.
+  // One more than the graph's own: the thread that trains also counts, and a one-core machine needs
+  // a worker.
   const auto workers = static_cast<std::size_t>((flow > 0 ? flow : cores) + 1);
   limit_.reset(new Limit{{tbb::global_control::max_allowed_parallelism, workers}});
 }

@@ -34,15 +34,15 @@ struct TrainPlan {
 struct TrainEnd {
   Position at;
   std::string stop_reason;  // empty: it ran to its end
-  bool signalled =
-      false;  // SIGINT or SIGTERM stopped it; a checkpoint can be resumed where a callback saved one
+  bool signalled = false;   // SIGINT or SIGTERM stopped it
 };
 
 class Trainer {
  public:
   Trainer(TrainPlan plan, CallbackList callbacks);
 
-  /// Goes on where a checkpoint was taken; call before run. Throws Error where it does not fit the model.
+  /// Goes on where a checkpoint was taken; call before run. Throws Error where it does not fit the
+  /// model.
   void resume(const Checkpoint& checkpoint);
 
   /// Trains to the end. Throws what a step, the data or a callback threw, after after_train.

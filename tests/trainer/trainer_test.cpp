@@ -1,0 +1,208 @@
+#include "trainer/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "base/errors.h"
+#include "tests/fake_training.h"
+#include "tests/tensors.h"
+#include "tests/trainer/scratch.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::fake_plan;
+using ::testing::HasSubstr;
+using testing::LambdaCallback;
+using testing::LineDetector;
+using testing::Scratch;
+
+/// A training with lambdas around it.
+struct Fixture {
+  Scratch scratch;
+  LineDetector model;
+  TrainPlan plan = fake_plan(model, scratch / "run");
+  CallbackList callbacks;
+
+  LambdaCallback& add(std::string name = "test") {
+    auto callback = std::make_unique<LambdaCallback>();
+    auto& reference = *callback;
+    callbacks.add(std::move(name), std::move(callback));
+    return reference;
+  }
+  TrainEnd run() { return Trainer(plan, std::move(callbacks)).run(); }
+  std::string failure() {
+    try {
+      run();
+    } catch (const std::exception& problem) {
+      return problem.what();
+    }
+    return "";
+  }
+};
+
+TEST(Trainer, EndsWhereProgressReachesTheEpochs) {
+  Fixture f;
+  std::vector<std::int64_t> epoch_ends;
+  f.add().on_after_epoch = [&](TrainState& s) { epoch_ends.push_back(s.at.step); };
+  const auto end = f.run();
+  EXPECT_EQ(end.at.step, 15);
+  EXPECT_EQ(end.at.images, 30);
+  EXPECT_EQ(end.at.progress, 3);
+  EXPECT_THAT(epoch_ends, ElementsAre(5, 10, 15));
+}
+
+TEST(Trainer, EndsAtMaxSteps) {
+  Fixture f;
+  f.plan.train.max_steps = 7;
+  std::vector<std::int64_t> last;
+  f.add().on_after_step = [&](TrainState& s) {
+    EXPECT_EQ(s.total_steps, 7);
+    if (s.is_last) last.push_back(s.at.step);
+  };
+  EXPECT_EQ(f.run().at.step, 7);
+  EXPECT_THAT(last, ElementsAre(7));
+}
+
+TEST(Trainer, LearnsTheLine) {
+  Fixture f;
+  std::vector<double> losses;
+  f.plan.train.epochs = 40;
+  f.plan.schedule.milestones = {30};
+  f.add().on_after_step = [&](TrainState& s) { losses.push_back(s.scalars.at(2).second); };
+  f.run();
+  EXPECT_LT(losses.back(), 0.2 * losses.front());
+}
+
+TEST(Trainer, PublishesAtTheBoundaryWhateverTheOrder) {
+  for (const bool listener_first : {false, true}) {
+    Fixture f;
+    f.plan.train.max_steps = 2;
+    std::vector<double> heard;
+    const auto listen = [&] {
+      f.add("listener").on_published = [&](TrainState&, const Scalars& scalars) {
+        for (const auto& [name, value] : scalars) heard.push_back(value);
+      };
+    };
+    if (listener_first) listen();
+    f.add("b").on_after_step = [](TrainState& s) { s.publish({{"b", 10.0 + double(s.at.step)}}); };
+    f.add("a").on_after_step = [](TrainState& s) { s.publish({{"a", double(s.at.step)}}); };
+    if (!listener_first) listen();
+    f.run();
+    EXPECT_THAT(heard, ElementsAre(1, 11, 2, 12));
+  }
+}
+
+TEST(Trainer, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {
+  Fixture f;
+  int steps = 0, ended = 0;
+  f.add("broken").on_after_step = [](TrainState& s) {
+    if (s.at.step == 3) throw Error("broke at 3");
+  };
+  auto& sound = f.add("sound");
+  sound.on_after_step = [&](TrainState&) { ++steps; };
+  sound.on_after_train = [&](TrainState& s) {
+    ++ended;
+    EXPECT_EQ(s.failure, "broke at 3");
+  };
+  EXPECT_EQ(f.failure(), "broke at 3");
+  EXPECT_EQ(steps, 3);
+  EXPECT_EQ(ended, 1);
+}
+
+TEST(Trainer, CallsEveryAfterTrainWhereOneFailsThere) {
+  Fixture f;
+  bool called = false;
+  f.add("broken").on_after_train = [](TrainState&) { throw Error("late"); };
+  f.add("sound").on_after_train = [&](TrainState&) { called = true; };
+  EXPECT_EQ(f.failure(), "late");
+  EXPECT_TRUE(called);
+}
+
+TEST(Trainer, CallsAfterTrainWhereTheDataFails) {
+  Fixture f;
+  bool called = false;
+  f.plan.start_data = [](const Cursor&) -> std::unique_ptr<DataFlow<Batch>> {
+    return std::make_unique<testing::FakeFlow>(10, 0, 4);
+  };
+  f.add().on_after_train = [&](TrainState&) { called = true; };
+  EXPECT_THAT(f.failure(), HasSubstr("data ended"));
+  EXPECT_TRUE(called);
+}
+
+TEST(Trainer, StopsPolitelyWhenACallbackAsks) {
+  Fixture f;
+  f.add().on_after_step = [](TrainState& s) {
+    if (s.at.step == 4) s.stop("enough");
+  };
+  const auto end = f.run();
+  EXPECT_EQ(end.at.step, 4);
+  EXPECT_EQ(end.stop_reason, "enough");
+  EXPECT_FALSE(end.signalled);
+}
+
+TEST(Trainer, StopsAtTheNextBoundaryAfterASignal) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Fixture f;
+    f.add().on_before_step = [&](TrainState& s) {
+      if (s.at.step == 6) std::raise(signal);
+    };
+    const auto end = f.run();
+    EXPECT_EQ(end.at.step, 7);
+    EXPECT_TRUE(end.signalled);
+    EXPECT_EQ(end.stop_reason, signal == SIGINT ? "SIGINT" : "SIGTERM");
+  }
+}
+
+TEST(TrainerDeathTest, LeavesTheSecondSignalToTheSystem) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Fixture f;
+        f.add().on_before_step = [](TrainState&) {
+          std::raise(SIGTERM);
+          std::raise(SIGTERM);
+        };
+        f.run();
+      },
+      ::testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(Trainer, SkipsStepsThatAreNotFinite) {
+  Fixture f;
+  f.model.bad_from = 3;
+  f.model.bad_until = 12;  // nine in a row
+  std::vector<at::Tensor> weights;
+  f.add().on_after_step = [&](TrainState&) {
+    weights.push_back(f.model.parameters().find("line.weight")->value.detach().clone());
+  };
+  EXPECT_EQ(f.run().at.bad_steps, 9);
+  EXPECT_TRUE(testing::same(weights[2], weights[11]));
+  EXPECT_FALSE(testing::same(weights[11], weights[12]));
+}
+
+TEST(Trainer, GivesUpAfterTenStepsThatAreNotFinite) {
+  Fixture f;
+  f.model.bad_from = 3;
+  f.model.bad_until = 100;
+  const auto why = f.failure();
+  EXPECT_THAT(why, HasSubstr("step 13: the loss 'fit' is inf"));
+  EXPECT_THAT(why, HasSubstr("10th such step in a row"));
+}
+
+TEST(Trainer, RefusesTheCheckpointOfAnotherModel) {
+  Fixture f;
+  Trainer trainer(f.plan, {});
+  try {
+    trainer.resume({.model = {{"line.weight", at::zeros({4})}, {"line.bias", at::zeros({1})}}});
+    ADD_FAILURE();
+  } catch (const Error& problem) {
+    EXPECT_THAT(problem.what(), HasSubstr("line.weight"));
+  }
+}
+
+}  // namespace
+}  // namespace millrace
