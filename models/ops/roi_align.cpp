@@ -58,8 +58,9 @@ class RoiAlign : public torch::autograd::Function<RoiAlign> {
 
 at::Tensor roi_align(const at::Tensor& features, const at::Tensor& rois,
                      const RoiAlignOptions& options) {
-  if (features.dim() != 4 || rois.dim() != 2 || rois.size(1) != 5)
-    throw std::invalid_argument("roi_align: features must be (N, C, H, W) and rois (R, 5)");
+  if (features.dim() != 4 || features.numel() == 0 || rois.dim() != 2 || rois.size(1) != 5)
+    throw std::invalid_argument(
+        "roi_align: features must be (N, C, H, W), not empty, and rois (R, 5)");
   if (features.scalar_type() != at::kFloat || rois.scalar_type() != at::kFloat)
     throw std::invalid_argument("roi_align: features and rois must be float");
   if (options.size < 1) throw std::invalid_argument("roi_align: size must be at least 1");

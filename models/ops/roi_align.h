@@ -16,6 +16,7 @@ struct RoiAlignOptions {
 
 /// features (N, C, H, W) float, any memory format; rois (R, 5) float: image index, x1 y1 x2 y2 in image pixels.
 /// Gives (R, C, size, size), channels last in memory. Differentiable in `features`.
-at::Tensor roi_align(const at::Tensor& features, const at::Tensor& rois, const RoiAlignOptions& options);
+at::Tensor roi_align(const at::Tensor& features, const at::Tensor& rois,
+                     const RoiAlignOptions& options);
 
 }  // namespace millrace
