@@ -31,6 +31,12 @@ class KeepBest final : public Callback {
  public:
   explicit KeepBest(KeepBestOptions options) : options_(std::move(options)) {}
 
+  void before_train(TrainState& state) override {
+    // A killed process may have saved the checkpoint without getting to keep it.
+    const auto saved = state.folder / "checkpoints" / fmt::format("step-{:06}", best_step_);
+    if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);
+  }
+
   void on_scalars(TrainState& state, const Scalars& scalars) override {
     const auto found = std::find_if(scalars.begin(), scalars.end(),
                                     [&](const auto& s) { return s.first == options_.metric; });
@@ -71,9 +77,12 @@ class KeepBest final : public Callback {
     const auto old = checkpoint.parent_path() / "best.replaced.part";
     fs::remove_all(part);
     fs::remove_all(old);
-    std::error_code no_links;
-    fs::copy(checkpoint, part, fs::copy_options::create_hard_links, no_links);
-    if (no_links) fs::copy(checkpoint, part, fs::copy_options::overwrite_existing);
+    fs::create_directory(part);
+    for (const auto& file : fs::directory_iterator(checkpoint)) {
+      std::error_code no_links;  // on some file systems
+      fs::create_hard_link(file, part / file.path().filename(), no_links);
+      if (no_links) fs::copy_file(file, part / file.path().filename());
+    }
     if (fs::exists(best)) fs::rename(best, old);
     fs::rename(part, best);
     fs::remove_all(old);

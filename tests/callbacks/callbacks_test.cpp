@@ -1,0 +1,153 @@
+#include "trainer/callback.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <set>
+
+#include "callbacks/metrics_file.h"
+#include "callbacks/progress_line.h"
+#include "tests/callbacks/training.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::Declared;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Scratch;
+using testing::Training;
+
+std::vector<json> metrics(const fs::path& run) {
+  std::vector<json> lines;
+  std::istringstream text(read_file(run / "metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+TEST(CheckpointCallback, KeepsTheLastOnesAndSavesTheEnd) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run",
+           .declared = {{"checkpoint", "every = '4 steps'\nkeep = 2"}}}();
+  EXPECT_THAT(names_in(scratch / "run" / "checkpoints"),
+              ElementsAre("latest", "step-000012", "step-000015"));
+}
+
+TEST(CheckpointCallback, SavesNothingAfterAFailure) {
+  const Scratch scratch;
+  const Training run{.folder = scratch / "run",
+                     .declared = {{"checkpoint", "every = '4 steps'"}},
+                     .before_step = [](TrainState& s) {
+                       if (s.at.step == 6) throw Error("broke");
+                     }};
+  EXPECT_THROW(run(), Error);
+  EXPECT_THAT(names_in(scratch / "run" / "checkpoints"), ElementsAre("latest", "step-000004"));
+}
+
+TEST(KeepBestCallback, KeepsTheStepWhereTheMetricWasBest) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run",
+           .declared = {{"keep_best", "metric = 'bbox/AP'"}, {"evaluate", "every = '1 epoch'"}}}();
+  // The fake detector never gets better: the first evaluation stays the best.
+  EXPECT_EQ(read_checkpoint(scratch / "run" / "checkpoints" / "best").at.step, 5);
+}
+
+TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
+  const Scratch scratch;
+  std::vector<double> losses;
+  Training run{.folder = scratch / "run",
+               .declared = {{"log", "every = '4 steps'"}, {"evaluate", "every = '1 epoch'"}},
+               .before_step = [&](TrainState& s) {
+                 if (s.at.step > 0) losses.push_back(s.scalars.at(2).second);
+               }};
+  run();
+  const auto lines = metrics(scratch / "run");
+  std::vector<int> steps;
+  for (const auto& line : lines) steps.push_back(line.at("step"));
+  EXPECT_THAT(steps, ElementsAre(4, 5, 8, 10, 12, 15));
+  EXPECT_EQ(lines[0].at("epoch"), 0.8);
+  EXPECT_NEAR(lines[0].at("loss").get<double>(),
+              (losses[0] + losses[1] + losses[2] + losses[3]) / 4, 1e-12);
+  EXPECT_TRUE(lines[1].contains("bbox/AP") && !lines[1].contains("loss"));
+  EXPECT_TRUE(lines[5].contains("bbox/AR100") && lines[5].contains("loss"));
+}
+
+TEST(EvaluateCallback, ScoresAndKeepsDetections) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run", .declared = {{"evaluate", ""}, {"log", ""}}}();
+  const auto detections =
+      coco::read_detections(scratch / "run" / "detections" / "step-000015.json");
+  EXPECT_EQ(detections.size(), 10U);
+  EXPECT_EQ(detections[0].category_id, 7);
+  // Found boxes are right, or a pixel or two off: all at IoU 0.5, some at 0.95.
+  const auto last = metrics(scratch / "run").back();
+  EXPECT_EQ(last.at("bbox/AP50"), 1.0);
+  EXPECT_GT(last.at("bbox/AP"), 0.5);
+  EXPECT_LT(last.at("bbox/AP"), 1.0);
+  EXPECT_FALSE(last.contains("segm/AP"));
+}
+
+TEST(EvaluateCallback, DoesNothingWithoutValidationData) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run",
+           .declared = {{"evaluate", ""}, {"pictures", ""}},
+           .adjust = [](TrainPlan& plan) { plan.validation = nullptr; }}();
+  EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
+}
+
+TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
+  testing::LineDetector model;
+  auto data = testing::fake_validation();
+  auto more = std::make_shared<coco::Dataset>(*data.split.annotations);
+  more->categories.push_back({.id = 9, .name = "ring"});
+  more->annotations[3].category_id = 9;
+  data.split = make_split(more, "nowhere", {"star"});
+  const auto scores = evaluate_detector(model, data);
+  EXPECT_EQ(scores->boxes.category_ids, std::vector<std::int64_t>{7});
+  EXPECT_EQ(scores->images, 10);
+}
+
+TEST(Evaluation, StopsWhereItIsCancelled) {
+  testing::LineDetector model;
+  EXPECT_FALSE(
+      evaluate_detector(model, testing::fake_validation(), {.cancelled = [] { return true; }}));
+}
+
+TEST(MetricsFile, DropsLaterLinesAndTornOnes) {
+  const Scratch scratch;
+  const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"step\":1,\"lo");
+  drop_lines_after(file, 2);
+  EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n");
+  append_line(file, "{}");
+  EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n{}\n");
+  EXPECT_THROW(append_line(scratch / "no" / "folder" / "m", "{}"), Error);
+}
+
+TEST(ProgressLine, FitsTheTerminal) {
+  const ProgressFigures figures{.epoch = 2.25,
+                                .epochs = 12,
+                                .step = 345,
+                                .steps = 1536,
+                                .losses = {{"loss", 0.8125}, {"mask", 0.5}},
+                                .lr = 0.02,
+                                .images_per_s = 12.34,
+                                .data_wait_share = 0.021,
+                                .left_s = 753};
+  EXPECT_EQ(progress_line(figures, 0, 0),
+            "epoch 2.25/12 step 345/1536  loss 0.812 (mask 0.500)  lr 0.02  12.3 images/s  "
+            "data wait 2%  12:33 left");
+  EXPECT_THAT(progress_line(figures, 8, 200), HasSubstr("[=>      ] step"));
+  EXPECT_EQ(progress_line(figures, 8, 60).size(), 60U);
+  EXPECT_EQ(progress_line({}, 8, 10).size(), 10U);
+}
+
+}  // namespace
+}  // namespace millrace

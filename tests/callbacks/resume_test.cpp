@@ -1,0 +1,104 @@
+// A training that was killed and resumed leaves what one leaves that was never stopped, byte for byte.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <random>
+
+#include "tests/callbacks/training.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::essence;
+using testing::kUsual;
+using testing::Scratch;
+using testing::Training;
+
+TEST(Resume, EqualsAnUninterruptedRunWhereverItWasKilled) {
+  const Scratch scratch;
+  ASSERT_EQ((Training{scratch / "whole"}.in_child()), 0);
+  const auto whole = essence(scratch / "whole");
+  for (std::int64_t victim = 0; victim < 15; ++victim) {
+    const auto folder = scratch / ("killed-" + std::to_string(victim));
+    const auto kill = [&](TrainState& s) {
+      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
+    };
+    ASSERT_TRUE(WIFSIGNALED((Training{.folder = folder, .before_step = kill}.in_child())));
+    ASSERT_EQ(Training{folder}.in_child(), 0);
+    EXPECT_TRUE(essence(folder) == whole) << "killed before step " << victim;
+  }
+}
+
+TEST(Resume, EqualsAnUninterruptedRunKilledAtAnyInstant) {
+  const Scratch scratch;
+  const Training whole{
+      .folder = scratch / "whole",
+      .declared = {{"log", "every = '3 steps'"}, {"checkpoint", "every = '1 steps'"}}};
+  ASSERT_EQ(whole.in_child(), 0);
+  auto killed = whole;
+  killed.folder = scratch / "killed";
+  std::mt19937 random(1);
+  int kills = 0;
+  for (bool done = false; !done;) {
+    const auto child = killed.start_child();
+    ::usleep(std::uniform_int_distribution<useconds_t>(1'000, 60'000 + 20'000 * kills)(random));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    ASSERT_LT(++kills, 200);
+  }
+  EXPECT_TRUE(essence(killed.folder) == essence(whole.folder)) << "after " << kills << " kills";
+}
+
+TEST(Resume, EqualsAnUninterruptedRunAfterASignal) {
+  const Scratch scratch;
+  Training{scratch / "whole"}();
+  const Training stopped{.folder = scratch / "stopped", .before_step = [](TrainState& s) {
+                           if (s.at.step == 6) std::raise(SIGTERM);
+                         }};
+  const auto end = stopped();
+  EXPECT_TRUE(end.signalled);
+  EXPECT_EQ(newest_checkpoint(scratch / "stopped" / "checkpoints")->at.step, 7);
+  Training{scratch / "stopped"}();
+  EXPECT_TRUE(essence(scratch / "stopped") == essence(scratch / "whole"));
+}
+
+TEST(Resume, DoesNothingMoreWhereTheTrainingHasEnded) {
+  const Scratch scratch;
+  Training{scratch / "run"}();
+  const auto before = essence(scratch / "run");
+  EXPECT_EQ(Training{scratch / "run"}().at.step, 15);
+  EXPECT_TRUE(essence(scratch / "run") == before);
+}
+
+TEST(Resume, GoesBackWhereTheNewestCheckpointIsDamaged) {
+  const Scratch scratch;
+  Training{scratch / "whole"}();
+  Training{scratch / "run"}();
+  write_file_atomically(
+      fs::canonical(scratch / "run" / "checkpoints" / "latest") / "model.safetensors", "damaged");
+  Training{scratch / "run"}();
+  EXPECT_TRUE(essence(scratch / "run") == essence(scratch / "whole"));
+}
+
+TEST(Callbacks, GiveTheSameInAnyOrder) {
+  const Scratch scratch;
+  auto order = kUsual;
+  std::sort(order.begin(), order.end());
+  std::string first;
+  std::mt19937 random(1);
+  for (int i = 0; i < 6; ++i, std::shuffle(order.begin(), order.end(), random)) {
+    const auto folder = scratch / std::to_string(i);
+    Training{.folder = folder, .declared = order}();
+    const auto result = essence(folder) + read_file(folder / "checkpoints/best/model.safetensors");
+    if (i == 0) first = result;
+    EXPECT_TRUE(result == first);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

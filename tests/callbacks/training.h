@@ -1,0 +1,99 @@
+// A whole training of the fake detector with registered callbacks, as often and as rudely stopped as a
+// test likes.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/files.h"
+#include "tests/fake_training.h"
+#include "tests/trainer/scratch.h"
+
+namespace millrace::testing {
+
+/// Name of the registered callback and its table as TOML.
+using Declared = std::vector<std::pair<std::string, std::string>>;
+
+inline const Declared kUsual = {{"log", "every = '2 steps'"},
+                                {"checkpoint", "every = '3 steps'\nkeep = 2"},
+                                {"evaluate", "every = '1 epoch'"},
+                                {"keep_best", "metric = 'bbox/AP'"},
+                                {"progress", ""}};
+
+inline std::unique_ptr<Callback> make_callback(const std::string& name, const std::string& toml) {
+  auto table = parse_config(toml, "test.toml");
+  const auto& entry = callbacks().at(name);
+  entry.complete(table);
+  auto callback = entry.create(table);
+  const auto* period = table.find("every");
+  if (!period) return callback;
+  return every(parse_period(std::get<std::string>(period->data)), std::move(callback));
+}
+
+struct Training {
+  std::filesystem::path folder;
+  Declared declared = kUsual;
+  std::function<void(TrainState&)> before_step = {};
+  std::function<void(TrainPlan&)> adjust = {};
+
+  /// Trains from the newest checkpoint, if there is one.
+  TrainEnd operator()() const {
+    std::filesystem::create_directories(folder);
+    LineDetector model;
+    const auto validation = fake_validation();
+    auto plan = fake_plan(model, folder);
+    plan.validation = &validation;
+    if (adjust) adjust(plan);
+    CallbackList list;
+    for (const auto& [name, toml] : declared) list.add(name, make_callback(name, toml));
+    auto lambda = std::make_unique<LambdaCallback>();
+    lambda->on_before_step = before_step;
+    list.add("test", std::move(lambda));
+    Trainer trainer(std::move(plan), std::move(list));
+    if (const auto checkpoint = newest_checkpoint(folder / "checkpoints"))
+      trainer.resume(*checkpoint);
+    return trainer.run();
+  }
+
+  /// The same in a child process. Returns its wait status.
+  int in_child() const {
+    const auto child = start_child();
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  }
+  pid_t start_child() const {
+    const auto child = ::fork();
+    if (child != 0) return child;
+    try {
+      (*this)();
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+};
+
+/// What must not depend on anything but the configuration: the weights, the momentum, the metrics
+/// without times.
+inline std::string essence(const std::filesystem::path& run) {
+  auto text = read_file(run / "checkpoints" / "latest" / "model.safetensors") +
+              read_file(run / "checkpoints" / "latest" / "optimizer.safetensors");
+  std::istringstream lines(read_file(run / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    auto json = nlohmann::json::parse(line);
+    for (auto member = json.begin(); member != json.end();)
+      member = member.key().starts_with("time") ? json.erase(member) : std::next(member);
+    text += json.dump() + "\n";
+  }
+  return text;
+}
+
+}  // namespace millrace::testing
