@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kSmoothing = 0.05;  // weight of the newest step in the means shown
-constexpr int kBarWidth = 20;        // characters
+constexpr int kBarWidth = 12;        // characters
 
 struct ProgressOptions {
   double seconds = 10;

@@ -29,7 +29,7 @@ std::string losses_text(const Scalars& losses) {
 }  // namespace
 
 std::string progress_line(const ProgressFigures& f, int bar_width, int columns) {
-  auto line = fmt::format("epoch {:.2f}/{:g} ", f.epoch, f.epochs);
+  auto line = fmt::format("epoch {:.2f}/{:.4g} ", f.epoch, f.epochs);
   if (bar_width > 0) line += bar(f.steps > 0 ? double(f.step) / double(f.steps) : 0, bar_width);
   line += fmt::format("step {}/{}", f.step, f.steps);
   const auto losses = losses_text(f.losses);

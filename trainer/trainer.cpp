@@ -78,6 +78,7 @@ TrainEnd Trainer::run() {
     }
   };
   guarded([&] { train(); });
+  if (failure) spdlog::error("training failed after step {}: {}", state_.at.step, state_.failure);
   guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
   guarded([&] { hand_out_scalars(); });
   guarded([&] { save_if_asked(); });
