@@ -1,0 +1,77 @@
+// trainer coco-eval against the figures of pycocotools.
+#include "tests/cli/trainer.h"
+#include "tests/data.h"
+
+namespace millrace::testing {
+namespace {
+
+using CocoEval = Trainer;
+
+TEST_F(CocoEval, GivesTheFiguresOfPycocotools) {
+  MILLRACE_NEEDS_DATA("eval");
+  const auto folder = data_folder() / "eval" / "cocoapi100";
+  for (const std::string iou : {"bbox", "segm"}) {
+    const auto result =
+        trainer({"coco-eval", "--gt", (folder / "instances_val2014_100.json").string(), "--dt",
+                 (folder / ("instances_val2014_fake" + iou + "100_results.json")).string(), "--iou",
+                 iou, "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto stats = result.json().at("stats").get<std::vector<double>>();
+    ASSERT_EQ(stats.size(), 12U);
+    EXPECT_NEAR(stats[0], iou == "bbox" ? 0.505 : 0.320, 5e-4);
+    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1)
+        << "one line, nothing else";
+  }
+}
+
+/// One image, one object, found exactly.
+class TinyEval : public Trainer {
+ protected:
+  TinyEval() {
+    write_json(truth_,
+               {{"images", {{{"id", 1}, {"file_name", "1.jpg"}, {"width", 64}, {"height", 64}}}},
+                {"categories", {{{"id", 3}, {"name", "star"}}}},
+                {"annotations",
+                 {{{"id", 1},
+                   {"image_id", 1},
+                   {"category_id", 3},
+                   {"bbox", {8, 8, 40, 40}},
+                   {"area", 1600},
+                   {"iscrowd", 0}}}}});
+    write_json(
+        found_,
+        Json::array(
+            {{{"image_id", 1}, {"category_id", 3}, {"bbox", {8, 8, 40, 40}}, {"score", 0.9}}}));
+  }
+
+  Outcome evaluate() {
+    return trainer(
+        {"coco-eval", "--gt", truth_.string(), "--dt", found_.string(), "--iou", "bbox", "--json"});
+  }
+
+  fs::path truth_ = in_folder("truth.json"), found_ = in_folder("found.json");
+};
+
+TEST_F(TinyEval, APerfectDetectionScoresOne) {
+  const auto result = evaluate();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_DOUBLE_EQ(result.json().at("stats").at(0).get<double>(), 1.0);
+}
+
+TEST_F(TinyEval, ATruncatedFileIsNamed) {
+  const auto text = read_text(truth_);
+  write_text(truth_, text.substr(0, text.size() / 2));
+  expect_error(evaluate(), 1, truth_.string());
+}
+
+TEST_F(TinyEval, AMissingFileIsNamed) {
+  fs::remove(found_);
+  expect_error(evaluate(), 1, found_.string());
+}
+
+TEST_F(TinyEval, AnUnknownIouIsWrongUsage) {
+  expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "mask"}), 2, "segm");
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,60 @@
+// What the command line says about itself, and what it says to wrong usage.
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Usage = Trainer;
+
+const std::vector<std::string> kCommands = {"run",    "eval",   "coco-eval", "predict",
+                                            "sample", "config", "list",      "bench"};
+
+TEST_F(Usage, HelpNamesEverySubcommand) {
+  const auto help = trainer({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const auto& command : kCommands)
+    EXPECT_THAT(help.out, HasSubstr("\n  " + command + " ")) << command;
+}
+
+TEST_F(Usage, EverySubcommandHelpsWithAnExample) {
+  for (auto command : kCommands) {
+    auto arguments = std::vector{command, std::string("--help")};
+    if (command == "bench") arguments.insert(arguments.begin() + 1, "dataflow");
+    const auto help = trainer(arguments);
+    EXPECT_EQ(help.exit_code, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr("Examples:\n  trainer " + command)) << command;
+  }
+}
+
+TEST_F(Usage, VersionGoesToStandardOutput) {
+  const auto version = trainer({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, StartsWith("trainer "));
+}
+
+TEST_F(Usage, NothingAtAllIsWrongUsage) { expect_error(trainer({}), 2, "subcommand"); }
+
+TEST_F(Usage, AnUnknownSubcommandNamesTheNearest) {
+  expect_error(trainer({"evla", "x.toml"}), 2, "did you mean 'eval'?");
+}
+
+TEST_F(Usage, AnUnknownFlagIsWrongUsage) {
+  expect_error(trainer({"list", "--colour"}), 2, "--colour");
+}
+
+TEST_F(Usage, AMissingArgumentIsNamed) {
+  expect_error(trainer({"eval", "x.toml"}), 2, "--weights");
+}
+
+TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
+  const auto list = trainer({"list"});
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  for (const char* part :
+       {"maskrcnn", "rpn_nms", "checkpoint", "evaluate", "resize_shortest_edge", "clip_norm"})
+    EXPECT_THAT(list.out, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace millrace::testing
