@@ -22,15 +22,24 @@ int complain(const std::string& what, int exit_code) {
   return exit_code;
 }
 
-/// What is wrong with the command line. CLI11 says it well, but where the first word is no subcommand.
-std::string explain(const CLI::ParseError& problem, const CLI::App& app, int argc, char** argv) {
+/// The first word that is no flag: the subcommand, if all is well. Empty where there is none.
+std::string first_word(int argc, char** argv) {
+  const std::span words(argv + 1, static_cast<std::size_t>(argc - 1));
+  const auto found = std::ranges::find_if(words, [](const char* word) { return *word != '-'; });
+  return found == words.end() ? "" : *found;
+}
+
+/// What is wrong with the command line. CLI11 says it well, but where there is no such subcommand.
+std::string explain(const CLI::ParseError& problem, const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
-  const std::span words(argv + 1, static_cast<std::size_t>(argc - 1));
-  const auto first = std::ranges::find_if(words, [](const char* word) { return *word != '-'; });
-  if (first == words.end() || std::ranges::count(names, *first)) return problem.what();
-  return fmt::format("unknown subcommand '{}'{}", *first, suggestion(*first, names));
+  if (word.empty() || std::ranges::count(names, word)) return problem.what();
+  return fmt::format("unknown subcommand '{}'{}", word, suggestion(word, names));
+}
+
+bool runs_a_model(const std::string& subcommand) {
+  return subcommand == "run" || subcommand == "eval" || subcommand == "predict";
 }
 
 int run_command(const Action& action) {
@@ -60,7 +69,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
-    return complain(explain(problem, app, argc, argv), kWrongUse);
+    return complain(explain(problem, app, first_word(argc, argv)), kWrongUse);
   }
   start_logging(verbose);
   return run_command(action);
@@ -70,6 +79,7 @@ int run(int argc, char** argv) {
 }  // namespace millrace::cli
 
 int main(int argc, char** argv) {
-  millrace::cli::wait_passively(argv);
-  return millrace::cli::run(argc, argv);
+  using namespace millrace::cli;
+  if (runs_a_model(first_word(argc, argv))) wait_passively(argv);
+  return run(argc, argv);
 }

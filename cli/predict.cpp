@@ -14,6 +14,7 @@
 #include "coco/draw.h"
 #include "dataflow/detection.h"
 #include "dataflow/image_file.h"
+#include "trainer/evaluation.h"
 #include "trainer/threads.h"
 
 namespace millrace::cli {
@@ -45,17 +46,6 @@ std::vector<coco::Category> categories(const Recipe& recipe) {
   return result;
 }
 
-coco::Detection to_coco(const DetectedObject& object, const DataSplit& split,
-                        std::int64_t image_id) {
-  const auto& box = object.box;
-  return {.image_id = image_id,
-          .category_id = split.category_ids.at(static_cast<std::size_t>(object.label)),
-          .bbox = {box.x1, box.y1, box.width(), box.height()},
-          .has_bbox = true,
-          .score = object.score,
-          .mask = object.mask};
-}
-
 /// Writes what was found in one image into the folder, and says it in a line.
 class PictureWriter {
  public:
@@ -64,20 +54,20 @@ class PictureWriter {
 
   void write(const coco::Image& image, std::span<const DetectedObject> objects) {
     std::vector<coco::Overlay> shown;
-    std::vector<std::string> said;
+    std::map<std::string, int> counts;
     for (const auto& object : objects) {
       if (object.score < score_) continue;
       shown.push_back(
           {.box = object.box, .label = object.label, .score = object.score, .mask = object.mask});
-      said.push_back(fmt::format("{} {:.0f}%",
-                                 split_.classes.at(static_cast<std::size_t>(object.label)),
-                                 100 * object.score));
+      ++counts[split_.classes.at(static_cast<std::size_t>(object.label))];
     }
     const cv::Size size(image.width, image.height);
     const auto pixels =
         decode_rgb(read_file(image.file_name), image.file_name, size, /*strict=*/false);
     const auto picture = folder_ / name_for(image);
     coco::write_picture(picture, coco::draw_objects(pixels, shown, split_.classes));
+    std::vector<std::string> said;
+    for (const auto& [name, count] : counts) said.push_back(fmt::format("{} {}", count, name));
     fmt::print("{}: {}\n", picture.string(), said.empty() ? "nothing" : joined(said));
   }
 
@@ -123,7 +113,8 @@ int predict(const Arguments& arguments) {
     const auto found = detector->detect(delivery->value);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto id = delivery->value.images[i].image_id;
-      for (const auto& object : found[i]) detections.push_back(to_coco(object, split, id));
+      for (const auto& object : found[i])
+        detections.push_back(as_coco(object, id, split.category_ids));
       pictures.write(*split.annotations->find_image(id), found[i]);
     }
   }

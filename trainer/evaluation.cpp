@@ -11,25 +11,6 @@
 namespace millrace {
 namespace {
 
-coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
-                        const std::vector<std::int64_t>& category_ids) {
-  const auto label = static_cast<std::size_t>(object.label);
-  if (label >= category_ids.size())
-    throw Error(
-        fmt::format("the detector found class {} of {}", object.label, category_ids.size()));
-  coco::Detection detection;
-  detection.image_id = image_id;
-  detection.category_id = category_ids[label];
-  detection.bbox[0] = object.box.x1;
-  detection.bbox[1] = object.box.y1;
-  detection.bbox[2] = object.box.width();
-  detection.bbox[3] = object.box.height();
-  detection.has_bbox = true;
-  detection.score = object.score;
-  detection.mask = std::move(object.mask);
-  return detection;
-}
-
 /// The annotations of the classes that the detector knows: the others are not its task.
 std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
   const auto& all = *split.annotations;
@@ -58,6 +39,25 @@ void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation&
 }
 
 }  // namespace
+
+coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
+                        const std::vector<std::int64_t>& category_ids) {
+  const auto label = static_cast<std::size_t>(object.label);
+  if (label >= category_ids.size())
+    throw Error(
+        fmt::format("the detector found class {} of {}", object.label, category_ids.size()));
+  coco::Detection detection;
+  detection.image_id = image_id;
+  detection.category_id = category_ids[label];
+  detection.bbox[0] = object.box.x1;
+  detection.bbox[1] = object.box.y1;
+  detection.bbox[2] = object.box.width();
+  detection.bbox[3] = object.box.height();
+  detection.has_bbox = true;
+  detection.score = object.score;
+  detection.mask = std::move(object.mask);
+  return detection;
+}
 
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
                                                 const EvaluationRun& run) {

@@ -41,6 +41,10 @@ struct EvaluationRun {
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
                                                 const EvaluationRun& run = {});
 
+/// What was found in an image as COCO's results files have it. Throws Error for a label without a category.
+coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
+                        const std::vector<std::int64_t>& category_ids);
+
 /// The figures under their names: "bbox/AP", "bbox/AP50", ..., "segm/AP", ...
 Scalars named_scores(const DetectorScores& scores);
 
