@@ -89,18 +89,5 @@ TEST_F(Configs, AnUnknownDetectorOrCallbackIsWrongUsage) {
       2, "evaluate");
 }
 
-TEST_F(Configs, APluginThatIsNotThereIsNamed) {
-  expect_error(trainer({"config", "configs/maskrcnn.toml", "--set", "plugins=[\"nosuch.so\"]"}), 2,
-               "nosuch.so");
-}
-
-TEST_F(Configs, ASharedObjectThatIsNoPluginIsRefused) {
-  const auto file = in_folder("text.so");
-  write_text(file, "not an object");
-  expect_error(
-      trainer({"config", "configs/maskrcnn.toml", "--set", "plugins=[\"" + file.string() + "\"]"}),
-      2, "cannot load the plug-in");
-}
-
 }  // namespace
 }  // namespace millrace::testing

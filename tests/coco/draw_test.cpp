@@ -1,0 +1,73 @@
+// Pictures for people: what the code promises about them, short of taste.
+#include "coco/draw.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+namespace millrace::coco {
+namespace {
+
+const std::vector<std::string> kNames = {"star", "ring"};
+
+cv::Mat grey(int width, int height) { return {height, width, CV_8UC3, cv::Scalar(128, 128, 128)}; }
+
+Rle rectangle(std::uint32_t height, std::uint32_t width, const cv::Rect& inside) {
+  cv::Mat1b bitmap(static_cast<int>(height), static_cast<int>(width), std::uint8_t{0});
+  bitmap(inside) = 1;
+  return encode(bitmap.data, height, width);
+}
+
+TEST(Draw, TheFirstLabelsHaveDifferentColours) {
+  std::set<std::tuple<int, int, int>> colours;
+  for (int label = 0; label < 91; ++label) {
+    const auto colour = label_colour(label);
+    colours.emplace(colour[0], colour[1], colour[2]);
+  }
+  EXPECT_EQ(colours.size(), 91U);
+}
+
+TEST(Draw, LeavesTheImageAlone) {
+  const auto image = grey(640, 480), before = image.clone();
+  draw_objects(image, std::vector<Overlay>{{.box = {10, 10, 100, 100}}}, kNames);
+  EXPECT_EQ(cv::norm(image, before, cv::NORM_INF), 0);
+}
+
+TEST(Draw, NothingFoundChangesNothing) {
+  const auto image = grey(640, 480);
+  const auto picture = draw_objects(image, {}, kNames);
+  EXPECT_EQ(cv::norm(image, picture, cv::NORM_INF), 0);
+}
+
+TEST(Draw, EnlargesSmallImages) {
+  EXPECT_EQ(draw_objects(grey(160, 120), {}, kNames).size(), cv::Size(640, 480));
+  EXPECT_EQ(draw_objects(grey(900, 700), {}, kNames).size(), cv::Size(900, 700));
+}
+
+TEST(Draw, TintsTheMaskWithTheLabelsColour) {
+  const std::vector<Overlay> objects = {{.box = {100, 100, 300, 300},
+                                         .label = 1,
+                                         .score = 0.9F,
+                                         .mask = rectangle(480, 640, {100, 100, 200, 200})}};
+  const cv::Mat3b picture = draw_objects(grey(640, 480), objects, kNames);
+  const auto inside = picture(200, 200), outside = picture(400, 500), colour = label_colour(1);
+  EXPECT_EQ(outside, cv::Vec3b(128, 128, 128));
+  for (int c = 0; c < 3; ++c) EXPECT_EQ(inside[c] > 128, colour[c] > 128);
+}
+
+TEST(Draw, CopesWithBoxesOutsideTheImageAndUnknownLabels) {
+  const std::vector<Overlay> objects = {{.box = {-500, -500, -400, -400}, .label = 7},
+                                        {.box = {630, 470, 5000, 5000}, .crowd = true},
+                                        {.box = {5, 5, 5, 5}, .label = -1}};
+  EXPECT_EQ(draw_objects(grey(640, 480), objects, kNames).size(), cv::Size(640, 480));
+}
+
+TEST(Draw, PutsPicturesSideBySideUnderTheirTitles) {
+  const auto both = side_by_side(grey(600, 500), "left", grey(700, 550), "right");
+  EXPECT_GE(both.cols, 1300);
+  EXPECT_GE(both.rows, 550);
+}
+
+}  // namespace
+}  // namespace millrace::coco
