@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/passive_wait.h"
+#include "cli/wait_policy.h"
 
 namespace millrace::cli {
 namespace {
@@ -80,6 +80,6 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace millrace::cli;
-  if (runs_a_model(first_word(argc, argv))) wait_passively(argv);
+  if (runs_a_model(first_word(argc, argv))) spin_briefly(argv);
   return run(argc, argv);
 }

@@ -1,4 +1,4 @@
-#include "cli/passive_wait.h"
+#include "cli/wait_policy.h"
 
 #include <unistd.h>
 
@@ -6,9 +6,9 @@
 
 namespace millrace::cli {
 
-void wait_passively(char** argv) {
+void spin_briefly(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
-  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/1);
+  setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
   execv("/proc/self/exe", argv);
   // Where that fails the program goes on as it is, only slower.
 }
