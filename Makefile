@@ -42,10 +42,8 @@ test: build ## run the tests, but for those labelled slow
 test-all: build ## run all tests
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
 
-bench: build ## measure the data flow, the model and the evaluator
+bench: build ## measure the data flow
 	$(trainer) bench dataflow $(CONFIG) $(ARGS)
-	$(trainer) bench model $(CONFIG) $(ARGS)
-	$(trainer) bench eval $(CONFIG) $(ARGS)
 
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i

@@ -57,9 +57,10 @@ class SaveCheckpoints final : public Callback {
 
 const bool registered = callbacks().add<CheckpointOptions>(
     "checkpoint", "saves the training, to be resumed or used",
-    [](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<SaveCheckpoints>(read_options<CheckpointOptions>(table).keep);
-    });
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<SaveCheckpoints>(read_options<CheckpointOptions>(table).keep);
+     },
+     /*by_default=*/true});
 
 }  // namespace
 }  // namespace millrace

@@ -100,9 +100,10 @@ class EvaluateDetector final : public Callback {
 
 const bool registered = callbacks().add<EvaluateOptions>(
     "evaluate", "scores the detector over the validation split",
-    [](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<EvaluateDetector>(read_options<EvaluateOptions>(table).images);
-    });
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<EvaluateDetector>(read_options<EvaluateOptions>(table).images);
+     },
+     /*by_default=*/true});
 
 }  // namespace
 }  // namespace millrace

@@ -96,9 +96,9 @@ class KeepBest final : public Callback {
 
 const bool registered = callbacks().add<KeepBestOptions>(
     "keep_best", "keeps the checkpoint with the best value of a metric",
-    [](const Config& table) -> std::unique_ptr<Callback> {
+    {[](const Config& table) -> std::unique_ptr<Callback> {
       return std::make_unique<KeepBest>(read_options<KeepBestOptions>(table));
-    });
+    }});
 
 }  // namespace
 }  // namespace millrace

@@ -99,7 +99,8 @@ class WriteMetrics final : public Callback {
 
 const bool registered = callbacks().add<LogOptions>(
     "log", "writes every scalar to metrics.jsonl",
-    [](const Config&) -> std::unique_ptr<Callback> { return std::make_unique<WriteMetrics>(); });
+    {[](const Config&) -> std::unique_ptr<Callback> { return std::make_unique<WriteMetrics>(); },
+     /*by_default=*/true});
 
 }  // namespace
 }  // namespace millrace

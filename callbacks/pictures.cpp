@@ -83,9 +83,10 @@ class DrawPictures final : public Callback {
 
 const bool registered = callbacks().add<PicturesOptions>(
     "pictures", "draws what the detector finds in a few validation images",
-    [](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<DrawPictures>(read_options<PicturesOptions>(table));
-    });
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<DrawPictures>(read_options<PicturesOptions>(table));
+     },
+     /*by_default=*/true});
 
 }  // namespace
 }  // namespace millrace

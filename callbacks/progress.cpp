@@ -98,9 +98,10 @@ class ShowProgress final : public Callback {
 
 const bool registered = callbacks().add<ProgressOptions>(
     "progress", "shows step, losses, speed and time left on standard error",
-    [](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<ShowProgress>(read_options<ProgressOptions>(table).seconds);
-    });
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<ShowProgress>(read_options<ProgressOptions>(table).seconds);
+     },
+     /*by_default=*/true});
 
 }  // namespace
 }  // namespace millrace

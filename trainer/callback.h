@@ -60,8 +60,16 @@ class Callback {
   virtual bool chief_only() const { return true; }
 };
 
-/// `table` is the callback's own, without the keys `use` and `enabled`.
-using CallbackFactory = std::function<std::unique_ptr<Callback>(const Config& table)>;
+/// Makes a callback from its table (without the keys `use` and `enabled`).
+struct CallbackFactory {
+  using Create = std::function<std::unique_ptr<Callback>(const Config& table)>;
+
+  CallbackFactory(Create make, bool always = false) : create(std::move(make)), by_default(always) {}
+  std::unique_ptr<Callback> operator()(const Config& table) const { return create(table); }
+
+  Create create;
+  bool by_default;  // part of every run unless its table says `enabled = false`
+};
 
 /// All known callbacks. Those whose options describe `every` are triggered by it.
 Registry<CallbackFactory>& callbacks();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/errors.h"
 #include "base/text.h"
@@ -13,8 +12,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr std::array kDefaultCallbacks = {"progress", "log", "checkpoint", "evaluate", "pictures"};
 
 /// The top of the tree besides its tables.
 struct TopOptions {
@@ -121,8 +118,8 @@ void take_callback(const std::string& name, Config table, Config& tree, Recipe& 
 
 void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
   auto asked = from.section("callbacks");
-  for (const auto* name : kDefaultCallbacks)
-    if (!asked.find(name) && callbacks().entries().contains(name)) asked.set(name, Config{});
+  for (const auto& [name, entry] : callbacks().entries())
+    if (entry.create.by_default && !asked.find(name)) asked.set(name, Config{});
   Config complete;
   for (const auto& [name, table] : asked.table()) take_callback(name, table, complete, recipe);
   tree.set("callbacks", std::move(complete));

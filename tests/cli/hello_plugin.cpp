@@ -11,7 +11,7 @@ struct HelloOptions {
 
 const bool registered = millrace::callbacks().add<HelloOptions>(
     HELLO_NAME, "greets",
-    [](const millrace::Config&) { return std::make_unique<millrace::Callback>(); });
+    {[](const millrace::Config&) { return std::make_unique<millrace::Callback>(); }});
 
 }  // namespace
 
