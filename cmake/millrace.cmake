@@ -26,15 +26,20 @@ function(add_room name)
 endfunction()
 
 # add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one program, where linking is
-# dear; each TEST is a ctest entry.
+# dear; each TEST is a ctest entry,
+# labelled with its room, or `slow`.
 function(add_test_program name)
   cmake_parse_arguments(TEST "SLOW" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set(label ${room})
+  if(TEST_SLOW)
+    set(label slow)
+  endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-                       PROPERTIES LABELS "${room}$<$<BOOL:${TEST_SLOW}>:;slow>")
+                       PROPERTIES LABELS ${label})
 endfunction()
 
 # add_unit_test(ROOM/NAME LINKS ... [SLOW]): tests/ROOM/NAME_test.cpp as one test program.

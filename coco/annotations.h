@@ -22,7 +22,7 @@ struct Annotation {
   std::int64_t image_id = 0;
   std::int64_t category_id = 0;
   double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels, as written
-  double area = 0;                // pixels; the file's field, or derived from the shape where it is absent
+  double area = 0;  // pixels; the file's field, or derived from the shape where it is absent
   bool crowd = false;
   Segmentation segmentation;
 };

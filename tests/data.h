@@ -16,7 +16,7 @@ inline std::filesystem::path data_folder() {
 }  // namespace millrace::testing
 
 /// Skips the test, saying why, where the real data is not there.
-#define MILLRACE_NEEDS_DATA(folder)                                                              \
-  if (!std::filesystem::exists(millrace::testing::data_folder() / (folder)))                     \
-  GTEST_SKIP() << "no " << (millrace::testing::data_folder() / (folder)).string()                \
+#define MILLRACE_NEEDS_DATA(folder)                                               \
+  if (!std::filesystem::exists(millrace::testing::data_folder() / (folder)))      \
+  GTEST_SKIP() << "no " << (millrace::testing::data_folder() / (folder)).string() \
                << " (set MILLRACE_TEST_DATA to the folder of real test data)"

@@ -16,7 +16,8 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 /// Every tensor of a file, in the file's order, copied into memory of its own. Throws Error naming the file and what
 /// is wrong: too short, header that is no JSON, offsets outside the file or not matching shape and type, unknown
 /// type. `metadata`, where given, receives the "__metadata__" strings.
-NamedTensors read_safetensors(const std::filesystem::path& file, std::map<std::string, std::string>* metadata = nullptr);
+NamedTensors read_safetensors(const std::filesystem::path& file,
+                              std::map<std::string, std::string>* metadata = nullptr);
 
 /// Writes tensors (made contiguous, on the CPU) atomically. The same tensors give the same bytes.
 void write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,

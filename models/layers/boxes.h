@@ -18,7 +18,7 @@ at::Tensor clip_boxes(const at::Tensor& boxes, double height, double width);
 struct BoxCoder {
   std::array<double, 4> weights = {1, 1, 1, 1};  // of dx dy dw dh
   double max_log_scale = 4.135166556742356;      // ln(1000 / 16): dw and dh are cut there
-  double offset = 0;                             // added to widths and heights (1: the legacy convention)
+  double offset = 0;  // added to widths and heights (1: the legacy convention)
 
   /// (N, 4) proposals, (N, 4) boxes -> (N, 4) deltas
   at::Tensor encode(const at::Tensor& proposals, const at::Tensor& boxes) const;

@@ -23,8 +23,9 @@ MaskHead::MaskHead(const Scope& scope, const MaskRcnnOptions& options, std::int6
     convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.mask_channels, 3}, norm);
   }
   upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.mask_channels);
-  logits_ = Conv2d(predictor / "mask_fcn_logits", {options.mask_channels, classes + first_, 1},
-                   {Init::Kind::normal, 0.001});
+  logits_ = Conv2d(
+      predictor / "mask_fcn_logits", {options.mask_channels, classes + first_, 1},
+      options.mask_init > 0 ? Init{Init::Kind::normal, options.mask_init} : Init{Init::Kind::he});
 }
 
 at::Tensor MaskHead::operator()(const std::vector<at::Tensor>& features, const at::Tensor& rois,

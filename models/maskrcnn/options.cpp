@@ -89,6 +89,8 @@ void MaskRcnnOptions::describe(Options& o) {
         {.min = 1, .max = 128});
   o.add("mask_channels", mask_channels, "channels of the mask head", count);
   o.add("mask_convs", mask_convs, "its 3x3 convolutions", {.min = 0, .max = 16});
+  o.add("mask_init", mask_init,
+        "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
   o.add("mask_target", mask_target,
         "binary (rasterised in the region) or soft (ROIAlign of the mask)", {"binary", "soft"});
   o.add("mask_paste", mask_paste,
@@ -124,6 +126,7 @@ MaskRcnnOptions MaskRcnnOptions::defaults_for(const Config& table) {
   options.level_epsilon = 0;
   options.level_epsilon_after_log = 1e-6;
   options.background = "first";
+  options.mask_init = 0;
   options.mask_target = "soft";
   options.mask_paste = "padded";
   options.detection_min_side = 1e-2;

@@ -75,6 +75,7 @@ struct MaskRcnnOptions {
   std::int64_t mask_size = 14;
   std::int64_t mask_channels = 256;
   std::int64_t mask_convs = 4;
+  double mask_init = 0.001;
   std::string mask_target = "binary";
   std::string mask_paste = "grid";
 

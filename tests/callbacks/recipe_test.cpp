@@ -8,8 +8,8 @@
 namespace millrace {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 struct LineOptions {
   double slope = 1;
@@ -38,7 +38,7 @@ TEST(Recipe, IsCompleteFromAModelsNameAlone) {
   EXPECT_EQ(recipe.train.epochs, 12);
   std::vector<std::string> names;
   for (const auto& callback : recipe.callbacks) names.push_back(callback.name);
-  EXPECT_THAT(names, ElementsAre("progress", "log", "checkpoint", "evaluate", "pictures"));
+  EXPECT_THAT(names, UnorderedElementsAre("progress", "log", "checkpoint", "evaluate", "pictures"));
   const auto text = to_toml(recipe.tree, /*origins=*/true);
   EXPECT_THAT(text, HasSubstr("a.toml:2:8"));
   EXPECT_THAT(text, HasSubstr("slope = 1.0"));
