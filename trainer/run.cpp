@@ -86,9 +86,12 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
-  if (!recipe.weights.empty() && !fs::exists(recipe.weights))
-    throw ConfigError(fmt::format("model.weights: there is no file '{}'", recipe.weights));
   const auto split = open_split(recipe.data, recipe.data.train);
+  if (!recipe.weights.empty() && !fs::exists(recipe.weights))
+    throw ConfigError(
+        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
+                    "from random values",
+                    recipe.weights));
   std::optional<EvalData> validation;
   if (!recipe.data.val.empty()) validation = open_validation(recipe, split.classes);
 
