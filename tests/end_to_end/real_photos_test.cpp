@@ -56,7 +56,7 @@ TEST_F(RealPhotos, TwentyAreLearnedToAnApAboveEightTenths) {
             << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
             << " s\n";
   EXPECT_GT(box, 0.8);
-  EXPECT_GT(mask, 0.4);
+  EXPECT_GT(mask, 0.8);
 }
 
 }  // namespace
