@@ -17,6 +17,9 @@ namespace millrace::coco {
 /// An object's shape: polygons (parts of one object), a run-length mask, or nothing (boxes only).
 using Segmentation = std::variant<std::monostate, std::vector<Polygon>, Rle>;
 
+/// Area of the shape in pixels: of polygons by their vertices, of a mask by counting. 0 for none.
+double shape_area(const Segmentation& shape);
+
 struct Annotation {
   std::int64_t id = 0;
   std::int64_t image_id = 0;

@@ -9,7 +9,4 @@ namespace millrace::coco {
 /// Reads a `segmentation`; null and [] are none. Throws Wrong.
 Segmentation read_segmentation(json::value value);
 
-/// Area of the shape in pixels: of polygons by their vertices, of a mask by counting. 0 for none.
-double shape_area(const Segmentation& shape);
-
 }  // namespace millrace::coco
