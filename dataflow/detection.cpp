@@ -51,7 +51,7 @@ Plan default_plan(SourcePtr source, const DataOptions& data) {
   const auto by_shape = GroupByAspectRatio::from(data);
   return from(std::move(source))
       .map(Decode{})
-      .map(FlipHorizontally::from(data))
+      .map(Flip::from(data))
       .map(ResizeShortestEdge::from(data))
       .group_by(by_shape, by_shape.groups(), static_cast<std::size_t>(data.batch_size))
       .map(Pad::from(data))

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
 #include "dataflow/detection_stages.h"
+#include "dataflow/transforms.h"
 
 namespace millrace {
 namespace {
@@ -28,10 +28,10 @@ void fill_slot(const cv::Mat& image, std::uint8_t* slot, std::int32_t width, std
 
 Batch Pad::operator()(std::vector<Sample> samples) const {
   Batch batch;
-  for (const auto& sample : samples) {
-    if (sample.image.empty()) throw std::logic_error("pad: put the stage 'decode' in front of it");
-    batch.width = std::max(batch.width, sample.image.cols);
-    batch.height = std::max(batch.height, sample.image.rows);
+  for (auto& sample : samples) {
+    const auto& image = pixels(sample, kName);
+    batch.width = std::max(batch.width, image.cols);
+    batch.height = std::max(batch.height, image.rows);
   }
   const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
     return (side + step - 1) / step * step;

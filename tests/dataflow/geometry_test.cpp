@@ -28,7 +28,7 @@ TEST(Mirror, ReversesTheColumnsOfAMask) {
   Rng rng{1};
   for (int round = 0; round < 50; ++round) {
     const auto mask = random_mask(1 + rng.below(12), 1 + rng.below(12), rng);
-    const auto before = bitmap(mask), after = bitmap(mirrored(mask));
+    const auto before = bitmap(mask), after = bitmap(mirrored(mask, Direction::horizontal));
     for (std::size_t y = 0; y < mask.height; ++y)
       for (std::size_t x = 0; x < mask.width; ++x)
         ASSERT_EQ(after[y * mask.width + x], before[y * mask.width + mask.width - 1 - x]);
@@ -42,18 +42,18 @@ TEST(Mirror, TwiceIsIdentity) {
   objects.segmentations = {std::vector<coco::Polygon>{{1, 2, 30, 2, 30, 40}},
                            random_mask(64, 48, rng)};
   auto twice = objects;
-  mirror(twice, 64);
+  mirror(twice, 64, Direction::horizontal);
   EXPECT_EQ(twice.boxes[0], (Box{34, 2, 63, 40}));
   EXPECT_NE(twice.segmentations, objects.segmentations);
-  mirror(twice, 64);
+  mirror(twice, 64, Direction::horizontal);
   EXPECT_EQ(twice.boxes, objects.boxes);
   EXPECT_EQ(twice.segmentations, objects.segmentations);
 }
 
 TEST(Mirror, TakesMasksAllInAndAllOut) {
   const coco::Rle empty{3, 4, {12}}, full{3, 4, {0, 12}};
-  EXPECT_EQ(mirrored(empty), empty);
-  EXPECT_EQ(mirrored(full), full);
+  EXPECT_EQ(mirrored(empty, Direction::horizontal), empty);
+  EXPECT_EQ(mirrored(full, Direction::horizontal), full);
 }
 
 TEST(Resize, ShowsTheNearestPixelOfAMask) {

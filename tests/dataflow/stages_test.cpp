@@ -41,18 +41,18 @@ TEST(Decode, NamesAMissingFile) {
               ThrowsMessage<DataError>(HasSubstr("no/such/picture.jpg")));
 }
 
-TEST(FlipHorizontally, MirrorsPixelsAndBoxesAboutTheImageCentre) {
+TEST(Flip, MirrorsPixelsAndBoxesAboutTheImageCentre) {
   Rng rng{1};
-  const auto flipped = FlipHorizontally{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
+  const auto flipped = Flip{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
   EXPECT_EQ(flipped.objects.boxes[0], (Box{70, 5, 90, 25}));
   EXPECT_EQ(flipped.image.at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
 }
 
-TEST(FlipHorizontally, FlipsAboutAsOftenAsTold) {
+TEST(Flip, FlipsAboutAsOftenAsTold) {
   int flips = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Rng rng{5, i};
-    const auto sample = FlipHorizontally{.probability = 0.25}(sample_of(4, 4), rng);
+    const auto sample = Flip{.probability = 0.25}(sample_of(4, 4), rng);
     flips += sample.image.at<cv::Vec3b>(0, 0)[0] != 1;
   }
   EXPECT_NEAR(flips, 500, 60);
