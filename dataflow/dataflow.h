@@ -38,6 +38,7 @@ struct FlowReport {
   std::vector<StageReport> stages;
   std::int64_t skipped = 0;                  // samples left out by the fault policy
   std::vector<std::string> skipped_reasons;  // the first few
+  std::int64_t filtered = 0;                 // samples that a filter did not let through
   double wait_s = 0;                         // time the consumer has spent in next()
 };
 

@@ -89,7 +89,7 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                              : declared_plan(std::move(source), options, stages);
   auto how = flow_options(options, share);
   how.seed = seed;
-  how.shuffle = true;
+  how.shuffle.on = true;
   how.epochs = 0;
   how.partial = Partial::wrap;
   how.start = start;

@@ -21,6 +21,17 @@ struct MessageName<Batch> {
   static std::string get() { return "batch"; }
 };
 
+template <>
+struct MessageBytes<Sample> {
+  static std::size_t get(const Sample& sample) {
+    return sample.image.total() * sample.image.elemSize();
+  }
+};
+template <>
+struct MessageBytes<Batch> {
+  static std::size_t get(const Batch& batch) { return batch.bytes(); }
+};
+
 /// What a stage may know beside its own table.
 struct DetectionContext {
   std::shared_ptr<const DetectionSource> source;
@@ -50,14 +61,32 @@ S configured(const Config& table, const DataOptions& data) {
   return stage;
 }
 
+/// Registers the function object `S` under its `kName`; `make_stage` makes a stage of a name and an S.
+template <class S, class F>
+bool register_as(std::string doc, F make_stage) {
+  return detection_stages().add<S>(
+      std::string(S::kName), std::move(doc),
+      [make_stage](const Config& table, const DetectionContext& context) {
+        return make_stage(std::string(S::kName), configured<S>(table, context.data));
+      });
+}
+
 /// Registers the function object `S` (In -> Out) under its `kName`.
 template <class In, class S>
 bool register_map(std::string doc) {
-  return detection_stages().add<S>(std::string(S::kName), std::move(doc),
-                                   [](const Config& table, const DetectionContext& context) {
-                                     return map_stage<In>(std::string(S::kName),
-                                                          configured<S>(table, context.data));
-                                   });
+  return register_as<S>(std::move(doc), map_stage<In, S>);
+}
+
+/// Registers one that mixes samples: `partners(const Sample&, Rng&)` further ones go with each into
+/// operator()(Sample, std::vector<Sample>, Rng&).
+template <class S>
+bool register_mix(std::string doc) {
+  return register_as<S>(std::move(doc), [](std::string name, S stage) {
+    const auto partners = [stage](const Sample& sample, Rng& rng) {
+      return stage.partners(sample, rng);
+    };
+    return mix_stage<Sample>(std::move(name), partners, std::move(stage));
+  });
 }
 
 }  // namespace millrace

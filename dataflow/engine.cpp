@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cmath>
 #include <list>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -26,6 +27,7 @@
 #include "dataflow/skip_ledger.h"
 #include "dataflow/source_line.h"
 #include "dataflow/stage_runner.h"
+#include "dataflow/tickets.h"
 
 namespace millrace {
 namespace {
@@ -46,9 +48,17 @@ const Group* group_of(const Plan& plan) {
   return nullptr;
 }
 
-std::int64_t skip_budget(const Plan& plan, const FlowOptions& options) {
-  const auto share = static_cast<double>(plan.size) / static_cast<double>(options.ranks);
-  return static_cast<std::int64_t>(std::ceil(options.max_skipped * share));
+/// Samples of an epoch that one rank takes.
+double share(const Order& order, const FlowOptions& options) {
+  return static_cast<double>(order.size()) / static_cast<double>(options.ranks);
+}
+
+std::int64_t skip_budget(const Order& order, const FlowOptions& options) {
+  return static_cast<std::int64_t>(std::ceil(options.max_skipped * share(order, options)));
+}
+
+std::int64_t two_epochs(const Order& order, const FlowOptions& options) {
+  return static_cast<std::int64_t>(std::ceil(2 * share(order, options)));
 }
 
 /// A graph needs a worker, and a machine with one core has none unless the process asks for it (main does).
@@ -67,14 +77,15 @@ class Engine final : public DataFlow<Message> {
   Engine(Plan plan, const FlowOptions& options)
       : plan_(std::move(plan)),
         options_(options),
-        order_(plan_.size, options.seed, options.shuffle),
+        order_(plan_.size, plan_.repeats, options.seed, options.shuffle),
         line_(order_, options),
         runner_(plan_.stages, order_, options),
-        grouper_(group_of(plan_), options),
-        ledger_(skip_budget(plan_, options)),
+        grouper_(group_of(plan_), options, two_epochs(order_, options)),
+        ledger_(skip_budget(order_, options)),
+        tickets_(least_in_flight(plan_), options.in_flight, options.in_flight_bytes),
         arena_(options.threads, /*reserved_for_masters=*/0) {
     arena_.execute([this] { compile(); });  // a graph runs in the arena where it is made
-    issue(options.in_flight);
+    issue(0);
   }
 
   ~Engine() override {
@@ -103,12 +114,13 @@ class Engine final : public DataFlow<Message> {
                              progress};
   }
 
-  std::int64_t epoch_size() const override { return plan_.size; }
+  std::int64_t epoch_size() const override { return order_.size(); }
 
   FlowReport report() const override {
     FlowReport report;
     report.stages = runner_.report();
     report.wait_s = static_cast<double>(wait_ns_) * 1e-9;
+    report.filtered = runner_.filtered();
     ledger_.report(report);
     return report;
   }
@@ -140,6 +152,9 @@ class Engine final : public DataFlow<Message> {
     for (auto k = first; k < last; ++k) {
       auto& node = maps_.emplace_back(*graph_, flow::unlimited, [this, k](ItemPtr item) {
         runner_.run(k, *item);
+        if (item->message)
+          tickets_.saw(plan_.stages[k].yields.bytes(item->message) /
+                       static_cast<std::size_t>(item->tickets));
         return item;
       });
       if (before) flow::make_edge(*before, node);
@@ -148,8 +163,9 @@ class Engine final : public DataFlow<Message> {
     flow::make_edge(*before, sequencer);
   }
 
-  void issue(std::int64_t tickets) {
-    for (; tickets > 0; --tickets) {
+  /// Tickets that came back go out again, each with the next sample.
+  void issue(std::int64_t returned) {
+    for (auto tickets = tickets_.exchange(returned); tickets > 0; --tickets) {
       auto item = line_.next();
       if (!item) return;
       runner_.arrive(0);
@@ -188,7 +204,7 @@ class Engine final : public DataFlow<Message> {
   double progress_at(const Cursor& cursor) const {
     const auto waiting = static_cast<std::int64_t>(cursor.pending.size()) * options_.ranks;
     return static_cast<double>(cursor.next - options_.rank - waiting) /
-           static_cast<double>(plan_.size);
+           static_cast<double>(order_.size());
   }
 
   const Plan plan_;
@@ -198,6 +214,7 @@ class Engine final : public DataFlow<Message> {
   StageRunner runner_;
   Grouper grouper_;  // of the serial group node alone
   SkipLedger ledger_;
+  Tickets tickets_;
   ReadyQueue ready_;
   std::atomic<std::int64_t> wait_ns_ = 0;
   bool ended_ = false;  // of the consumer
@@ -211,15 +228,36 @@ class Engine final : public DataFlow<Message> {
   std::optional<DeliverNode> deliver_;
 };
 
+bool draws(const Stage& stage) {
+  const auto* map = std::get_if<Map>(&stage.work);
+  return map ? map->random : std::holds_alternative<Mix>(stage.work);
+}
+
+void check_repeats(const Plan& plan) {
+  if (plan.repeats.empty()) return;
+  if (std::ssize(plan.repeats) != plan.size)
+    throw ConfigError(
+        fmt::format("a flow of {} samples is given {} repeats", plan.size, plan.repeats.size()));
+  const auto bad = std::ranges::find_if_not(
+      plan.repeats, [](double times) { return std::isfinite(times) && times >= 0; });
+  if (bad != plan.repeats.end())
+    throw ConfigError(
+        fmt::format("sample {} cannot come {} times an epoch", bad - plan.repeats.begin(), *bad));
+  if (std::reduce(plan.repeats.begin(), plan.repeats.end()) < 1)
+    throw ConfigError("the repeats of all samples leave none for an epoch");
+}
+
 }  // namespace
 
 void check(const Plan& plan) {
   if (plan.size <= 0) throw ConfigError("a flow needs at least one sample");
   if (plan.stages.empty() || plan.stages.front().is_group())
     throw ConfigError("a flow starts with a stage that reads samples");
+  check_repeats(plan);
   auto present = MessageType::of<Index>();
   std::string from = "the source";
-  bool grouped = false;
+  bool grouped = false, cached = false;
+  const Stage* random = nullptr;
   for (std::size_t k = 0; k < plan.stages.size(); ++k) {
     const auto& stage = plan.stages[k];
     if (!(stage.takes == present))
@@ -228,6 +266,19 @@ void check(const Plan& plan) {
     if (stage.is_group() && std::exchange(grouped, true))
       throw ConfigError(fmt::format("stage {} '{}' is a second stage that groups; one is the most",
                                     k + 1, stage.name));
+    if (stage.is_cache()) {
+      if (std::exchange(cached, true) || grouped)
+        throw ConfigError(
+            fmt::format("stage {} '{}': a flow has one cache, in front of the stage that groups",
+                        k + 1, stage.name));
+      if (random)
+        throw ConfigError(
+            fmt::format("stage {} '{}' would keep what '{}' has drawn at random: every epoch would "
+                        "see the same; put it in "
+                        "front of '{}'",
+                        k + 1, stage.name, random->name, random->name));
+    }
+    if (!random && draws(stage)) random = &stage;
     present = stage.yields;
     from = fmt::format("'{}'", stage.name);
   }

@@ -14,10 +14,12 @@ namespace millrace {
 struct Plan {
   std::int64_t size = 0;
   std::vector<Stage> stages;
+  std::vector<double> repeats =
+      {};  // how often each sample comes an epoch, on average; empty: once
 };
 
-/// Checks that each stage takes what the one before it yields, that the first takes an Index and that at
-/// most one groups. Throws ConfigError naming both stages.
+/// Checks that each stage takes what the one before it yields, that the first takes an Index, that at most one
+/// groups, one is a cache and no stage in front of that draws at random. Throws ConfigError naming the stages.
 void check(const Plan& plan);
 
 /// The fewest samples in flight with which a plan cannot hang: groups x (B - 1) + 1. So many may sit in

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dataflow/dataflow.h"
+#include "dataflow/order.h"
 
 namespace millrace {
 
@@ -22,7 +23,7 @@ enum class Partial {
 
 struct FlowOptions {
   std::uint64_t seed = 1;
-  bool shuffle = false;   // each epoch another permutation; otherwise 0, 1, 2, ...
+  Shuffle shuffle;        // each epoch another permutation; otherwise 0, 1, 2, ...
   std::int64_t rank = 0;  // this flow takes each position p with p % ranks == rank
   std::int64_t ranks = 1;
   std::int64_t epochs = 1;  // 0: endless
@@ -30,6 +31,8 @@ struct FlowOptions {
   int threads = 0;  // of the graph; 0: all cores
   std::int64_t in_flight =
       0;  // samples between source and consumer; 0: enough to keep all threads busy
+  std::int64_t in_flight_bytes =
+      0;  // of their messages, at most (but for the fewest samples that cannot hang); 0: no bound
   OnError on_error = OnError::skip;
   double max_skipped = 0.1;  // share of an epoch's samples that may be unusable; more is an Error
   Cursor start;              // where to go on

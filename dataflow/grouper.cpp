@@ -7,14 +7,16 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/errors.h"
 #include "dataflow/source_line.h"
 
 namespace millrace {
 
-Grouper::Grouper(const Group* stage, const FlowOptions& options)
+Grouper::Grouper(const Group* stage, const FlowOptions& options, std::int64_t most_lost)
     : stage_(stage),
       partial_(options.partial),
       ranks_(options.ranks),
+      most_lost_(most_lost),
       groups_(stage ? stage->groups : 0),
       next_(align(options.start.next, options.rank, options.ranks)) {}
 
@@ -24,6 +26,12 @@ std::vector<ItemPtr> Grouper::take(ItemPtr item) {
   if (item->end || (new_epoch && partial_ == Partial::keep)) close_all_groups(out);
   if (!item->end) next_ = std::max(next_, item->position + ranks_);
 
+  lost_ = item->message ? 0 : lost_ + 1;
+  if (lost_ > most_lost_ && !item->failure)
+    item->failure = std::make_exception_ptr(
+        Error(fmt::format("nothing has come through for two epochs: {} samples in a row were "
+                          "filtered out or could not be used",
+                          lost_ - 1)));
   if (!stage_ || !item->message) {
     give(std::move(item), out);
     return out;
@@ -55,7 +63,7 @@ void Grouper::close_group(std::vector<ItemPtr>& members, std::vector<ItemPtr>& o
   auto whole = std::make_shared<Item>();
   whole->position = members.front()->position;
   whole->epoch = members.front()->epoch;
-  whole->index = members.front()->index;
+  whole->turn = members.front()->turn;
   whole->tickets = static_cast<std::int64_t>(members.size());
   std::vector<Message> messages;
   messages.reserve(members.size());

@@ -9,6 +9,7 @@
 
 #include "dataflow/dataflow.h"
 #include "dataflow/message.h"
+#include "dataflow/order.h"
 
 namespace millrace {
 
@@ -20,9 +21,10 @@ struct Item {
       0;  // place in the line: 0, 1, 2, ... in front of the group stage and again behind
   std::int64_t position = 0;
   std::int64_t epoch = 0;
-  std::int64_t index = 0;    // of the sample; behind the group stage, of the first member
-  std::int64_t tickets = 1;  // that come back with it
-  bool end = false;          // nothing follows
+  Turn turn;                    // behind the group stage, of the first member
+  std::size_t first_stage = 0;  // that has work for it: what a cache has spares the stages in front
+  std::int64_t tickets = 1;     // that come back with it
+  bool end = false;             // nothing follows
   Message message;
   std::exception_ptr failure;
   std::vector<std::string> skipped;  // why samples were left out here

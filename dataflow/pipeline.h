@@ -4,7 +4,7 @@
 //                   .map(Decode{})
 //                   .group_by(is_wide, /*groups=*/2, /*size=*/4)
 //                   .map(Pad{})
-//                   .start({.seed = 1, .shuffle = true, .epochs = 0});
+//                   .start({.seed = 1, .shuffle = {true}, .epochs = 0});
 //   while (auto batch = flow->next()) train(batch->value);
 #pragma once
 
@@ -41,6 +41,28 @@ class Pipeline {
     using Out = typename Result<F>::type;
     plan_.stages.push_back(map_stage<T>(std::move(name), std::move(function)));
     return Pipeline<Out>(std::move(plan_));
+  }
+
+  /// Lets through what `wanted`, a function of (const T&), says.
+  template <class F>
+  Pipeline filter(F wanted) && {
+    plan_.stages.push_back(filter_stage<T>("filter", std::move(wanted)));
+    return std::move(*this);
+  }
+
+  /// Makes one T of each message and further ones, drawn at random from the whole source: as many as
+  /// `partners(const T&, Rng&)` says, given to `work(T, std::vector<T>, Rng&)`.
+  template <class Partners, class F>
+  Pipeline mix(std::string name, Partners partners, F work) && {
+    plan_.stages.push_back(mix_stage<T>(std::move(name), std::move(partners), std::move(work)));
+    return std::move(*this);
+  }
+
+  /// Remembers messages by sample, so that the stages so far run once for each; see `cache_stage`.
+  template <class Store>
+  Pipeline cache(std::shared_ptr<Store> store) && {
+    plan_.stages.push_back(cache_stage<T>("cache", std::move(store)));
+    return std::move(*this);
   }
 
   /// Collects `size` messages of one key (0 .. groups-1) each.
@@ -86,8 +108,10 @@ Stage source_stage(std::shared_ptr<const Source> source) {
 template <class Source>
 auto from(std::shared_ptr<const Source> source) {
   using T = std::decay_t<decltype((*source)[0])>;
-  const auto size = static_cast<std::int64_t>(source->size());
-  return Pipeline<T>({size, {source_stage(std::move(source))}});
+  Plan plan{.size = static_cast<std::int64_t>(source->size())};
+  if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
+  plan.stages.push_back(source_stage(std::move(source)));
+  return Pipeline<T>(std::move(plan));
 }
 template <class Source>
 auto from(Source source) {

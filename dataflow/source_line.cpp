@@ -29,8 +29,8 @@ ItemPtr SourceLine::next() {
   item->epoch = order_.epoch(item->position);
   item->end = ended_ = item->position >= past_;
   if (!item->end) {
-    item->index = order_.index(item->position);
-    item->message = Message::of(Index{item->index});
+    item->turn = order_.turn(item->position);
+    item->message = Message::of(Index{item->turn.sample});
   }
   return item;
 }

@@ -12,6 +12,7 @@ namespace millrace {
 /// Thread-safe.
 class SourceLine {
  public:
+  /// `order` is borrowed.
   SourceLine(const Order& order, const FlowOptions& options);
 
   /// The next item, the mark of the end behind the last, then nullptr.
@@ -20,7 +21,7 @@ class SourceLine {
   void stop();
 
  private:
-  const Order order_;
+  const Order& order_;
   const std::int64_t stride_;
   const std::int64_t past_;  // first position of no epoch
   std::mutex mutex_;

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <typeindex>
@@ -32,21 +35,54 @@ struct MessageName<std::vector<T>> {
   static std::string get() { return "group of " + MessageName<T>::get() + "s"; }
 };
 
+/// The memory that a message holds: of values that own much, a specialisation says how much.
+template <class T>
+struct MessageBytes {
+  static std::size_t get(const T&) { return sizeof(T); }
+};
+template <class T>
+struct MessageBytes<std::vector<T>> {
+  static std::size_t get(const std::vector<T>& group) {
+    return std::transform_reduce(group.begin(), group.end(), std::size_t{0}, std::plus<>(),
+                                 MessageBytes<T>::get);
+  }
+};
+
 /// The type of a message, and its name.
 struct MessageType {
   std::type_index type;
   std::string name;  // "sample"
+  std::size_t (*bytes)(const Message&) = nullptr;
 
   template <class T>
   static MessageType of() {
-    return {typeid(T), MessageName<T>::get()};
+    return {typeid(T), MessageName<T>::get(),
+            [](const Message& message) { return MessageBytes<T>::get(message.peek<T>()); }};
   }
   std::string text() const;  // "a sample"
   friend bool operator==(const MessageType& a, const MessageType& b) { return a.type == b.type; }
 };
 
-/// In -> Out, from any number of threads at once. The Rng depends on (seed, epoch, index, stage) alone.
-using Map = std::function<Message(Message, Rng&)>;
+/// In -> Out, from any number of threads at once; an empty message: the sample is not wanted. The Rng depends on
+/// (seed, epoch, index, stage) alone.
+struct Map {
+  std::function<Message(Message, Rng&)> function;
+  bool random = false;  // draws from the Rng
+};
+
+/// A map that sees further samples beside each: `partners` says how many, and the engine makes so many
+/// by the stages in front, each drawn at random from the whole source.
+struct Mix {
+  std::function<std::size_t(const Message&, Rng&)> partners;
+  std::function<Message(Message, std::vector<Message>, Rng&)> function;
+};
+
+/// Remembers what the stages in front made of a sample, so that they need not make it again. Called from
+/// any number of threads at once.
+struct Cache {
+  std::function<Message(std::int64_t sample)> find;  // a copy; empty where it is not there
+  std::function<void(std::int64_t sample, const Message&)> keep;
+};
 
 /// Collects messages with the same key into vectors of `size`; serial and in order.
 struct Group {
@@ -59,14 +95,27 @@ struct Group {
 struct Stage {
   std::string name;  // in reports and messages
   MessageType takes, yields;
-  std::variant<Map, Group> work;
+  std::variant<Map, Mix, Cache, Group> work;
 
   bool is_group() const { return std::holds_alternative<Group>(work); }
+  bool is_cache() const { return std::holds_alternative<Cache>(work); }
 };
+
+/// Whether a function object draws from the Rng that it may take: `draws()` where it has one, else yes.
+template <class F, class In>
+bool draws_at_random(const F& function) {
+  if constexpr (!std::is_invocable_v<const F&, In, Rng&>)
+    return false;
+  else if constexpr (requires { function.draws(); })
+    return function.draws();
+  else
+    return true;
+}
 
 /// A stage from a function of (In, Rng&) or (In) alone.
 template <class In, class F>
 Stage map_stage(std::string name, F function) {
+  const bool random = draws_at_random<F, In>(function);
   const auto apply = [function = std::move(function)](In in, Rng& rng) {
     if constexpr (std::is_invocable_v<const F&, In, Rng&>)
       return function(std::move(in), rng);
@@ -75,7 +124,49 @@ Stage map_stage(std::string name, F function) {
   };
   using Out = std::invoke_result_t<decltype(apply), In, Rng&>;
   return {std::move(name), MessageType::of<In>(), MessageType::of<Out>(),
-          Map([apply](Message in, Rng& rng) { return Message::of(apply(in.take<In>(), rng)); })};
+          Map{[apply](Message in, Rng& rng) { return Message::of(apply(in.take<In>(), rng)); },
+              random}};
+}
+
+/// A stage that lets through what `wanted`, a function of (const T&), says.
+template <class T, class F>
+Stage filter_stage(std::string name, F wanted) {
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
+          Map{[wanted = std::move(wanted)](Message in, Rng&) {
+            return wanted(in.peek<T>()) ? std::move(in) : Message();
+          }}};
+}
+
+/// A stage that sees other samples beside each message: `partners(const T&, Rng&)` says how many, and `work(T,
+/// std::vector<T>, Rng&)` makes one T of them. See Mix.
+template <class T, class Partners, class F>
+Stage mix_stage(std::string name, Partners partners, F work) {
+  Mix mix;
+  mix.partners = [partners = std::move(partners)](const Message& message, Rng& rng) {
+    return static_cast<std::size_t>(partners(message.peek<T>(), rng));
+  };
+  mix.function = [work = std::move(work)](Message message, std::vector<Message> others, Rng& rng) {
+    std::vector<T> values;
+    values.reserve(others.size());
+    for (auto& other : others) values.push_back(other.take<T>());
+    return Message::of(T(work(message.take<T>(), std::move(values), rng)));
+  };
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(mix)};
+}
+
+/// A stage that remembers messages in `store`, which has std::optional<T> find(std::int64_t) and
+/// keep(std::int64_t, const T&). See Cache.
+template <class T, class Store>
+Stage cache_stage(std::string name, std::shared_ptr<Store> store) {
+  Cache cache;
+  cache.find = [store](std::int64_t sample) {
+    std::optional<T> found = store->find(sample);
+    return found ? Message::of(std::move(*found)) : Message();
+  };
+  cache.keep = [store](std::int64_t sample, const Message& message) {
+    store->keep(sample, message.peek<T>());
+  };
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(cache)};
 }
 
 /// A stage that collects `size` messages of one key each; `key` gives 0 .. groups-1.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <utility>
 
 #include "base/errors.h"
@@ -11,11 +12,10 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kReplacementsTried = 100;
+constexpr std::int64_t kOthersTried = 100;  // as replacement, or as partner of a mix
 
-std::string in_context(const Stage& stage, std::int64_t epoch, std::int64_t index,
-                       const char* why) {
-  return fmt::format("epoch {}, sample {}, stage '{}': {}", epoch, index, stage.name, why);
+std::size_t place_of(const std::vector<Stage>& stages, bool (Stage::*kind)() const) {
+  return static_cast<std::size_t>(std::ranges::find_if(stages, kind) - stages.begin());
 }
 
 }  // namespace
@@ -26,18 +26,25 @@ StageRunner::StageRunner(const std::vector<Stage>& stages, const Order& order,
       order_(order),
       seed_(options.seed),
       on_error_(options.on_error),
-      group_(static_cast<std::size_t>(std::ranges::find_if(stages, &Stage::is_group) -
-                                      stages.begin())),
-      counters_(stages.size() + 1) {}
+      group_(place_of(stages, &Stage::is_group)),
+      cache_(nullptr),
+      behind_cache_(0),
+      counters_(stages.size() + 1) {
+  if (const auto k = place_of(stages, &Stage::is_cache); k < stages.size()) {
+    cache_ = &std::get<Cache>(stages[k].work);
+    behind_cache_ = k + 1;
+  }
+}
 
 void StageRunner::run(std::size_t k, Item& item) {
   leave(k);
   if (item.message) {
     const auto start = std::chrono::steady_clock::now();
     try {
-      item.message = apply(k, std::move(item.message), item, item.index);
+      if (k == 0) enter(item);
+      if (k >= item.first_stage) work(k, item);
     } catch (const DataError& error) {
-      leave_out(k, item, error);
+      leave_out(k, item, error.what());
     } catch (...) {
       item.message = {};
       item.failure = std::current_exception();
@@ -47,15 +54,82 @@ void StageRunner::run(std::size_t k, Item& item) {
   arrive(k + 1);
 }
 
-Message StageRunner::apply(std::size_t k, Message message, const Item& item,
-                           std::int64_t index) const {
-  Rng rng{seed_, static_cast<std::uint64_t>(item.epoch), static_cast<std::uint64_t>(index), k};
-  return std::get<Map>(stages_[k].work)(std::move(message), rng);
+/// What a cache has need not be made.
+void StageRunner::enter(Item& item) const {
+  if (!cache_) return;
+  if (auto found = cache_->find(item.turn.sample)) {
+    item.message = std::move(found);
+    item.first_stage = behind_cache_;
+  }
 }
 
-void StageRunner::leave_out(std::size_t k, Item& item, const DataError& error) const {
+void StageRunner::work(std::size_t k, Item& item) {
+  item.message = apply(k, std::move(item.message), item.epoch, item.turn);
+  if (!item.message) filtered_.fetch_add(item.tickets, std::memory_order_relaxed);
+}
+
+/// One stage's work for one message. DataErrors leave with the place where they happened.
+Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
+                           const Turn& turn) const {
+  Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_name(k)};
+  const auto& stage = stages_[k];
+  try {
+    if (const auto* map = std::get_if<Map>(&stage.work))
+      return map->function(std::move(message), rng);
+    if (const auto* mix = std::get_if<Mix>(&stage.work))
+      return apply_mix(k, *mix, std::move(message), epoch, turn, rng);
+    std::get<Cache>(stage.work).keep(turn.sample, message);
+    return message;
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("epoch {}, sample {}, stage '{}': {}", epoch, turn.sample,
+                                stage.name, error.what()));
+  }
+}
+
+Message StageRunner::apply_mix(std::size_t k, const Mix& mix, Message message, std::int64_t epoch,
+                               const Turn& turn, Rng& rng) const {
+  std::vector<Message> others(mix.partners(message, rng));
+  Rng draw{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_name(k), /*partners*/ 1};
+  for (auto& other : others) other = partner(k, epoch, draw);
+  return mix.function(std::move(message), std::move(others), rng);
+}
+
+/// Names the random numbers of stage `k`. A cache counts for nothing: it changes none.
+std::uint64_t StageRunner::random_name(std::size_t k) const {
+  return cache_ && k >= behind_cache_ ? k - 1 : k;
+}
+
+/// A message that the first `stages` stages make of a sample drawn at random.
+Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) const {
+  std::string why = "all were filtered out";
+  for (std::int64_t tried = 0; tried < kOthersTried; ++tried) {
+    const auto place =
+        static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(order_.size())));
+    try {
+      if (auto message = make(stages, epoch, {order_.sample(place, epoch), rng()})) return message;
+    } catch (const DataError& error) {
+      why = error.what();
+    }
+  }
+  throw DataError(
+      fmt::format("none of {} samples can be mixed in; the last: {}", kOthersTried, why));
+}
+
+/// Puts a turn's sample through the first `stages` stages; empty where one filters it out.
+Message StageRunner::make(std::size_t stages, std::int64_t epoch, const Turn& turn) const {
+  std::size_t k = 0;
+  Message message;
+  if (cache_ && behind_cache_ <= stages) message = cache_->find(turn.sample);
+  if (message)
+    k = behind_cache_;
+  else
+    message = Message::of(Index{turn.sample});
+  for (; k < stages && message; ++k) message = apply(k, std::move(message), epoch, turn);
+  return message;
+}
+
+void StageRunner::leave_out(std::size_t k, Item& item, const char* why) const {
   item.message = {};
-  const auto why = in_context(stages_[k], item.epoch, item.index, error.what());
   if (on_error_ == OnError::fail) {
     item.failure = std::make_exception_ptr(DataError(why));
     return;
@@ -67,18 +141,17 @@ void StageRunner::leave_out(std::size_t k, Item& item, const DataError& error) c
 
 /// Puts the samples that follow in the order through stages 0 .. k until one comes out.
 void StageRunner::replace(std::size_t k, Item& item) const {
-  const auto tried = std::min(order_.size() - 1, kReplacementsTried);
+  const auto tried = std::min(order_.size() - 1, kOthersTried);
   for (std::int64_t ahead = 1; ahead <= tried; ++ahead) {
-    const auto index = order_.index(item.position, ahead);
-    std::size_t stage = 0;
+    const auto turn = order_.turn(item.position, ahead);
     try {
-      auto message = Message::of(Index{index});
-      for (; stage <= k; ++stage) message = apply(stage, std::move(message), item, index);
-      item.message = std::move(message);
-      item.index = index;
-      return;
+      if (auto message = make(k + 1, item.epoch, turn)) {
+        item.message = std::move(message);
+        item.turn = turn;
+        return;
+      }
     } catch (const DataError& error) {
-      item.skipped.push_back(in_context(stages_[stage], item.epoch, index, error.what()));
+      item.skipped.emplace_back(error.what());
     } catch (...) {
       item.failure = std::current_exception();
       return;

@@ -1,12 +1,10 @@
-// Runs map stages on items: counts, times, and treats faults by the flow's policy. No threads here.
+// Runs stages on items: counts, times, and treats faults by the flow's policy. No threads here.
 #pragma once
 
 #include <atomic>
 #include <deque>
-#include <exception>
 #include <vector>
 
-#include "base/errors.h"
 #include "dataflow/flow_options.h"
 #include "dataflow/item.h"
 #include "dataflow/order.h"
@@ -22,10 +20,11 @@ struct alignas(64) StageCounter {
 /// Thread-safe: any number of items at once.
 class StageRunner {
  public:
-  /// `stages` is borrowed.
+  /// `stages` and `order` are borrowed.
   StageRunner(const std::vector<Stage>& stages, const Order& order, const FlowOptions& options);
 
-  /// Puts the item through stage `k`, unless it has lost its message already. Never throws.
+  /// Puts the item through stage `k`, unless it has lost its message already or a cache had what
+  /// comes behind it. Never throws.
   void run(std::size_t k, Item& item);
 
   /// An item has come to stand in front of stage `k`, and has left it. Counts only.
@@ -33,18 +32,29 @@ class StageRunner {
   void leave(std::size_t k) { counters_[k].waiting.fetch_sub(1, std::memory_order_relaxed); }
   void count(std::size_t k, std::int64_t busy_ns);
 
+  std::int64_t filtered() const { return filtered_; }
   std::vector<StageReport> report() const;
 
  private:
-  Message apply(std::size_t k, Message message, const Item& item, std::int64_t index) const;
-  void leave_out(std::size_t k, Item& item, const DataError& error) const;
+  void enter(Item& item) const;
+  void work(std::size_t k, Item& item);
+  Message apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn) const;
+  Message apply_mix(std::size_t k, const Mix& mix, Message message, std::int64_t epoch,
+                    const Turn& turn, Rng& rng) const;
+  std::uint64_t random_name(std::size_t k) const;
+  Message make(std::size_t stages, std::int64_t epoch, const Turn& turn) const;
+  Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
+  void leave_out(std::size_t k, Item& item, const char* why) const;
   void replace(std::size_t k, Item& item) const;
 
   const std::vector<Stage>& stages_;
-  const Order order_;
+  const Order& order_;
   const std::uint64_t seed_;
   const OnError on_error_;
-  std::size_t group_;  // where the group stage stands; none: behind all
+  std::size_t group_;         // where the group stage stands; none: behind all
+  const Cache* cache_;        // nullptr: none
+  std::size_t behind_cache_;  // the first stage whose work a cache does not spare
+  std::atomic<std::int64_t> filtered_ = 0;
   std::deque<StageCounter> counters_;
 };
 

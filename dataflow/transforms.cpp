@@ -43,7 +43,7 @@ void resize(Sample& sample, cv::Size size) {
 void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& visibility) {
   const cv::Rect whole({0, 0}, sample.image.size());
   if ((window & whole) == window) {
-    sample.image = sample.image(window);
+    sample.image = sample.image(window).clone();  // a view would hold the whole image in memory
   } else {
     cv::Mat canvas(window.size(), sample.image.type(), cv::Scalar::all(fill));
     lay(sample.image, -window.tl(), canvas);

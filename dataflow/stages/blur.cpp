@@ -23,9 +23,7 @@ Sample Blur::operator()(Sample sample, Rng& rng) const {
 
   cv::Mat blurred;
   // A kernel of size 0 lets OpenCV choose: 3 deviations either way for 8-bit images.
-  // The border is the image's own even where the image is a view into a larger one.
-  cv::GaussianBlur(image, blurred, {0, 0}, rng.uniform(min_sigma, max_sigma), 0,
-                   cv::BORDER_REFLECT_101 | cv::BORDER_ISOLATED);
+  cv::GaussianBlur(image, blurred, {0, 0}, rng.uniform(min_sigma, max_sigma));
   image = std::move(blurred);
   return sample;
 }

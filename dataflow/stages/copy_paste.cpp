@@ -4,11 +4,18 @@
 #include <stdexcept>
 #include <utility>
 
+#include "dataflow/detection_stages.h"
 #include "dataflow/geometry.h"
 #include "dataflow/stages/fixed_size_crop.h"
 #include "dataflow/transforms.h"
 
 namespace millrace {
+namespace {
+
+const bool registered =
+    register_mix<CopyPaste>("pastes objects of another image, cut out along their masks");
+
+}  // namespace
 
 std::size_t CopyPaste::partners(const Sample&, Rng& rng) const {
   return rng.chance(probability) ? 1 : 0;

@@ -3,11 +3,17 @@
 #include <stdexcept>
 #include <utility>
 
+#include "dataflow/detection_stages.h"
 #include "dataflow/geometry.h"
 #include "dataflow/ranges.h"
 #include "dataflow/transforms.h"
 
 namespace millrace {
+namespace {
+
+const bool registered = register_mix<Mosaic>("puts four images together around a random centre");
+
+}  // namespace
 
 void Mosaic::check() const { check_range("min_center", min_center, "max_center", max_center); }
 
