@@ -41,16 +41,20 @@ void move_into(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
     auto& shape = objects.segmentations[i];
     auto& box = objects.boxes[i];
     const double before = growth * area_of(shape, box);
-    box = clipped(moved(box, matrix), size);
+    const Box whole = moved(box, matrix);
+    box = clipped(whole, size);
+    bool cut = box != whole;
     if (auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) {
-      const bool cut = move_into(*polygons, matrix, size);
+      cut = move_into(*polygons, matrix, size);
       if ((cut || !upright) && !polygons->empty()) box = bounds(*polygons);
     } else if (auto* mask = std::get_if<coco::Rle>(&shape)) {
-      const Box whole = moved(coco::bounding_box(*mask), matrix);
+      const Box around = moved(coco::bounding_box(*mask), matrix);
+      cut = clipped(around, size) != around;
       *mask = move_mask(*mask);
-      if (!upright || clipped(whole, size) != whole) box = coco::bounding_box(*mask);
+      if (cut || !upright) box = coco::bounding_box(*mask);
     }
-    stays[i] = visibility.holds(before, area_of(shape, box));
+    const bool thin = cut && (box.width() < 1 || box.height() < 1);
+    stays[i] = !thin && visibility.holds(before, area_of(shape, box));
   }
   keep(objects, stays);
 }

@@ -35,7 +35,7 @@ Sample Mosaic::join(std::vector<Sample> samples, cv::Point centre) const {
   cv::Mat canvas(size, CV_8UC3, cv::Scalar::all(static_cast<double>(pad_value)));
   Instances objects;
   for (std::size_t i = 0; i < 4; ++i) {
-    auto& sample = samples.at(i);
+    auto& sample = samples[i];
     resize(sample, fitted_size(pixels(sample, kName).size(), static_cast<double>(width),
                                static_cast<double>(height)));
     const cv::Point corner(i % 2 == 0 ? centre.x - sample.image.cols : centre.x,
@@ -51,8 +51,9 @@ Sample Mosaic::join(std::vector<Sample> samples, cv::Point centre) const {
 }
 
 Sample Mosaic::operator()(Sample sample, std::vector<Sample> others, Rng& rng) const {
-  if (others.size() < 3) return sample;
-  others.resize(3);
+  if (others.empty()) return sample;
+  if (others.size() != 3)
+    throw std::invalid_argument("mosaic: three further samples are wanted");
   others.insert(others.begin(), std::move(sample));
   return join(std::move(others), draw(rng));
 }
