@@ -115,14 +115,14 @@ void warp(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
             [&](const coco::Rle& mask) { return warped(mask, matrix, size); });
 }
 
-void cover(Instances& objects, const coco::Rle& cover, const Visibility& visibility) {
+void cover(Instances& objects, const coco::Rle& hidden, const Visibility& visibility) {
   std::vector<bool> stays(objects.size(), true);
   for (std::size_t i = 0; i < objects.size(); ++i) {
     auto& shape = objects.segmentations[i];
     if (std::holds_alternative<std::monostate>(shape)) continue;
     const auto mask =
-        rasterised(shape, {static_cast<int>(cover.width), static_cast<int>(cover.height)});
-    auto rest = coco::difference(mask, cover);
+        rasterised(shape, {static_cast<int>(hidden.width), static_cast<int>(hidden.height)});
+    auto rest = coco::difference(mask, hidden);
     const auto before = coco::area(mask), after = coco::area(rest);
     if (after == before) continue;
     stays[i] = visibility.holds(static_cast<double>(before), static_cast<double>(after));

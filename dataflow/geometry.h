@@ -32,8 +32,8 @@ void warp(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
 /// The mask of a shape in an image of size `image`; empty where there is no shape.
 coco::Rle rasterised(const coco::Segmentation& shape, cv::Size image);
 
-/// Takes the pixels of `cover` from the shapes under it. Polygons become run lengths only where they
+/// Takes the pixels of `hidden` from the shapes under it. Polygons become run lengths only where they
 /// really lose a pixel, and then the box becomes that around the rest. Objects without a shape stay.
-void cover(Instances& objects, const coco::Rle& cover, const Visibility& visibility);
+void cover(Instances& objects, const coco::Rle& hidden, const Visibility& visibility);
 
 }  // namespace millrace

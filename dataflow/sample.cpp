@@ -33,8 +33,11 @@ void keep(Instances& objects, const std::vector<bool>& stays) {
   each_member([&](auto member) {
     auto& values = objects.*member;
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (stays[i] && i != kept++) values[kept - 1] = std::move(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!stays[i]) continue;
+      if (i != kept) values[kept] = std::move(values[i]);
+      ++kept;
+    }
     values.resize(kept);
   });
 }
