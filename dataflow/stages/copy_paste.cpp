@@ -39,11 +39,15 @@ Sample CopyPaste::paste(Sample sample, Sample other, const std::vector<bool>& ch
   if (pixels(other, kName).size() != image.size())
     throw std::invalid_argument("copy_paste: the two images differ in size");
   keep(other.objects, chosen);
+  std::vector<coco::Rle> masks;
+  std::vector<bool> has_pixels;
+  for (const auto& shape : other.objects.segmentations) {
+    masks.push_back(rasterised(shape, image.size()));
+    has_pixels.push_back(coco::area(masks.back()) > 0);
+  }
+  keep(other.objects, has_pixels);
   if (other.objects.size() == 0) return sample;
 
-  std::vector<coco::Rle> masks;
-  for (const auto& shape : other.objects.segmentations)
-    masks.push_back(rasterised(shape, image.size()));
   const auto pasted = coco::merge(masks);
   cv::Mat bitmap(image.size(), CV_8U);
   coco::decode(pasted, bitmap.ptr());

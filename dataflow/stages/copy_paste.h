@@ -25,7 +25,8 @@ struct CopyPaste {
 
   /// Which objects of `other` are pasted.
   std::vector<bool> draw(const Instances& other, Rng& rng) const;
-  /// Pastes the `chosen` objects of `other`, whose image is of the same size, on `sample`.
+  /// Pastes the `chosen` objects of `other`, whose image is of the same size, on `sample`; those without
+  /// a pixel are left out.
   /// Throws std::invalid_argument for another size.
   Sample paste(Sample sample, Sample other, const std::vector<bool>& chosen) const;
 

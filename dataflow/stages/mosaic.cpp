@@ -52,8 +52,7 @@ Sample Mosaic::join(std::vector<Sample> samples, cv::Point centre) const {
 
 Sample Mosaic::operator()(Sample sample, std::vector<Sample> others, Rng& rng) const {
   if (others.empty()) return sample;
-  if (others.size() != 3)
-    throw std::invalid_argument("mosaic: three further samples are wanted");
+  if (others.size() != 3) throw std::invalid_argument("mosaic: three further samples are wanted");
   others.insert(others.begin(), std::move(sample));
   return join(std::move(others), draw(rng));
 }

@@ -335,6 +335,13 @@ TEST(CopyPaste, PastesNeitherCrowdsNorObjectsWithoutAShape) {
   EXPECT_THAT(CopyPaste{}.draw(objects, rng), ElementsAre(false, false));
 }
 
+TEST(CopyPaste, LeavesOutWhatHasNoPixel) {
+  auto other = rectangle({40, 30}, 200, {10.6F, 5, 11.4F, 25});  // between two pixels' middles
+  append(other.objects, rectangle({40, 30}, 200, {20, 5, 22, 25}).objects);
+  const auto result = CopyPaste{}.paste(rectangle({40, 30}, 10, {0, 0, 5, 5}), other, {true, true});
+  EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 5, 5}, Box{20, 5, 22, 25}));
+}
+
 TEST(CopyPaste, FitsAPartnerOfAnotherSize) {
   Rng rng{14};
   const auto result = CopyPaste{.probability = 1}(rectangle({40, 30}, 10, {0, 0, 5, 5}),
