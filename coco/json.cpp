@@ -78,6 +78,10 @@ void numbers(json::value value, std::string_view field, std::span<double> out) {
 
 JsonText::JsonText(std::string text, std::string source)
     : text_(std::move(text)), source_(std::move(source)) {
+  begin();
+}
+
+void JsonText::begin() {
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos) fail("the file is empty");
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
   const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
