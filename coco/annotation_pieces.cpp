@@ -1,9 +1,11 @@
 #include "coco/annotation_pieces.h"
 
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
 #include <string>
 
 #include "coco/record_reader.h"
@@ -65,19 +67,14 @@ std::vector<Range> cut(const InputFile& file, std::uint64_t begin, std::size_t p
   return pieces;
 }
 
-/// Reads pieces, one at a time, in the same memory.
-class PieceReader {
+/// A piece, in memory that serves for one after the other.
+class Piece {
  public:
-  struct Piece {
-    Records records;
-    bool whole = false;                 // it could be read
-    std::optional<std::uint64_t> last;  // byte of the ']' where the list ended inside of it
-  };
+  explicit Piece(const InputFile& file) : file_(file) {}
 
-  explicit PieceReader(const InputFile& file) : file_(file) {}
-
-  Piece read(Range range) {
-    Piece piece;
+  void read(Range range) {
+    records.clear();
+    last.reset();
     const std::size_t count = range.end - range.begin;
     try {
       text_.replace([&](std::string& text) {
@@ -88,61 +85,92 @@ class PieceReader {
       });
       const std::size_t end = text_.each_record_of_prefix(
           kSection,
-          [&](json::object fields, const char* at) { read_annotation(fields, at, piece.records); });
-      if (end <= count) piece.last = range.begin + end - 1;  // not the bracket from here
-      piece.whole = true;
+          [&](json::object fields, const char* at) { read_annotation(fields, at, records); });
+      if (end <= count) last = range.begin + end - 1;
+      whole = true;
     } catch (const Error&) {  // told by whoever reads the file in order
+      whole = false;
     }
-    return piece;
   }
+
+  Records records;
+  bool whole = false;                 // it could be read
+  std::optional<std::uint64_t> last;  // byte of the ']' where the list ended inside of it
 
  private:
   const InputFile& file_;
   JsonText text_{"a piece"};
 };
 
-/// Reads the file without what lies between the brackets of the list of annotations.
-std::optional<Records> read_rest(const InputFile& file, std::uint64_t first, std::uint64_t last) {
-  Records rest;
+/// Reads the file without what lies between the brackets of the list of annotations; whether that was right.
+bool read_rest(const InputFile& file, std::uint64_t first, std::uint64_t last, Records& records) {
   bool found = false;
   try {
     JsonText text(text_at(file, 0, first + 1) + text_at(file, last, file.size() - last),
                   "the rest");
-    read_sections(text, rest, [&](json::value section) {
+    read_sections(text, records, [&](json::value section) {
       found = text.offset(place(section)) == first;
       text.each_record(array(section, kSection), kSection, [](json::object, const char* at) {
         throw Wrong{at, "another list"};
       });
     });
   } catch (const Error&) {  // told by whoever reads the file in order
-    return {};
+    return false;
   }
-  if (!found) return {};
-  return rest;
+  return found;
+}
+
+/// Room for so many parts like `part`, and a little more: arrays that grow are copied each time.
+void reserve(Records& records, const Records& part, std::size_t parts) {
+  const auto as = [&](auto& array, const auto& of_part) {
+    array.reserve(of_part.size() * (parts + 1) / 8 * 9);
+  };
+  as(records.annotations, part.annotations);
+  as(records.coordinates, part.coordinates);
+  as(records.polygon_ends, part.polygon_ends);
+  as(records.runs, part.runs);
 }
 
 }  // namespace
 
-std::optional<std::vector<Records>> read_pieces(const InputFile& file, std::size_t piece_bytes) {
+std::optional<Records> read_pieces(const InputFile& file, std::size_t piece_bytes) {
   const auto first = find_list(file);
   if (!first) return {};
   const auto ranges = cut(file, *first + 1, piece_bytes);
-  std::vector<PieceReader::Piece> pieces(ranges.size());
-  tbb::enumerable_thread_specific<PieceReader> readers([&] { return PieceReader(file); });
-  tbb::parallel_for(std::size_t{0}, ranges.size(),
-                    [&](std::size_t i) { pieces[i] = readers.local().read(ranges[i]); });
 
-  std::vector<Records> parts(1);
-  for (auto& piece : pieces) {
-    if (!piece.whole) return {};
-    parts.push_back(std::move(piece.records));
-    if (!piece.last) continue;
-    auto rest = read_rest(file, *first, *piece.last);
-    if (!rest) return {};
-    parts.front() = std::move(*rest);
-    return parts;
-  }
-  return {};
+  // Pieces are read side by side and appended in their order. Of the slots, one a token, those of the oldest tokens are
+  // free first.
+  const auto tokens = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency()) + 1;
+  std::deque<Piece> slots;
+  for (std::size_t i = 0; i < tokens; ++i) slots.emplace_back(file);
+  Records all;
+  std::optional<std::uint64_t> last;
+  std::atomic<bool> ended = false;
+  std::size_t next = 0;
+  const auto issue = [&](tbb::flow_control& flow) {
+    if (ended || next == ranges.size()) flow.stop();
+    return next++;
+  };
+  const auto read = [&](std::size_t i) {
+    slots[i % tokens].read(ranges[i]);
+    return i;
+  };
+  const auto append = [&](std::size_t i) {
+    if (ended) return;
+    const Piece& piece = slots[i % tokens];
+    if (i == 0) reserve(all, piece.records, ranges.size());
+    all.add_annotations(piece.records);
+    last = piece.last;
+    ended = !piece.whole || piece.last;
+  };
+  using tbb::filter_mode;
+  tbb::parallel_pipeline(
+      tokens, tbb::make_filter<void, std::size_t>(filter_mode::serial_in_order, issue) &
+                  tbb::make_filter<std::size_t, std::size_t>(filter_mode::parallel, read) &
+                  tbb::make_filter<std::size_t, void>(filter_mode::serial_in_order, append));
+
+  if (!last || !read_rest(file, *first, *last, all)) return {};
+  return all;
 }
 
 }  // namespace millrace::coco

@@ -29,7 +29,7 @@ std::shared_ptr<const Dataset> read_in_order(std::string json, const std::string
 }
 
 // Where a second thread gains more than the cutting costs.
-constexpr std::size_t kPiece = std::size_t{4} << 20;
+constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -37,7 +37,8 @@ std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
   const InputFile file(json);
   if (file.size() >= 2 * kPiece) {
     try {
-      if (auto parts = read_pieces(file, kPiece)) return assemble(std::move(*parts), json.string());
+      if (auto records = read_pieces(file, kPiece))
+        return assemble(std::move(*records), json.string());
     } catch (const Contradiction&) {  // told below, with its place in the file
     }
   }

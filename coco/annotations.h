@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/files.h"
 #include "coco/boxes.h"
 #include "coco/masks.h"
 
@@ -57,23 +56,16 @@ struct Category {
 };
 
 /// A data set. Images and categories ascend by id; annotations stand together by image in the order of the file.
-/// Const, so any thread may read. All of it lies in one stretch of bytes, the heap's or a mapped file's, that begins
-/// with the lengths of the arrays; the arrays follow in the order of the members. `assemble` in coco/records.h makes
-/// such bytes.
-class Dataset {
- public:
-  static constexpr std::size_t kArrays = 7;
-
-  Dataset(std::string name, SharedBytes memory);
-
-  std::string source;  // the file, for messages
-  SharedBytes bytes;
+/// Const, so any thread may read. `assemble` in coco/records.h makes one.
+struct Dataset {
+  std::string source;                  // the file, for messages
+  std::shared_ptr<const void> memory;  // where the arrays lie: vectors or a mapped file
   std::span<const Image> images;
   std::span<const Annotation> annotations;
   std::span<const Category> categories;
+  std::span<const double> coordinates;  // of polygons: x0 y0 x1 y1 ..., pixels
   std::span<const std::uint64_t>
-      polygon_ends;  // in `coordinates`; a polygon begins where the last one ends
-  std::span<const double> coordinates;  // x0 y0 x1 y1 ..., pixels
+      polygon_ends;                     // in `coordinates`; each begins where the last one ends
   std::span<const std::uint32_t> runs;  // of each mask its height, its width and its counts
   std::span<const char> names;
 

@@ -1,28 +1,9 @@
-// How a data set lies in its bytes.
 #include <algorithm>
-#include <cstring>
-#include <utility>
 
 #include "coco/annotations.h"
 
 namespace millrace::coco {
 namespace {
-
-/// Takes one array after the other from the bytes.
-class Arrays {
- public:
-  explicit Arrays(const std::byte* begin) : at_(begin) {}
-
-  template <typename T>
-  std::span<const T> take(std::uint64_t count) {
-    const auto* first = reinterpret_cast<const T*>(at_);
-    at_ += count * sizeof(T);
-    return {first, static_cast<std::size_t>(count)};
-  }
-
- private:
-  const std::byte* at_;
-};
 
 /// Position of the record with this id among records that ascend by id, or -1.
 template <typename Record>
@@ -32,19 +13,6 @@ std::ptrdiff_t find_id(std::span<const Record> records, std::int64_t id) {
 }
 
 }  // namespace
-
-Dataset::Dataset(std::string name, SharedBytes memory)
-    : source(std::move(name)), bytes(std::move(memory)) {
-  Arrays arrays(bytes.data.get());
-  const auto lengths = arrays.take<std::uint64_t>(kArrays);
-  images = arrays.take<Image>(lengths[0]);
-  annotations = arrays.take<Annotation>(lengths[1]);
-  categories = arrays.take<Category>(lengths[2]);
-  polygon_ends = arrays.take<std::uint64_t>(lengths[3]);
-  coordinates = arrays.take<double>(lengths[4]);
-  runs = arrays.take<std::uint32_t>(lengths[5]);
-  names = arrays.take<char>(lengths[6]);
-}
 
 Segmentation Dataset::segmentation(const Annotation& object) const {
   const auto& [first, count, kind] = object.shape;

@@ -19,6 +19,8 @@ namespace {
 const char* place(json::value value) { return value.raw_json_token().data(); }
 
 std::int64_t integer(json::value value, std::string_view field) {
+  std::int64_t plain = 0;
+  if (value.get_int64().get(plain) == simdjson::SUCCESS) return plain;
   json::number read;
   if (value.get_number().get(read) != simdjson::SUCCESS) wrong(value, field, "an integer");
   if (read.is_int64()) return read.get_int64();

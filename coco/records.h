@@ -1,4 +1,4 @@
-// What a data set is made of, gathered record by record. One thread each; `assemble` uses all of the caller's arena.
+// What a data set is made of, gathered record by record. Not for several threads.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Records {
   std::vector<Image> images;
   std::vector<Annotation> annotations;
   std::vector<Category> categories;
-  std::vector<std::uint64_t> polygon_ends;
   std::vector<double> coordinates;
+  std::vector<std::uint64_t> polygon_ends;
   std::vector<std::uint32_t> runs;
   std::vector<char> names;
 
@@ -31,19 +31,21 @@ struct Records {
   void add(Annotation one, const Segmentation& shape = {});
   ShapeRef add_mask(const Rle& mask);
   TextRef add_text(std::string_view text);
+  /// Keeps the memory.
+  void clear();
+  /// Appends the annotations of others and their shapes.
+  void add_annotations(const Records& others);
 };
 
 /// Records that do not fit each other. The message names the record.
 struct Contradiction : Error {
   Contradiction(const std::string& why, std::optional<std::size_t> index = {})
       : Error(why), annotation(index) {}
-  std::optional<std::size_t> annotation;  // its position over all parts
+  std::optional<std::size_t> annotation;  // its position in the records
 };
 
-/// Makes a data set of all parts, one behind the other; the bytes depend on their records only, not on how they are
-/// divided. Throws Contradiction: an id is there twice, an annotation has an unknown image or category, or a mask of
-/// another size than its image. The parts are used up.
-std::shared_ptr<const Dataset> assemble(std::vector<Records> parts, std::string source);
-std::shared_ptr<const Dataset> assemble(Records all, std::string source);
+/// Orders the records and checks what one says of another, by all threads of the caller's arena. Throws Contradiction:
+/// an id is there twice, an annotation has an unknown image or category, or a mask of another size than its image.
+std::shared_ptr<const Dataset> assemble(Records records, std::string source);
 
 }  // namespace millrace::coco

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/text.h"
+#include "coco/annotation_cache.h"
 
 namespace millrace {
 namespace {
@@ -57,7 +58,7 @@ DataSplit open_split(const DataOptions& options, const std::string& name) {
           "set data.train and data.val to the names of the splits in data.root");
   require(fs::is_directory(images), "image folder", images,
           fmt::format("put the images that '{}' names there", json.filename().string()));
-  return make_split(coco::read_dataset(json), images, options.classes);
+  return make_split(coco::read_dataset_cached(json), images, options.classes);
 }
 
 }  // namespace millrace
