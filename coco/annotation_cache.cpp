@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <optional>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -175,7 +176,8 @@ class Cache {
 
   /// nullptr where there is none that can be used; a warning says why.
   std::shared_ptr<const Dataset> load(const std::string& source) const {
-    if (!fs::exists(file_)) return nullptr;
+    std::error_code unknown;  // told by `store`
+    if (!fs::exists(file_, unknown)) return nullptr;
     try {
       auto opened = open_cache(file_, key_);
       if (opened.data) {
@@ -228,9 +230,10 @@ class Cache {
 
 std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json) {
   const auto folder = cache_folder();
-  const InputFile file(json);
-  if (!folder || file.size() < kLeastCached) return read_dataset(json);
-  const Key key = key_of(file);
+  std::error_code no_size;
+  const auto size = fs::file_size(json, no_size);
+  if (!folder || no_size || size < kLeastCached) return read_dataset(json);
+  const Key key = key_of(InputFile(json));
   const Cache cache(*folder, key);
   if (auto data = cache.load(json.string())) return data;
   auto data = read_dataset(json);

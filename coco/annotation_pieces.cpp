@@ -14,7 +14,8 @@ namespace millrace::coco {
 namespace {
 
 constexpr std::string_view kSection = "annotations";
-constexpr std::size_t kWindow = std::size_t{1} << 18;  // searched at a time; longer than a record
+constexpr std::size_t kWindow = std::size_t{1}
+                                << 18;  // searched at a time; longer than most records
 
 std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t count) {
   std::string text(begin < file.size() ? std::min(count, file.size() - begin) : 0, '\0');
@@ -47,21 +48,28 @@ struct Range {
   std::uint64_t begin, end;
 };
 
-/// Cuts what follows `begin` after about each `piece_bytes`, at the comma between "}" and "{".
+/// The first place where a comma stands between "}" and "{": the end of the one and the beginning of the other.
+std::optional<Range> find_gap(std::string_view text) {
+  for (std::size_t brace = 0; (brace = text.find('}', brace)) != text.npos; ++brace) {
+    const std::size_t comma = skip_space(text, brace + 1);
+    if (text.substr(comma, 1) != ",") continue;
+    const std::size_t next = skip_space(text, comma + 1);
+    if (text.substr(next, 1) == "{") return Range{brace + 1, next};
+  }
+  return {};
+}
+
+/// Cuts what follows `begin` at a gap after about each `piece_bytes`.
 std::vector<Range> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes) {
   std::vector<Range> pieces;
   for (std::uint64_t from = begin + piece_bytes; from < file.size(); from += piece_bytes) {
-    const std::string text = text_at(file, from, kWindow);
-    for (std::size_t brace = 0; (brace = text.find('}', brace)) != text.npos; ++brace) {
-      const std::size_t comma = skip_space(text, brace + 1);
-      if (text.substr(comma, 1) != ",") continue;
-      const std::size_t next = skip_space(text, comma + 1);
-      if (text.substr(next, 1) != "{") continue;
-      pieces.push_back({begin, from + brace + 1});
-      begin = from + next;
-      from = std::max(from, begin);
-      break;
-    }
+    std::optional<Range> gap;
+    for (std::size_t window = 1 << 12; !gap && window <= kWindow; window *= 8)
+      gap = find_gap(text_at(file, from, window));
+    if (!gap) continue;
+    pieces.push_back({begin, from + gap->begin});
+    begin = from + gap->end;
+    from = begin;
   }
   pieces.push_back({begin, file.size()});
   return pieces;
@@ -106,8 +114,14 @@ class Piece {
 bool read_rest(const InputFile& file, std::uint64_t first, std::uint64_t last, Records& records) {
   bool found = false;
   try {
-    JsonText text(text_at(file, 0, first + 1) + text_at(file, last, file.size() - last),
-                  "the rest");
+    JsonText text("the rest");
+    text.replace([&](std::string& bytes) {
+      const std::uint64_t head = first + 1, tail = file.size() - last;
+      bytes.reserve(head + tail + simdjson::SIMDJSON_PADDING);
+      bytes.resize(head + tail);
+      file.read(0, std::span(bytes).first(head));
+      file.read(last, std::span(bytes).last(tail));
+    });
     read_sections(text, records, [&](json::value section) {
       found = text.offset(place(section)) == first;
       text.each_record(array(section, kSection), kSection, [](json::object, const char* at) {

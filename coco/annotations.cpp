@@ -1,5 +1,6 @@
 #include "coco/annotations.h"
 
+#include <system_error>
 #include <utility>
 
 #include "coco/annotation_pieces.h"
@@ -34,10 +35,10 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 }  // namespace
 
 std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
-  const InputFile file(json);
-  if (file.size() >= 2 * kPiece) {
+  std::error_code no_size;  // of what is no file: a pipe can be read once
+  if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
     try {
-      if (auto records = read_pieces(file, kPiece))
+      if (auto records = read_pieces(InputFile(json), kPiece))
         return assemble(std::move(*records), json.string());
     } catch (const Contradiction&) {  // told below, with its place in the file
     }
