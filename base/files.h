@@ -32,9 +32,9 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// Bytes that are only read and who keeps them: a mapped file or the heap.
+/// The bytes of a mapped file, there as long as somebody holds them.
 struct SharedBytes {
-  std::shared_ptr<const std::byte> data;  // aligned for any type
+  std::shared_ptr<const std::byte> data;  // begins with a page
   std::size_t size = 0;
 };
 

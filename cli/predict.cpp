@@ -101,8 +101,8 @@ int predict(const Arguments& arguments) {
   auto recipe = arguments.config.load();
   recipe.data.max_skipped = 1;
   const Threads threads(recipe.train.threads, recipe.data.threads);
-  const auto split =
-      make_split(as_dataset(find_images(arguments.images), categories(recipe)), "", {});
+  const auto split = make_split(as_dataset(find_images(arguments.images), categories(recipe)), "",
+                                recipe.data.classes);
   const auto detector = trained_detector(recipe, split.classes, arguments.weights);
   make_writable_folder(arguments.out);
 

@@ -84,6 +84,7 @@ JsonText::JsonText(std::string text, std::string source)
 }
 
 void JsonText::begin() {
+  document_ = {};  // it refers to the parser's memory, which may move
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos) fail("the file is empty");
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
   const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());
