@@ -7,6 +7,7 @@
 #include "base/errors.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_stages.h"
+#include "dataflow/image_memory.h"
 #include "dataflow/stages/decode.h"
 #include "dataflow/stages/flip.h"
 #include "dataflow/stages/group_by_aspect_ratio.h"
@@ -29,7 +30,10 @@ SourcePtr open_source(const DataSplit& split, bool filter_empty) {
 }
 
 /// OpenCV's own threads would fight with the graph's, which has an image for each core already.
-void use_graph_threads_only() { cv::setNumThreads(1); }
+void prepare_opencv() {
+  cv::setNumThreads(1);
+  pool_images();
+}
 
 OnError on_error(const std::string& name) {
   if (name == "fail") return OnError::fail;
@@ -83,7 +87,7 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const DataSplit& split, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
-  use_graph_threads_only();
+  prepare_opencv();
   auto source = open_source(split, options.filter_empty);
   auto plan = stages.empty() ? default_plan(std::move(source), options)
                              : declared_plan(std::move(source), options, stages);
@@ -98,7 +102,7 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share) {
-  use_graph_threads_only();
+  prepare_opencv();
   const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
                                   .max_side = options.settled_test_max_side()};
   return from(open_source(split, /*filter_empty=*/false))

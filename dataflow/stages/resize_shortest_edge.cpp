@@ -1,9 +1,9 @@
 #include "dataflow/stages/resize_shortest_edge.h"
 
 #include <algorithm>
-#include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
+#include "dataflow/bilinear.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/geometry.h"
 
@@ -43,8 +43,8 @@ Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
   const auto size = shortest_edge_size(old, drawn(*this, rng), max_side);
   if (size == old) return sample;
 
-  cv::Mat resized;
-  cv::resize(sample.image, resized, size, 0, 0, cv::INTER_LINEAR);
+  cv::Mat resized(size, sample.image.type());
+  resize_bilinear(sample.image, resized);
   sample.image = std::move(resized);
   const float scale_x = static_cast<float>(size.width) / static_cast<float>(old.width);
   const float scale_y = static_cast<float>(size.height) / static_cast<float>(old.height);
