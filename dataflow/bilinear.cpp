@@ -49,13 +49,19 @@ std::vector<Tap> taps(int from, int to) {
   return result;
 }
 
-/// The same, as bytes of a row, and with all weight on the border where a place lies beyond it.
-std::vector<Tap> columns(int from, int to) {
+/// The same, as bytes of a row, with all weight on the border where a place lies beyond it, and counted
+/// from the right where the row is to be mirrored.
+std::vector<Tap> columns(int from, int to, bool mirrored) {
   auto result = taps(from, to);
-  for (auto& tap : result) {
-    const auto inside = std::clamp(tap.first, 0, from - 1);
-    if (tap.first < 0 || tap.first >= from - 1) tap.weights = {static_cast<std::int16_t>(kOne), 0};
-    tap.first = inside * kChannels;
+  for (auto& [first, weights] : result) {
+    const bool beyond = first < 0 || first >= from - 1;
+    if (beyond) {
+      first = std::clamp(first, 0, from - 1);
+      weights = {static_cast<std::int16_t>(kOne), 0};
+    }
+    if (mirrored) first = from - (beyond ? 1 : 2) - first;
+    if (mirrored && !beyond) std::swap(weights[0], weights[1]);
+    first *= kChannels;
   }
   return result;
 }
@@ -100,7 +106,8 @@ void blend(const std::int16_t* upper, const std::int16_t* lower,
 /// Rows of the image at the target's width; the two last ones asked for stay.
 class WideRows {
  public:
-  WideRows(const cv::Mat& image, int width) : image_(image), columns_(columns(image.cols, width)) {
+  WideRows(const cv::Mat& image, int width, bool mirrored)
+      : image_(image), columns_(columns(image.cols, width, mirrored)) {
     for (auto& row : rows_) row.values.resize(static_cast<std::size_t>(width) * kChannels + 1);
   }
 
@@ -142,8 +149,8 @@ class WideRows {
   std::vector<std::uint8_t> copy_;
 };
 
-void fill(cv::Mat& target, const cv::Mat& image) {
-  WideRows rows(image, target.cols);
+void fill(cv::Mat& target, const cv::Mat& image, bool mirrored) {
+  WideRows rows(image, target.cols, mirrored);
   const auto places = taps(image.rows, target.rows);
   for (int y = 0; y < target.rows; ++y) {
     const auto& [first, weights] = places[static_cast<std::size_t>(y)];
@@ -155,13 +162,15 @@ void fill(cv::Mat& target, const cv::Mat& image) {
 }  // namespace
 #endif
 
-void resize_bilinear(const cv::Mat& image, cv::Mat& target) {
+void resize_bilinear(const cv::Mat& image, cv::Mat& target, bool mirrored) {
   if (image.empty() || target.empty() || image.type() != CV_8UC3 || target.type() != CV_8UC3)
     throw std::invalid_argument("resize_bilinear: takes 8-bit RGB images that are not empty");
 #ifdef __SSE2__
-  fill(target, image);
+  fill(target, image, mirrored);
 #else
-  cv::resize(image, target, target.size(), 0, 0, cv::INTER_LINEAR);
+  cv::Mat source = image;
+  if (mirrored) cv::flip(image, source = cv::Mat(), 1);
+  cv::resize(source, target, target.size(), 0, 0, cv::INTER_LINEAR);
 #endif
 }
 

@@ -1,7 +1,5 @@
 #include "dataflow/stages/flip.h"
 
-#include <opencv2/core.hpp>
-
 #include "dataflow/detection_stages.h"
 #include "dataflow/geometry.h"
 
@@ -16,8 +14,8 @@ const bool registered = register_map<Sample, FlipHorizontally>(
 Sample FlipHorizontally::operator()(Sample sample, Rng& rng) const {
   if (!rng.chance(probability)) return sample;
 
-  cv::flip(sample.image, sample.image, /*flipCode=*/1);
-  mirror(sample.objects, sample.image.cols);
+  sample.image.mirror();
+  mirror(sample.objects, sample.image.size().width);
   return sample;
 }
 

@@ -24,6 +24,12 @@ void expect_as_opencv(const cv::Mat& image, cv::Size size) {
   cv::resize(image, expected, size, 0, 0, cv::INTER_LINEAR);
   resize_bilinear(image, target);
   ASSERT_EQ(cv::norm(expected, target, cv::NORM_INF), 0) << image.size() << " to " << size;
+  cv::Mat mirrored;
+  cv::flip(image, mirrored, 1);
+  cv::resize(mirrored, expected, size, 0, 0, cv::INTER_LINEAR);
+  resize_bilinear(image, target, /*mirrored=*/true);
+  ASSERT_EQ(cv::norm(expected, target, cv::NORM_INF), 0)
+      << "mirrored, " << image.size() << " to " << size;
 }
 
 TEST(ResizeBilinear, GivesTheBytesOfOpenCv) {

@@ -25,11 +25,12 @@ Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
   sample.path = "picture.jpg";
   sample.width = width;
   sample.height = height;
-  sample.image.create(height, width, CV_8UC3);
+  cv::Mat image(height, width, CV_8UC3);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
-      sample.image.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(x + 1),
-                                          static_cast<std::uint8_t>(y + 1), 255};
+      image.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(x + 1),
+                                   static_cast<std::uint8_t>(y + 1), 255};
+  sample.image = image;
   sample.objects = {{box}, {0}, {0}, {coco::Segmentation{}}};
   return sample;
 }
@@ -43,17 +44,17 @@ TEST(Decode, NamesAMissingFile) {
 
 TEST(FlipHorizontally, MirrorsPixelsAndBoxesAboutTheImageCentre) {
   Rng rng{1};
-  const auto flipped = FlipHorizontally{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
+  auto flipped = FlipHorizontally{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
   EXPECT_EQ(flipped.objects.boxes[0], (Box{70, 5, 90, 25}));
-  EXPECT_EQ(flipped.image.at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
+  EXPECT_EQ(flipped.image.pixels().at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
 }
 
 TEST(FlipHorizontally, FlipsAboutAsOftenAsTold) {
   int flips = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Rng rng{5, i};
-    const auto sample = FlipHorizontally{.probability = 0.25}(sample_of(4, 4), rng);
-    flips += sample.image.at<cv::Vec3b>(0, 0)[0] != 1;
+    auto sample = FlipHorizontally{.probability = 0.25}(sample_of(4, 4), rng);
+    flips += sample.image.pixels().at<cv::Vec3b>(0, 0)[0] != 1;
   }
   EXPECT_NEAR(flips, 500, 60);
 }
@@ -83,8 +84,10 @@ TEST(ResizeShortestEdge, DrawsChoicesAndRanges) {
   std::set<int> choices, range;
   for (std::uint64_t i = 0; i < 200; ++i) {
     Rng one{1, i}, two{1, i};
-    choices.insert(ResizeShortestEdge{{10, 15}, false, 99}(sample_of(20, 20), one).image.rows);
-    range.insert(ResizeShortestEdge{{10, 15}, true, 99}(sample_of(20, 20), two).image.rows);
+    choices.insert(
+        ResizeShortestEdge{{10, 15}, false, 99}(sample_of(20, 20), one).image.size().height);
+    range.insert(
+        ResizeShortestEdge{{10, 15}, true, 99}(sample_of(20, 20), two).image.size().height);
   }
   EXPECT_THAT(choices, ::testing::ElementsAre(10, 15));
   EXPECT_THAT(range, ::testing::ElementsAre(10, 11, 12, 13, 14, 15));
