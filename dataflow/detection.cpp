@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <opencv2/core/utility.hpp>
 
 #include "base/errors.h"
@@ -51,12 +52,19 @@ FlowOptions flow_options(const DataOptions& data, Share share) {
   return options;
 }
 
+/// Decodes no more than a resize will leave.
+Decode decode_for(const ResizeShortestEdge& resize, const DataOptions& data) {
+  if (!data.reduced_decoding || resize.short_side.empty()) return {};
+  return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
+}
+
 Plan default_plan(SourcePtr source, const DataOptions& data) {
+  const auto resize = ResizeShortestEdge::from(data);
   const auto by_shape = GroupByAspectRatio::from(data);
   return from(std::move(source))
-      .map(Decode{})
+      .map(decode_for(resize, data))
       .map(FlipHorizontally::from(data))
-      .map(ResizeShortestEdge::from(data))
+      .map(resize)
       .group_by(by_shape, by_shape.groups(), static_cast<std::size_t>(data.batch_size))
       .map(Pad::from(data))
       .plan();
@@ -106,7 +114,7 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
   const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
                                   .max_side = options.settled_test_max_side()};
   return from(open_source(split, /*filter_empty=*/false))
-      .map(Decode{})
+      .map(decode_for(resize, options))
       .map(resize)
       .group(static_cast<std::size_t>(options.test_batch_size))
       .map(Pad::from(options))

@@ -7,6 +7,7 @@
 #include <memory>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
+#include <utility>
 
 #include "base/errors.h"
 #include "dataflow/exif.h"
@@ -83,6 +84,19 @@ cv::Mat decode_opencv(std::string_view bytes, const std::string& file) {
   return image;
 }
 
+/// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that libjpeg-turbo has fast
+/// transforms for (of COCO's photos, half takes 0.9 of the time of the whole, but five to seven eighths 1.1 to 1.6).
+/// Only where nothing is left over: libjpeg-turbo would round up, and what is in the picture would shift.
+cv::Size reduced(cv::Size whole, cv::Size enough) {
+  if (enough.empty()) return whole;
+  for (const int divisor : {8, 4, 2}) {
+    const cv::Size part(whole.width / divisor, whole.height / divisor);
+    if (part * divisor == whole && part.width >= enough.width && part.height >= enough.height)
+      return part;
+  }
+  return whole;
+}
+
 /// The turn that gives a picture of `own` size its annotated size. Throws DataError where none does.
 int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation,
                 const std::string& file) {
@@ -96,12 +110,13 @@ int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation
 }  // namespace
 
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
-                   std::optional<cv::Size> annotated, bool strict) {
+                   std::optional<cv::Size> annotated, bool strict, cv::Size enough) {
   const int orientation = bytes.starts_with("\xFF\xD8") ? exif_orientation(bytes) : 1;
   if (const auto size = turbo_size(bytes, file, strict)) {
     // Before the pixels: a wrong head must not cost gigabytes.
     const int turn = needed_turn(*size, annotated, orientation, file);
-    return upright(decode_turbo(bytes, file, *size, strict), turn);
+    if (turn >= 5) std::swap(enough.width, enough.height);
+    return upright(decode_turbo(bytes, file, reduced(*size, enough), strict), turn);
   }
   const auto image = decode_opencv(bytes, file);
   return upright(image, needed_turn(image.size(), annotated, orientation, file));

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
 
 #include "base/errors.h"
 #include "base/files.h"
@@ -95,6 +98,46 @@ TEST(DecodeRgb, SurvivesFlippedBytes) {
     } catch (const DataError&) {
     }
   }
+}
+
+TEST(DecodeRgb, LeavesOutPixelsThatNobodyNeeds) {
+  const auto size = [](cv::Size whole, cv::Size enough) {
+    return decode_rgb(jpeg(whole.width, whole.height), "x", whole, true, enough).size();
+  };
+  const cv::Size whole(64, 40);
+  EXPECT_EQ(size(whole, {}), whole);
+  EXPECT_EQ(size(whole, {33, 20}), whole);
+  EXPECT_EQ(size(whole, {32, 20}), cv::Size(32, 20));
+  EXPECT_EQ(size(whole, {16, 10}), cv::Size(16, 10));
+  EXPECT_EQ(size(whole, {1, 1}), cv::Size(8, 5));
+  EXPECT_EQ(size({64, 42}, {1, 1}), cv::Size(32, 21));
+  EXPECT_EQ(size({64, 41}, {1, 1}), cv::Size(64, 41)) << "half a row cannot be";
+  const auto turned = with_orientation(jpeg(64, 40), 6, true);
+  EXPECT_EQ(decode_rgb(turned, "x", cv::Size(40, 64), true, {20, 30}).size(), cv::Size(20, 32));
+  EXPECT_EQ(decode_rgb(turned, "x", cv::Size(40, 64), true, {21, 30}).size(), cv::Size(40, 64));
+}
+
+TEST(DecodeRgb, LooksTheSameWithFewerPixels) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  int photos = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(testing::data_folder() / "coco_mini" / "val2017")) {
+    const auto bytes = read_file(entry.path());
+    const auto whole = decode_rgb(bytes, entry.path().string());
+    for (const int divisor : {2, 4, 8}) {
+      const auto part = whole.size() / divisor;
+      if (part * divisor != whole.size()) continue;
+      const auto reduced = decode_rgb(bytes, entry.path().string(), {}, true, part);
+      ASSERT_EQ(reduced.size(), part);
+      cv::Mat expected;
+      cv::resize(whole, expected, part, 0, 0, cv::INTER_AREA);
+      const double difference =
+          cv::norm(reduced, expected, cv::NORM_L1) / static_cast<double>(3 * part.area());
+      EXPECT_LT(difference, 2) << entry.path() << " / " << divisor;
+      ++photos;
+    }
+  }
+  EXPECT_GE(photos, 20);
 }
 
 TEST(Exif, IsOneWhereTheFileDoesNotSay) {
