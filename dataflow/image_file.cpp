@@ -40,6 +40,9 @@ const unsigned char* data(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
+// No JPEG packs more pixels into a byte: a block of 64 takes a bit at least, or so with arithmetic coding.
+constexpr std::int64_t kMostPixelsPerByte = 4096;
+
 /// What the head of a JPEG says; nothing where TurboJPEG cannot make RGB of it.
 std::optional<cv::Size> turbo_size(std::string_view bytes, const std::string& file, bool strict) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
@@ -54,6 +57,9 @@ std::optional<cv::Size> turbo_size(std::string_view bytes, const std::string& fi
     handle.reset();
     return {};
   }
+  if (size.width > kMostPixelsPerByte * static_cast<std::int64_t>(bytes.size()) / size.height)
+    throw DataError(file, fmt::format("says that it is {} x {} pixels, but has only {} bytes",
+                                      size.width, size.height, bytes.size()));
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) return {};
   return size;
 }

@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-// The heap uses smaller blocks again by itself.
-constexpr std::size_t kLeast = std::size_t{1} << 18;
+// The heap uses smaller blocks again by itself; and no pool should keep what one giant among the images took.
+constexpr std::size_t kLeast = std::size_t{1} << 18, kMost = std::size_t{1} << 26;
 
 /// OpenCV's own allocator, but for the memory.
 class PooledAllocator final : public cv::MatAllocator {
@@ -20,7 +20,8 @@ class PooledAllocator final : public cv::MatAllocator {
     std::size_t bytes = CV_ELEM_SIZE(type);
     for (int i = 0; i < dims; ++i) bytes *= static_cast<std::size_t>(sizes[i]);
     const auto* heap = cv::Mat::getStdAllocator();
-    if (data || bytes < kLeast) return heap->allocate(dims, sizes, type, data, steps, flags, usage);
+    if (data || bytes < kLeast || bytes > kMost)
+      return heap->allocate(dims, sizes, type, data, steps, flags, usage);
 
     auto buffer = std::make_unique<Buffer>(pool_.acquire(bytes));
     // With memory given, OpenCV's allocator only fills in the steps.
