@@ -60,7 +60,8 @@ Decode decode_for(const ResizeShortestEdge& resize, const DataOptions& data) {
 
 Plan default_plan(SourcePtr source, const DataOptions& data) {
   const auto resize = ResizeShortestEdge::from(data);
-  const auto by_shape = GroupByAspectRatio::from(data);
+  auto by_shape = GroupByAspectRatio::from(data);
+  by_shape.fit(*source);
   return from(std::move(source))
       .map(decode_for(resize, data))
       .map(FlipHorizontally::from(data))
