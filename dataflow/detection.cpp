@@ -64,7 +64,7 @@ Plan default_plan(SourcePtr source, const DataOptions& data) {
   by_shape.fit(*source);
   return from(std::move(source))
       .map(decode_for(resize, data))
-      .map(FlipHorizontally::from(data))
+      .map(Flip::from(data))
       .map(resize)
       .group_by(by_shape, by_shape.groups(), static_cast<std::size_t>(data.batch_size))
       .map(Pad::from(data))

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 
+#include "base/errors.h"
 #include "dataflow/data_options.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/pipeline.h"
@@ -38,7 +40,8 @@ using DetectionStages = Registry<StageFactory<DetectionContext>>;
 DetectionStages& detection_stages();
 
 /// A stage that is its own option struct, read over the defaults that `[data]` gives it, if any:
-/// `static S from(const DataOptions&)`.
+/// `static S from(const DataOptions&)`. Values that do not go together are found by its `check()`, if it
+/// has one, which throws std::invalid_argument.
 template <class S>
 S configured(const Config& table, const DataOptions& data) {
   S stage;
@@ -46,6 +49,13 @@ S configured(const Config& table, const DataOptions& data) {
   Options options;
   stage.describe(options);
   options.read(table, {"use"});
+  if constexpr (requires { stage.check(); }) {
+    try {
+      stage.check();
+    } catch (const std::invalid_argument& problem) {
+      throw ConfigError(table.origin.text() + ": " + std::string(S::kName) + ": " + problem.what());
+    }
+  }
   return stage;
 }
 

@@ -25,6 +25,8 @@ class LazyImage {
 
   /// All of its pixels, to read, to change or to exchange for others.
   cv::Mat& pixels();
+  /// The same, to read.
+  cv::Mat pixels() const { return LazyImage(*this).pixels(); }
 
   /// Makes it an image of `size`. Of several sizes before the next look only the last one counts.
   void resize(cv::Size size) { due_ = size; }

@@ -22,6 +22,11 @@ struct Instances {
   std::size_t size() const { return boxes.size(); }
 };
 
+/// Leaves only the objects i with `stays[i]`, in their order.
+void keep(Instances& objects, const std::vector<bool>& stays);
+/// Puts `more` behind `objects`.
+void append(Instances& objects, Instances more);
+
 /// One image on its way through the flow.
 struct Sample {
   std::int64_t image_id = 0;

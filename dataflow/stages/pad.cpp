@@ -1,10 +1,10 @@
 #include "dataflow/stages/pad.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "dataflow/detection_stages.h"
+#include "dataflow/transforms.h"
 
 namespace millrace {
 namespace {
@@ -25,9 +25,8 @@ void fill_slot(const LazyImage& image, cv::Mat slot) {
 
 Batch Pad::operator()(std::vector<Sample> samples) const {
   Batch batch;
-  for (const auto& sample : samples) {
-    if (sample.image.empty()) throw std::logic_error("pad: put the stage 'decode' in front of it");
-    const auto size = sample.image.size();
+  for (auto& sample : samples) {
+    const auto size = image_of(sample, kName).size();
     batch.width = std::max(batch.width, size.width);
     batch.height = std::max(batch.height, size.height);
   }
