@@ -26,6 +26,7 @@ struct DataOptions {
   Options::Ints short_side = {800};
   bool short_side_range = false;
   std::int64_t max_side = 1333;
+  bool reduced_decoding = true;
   std::int64_t test_short_side = 0;
   std::int64_t test_max_side = 0;
 
@@ -57,6 +58,9 @@ struct DataOptions {
           "short_side is [lowest, highest] instead of choices");
     o.add("max_side", max_side, "the longer side never passes this",
           {.min = 1, .max = 65535, .unit = "pixels"});
+    o.add("reduced_decoding", reduced_decoding,
+          "a JPEG of twice the size that is needed, or more, is decoded at a half, a quarter or an "
+          "eighth of its own");
     o.add("test_short_side", test_short_side, "of evaluation; 0: the largest of short_side",
           {.min = 0, .max = 16384, .unit = "pixels"});
     o.add("test_max_side", test_max_side, "of evaluation; 0: max_side",

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <opencv2/core/mat.hpp>
 #include <string>
 #include <vector>
 
 #include "coco/annotations.h"
 #include "coco/boxes.h"
+#include "dataflow/lazy_image.h"
 
 namespace millrace {
 
@@ -32,7 +32,7 @@ struct Sample {
   std::int64_t image_id = 0;
   std::string path;
   std::int32_t width = 0, height = 0;  // of the original image, pixels
-  cv::Mat image;                       // (H, W, 3) 8-bit RGB; empty until decoded
+  LazyImage image;                     // empty until decoded
   float scale_x = 1, scale_y = 1;      // present pixels per original pixel
   Instances objects;                   // in pixels of `image`
 };

@@ -12,11 +12,13 @@
 
 namespace millrace {
 
-cv::Mat& pixels(Sample& sample, std::string_view stage) {
+LazyImage& image_of(Sample& sample, std::string_view stage) {
   if (sample.image.empty())
     throw std::logic_error(std::string(stage) + ": put the stage 'decode' in front of it");
   return sample.image;
 }
+
+cv::Mat& pixels(Sample& sample, std::string_view stage) { return image_of(sample, stage).pixels(); }
 
 cv::Size fitted_size(cv::Size image, double width, double height) {
   const double scale = std::min(width / image.width, height / image.height);
@@ -30,9 +32,7 @@ void resize(Sample& sample, cv::Size size) {
   const auto old = sample.image.size();
   if (size == old) return;
 
-  cv::Mat resized;
-  cv::resize(sample.image, resized, size, 0, 0, cv::INTER_LINEAR);
-  sample.image = std::move(resized);
+  sample.image.resize(size);
   const float scale_x = static_cast<float>(size.width) / static_cast<float>(old.width);
   const float scale_y = static_cast<float>(size.height) / static_cast<float>(old.height);
   resize(sample.objects, size.width, size.height, scale_x, scale_y);
@@ -41,13 +41,14 @@ void resize(Sample& sample, cv::Size size) {
 }
 
 void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& visibility) {
-  const cv::Rect whole({0, 0}, sample.image.size());
+  auto& image = sample.image.pixels();
+  const cv::Rect whole({0, 0}, image.size());
   if ((window & whole) == window) {
-    sample.image = sample.image(window).clone();  // a view would hold the whole image in memory
+    image = image(window).clone();  // a view would hold the whole image in memory
   } else {
-    cv::Mat canvas(window.size(), sample.image.type(), cv::Scalar::all(fill));
-    lay(sample.image, -window.tl(), canvas);
-    sample.image = std::move(canvas);
+    cv::Mat canvas(window.size(), image.type(), cv::Scalar::all(fill));
+    lay(image, -window.tl(), canvas);
+    image = std::move(canvas);
   }
   crop(sample.objects, window, visibility);
 }
@@ -58,7 +59,7 @@ void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility&
   cv::Matx23d from_centres = back;
   for (int row = 0; row < 2; ++row) from_centres(row, 2) += (back(row, 0) + back(row, 1)) / 2 - 0.5;
   cv::Mat moved;
-  cv::warpAffine(sample.image, moved, from_centres, sample.image.size(),
+  cv::warpAffine(sample.image.pixels(), moved, from_centres, sample.image.size(),
                  cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_CONSTANT,
                  cv::Scalar::all(fill));
   sample.image = std::move(moved);

@@ -11,8 +11,10 @@
 
 namespace millrace {
 
-/// The pixels of a sample. Throws std::logic_error, naming the `stage` that wants them, where nothing
-/// has decoded them yet.
+/// The image of a sample. Throws std::logic_error, naming the `stage` that wants it, where nothing has decoded it yet.
+LazyImage& image_of(Sample& sample, std::string_view stage);
+
+/// All pixels of the image. Throws as above.
 cv::Mat& pixels(Sample& sample, std::string_view stage);
 
 /// The size of an image of the same shape that just fits into width x height (detectron2's ResizeScale,

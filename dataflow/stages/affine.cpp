@@ -43,7 +43,7 @@ cv::Matx23d Affine::matrix(const Draw& draw, cv::Size image) {
 }
 
 Sample Affine::operator()(Sample sample, Rng& rng) const {
-  const auto size = pixels(sample, kName).size();
+  const auto size = image_of(sample, kName).size();
   if (!rng.chance(probability)) return sample;
   warp(sample, matrix(draw(rng), size), static_cast<int>(fill), visibility);
   return sample;

@@ -36,7 +36,7 @@ std::vector<bool> CopyPaste::draw(const Instances& other, Rng& rng) const {
 
 Sample CopyPaste::paste(Sample sample, Sample other, const std::vector<bool>& chosen) const {
   auto& image = pixels(sample, kName);
-  if (pixels(other, kName).size() != image.size())
+  if (image_of(other, kName).size() != image.size())
     throw std::invalid_argument("copy_paste: the two images differ in size");
   keep(other.objects, chosen);
   std::vector<coco::Rle> masks;
@@ -51,7 +51,7 @@ Sample CopyPaste::paste(Sample sample, Sample other, const std::vector<bool>& ch
   const auto pasted = coco::merge(masks);
   cv::Mat bitmap(image.size(), CV_8U);
   coco::decode(pasted, bitmap.ptr());
-  other.image.copyTo(image, bitmap);
+  other.image.pixels().copyTo(image, bitmap);
   cover(sample.objects, pasted, visibility);
   append(sample.objects, std::move(other.objects));
   return sample;
@@ -59,7 +59,7 @@ Sample CopyPaste::paste(Sample sample, Sample other, const std::vector<bool>& ch
 
 Sample CopyPaste::operator()(Sample sample, std::vector<Sample> others, Rng& rng) const {
   if (others.empty()) return sample;
-  const auto size = pixels(sample, kName).size();
+  const auto size = image_of(sample, kName).size();
   const FixedSizeCrop fit{.width = size.width, .height = size.height, .visibility = visibility};
   auto other = fit(std::move(others.front()), rng);
   const auto chosen = draw(other.objects, rng);

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_file.h"
+#include "dataflow/stages/resize_shortest_edge.h"
 
 namespace millrace {
 namespace {
@@ -23,7 +24,11 @@ const bool registered = register_map<Sample, Decode>(
 
 Sample Decode::operator()(Sample sample) const {
   const cv::Size annotated(sample.width, sample.height);
-  sample.image = decode_rgb(bytes_of(sample.path), sample.path, annotated, strict);
+  const auto enough = short_side > 0 && !annotated.empty()
+                          ? shortest_edge_size(annotated, short_side, max_side)
+                          : cv::Size();
+  sample.image = {decode_rgb(bytes_of(sample.path), sample.path, annotated, strict, enough),
+                  annotated};
   return sample;
 }
 

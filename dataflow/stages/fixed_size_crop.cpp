@@ -22,7 +22,7 @@ cv::Rect FixedSizeCrop::draw(cv::Size image, Rng& rng) const {
 }
 
 Sample FixedSizeCrop::operator()(Sample sample, Rng& rng) const {
-  const auto window = draw(pixels(sample, kName).size(), rng);
+  const auto window = draw(image_of(sample, kName).size(), rng);
   crop(sample, window, static_cast<int>(pad_value), visibility);
   return sample;
 }

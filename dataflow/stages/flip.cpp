@@ -24,11 +24,14 @@ Direction direction_of(const std::string& name) {
 Sample Flip::operator()(Sample sample, Rng& rng) const {
   if (!rng.chance(probability)) return sample;
 
-  auto& image = pixels(sample, kName);
+  auto& image = image_of(sample, kName);
   const auto way = direction_of(direction);
-  const bool across = way == Direction::horizontal;
-  cv::flip(image, image, /*flipCode=*/across ? 1 : 0);
-  mirror(sample.objects, across ? image.cols : image.rows, way);
+  const auto size = image.size();
+  if (way == Direction::horizontal)
+    image.mirror();
+  else
+    cv::flip(image.pixels(), image.pixels(), /*flipCode=*/0);
+  mirror(sample.objects, way == Direction::horizontal ? size.width : size.height, way);
   return sample;
 }
 

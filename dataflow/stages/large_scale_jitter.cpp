@@ -26,7 +26,7 @@ cv::Size LargeScaleJitter::draw(cv::Size image, Rng& rng) const {
 }
 
 Sample LargeScaleJitter::operator()(Sample sample, Rng& rng) const {
-  resize(sample, draw(pixels(sample, kName).size(), rng));
+  resize(sample, draw(image_of(sample, kName).size(), rng));
   return target(std::move(sample), rng);
 }
 

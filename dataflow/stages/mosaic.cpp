@@ -36,11 +36,11 @@ Sample Mosaic::join(std::vector<Sample> samples, cv::Point centre) const {
   Instances objects;
   for (std::size_t i = 0; i < 4; ++i) {
     auto& sample = samples[i];
-    resize(sample, fitted_size(pixels(sample, kName).size(), static_cast<double>(width),
+    resize(sample, fitted_size(image_of(sample, kName).size(), static_cast<double>(width),
                                static_cast<double>(height)));
-    const cv::Point corner(i % 2 == 0 ? centre.x - sample.image.cols : centre.x,
-                           i < 2 ? centre.y - sample.image.rows : centre.y);
-    lay(sample.image, corner, canvas);
+    const cv::Point corner(i % 2 == 0 ? centre.x - sample.image.size().width : centre.x,
+                           i < 2 ? centre.y - sample.image.size().height : centre.y);
+    lay(sample.image.pixels(), corner, canvas);
     crop(sample.objects, cv::Rect(-corner, size), visibility);
     append(objects, std::move(sample.objects));
   }

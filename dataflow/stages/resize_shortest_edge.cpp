@@ -38,7 +38,7 @@ cv::Size shortest_edge_size(cv::Size size, std::int64_t short_side, std::int64_t
 }
 
 Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
-  const auto old = pixels(sample, kName).size();
+  const auto old = image_of(sample, kName).size();
   resize(sample, shortest_edge_size(old, drawn(*this, rng), max_side));
   return sample;
 }

@@ -44,7 +44,7 @@ Sample painted(Sample sample, std::size_t object) {
   const auto mask = rasterised(sample.objects.segmentations[object], size);
   cv::Mat levels(size, CV_8U);
   coco::decode(mask, levels.ptr());
-  cv::cvtColor(levels * 255, sample.image, cv::COLOR_GRAY2RGB);
+  cv::cvtColor(levels * 255, sample.image.pixels(), cv::COLOR_GRAY2RGB);
   sample.objects = only(sample.objects, object);
   return sample;
 }
@@ -67,7 +67,7 @@ void expect_masks_follow_pixels(const Stage& stage) {
     for (std::size_t i = 0; i < sample.objects.size(); ++i) {
       const auto result = stage(painted(sample, i), rng);
       expect_sound(result.objects, result.image.size());
-      const auto expected = shown(result.image);
+      const auto expected = shown(result.image.pixels());
       if (coco::area(expected) < 1000) continue;
       ASSERT_EQ(result.objects.size(), 1U);
       EXPECT_GT(iou(rasterised(result.objects.segmentations[0], result.image.size()), expected),
@@ -122,8 +122,8 @@ TEST(RandomCrop, ShowsTheWindowThatWasDrawn) {
     const auto window = stage.draw(sample_of(100, 60, {40, 30, 50, 40}), one);
     const auto result = stage(sample_of(100, 60, {40, 30, 50, 40}), two);
     ASSERT_EQ(result.image.size(), cv::Size(20, 10));
-    EXPECT_EQ(result.image.at<cv::Vec3b>(0, 0)[0], window.x + 1);
-    EXPECT_EQ(result.image.at<cv::Vec3b>(0, 0)[1], window.y + 1);
+    EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(0, 0)[0], window.x + 1);
+    EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(0, 0)[1], window.y + 1);
     EXPECT_EQ(result.scale_x, 1);
     EXPECT_TRUE(window.x <= 45 && window.x + 20 >= 45 && window.y <= 35 && window.y + 10 >= 35)
         << "the centre of the only object";
@@ -181,10 +181,10 @@ TEST(FixedSizeCrop, CutsWhatIsLongerAndPadsWhatIsShorter) {
   const FixedSizeCrop stage{.width = 20, .height = 40, .pad_value = 7};
   const auto result = stage(sample_of(30, 25, {0, 0, 30, 25}), rng);
   ASSERT_EQ(result.image.size(), cv::Size(20, 40));
-  const int left = result.image.at<cv::Vec3b>(0, 0)[0] - 1;
+  const int left = result.image.pixels().at<cv::Vec3b>(0, 0)[0] - 1;
   EXPECT_TRUE(left >= 0 && left <= 10);
-  EXPECT_EQ(result.image.at<cv::Vec3b>(24, 19), (cv::Vec3b(left + 20, 25, 255)));
-  EXPECT_EQ(result.image.at<cv::Vec3b>(25, 0), (cv::Vec3b{7, 7, 7}));
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(24, 19), (cv::Vec3b(left + 20, 25, 255)));
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(25, 0), (cv::Vec3b{7, 7, 7}));
   EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 20, 25}));
 }
 
@@ -192,7 +192,7 @@ TEST(FixedSizeCrop, OfTheImagesOwnSizeChangesNothing) {
   Rng rng{5};
   const auto before = sample_of(30, 25);
   const auto after = FixedSizeCrop{.width = 30, .height = 25}(sample_of(30, 25), rng);
-  EXPECT_TRUE(same(after.image, before.image));
+  EXPECT_TRUE(same(after.image.pixels(), before.image.pixels()));
   EXPECT_TRUE(same(after.objects, before.objects));
 }
 
@@ -206,7 +206,7 @@ TEST(LargeScaleJitter, FitsTheImageIntoTheScaledTarget) {
   EXPECT_EQ(result.image.size(), cv::Size(100, 200));
   EXPECT_EQ(result.scale_x, 1.25F);
   EXPECT_THAT(result.objects.boxes, ElementsAre(Box{5, 2.5, 10, 7.5}));
-  EXPECT_EQ(result.image.at<cv::Vec3b>(25, 0), (cv::Vec3b{128, 128, 128}));
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(25, 0), (cv::Vec3b{128, 128, 128}));
   int least = 1000, greatest = 0;
   for (int i = 0; i < 500; ++i) {
     const LargeScaleJitter stage{.target = {.width = 100, .height = 100}};
@@ -221,28 +221,28 @@ TEST(Affine, DoesNothingByDefault) {
   Rng rng{7};
   const auto before = sample_of(31, 24);
   const auto after = Affine{}(sample_of(31, 24), rng);
-  EXPECT_TRUE(same(after.image, before.image));
+  EXPECT_TRUE(same(after.image.pixels(), before.image.pixels()));
   EXPECT_TRUE(same(after.objects, before.objects));
 }
 
 TEST(Affine, MovesByWholePixelsExactly) {
   auto sample = sample_of(40, 30, {10, 10, 20, 20});
   warp(sample, {1, 0, 5, 0, 1, -3}, /*fill=*/9, Visibility{});
-  EXPECT_EQ(sample.image.at<cv::Vec3b>(0, 5), (cv::Vec3b{1, 4, 255}));
-  EXPECT_EQ(sample.image.at<cv::Vec3b>(26, 39), (cv::Vec3b{35, 30, 255}));
-  EXPECT_EQ(sample.image.at<cv::Vec3b>(0, 4), (cv::Vec3b{9, 9, 9}));
-  EXPECT_EQ(sample.image.at<cv::Vec3b>(27, 10), (cv::Vec3b{9, 9, 9}));
+  EXPECT_EQ(sample.image.pixels().at<cv::Vec3b>(0, 5), (cv::Vec3b{1, 4, 255}));
+  EXPECT_EQ(sample.image.pixels().at<cv::Vec3b>(26, 39), (cv::Vec3b{35, 30, 255}));
+  EXPECT_EQ(sample.image.pixels().at<cv::Vec3b>(0, 4), (cv::Vec3b{9, 9, 9}));
+  EXPECT_EQ(sample.image.pixels().at<cv::Vec3b>(27, 10), (cv::Vec3b{9, 9, 9}));
   EXPECT_THAT(sample.objects.boxes, ElementsAre(Box{15, 7, 25, 17}));
 }
 
 TEST(Affine, AQuarterTurnIsATranspositionAndAMirror) {
   const auto matrix = Affine::matrix({.rotation = 90}, {20, 20});
   auto sample = sample_of(20, 20);
-  const auto before = sample.image.clone();
+  const auto before = sample.image.pixels().clone();
   warp(sample, matrix, 0, Visibility{});
   cv::Mat expected;
   cv::rotate(before, expected, cv::ROTATE_90_CLOCKWISE);
-  EXPECT_TRUE(same(sample.image, expected));
+  EXPECT_TRUE(same(sample.image.pixels(), expected));
   EXPECT_NEAR(sample.objects.boxes[0].x1, 16, 1e-4);  // {1, 2, 3, 4}
   EXPECT_NEAR(sample.objects.boxes[0].y1, 1, 1e-4);
   EXPECT_NEAR(sample.objects.boxes[0].x2, 18, 1e-4);
@@ -265,7 +265,7 @@ TEST(Affine, DrawsWithinItsOptions) {
 /// A grey sample with one object, a rectangle as polygon.
 Sample rectangle(cv::Size size, int level, Box box) {
   Sample sample = sample_of(size.width, size.height, box);
-  sample.image = cv::Scalar::all(level);
+  sample.image.pixels() = cv::Scalar::all(level);
   sample.objects.segmentations[0] =
       std::vector<coco::Polygon>{{box.x1, box.y1, box.x2, box.y1, box.x2, box.y2, box.x1, box.y2}};
   return sample;
@@ -290,10 +290,11 @@ TEST(CopyPaste, PutsTheChosenOnTop) {
       std::get<coco::Rle>(result.objects.segmentations[0]),
       (coco::from_polygons(std::vector<coco::Polygon>{{0, 0, 10, 0, 10, 10, 0, 10}}, 30, 40)));
   EXPECT_TRUE(same(only(result.objects, 1), untouched));
-  EXPECT_EQ(result.image.at<cv::Vec3b>(0, 9)[0], 10);
-  EXPECT_EQ(result.image.at<cv::Vec3b>(0, 10)[0], 200);
-  EXPECT_EQ(result.image.at<cv::Vec3b>(19, 19)[0], 200);
-  EXPECT_EQ(result.image.at<cv::Vec3b>(22, 2)[0], 10) << "what is not chosen is not pasted";
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(0, 9)[0], 10);
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(0, 10)[0], 200);
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(19, 19)[0], 200);
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(22, 2)[0], 10)
+      << "what is not chosen is not pasted";
 }
 
 TEST(CopyPaste, TakesTheDrawnPixelsFromRealObjects) {
@@ -305,21 +306,21 @@ TEST(CopyPaste, TakesTheDrawnPixelsFromRealObjects) {
     const auto size = sample.image.size();
     Rng again = rng;
     auto given = sample;
-    given.image = sample.image.clone();
+    given.image = sample.image.pixels().clone();
     const auto result = CopyPaste{.probability = 1}(given, {photos[i + 1]}, rng);
     expect_sound(result.objects, size);
 
     const FixedSizeCrop fit{.width = size.width, .height = size.height};
     const auto other = fit(photos[i + 1], again);
     const auto chosen = CopyPaste{}.draw(other.objects, again);
-    cv::Mat expected = sample.image.clone();
+    cv::Mat expected = sample.image.pixels().clone();
     for (std::size_t k = 0; k < chosen.size(); ++k) {
       if (!chosen[k]) continue;
       cv::Mat mask(size, CV_8U);
       coco::decode(rasterised(other.objects.segmentations[k], size), mask.ptr());
-      other.image.copyTo(expected, mask);
+      other.image.pixels().copyTo(expected, mask);
     }
-    EXPECT_TRUE(same(result.image, expected));
+    EXPECT_TRUE(same(result.image.pixels(), expected));
   }
 }
 
@@ -348,8 +349,8 @@ TEST(CopyPaste, FitsAPartnerOfAnotherSize) {
                                                   {rectangle({100, 8}, 200, {0, 0, 100, 8})}, rng);
   EXPECT_EQ(result.image.size(), cv::Size(40, 30));
   EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 40, 8})) << "the one below is hidden";
-  EXPECT_EQ(result.image.at<cv::Vec3b>(7, 39)[0], 200);
-  EXPECT_EQ(result.image.at<cv::Vec3b>(8, 39)[0], 10);
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(7, 39)[0], 200);
+  EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(8, 39)[0], 10);
 }
 
 TEST(CopyPaste, RefusesImagesOfTwoSizes) {
@@ -366,7 +367,9 @@ TEST(Mosaic, PutsFourAroundTheCentre) {
     four.push_back(rectangle(size, level, {0, 0, 40, 20}));
   const auto result = stage.join(four, {30, 50});
   ASSERT_EQ(result.image.size(), cv::Size(80, 80));
-  const auto level = [&](int x, int y) { return int{result.image.at<cv::Vec3b>(y, x)[0]}; };
+  const auto level = [&](int x, int y) {
+    return int{result.image.pixels().at<cv::Vec3b>(y, x)[0]};
+  };
   EXPECT_EQ(level(29, 49), 50);
   EXPECT_EQ(level(30, 49), 100);
   EXPECT_EQ(level(29, 50), 150);

@@ -101,7 +101,7 @@ TEST(Photometry, NeutralAmountsChangeNothing) {
 TEST(ColorJitter, WithoutAmountsChangesNothing) {
   Rng rng{1};
   const ColorJitter none{.brightness = 0, .contrast = 0, .saturation = 0, .hue = 0};
-  EXPECT_TRUE(same(none(sample_of(9, 7), rng).image, sample_of(9, 7).image));
+  EXPECT_TRUE(same(none(sample_of(9, 7), rng).image.pixels(), sample_of(9, 7).image.pixels()));
 }
 
 TEST(ColorJitter, DrawsWithinItsAmountsAndEveryOrder) {
@@ -141,12 +141,12 @@ TEST(Grayscale, LeavesThreeEqualChannels) {
   Rng rng{3};
   auto sample = sample_of(9, 7);
   sample.image = random_image(3);
-  const auto grey = Grayscale{.probability = 1}(sample, rng).image;
+  const auto grey = Grayscale{.probability = 1}(sample, rng).image.pixels();
   cv::Mat channels[3];
   cv::split(grey, channels);
   EXPECT_TRUE(same(channels[0], channels[1]));
   EXPECT_TRUE(same(channels[0], channels[2]));
-  EXPECT_TRUE(same(Grayscale{.probability = 0}(sample, rng).image, sample.image));
+  EXPECT_TRUE(same(Grayscale{.probability = 0}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
 TEST(Lighting, HasTheSpreadOfTensorpacks) {
@@ -166,16 +166,17 @@ TEST(Lighting, HasTheSpreadOfTensorpacks) {
     EXPECT_NEAR(std::sqrt(squares[c] / kDraws), expected[c], 0.1);
   }
   auto sample = sample_of(9, 7);
-  EXPECT_TRUE(same(Lighting{.deviation = 0}(sample, rng).image, sample.image));
+  EXPECT_TRUE(same(Lighting{.deviation = 0}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
 TEST(Blur, KeepsTheMeanAndSmoothes) {
   Rng rng{5};
   auto sample = sample_of(9, 7);
   sample.image = random_image(4);
-  const auto blurred = Blur{.probability = 1, .min_sigma = 2, .max_sigma = 2}(sample, rng).image;
+  const auto blurred =
+      Blur{.probability = 1, .min_sigma = 2, .max_sigma = 2}(sample, rng).image.pixels();
   cv::Scalar mean[2], spread[2];
-  cv::meanStdDev(sample.image, mean[0], spread[0]);
+  cv::meanStdDev(sample.image.pixels(), mean[0], spread[0]);
   cv::meanStdDev(blurred, mean[1], spread[1]);
   for (int c = 0; c < 3; ++c) {
     EXPECT_NEAR(mean[0][c], mean[1][c], 3);
@@ -187,7 +188,7 @@ TEST(Blur, LeavesAFlatImageAlone) {
   Rng rng{5};
   auto sample = sample_of(9, 7);
   sample.image = cv::Mat(5, 4, CV_8UC3, cv::Scalar(10, 20, 200));
-  EXPECT_TRUE(same(Blur{.probability = 1}(sample, rng).image, sample.image));
+  EXPECT_TRUE(same(Blur{.probability = 1}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
 TEST(Noise, HasTheDrawnStrength) {
@@ -197,7 +198,8 @@ TEST(Noise, HasTheDrawnStrength) {
   for (std::uint64_t i = 0; i < 30; ++i) {
     Rng rng{6, i};
     cv::Scalar mean, spread;
-    cv::meanStdDev(Noise{.probability = 1, .max_sigma = 20}(sample, rng).image, mean, spread);
+    cv::meanStdDev(Noise{.probability = 1, .max_sigma = 20}(sample, rng).image.pixels(), mean,
+                   spread);
     EXPECT_NEAR(mean[1], 128, 0.5);
     EXPECT_LT(spread[1], 20.5);
     greatest = std::max(greatest, spread[1]);
@@ -208,9 +210,9 @@ TEST(Noise, HasTheDrawnStrength) {
 TEST(Noise, IsTheSameForTheSameName) {
   Rng one{7}, two{7}, other{8};
   const Noise stage{.probability = 1};
-  const auto first = stage(sample_of(40, 30), one).image;
-  EXPECT_TRUE(same(stage(sample_of(40, 30), two).image, first));
-  EXPECT_FALSE(same(stage(sample_of(40, 30), other).image, first));
+  const auto first = stage(sample_of(40, 30), one).image.pixels();
+  EXPECT_TRUE(same(stage(sample_of(40, 30), two).image.pixels(), first));
+  EXPECT_FALSE(same(stage(sample_of(40, 30), other).image.pixels(), first));
 }
 
 }  // namespace

@@ -25,11 +25,11 @@ inline Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
   sample.path = "picture.jpg";
   sample.width = width;
   sample.height = height;
-  sample.image.create(height, width, CV_8UC3);
+  sample.image.pixels().create(height, width, CV_8UC3);
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
-      sample.image.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(x + 1),
-                                          static_cast<std::uint8_t>(y + 1), 255};
+      sample.image.pixels().at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(x + 1),
+                                                   static_cast<std::uint8_t>(y + 1), 255};
   sample.objects = {{box}, {0}, {0}, {coco::Segmentation{}}};
   return sample;
 }

@@ -31,7 +31,7 @@ TEST(Flip, MirrorsPixelsAndBoxesAboutTheImageCentre) {
   Rng rng{1};
   const auto flipped = Flip{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
   EXPECT_EQ(flipped.objects.boxes[0], (Box{70, 5, 90, 25}));
-  EXPECT_EQ(flipped.image.at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
+  EXPECT_EQ(flipped.image.pixels().at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
 }
 
 TEST(Flip, MirrorsTopToBottomIfTold) {
@@ -39,7 +39,7 @@ TEST(Flip, MirrorsTopToBottomIfTold) {
   const Flip stage{.probability = 1, .direction = "vertical"};
   const auto flipped = stage(sample_of(100, 50, {10, 5, 30, 25}), rng);
   EXPECT_EQ(flipped.objects.boxes[0], (Box{10, 25, 30, 45}));
-  EXPECT_EQ(flipped.image.at<cv::Vec3b>(0, 3), (cv::Vec3b{4, 50, 255}));
+  EXPECT_EQ(flipped.image.pixels().at<cv::Vec3b>(0, 3), (cv::Vec3b{4, 50, 255}));
 }
 
 TEST(Flip, RefusesADirectionThatIsNone) {
@@ -53,7 +53,7 @@ TEST(Flip, FlipsAboutAsOftenAsTold) {
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Rng rng{5, i};
     const auto sample = Flip{.probability = 0.25}(sample_of(4, 4), rng);
-    flips += sample.image.at<cv::Vec3b>(0, 0)[0] != 1;
+    flips += sample.image.pixels().at<cv::Vec3b>(0, 0)[0] != 1;
   }
   EXPECT_NEAR(flips, 500, 60);
 }
@@ -83,8 +83,10 @@ TEST(ResizeShortestEdge, DrawsChoicesAndRanges) {
   std::set<int> choices, range;
   for (std::uint64_t i = 0; i < 200; ++i) {
     Rng one{1, i}, two{1, i};
-    choices.insert(ResizeShortestEdge{{10, 15}, false, 99}(sample_of(20, 20), one).image.rows);
-    range.insert(ResizeShortestEdge{{10, 15}, true, 99}(sample_of(20, 20), two).image.rows);
+    choices.insert(
+        ResizeShortestEdge{{10, 15}, false, 99}(sample_of(20, 20), one).image.size().height);
+    range.insert(
+        ResizeShortestEdge{{10, 15}, true, 99}(sample_of(20, 20), two).image.size().height);
   }
   EXPECT_THAT(choices, ::testing::ElementsAre(10, 15));
   EXPECT_THAT(range, ::testing::ElementsAre(10, 11, 12, 13, 14, 15));
