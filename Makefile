@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
 
-.PHONY: help setup build run test test-all bench format lint docs clean
+.PHONY: help setup build run test test-all sanitize bench format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -41,6 +41,15 @@ test: build ## run the tests, but for those labelled slow
 
 test-all: build ## run all tests
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
+
+# The rooms without torch; libtorch itself is not instrumented.
+sanitize: setup ## run the tests of base, coco and dataflow under ThreadSanitizer, then Address- and UBSanitizer
+	@scripts/setup_tsan
+	for preset in tsan asan; do \
+	  cmake --preset $$preset && \
+	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target tests_base tests_coco tests_dataflow && \
+	  ctest --preset $$preset --output-on-failure --no-tests=error -L '^(base|coco|dataflow)$$' $(ARGS) || exit 1; \
+	done
 
 bench: build ## measure the data flow
 	$(trainer) bench dataflow $(CONFIG) $(ARGS)

@@ -26,8 +26,7 @@ function(add_room name)
 endfunction()
 
 # add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one program, where linking is
-# dear; each TEST is a ctest entry,
-# labelled with its room, or `slow`.
+# dear; each TEST is a ctest entry, labelled with its room, or `slow`. The target tests_ROOM builds a room's programs.
 function(add_test_program name)
   cmake_parse_arguments(TEST "SLOW" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -37,6 +36,10 @@ function(add_test_program name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
+  if(NOT TARGET tests_${room})
+    add_custom_target(tests_${room})
+  endif()
+  add_dependencies(tests_${room} ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                        PROPERTIES LABELS ${label})

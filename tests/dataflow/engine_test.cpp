@@ -142,16 +142,19 @@ TEST(Engine, LosesNoSampleWhenAFiniteFlowWraps) {
   EXPECT_EQ(sorted(numbers(all)), count_to(53, 3));
 }
 
-TEST(Engine, SharesOneSequenceAmongRanks) {
+TEST(Engine, SharesOneSequenceAmongAnyNumberOfRanks) {
   const auto alone = drain(*from(Numbers{21}).start({.seed = 5, .shuffle = {true}, .epochs = 4}));
-  std::vector<std::int64_t> together(alone.size());
-  for (std::int64_t rank = 0; rank < 2; ++rank) {
-    const auto part =
-        drain(*from(Numbers{21})
-                   .start({.seed = 5, .shuffle = {true}, .rank = rank, .ranks = 2, .epochs = 4}));
-    for (std::size_t i = 0; i < part.size(); ++i) together[2 * i + rank] = part[i];
+  for (const std::int64_t ranks : {2, 3, 8}) {
+    std::vector<std::int64_t> together(alone.size());
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const auto part = drain(
+          *from(Numbers{21})
+               .start({.seed = 5, .shuffle = {true}, .rank = rank, .ranks = ranks, .epochs = 4}));
+      for (std::size_t i = 0; i < part.size(); ++i)
+        together[static_cast<std::size_t>(ranks) * i + static_cast<std::size_t>(rank)] = part[i];
+    }
+    EXPECT_EQ(together, alone) << ranks << " ranks";
   }
-  EXPECT_EQ(together, alone);
 }
 
 TEST(Engine, EndsAtOnceForARankWithoutSamples) {

@@ -1,0 +1,189 @@
+// What a flow may cost over time: memory, threads and files, however long it runs and however it stops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "dataflow/detection.h"
+#include "dataflow/image_file.h"
+#include "dataflow/pipeline.h"
+#include "tests/data.h"
+#include "tests/dataflow/flows.h"
+#include "tests/dataflow/tiny_coco.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::TinyCoco;
+
+std::ptrdiff_t entries(const fs::path& folder) {
+  const fs::directory_iterator all(folder);
+  return std::distance(begin(all), end(all));
+}
+
+/// Resident memory now, in bytes.
+std::int64_t resident() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0;
+  file >> pages >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+constexpr bool kSanitized =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    true;
+#else
+    false;
+#endif
+
+TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
+  const TinyCoco photos(40);
+  const auto options = photos.options();
+  const auto flow = start_train_flow(options, {}, open_split(options, options.train), 1);
+  const auto take = [&](int images) {
+    for (int i = 0; i < images; i += static_cast<int>(options.batch_size)) flow->next();
+    return resident();
+  };
+  take(5'000);  // until pools and heaps have their size
+  const auto early = take(1'000);
+  const auto late = take(20'000);
+  EXPECT_LT(late - early, 2 << 20) << "bytes over 20,000 images; an image has some 9,000";
+}
+
+TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
+  const TinyCoco photos(20);
+  auto options = photos.options();
+  options.threads = 4;
+  const auto split = open_split(options, options.train);
+  { start_train_flow(options, {}, split, 1)->next(); }
+  const auto files = entries("/proc/self/fd");
+  Rng rng{1};
+  for (int i = 0; i < 200; ++i) {
+    const auto flow = start_train_flow(options, {}, split, rng());
+    for (auto taken = rng.below(4); taken > 0; --taken) flow->next();
+    usleep(static_cast<useconds_t>(rng.below(500)));
+  }
+  EXPECT_EQ(entries("/proc/self/fd"), files);
+  EXPECT_LE(entries("/proc/self/task"), 9);
+}
+
+TEST(Endurance, AThrowingConsumerStopsTheFlow) {
+  const TinyCoco photos(20);
+  const auto options = photos.options();
+  const auto split = open_split(options, options.train);
+  for (int i = 0; i < 20; ++i) {
+    const auto consume = [&] {
+      const auto flow = start_train_flow(options, {}, split, 1);
+      flow->next();
+      throw std::runtime_error("no more");
+    };
+    EXPECT_THROW(consume(), std::runtime_error);
+  }
+}
+
+struct Setting {
+  std::size_t groups, size;
+  int threads;
+};
+
+class BackPressure : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
+  const auto [groups, size, threads] = GetParam();
+  const auto number = [](std::int64_t n, Rng& rng) {
+    usleep(static_cast<useconds_t>(rng.below(30)));
+    return n;
+  };
+  const auto start = [&, groups = groups, size = size, threads = threads](std::int64_t bound) {
+    return from(std::vector<std::int64_t>(60))
+        .map("number", number)
+        .group_by([groups](std::int64_t) { return groups - 1; }, groups, size)
+        .start({.epochs = 3, .threads = threads, .in_flight = bound});
+  };
+  const auto least = static_cast<std::int64_t>(groups * (size - 1) + 1);
+  for (std::int64_t bound = 1; bound < least; ++bound) EXPECT_THROW(start(bound), ConfigError);
+  for (std::int64_t bound = least; bound < least + 4; ++bound) {
+    std::size_t samples = 0;
+    for (const auto& group : testing::drain(*start(bound))) samples += group.size();
+    EXPECT_EQ(samples, 180U) << "in_flight = " << bound;
+  }
+}
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  for (const std::size_t groups : {1, 2, 3})
+    for (const std::size_t size : {1, 2, 5})
+      for (const int threads : {1, 2, 8}) all.push_back({groups, size, threads});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Flow, BackPressure, ::testing::ValuesIn(settings()), [](const auto& p) {
+  return "Groups" + std::to_string(p.param.groups) + "Size" + std::to_string(p.param.size) +
+         "Threads" + std::to_string(p.param.threads);
+});
+
+/// A COCO folder of every odd and broken file, each annotated with the size that Pillow gives it.
+void annotate_odd_files(const fs::path& folder) {
+  const auto files = testing::data_folder() / "jpeg";
+  const auto manifest = nlohmann::json::parse(read_file(files / "manifest.json"));
+  nlohmann::json images = nlohmann::json::array();
+  for (const auto& entry : manifest["files"]) {
+    const auto& pillow = entry["pillow_truncated_ok"];
+    const bool known = pillow["ok"];
+    images.push_back({{"id", images.size() + 1},
+                      {"file_name", entry["file"]},
+                      {"width", known ? int(pillow["size"][0]) : 64},
+                      {"height", known ? int(pillow["size"][1]) : 48}});
+  }
+  fs::create_directories(folder / "annotations");
+  fs::create_directory_symlink(fs::absolute(files), folder / "odd");
+  std::ofstream(folder / "annotations/instances_odd.json")
+      << nlohmann::json{{"images", images},
+                        {"annotations", nlohmann::json::array()},
+                        {"categories", {{{"id", 1}, {"name", "thing"}}}}};
+}
+
+TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
+  MILLRACE_NEEDS_DATA("jpeg");
+  const auto folder = fs::path(::testing::TempDir()) / ("odd-" + std::to_string(getpid()));
+  annotate_odd_files(folder);
+  DataOptions options;
+  options.root = folder.string();
+  options.val = "odd";
+  options.max_skipped = 1;
+  options.short_side = {64};
+  options.max_side = 100;
+  const auto split = open_split(options, "odd");
+  const auto run = [&](std::int64_t threads) {
+    options.threads = threads;
+    const auto flow = start_eval_flow(options, split);
+    std::vector<std::uint64_t> digests;
+    for (const auto& batch : testing::drain(*flow)) digests.push_back(digest(batch));
+    const auto skipped = static_cast<std::size_t>(flow->report().skipped);
+    EXPECT_EQ(digests.size() + skipped, split.annotations->images.size());
+    EXPECT_GE(digests.size(), 30U);
+    for (const auto& reason : flow->report().skipped_reasons)
+      EXPECT_THAT(reason, HasSubstr("stage 'decode'"));
+    return digests;
+  };
+  const auto expected = run(1);
+  EXPECT_EQ(run(2), expected);
+  EXPECT_EQ(run(8), expected);
+
+  options.on_error = "fail";
+  EXPECT_THROW(testing::drain(*start_eval_flow(options, split)), DataError);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace millrace
