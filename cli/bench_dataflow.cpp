@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -14,7 +15,7 @@
 #include "cli/decode_floor.h"
 #include "cli/sample_data.h"
 #include "dataflow/detection.h"
-#include "dataflow/detection_source.h"
+#include "dataflow/detection_sources.h"
 #include "trainer/threads.h"
 
 namespace millrace::cli {
@@ -90,11 +91,11 @@ std::string bottleneck(const FlowReport& flow) {
   return slowest == flow.stages.end() ? "" : slowest->name;
 }
 
-DecodeFloor decode_floor(const DataSplit& split, const DataOptions& data, int threads) {
-  const DetectionSource source(split, data.filter_empty);
+DecodeFloor decode_floor(const Source<Sample>& source, int threads) {
   const auto step = std::max<std::int64_t>(1, source.size() / kFloorImages);
   std::vector<std::string> files;
-  for (std::int64_t i = 0; i < source.size(); i += step) files.push_back(source[i].path);
+  for (std::int64_t i = 0; i < source.size(); i += step)
+    if (auto file = source[i].path; std::filesystem::exists(file)) files.push_back(std::move(file));
   return measure_decode_floor(files, threads, kFloorSeconds);
 }
 
@@ -131,8 +132,10 @@ void print_text(const Measurement& m, const DecodeFloor& floor, int threads) {
   fmt::print("  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches\n", rate,
              static_cast<double>(m.images) / m.cpu_s,
              1e-6 * static_cast<double>(m.bytes) / m.wall_s);
-  fmt::print("  {:8.1f} images/s   JPEG decode alone, the floor: the flow runs at {:.0f} % of it\n",
-             floor.images_per_s, 100 * rate / floor.images_per_s);
+  if (floor.images_per_s > 0)
+    fmt::print(
+        "  {:8.1f} images/s   JPEG decode alone, the floor: the flow runs at {:.0f} % of it\n",
+        floor.images_per_s, 100 * rate / floor.images_per_s);
   fmt::print("  peak memory {}, {} skipped\n\n", byte_text(static_cast<double>(peak_rss_bytes())),
              m.flow.skipped);
   fmt::print("  {:<24} {:>9} {:>9} {:>9}\n", "stage", "items", "ms each", "busy");
@@ -150,9 +153,9 @@ int bench_dataflow(const Arguments& arguments) {
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
   const Threads threads(recipe.train.threads, recipe.data.threads);
   make_sample_on_first_use(recipe);
-  const auto split = open_split(recipe.data, recipe.data.train);
+  const auto train = open_train_data(recipe.data, recipe.sources);
   const auto start = [&](const Cursor& cursor) {
-    return start_train_flow(recipe.data, recipe.stages, split,
+    return start_train_flow(recipe.data, recipe.stages, train.source,
                             static_cast<std::uint64_t>(recipe.train.seed), {}, cursor);
   };
   const Cursor cursor = arguments.from > 0 ? cursor_behind(arguments.from, *start({})) : Cursor{};
@@ -160,7 +163,7 @@ int bench_dataflow(const Arguments& arguments) {
 
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : static_cast<int>(std::thread::hardware_concurrency());
-  const auto floor = decode_floor(split, recipe.data, used);
+  const auto floor = decode_floor(*train.source, used);
   if (!arguments.json) return print_text(result, floor, used), kDone;
   auto json = to_json(result, floor, used);
   if (arguments.digest) json["digests"] = result.digests;

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "dataflow/data_options.h"
-#include "dataflow/detection_source.h"
 #include "dataflow/pipeline.h"
+#include "dataflow/sample.h"
+#include "dataflow/source.h"
 
 namespace millrace {
 
@@ -32,24 +33,12 @@ struct MessageBytes<Batch> {
 
 /// What a stage may know beside its own table.
 struct DetectionContext {
-  std::shared_ptr<const DetectionSource> source;
+  SourcePtr<Sample> source;
   DataOptions data;
 };
 
 using DetectionStages = Registry<StageFactory<DetectionContext>>;
 DetectionStages& detection_stages();
-
-/// A stage that is its own option struct, read over the defaults that `[data]` gives it, if any:
-/// `static S from(const DataOptions&)`.
-template <class S>
-S configured(const Config& table, const DataOptions& data) {
-  S stage;
-  if constexpr (requires { S::from(data); }) stage = S::from(data);
-  Options options;
-  stage.describe(options);
-  options.read(table, {"use"});
-  return stage;
-}
 
 /// Registers the function object `S` under its `kName`; `make_stage` makes a stage of a name and an S.
 template <class S, class F>

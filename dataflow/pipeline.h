@@ -122,8 +122,8 @@ auto from(Source source) {
 template <class Context>
 using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
 
-/// The `use` of a stage's table. Throws ConfigError where there is none.
-std::string used_name(const Config& table);
+/// The `use` of a component's table. Throws ConfigError naming its kind where there is none.
+std::string used_name(const Config& table, const std::string& kind);
 
 /// The stages of a list of tables, each `use = "name"` and the options of that stage.
 /// Throws ConfigError naming file and line.
@@ -132,7 +132,8 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
                                 std::span<const Config> tables, const Context& context) {
   std::vector<Stage> stages;
   for (const auto& table : tables)
-    stages.push_back(registry.at(used_name(table), table.origin).create(table, context));
+    stages.push_back(
+        registry.at(used_name(table, registry.kind()), table.origin).create(table, context));
   return stages;
 }
 

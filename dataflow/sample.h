@@ -26,10 +26,11 @@ struct Instances {
 struct Sample {
   std::int64_t image_id = 0;
   std::string path;
-  std::int32_t width = 0, height = 0;  // of the original image, pixels
-  cv::Mat image;                       // (H, W, 3) 8-bit RGB; empty until decoded
-  float scale_x = 1, scale_y = 1;      // present pixels per original pixel
-  Instances objects;                   // in pixels of `image`
+  std::int32_t width = 0,
+               height = 0;  // of the original image, pixels; 0: not known before it is decoded
+  cv::Mat image;            // (H, W, 3) 8-bit RGB; empty until decoded
+  float scale_x = 1, scale_y = 1;  // present pixels per original pixel
+  Instances objects;               // in pixels of `image`
 };
 
 /// What a model needs to know of one image of a batch.

@@ -22,8 +22,12 @@ const bool registered = register_map<Sample, Decode>(
 }  // namespace
 
 Sample Decode::operator()(Sample sample) const {
-  const cv::Size annotated(sample.width, sample.height);
+  if (!sample.image.empty()) return sample;
+  std::optional<cv::Size> annotated;
+  if (sample.width > 0) annotated.emplace(sample.width, sample.height);
   sample.image = decode_rgb(bytes_of(sample.path), sample.path, annotated, strict);
+  sample.width = sample.image.cols;
+  sample.height = sample.image.rows;
   return sample;
 }
 
