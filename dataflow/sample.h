@@ -5,6 +5,7 @@
 #include <memory>
 #include <opencv2/core/mat.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coco/annotations.h"
@@ -22,10 +23,18 @@ struct Instances {
   std::size_t size() const { return boxes.size(); }
 };
 
+/// The bytes of an image file that are in memory already.
+struct EncodedImage {
+  std::shared_ptr<const void> owner;  // of `bytes`; nullptr: there are none
+  std::string_view bytes;
+  std::uint64_t digest = 0;  // of `bytes`, as they were written
+};
+
 /// One image on its way through the flow.
 struct Sample {
   std::int64_t image_id = 0;
   std::string path;
+  EncodedImage encoded;  // where there is one, it is decoded and not the file
   std::int32_t width = 0,
                height = 0;  // of the original image, pixels; 0: not known before it is decoded
   cv::Mat image;            // (H, W, 3) 8-bit RGB; empty until decoded

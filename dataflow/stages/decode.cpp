@@ -1,5 +1,8 @@
 #include "dataflow/stages/decode.h"
 
+#include <utility>
+
+#include "base/digest.h"
 #include "base/errors.h"
 #include "base/files.h"
 #include "dataflow/detection_stages.h"
@@ -16,6 +19,13 @@ std::string bytes_of(const std::string& path) {
   }
 }
 
+/// The bytes that the sample has brought along. They may come from a disk, so they are checked.
+std::string_view checked(const EncodedImage& file, const std::string& path) {
+  if (digest(file.bytes.data(), file.bytes.size()) != file.digest)
+    throw DataError(path, "the image's bytes are damaged: their checksum is wrong");
+  return file.bytes;
+}
+
 const bool registered = register_map<Sample, Decode>(
     "reads and decodes the image: JPEG, PNG and what else OpenCV knows");
 
@@ -25,7 +35,9 @@ Sample Decode::operator()(Sample sample) const {
   if (!sample.image.empty()) return sample;
   std::optional<cv::Size> annotated;
   if (sample.width > 0) annotated.emplace(sample.width, sample.height);
-  sample.image = decode_rgb(bytes_of(sample.path), sample.path, annotated, strict);
+  const auto file = std::exchange(sample.encoded, {});
+  sample.image = file.owner ? decode_rgb(checked(file, sample.path), sample.path, annotated, strict)
+                            : decode_rgb(bytes_of(sample.path), sample.path, annotated, strict);
   sample.width = sample.image.cols;
   sample.height = sample.image.rows;
   return sample;
