@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "dataflow/data_options.h"
@@ -35,6 +36,7 @@ struct MessageBytes<Batch> {
 struct DetectionContext {
   SourcePtr<Sample> source;
   DataOptions data;
+  std::span<const Config> in_front = {};  // the tables of the stages before it
 };
 
 using DetectionStages = Registry<StageFactory<DetectionContext>>;

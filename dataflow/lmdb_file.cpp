@@ -65,7 +65,7 @@ bool LmdbFile::find(std::string_view key, const std::function<void(std::string_v
   return true;
 }
 
-bool LmdbFile::put(std::span<const std::pair<std::string, std::string>> pairs) {
+bool LmdbFile::put(std::span<const std::pair<std::string, std::string_view>> pairs) {
   MDB_txn* raw = nullptr;
   check(mdb_txn_begin(env_, nullptr, 0, &raw), "cannot be written");
   UniqueTransaction transaction(raw);

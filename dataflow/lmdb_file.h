@@ -37,7 +37,7 @@ class LmdbFile {
   bool find(std::string_view key, const std::function<void(std::string_view)>& see) const;
 
   /// Puts the pairs into the file, all or none. Keys of LmdbUse::write ascend. Returns whether there was room.
-  bool put(std::span<const std::pair<std::string, std::string>> pairs);
+  bool put(std::span<const std::pair<std::string, std::string_view>> pairs);
 
   /// Waits until all is on the disk.
   void sync();

@@ -38,7 +38,8 @@ class Batches {
 
  private:
   void commit() {
-    if (!file_.put(pairs_)) throw Error("a record store has outgrown the size that it was given");
+    const std::vector<std::pair<std::string, std::string_view>> pairs(pairs_.begin(), pairs_.end());
+    if (!file_.put(pairs)) throw Error("a record store has outgrown the size that it was given");
     pairs_.clear();
     bytes_ = 0;
   }
