@@ -21,6 +21,7 @@ struct DataOptions {
   std::int64_t batch_size = 4;
   std::int64_t test_batch_size = 1;
   bool aspect_grouping = true;
+  std::int64_t shape_buckets = 0;
   std::int64_t divisor = 32;
 
   double flip = 0.5;
@@ -47,6 +48,10 @@ struct DataOptions {
     o.add("test_batch_size", test_batch_size, "of evaluation, per process",
           {.min = 1, .unit = "images"});
     o.add("aspect_grouping", aspect_grouping, "batch wide with wide and tall with tall images");
+    o.add("shape_buckets", shape_buckets,
+          "> 0: batch in so many groups of like shape, chosen from the data set for the least "
+          "padding",
+          {.min = 0, .max = 64});
     o.add("divisor", divisor, "batches are padded to a multiple of it",
           {.min = 1, .max = 1024, .unit = "pixels"});
     o.add("flip", flip, "chance to mirror a training image", {.min = 0, .max = 1});

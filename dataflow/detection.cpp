@@ -34,7 +34,8 @@ FlowOptions flow_options(const DataOptions& data, Share share) {
 }
 
 Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
-  const auto by_shape = GroupByAspectRatio::from(data);
+  auto by_shape = GroupByAspectRatio::from(data);
+  by_shape.fit(*source);
   return from(std::move(source))
       .map(Decode{})
       .map(FlipHorizontally::from(data))

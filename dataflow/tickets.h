@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -27,20 +28,22 @@ class Tickets {
 
   /// A message of so many bytes a ticket has been seen.
   void saw(std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    largest_ = std::max(largest_, static_cast<std::int64_t>(bytes));
+    const auto seen = static_cast<std::int64_t>(bytes);
+    auto largest = largest_.load(std::memory_order_relaxed);
+    while (largest < seen && !largest_.compare_exchange_weak(largest, seen)) continue;
   }
 
  private:
   std::int64_t allowed() const {
-    if (bytes_ == 0 || largest_ == 0) return most_;
-    return std::clamp(bytes_ / largest_, least_, most_);
+    const auto largest = largest_.load(std::memory_order_relaxed);
+    if (bytes_ == 0 || largest == 0) return most_;
+    return std::clamp(bytes_ / largest, least_, most_);
   }
 
   const std::int64_t least_, most_, bytes_;
   std::mutex mutex_;
   std::int64_t out_ = 0;
-  std::int64_t largest_ = 0;
+  std::atomic<std::int64_t> largest_ = 0;
 };
 
 }  // namespace millrace

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "base/digest.h"
@@ -33,22 +32,23 @@ struct CacheOptions {
 /// Whether what becomes of one image may depend on a key of `[data]`. Those named here say which images there are,
 /// which a cache tells by the images, or how the flow runs.
 bool shapes_images(std::string_view key) {
-  constexpr std::array<std::string_view, 16> kOthers = {"root",
-                                                        "train",
-                                                        "val",
-                                                        "classes",
-                                                        "filter_empty",
-                                                        "batch_size",
-                                                        "threads",
-                                                        "in_flight",
-                                                        "memory",
-                                                        "shuffle_window",
-                                                        "on_error",
-                                                        "max_skipped",
-                                                        "test_batch_size",
-                                                        "test_short_side",
-                                                        "test_max_side",
-                                                        "aspect_grouping"};
+  constexpr std::string_view kOthers[] = {"root",
+                                          "train",
+                                          "val",
+                                          "classes",
+                                          "filter_empty",
+                                          "batch_size",
+                                          "threads",
+                                          "in_flight",
+                                          "memory",
+                                          "shuffle_window",
+                                          "on_error",
+                                          "max_skipped",
+                                          "test_batch_size",
+                                          "test_short_side",
+                                          "test_max_side",
+                                          "aspect_grouping",
+                                          "shape_buckets"};
   return std::ranges::count(kOthers, key) == 0;
 }
 

@@ -8,7 +8,8 @@ namespace millrace {
 namespace {
 
 Stage create(const Config& table, const DetectionContext& context) {
-  const auto key = configured<GroupByAspectRatio>(table, context.data);
+  auto key = configured<GroupByAspectRatio>(table, context.data);
+  key.fit(*context.source);
   return group_stage<Sample>(std::string(key.kName), key, key.groups(),
                              static_cast<std::size_t>(key.batch_size));
 }

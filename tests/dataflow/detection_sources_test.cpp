@@ -145,6 +145,9 @@ TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
   const auto batch = start_train_flow(data, {}, source, 1)->next()->value;
   EXPECT_EQ(batch.size(), 3U);
   EXPECT_GT(batch.images[0].original_width, 0);
+  auto by_shape = data;
+  by_shape.shape_buckets = 3;  // of sizes that are not known yet
+  EXPECT_EQ(start_train_flow(by_shape, {}, source, 1)->next()->value.size(), 3U);
   EXPECT_THAT(complaint("sources = [{ use = 'folder', root = '/no/photos' }]"),
               HasSubstr("no folder '/no/photos'"));
   std::filesystem::create_directory(folder / "empty");
