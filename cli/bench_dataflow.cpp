@@ -155,7 +155,7 @@ int bench_dataflow(const Arguments& arguments) {
   make_sample_on_first_use(recipe);
   const auto train = open_train_data(recipe.data, recipe.sources);
   const auto start = [&](const Cursor& cursor) {
-    return start_train_flow(recipe.data, recipe.stages, train.source,
+    return start_train_flow(recipe.data, recipe.stages, train,
                             static_cast<std::uint64_t>(recipe.train.seed), {}, cursor);
   };
   const Cursor cursor = arguments.from > 0 ? cursor_behind(arguments.from, *start({})) : Cursor{};

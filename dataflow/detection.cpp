@@ -45,10 +45,11 @@ Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
       .plan();
 }
 
-Plan declared_plan(SourcePtr<Sample> source, const DataOptions& data,
+Plan declared_plan(const TrainData& train, const DataOptions& data,
                    std::span<const Config> stages) {
-  const DetectionContext context{source, data};
-  return {source->size(), build_stages(detection_stages(), stages, context), source->repeats()};
+  const DetectionContext context{train.source, data, train.classes};
+  return {train.source->size(), build_stages(detection_stages(), stages, context),
+          train.source->repeats()};
 }
 
 const bool registered = detection_stages().add<NoOptions>(
@@ -67,11 +68,11 @@ DetectionStages& detection_stages() {
 
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
-                                                  SourcePtr<Sample> source, std::uint64_t seed,
+                                                  const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
   use_graph_threads_only();
-  auto plan = stages.empty() ? default_plan(std::move(source), options)
-                             : declared_plan(std::move(source), options, stages);
+  auto plan =
+      stages.empty() ? default_plan(train.source, options) : declared_plan(train, options, stages);
   auto how = flow_options(options, share);
   how.seed = seed;
   how.shuffle = {true, options.shuffle_window};
@@ -85,8 +86,8 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const DataSplit& split, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
-  return start_train_flow(options, stages, open_source(split, options.filter_empty), seed, share,
-                          start);
+  const TrainData train{split.classes, open_source(split, options.filter_empty)};
+  return start_train_flow(options, stages, train, seed, share, start);
 }
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,

@@ -7,8 +7,8 @@
 
 #include "dataflow/data_split.h"
 #include "dataflow/dataflow.h"
+#include "dataflow/detection_sources.h"
 #include "dataflow/sample.h"
-#include "dataflow/source.h"
 
 namespace millrace {
 
@@ -23,7 +23,7 @@ struct Share {
 /// Throws ConfigError for options, stages or data that cannot work.
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
-                                                  SourcePtr<Sample> source, std::uint64_t seed,
+                                                  const TrainData& train, std::uint64_t seed,
                                                   Share share = {}, const Cursor& start = {});
 
 /// The same over the images of a split.

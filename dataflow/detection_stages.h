@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "dataflow/data_options.h"
 #include "dataflow/pipeline.h"
@@ -36,6 +37,7 @@ struct MessageBytes<Batch> {
 struct DetectionContext {
   SourcePtr<Sample> source;
   DataOptions data;
+  std::vector<std::string> classes;       // names; class k is the k-th
   std::span<const Config> in_front = {};  // the tables of the stages before it
 };
 

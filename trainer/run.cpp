@@ -119,7 +119,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .images_per_step = recipe.data.batch_size,
                    .start_data =
                        [&](const Cursor& start) {
-                         return start_train_flow(recipe.data, recipe.stages, train.source, seed, {},
+                         return start_train_flow(recipe.data, recipe.stages, train, seed, {},
                                                  start);
                        },
                    .validation = validation ? &*validation : nullptr,

@@ -67,7 +67,7 @@ TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {
   const auto coco = open(data, R"(sources = [{ use = "coco" }])");
   for (const auto& train : {plain, coco}) {
     EXPECT_EQ(train.classes, split.classes);
-    EXPECT_EQ(digests(*start_train_flow(data, {}, train.source, 1), 12), expected);
+    EXPECT_EQ(digests(*start_train_flow(data, {}, train, 1), 12), expected);
   }
 }
 
@@ -142,12 +142,12 @@ TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
   ASSERT_EQ(source->size(), 6);
   EXPECT_EQ((*source)[0].path, folder / "A.JPG");
   EXPECT_EQ((*source)[5].path, folder / "picture4.jpg");
-  const auto batch = start_train_flow(data, {}, source, 1)->next()->value;
+  const auto batch = start_train_flow(data, {}, {data.classes, source}, 1)->next()->value;
   EXPECT_EQ(batch.size(), 3U);
   EXPECT_GT(batch.images[0].original_width, 0);
   auto by_shape = data;
   by_shape.shape_buckets = 3;  // of sizes that are not known yet
-  EXPECT_EQ(start_train_flow(by_shape, {}, source, 1)->next()->value.size(), 3U);
+  EXPECT_EQ(start_train_flow(by_shape, {}, {data.classes, source}, 1)->next()->value.size(), 3U);
   EXPECT_THAT(complaint("sources = [{ use = 'folder', root = '/no/photos' }]"),
               HasSubstr("no folder '/no/photos'"));
   std::filesystem::create_directory(folder / "empty");
@@ -169,15 +169,15 @@ TEST(FakeSource, GivesTheSameBytesForAnyNumberOfThreadsAndFromAnyCursor) {
     EXPECT_TRUE(0 <= box.y1 && box.y1 < box.y2 && box.y2 <= 50);
   }
   data.threads = 1;
-  const auto expected = digests(*start_train_flow(data, {}, source, 1), 10);
+  const auto expected = digests(*start_train_flow(data, {}, {data.classes, source}, 1), 10);
   data.threads = 8;
-  const auto flow = start_train_flow(data, {}, source, 1);
+  const auto flow = start_train_flow(data, {}, {data.classes, source}, 1);
   for (std::size_t k = 0; k < 10; ++k) {
     const auto item = flow->next();
     EXPECT_EQ(digest(item->value), expected[k]);
-    EXPECT_EQ(
-        digests(*start_train_flow(data, {}, source, 1, {}, item->cursor), static_cast<int>(9 - k)),
-        std::vector(expected.begin() + static_cast<std::ptrdiff_t>(k) + 1, expected.end()));
+    EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, source}, 1, {}, item->cursor),
+                      static_cast<int>(9 - k)),
+              std::vector(expected.begin() + static_cast<std::ptrdiff_t>(k) + 1, expected.end()));
   }
 }
 
@@ -188,7 +188,7 @@ TEST(ShuffleWindow, KeepsNeighboursTogether) {
   data.shuffle_window = 10;
   const auto source =
       open(data, R"(sources = [{ use = "fake", count = 100, width = 8, height = 8 }])").source;
-  const auto flow = start_train_flow(data, {}, source, 1);
+  const auto flow = start_train_flow(data, {}, {data.classes, source}, 1);
   for (int i = 0; i < 10; ++i) {
     const auto batch = flow->next()->value;
     std::vector<std::int64_t> window;

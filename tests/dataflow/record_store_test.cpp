@@ -100,8 +100,8 @@ TEST(RecordStore, GivesTheSameBatchesAsTheFiles) {
       const auto files = open_train_data(data, {}).source;
       const auto records = open_records(data, packed.folder);
       ASSERT_EQ(records->size(), files->size());
-      EXPECT_EQ(digests(*start_train_flow(data, {}, records, 1), 12),
-                digests(*start_train_flow(data, {}, files, 1), 12));
+      EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, records}, 1), 12),
+                digests(*start_train_flow(data, {}, {data.classes, files}, 1), 12));
     }
 }
 
@@ -115,26 +115,26 @@ TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
   const auto folder = fs::path(scratch.options().root) / "packed";
   pack_records(images_of(data), open_split(data, data.train).classes, folder);
   data.threads = 2;
-  const auto expected =
-      digests(*start_train_flow(data, {}, open_train_data(data, {}).source, 1), 30);
+  const auto expected = digests(*start_train_flow(data, {}, open_train_data(data, {}), 1), 30);
   const auto records = open_records(data, folder);
   for (const int threads : {1, 2, 8}) {
     data.threads = threads;
-    EXPECT_EQ(digests(*start_train_flow(data, {}, records, 1), 30), expected) << threads;
+    EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, records}, 1), 30), expected)
+        << threads;
   }
 }
 
 TEST(RecordStore, NeedsNoFilesOnceItIsPacked) {
   const Packed packed;
   auto data = packed.data;
-  const auto expected =
-      digests(*start_train_flow(data, {}, open_train_data(data, {}).source, 1), 6);
+  const auto expected = digests(*start_train_flow(data, {}, open_train_data(data, {}), 1), 6);
   const auto moved = fs::path(data.root) / "moved";
   fs::rename(packed.folder, moved);
   fs::remove_all(fs::path(data.root) / "train2017");
   fs::remove_all(fs::path(data.root) / "annotations");
   data.classes = {"cat", "dog"};
-  EXPECT_EQ(digests(*start_train_flow(data, {}, open_records(data, moved), 1), 6), expected);
+  EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, open_records(data, moved)}, 1), 6),
+            expected);
 }
 
 TEST(RecordStore, PacksTheSameBytesEachTime) {
@@ -202,7 +202,8 @@ TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
   EXPECT_THAT(read_all(folder), AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"),
                                       HasSubstr("checksum is wrong")));
   const auto options = files.options();
-  const auto flow = start_train_flow(options, {}, open_records(options, folder), 1);
+  const auto flow =
+      start_train_flow(options, {}, {options.classes, open_records(options, folder)}, 1);
   for (int i = 0; i < 4; ++i) flow->next();
   EXPECT_GT(flow->report().skipped, 0) << "the others can be used";
 }
