@@ -23,6 +23,13 @@ requires std::is_arithmetic_v<T> std::uint64_t digest(T value, std::uint64_t see
   return digest(&value, sizeof(T), seed);
 }
 
+/// 128 bits of XXH3, for where two contents must not be alike by chance.
+struct WideDigest {
+  std::uint64_t high = 0, low = 0;
+  friend bool operator==(const WideDigest&, const WideDigest&) = default;
+};
+WideDigest wide_digest(const void* bytes, std::size_t size);
+
 /// Sixteen hexadecimal digits.
 std::string hex(std::uint64_t value);
 

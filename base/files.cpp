@@ -1,12 +1,15 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "base/errors.h"
 
@@ -27,7 +30,48 @@ struct UniqueFd {
   }
 };
 
+void write_all(int fd, std::string_view bytes, const std::filesystem::path& file) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto put = ::write(fd, bytes.data() + done, bytes.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(file, "cannot be written");
+    done += static_cast<std::size_t>(put);
+  }
+}
+
 }  // namespace
+
+InputFile::InputFile(std::filesystem::path file)
+    : file_(std::move(file)), fd_(::open(file_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (fd_ < 0) fail(file_, "cannot be opened");
+  struct stat about {};
+  if (::fstat(fd_, &about) == 0) size_ = static_cast<std::uint64_t>(about.st_size);
+}
+
+InputFile::~InputFile() { ::close(fd_); }
+
+void InputFile::read(std::uint64_t offset, std::span<char> out) const {
+  while (!out.empty()) {
+    const auto got = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(file_, "cannot be read");
+    if (got == 0) throw Error(file_.string() + ": has become shorter while it was read");
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+SharedBytes map_file(const std::filesystem::path& file) {
+  const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat about {};
+  if (in.fd < 0 || ::fstat(in.fd, &about) != 0) fail(file, "cannot be opened");
+  const auto size = static_cast<std::size_t>(about.st_size);
+  if (size == 0) return {};
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, in.fd, 0);
+  if (at == MAP_FAILED) fail(file, "cannot be mapped");
+  return {{static_cast<const std::byte*>(at), [at, size](const std::byte*) { ::munmap(at, size); }},
+          size};
+}
 
 std::string read_file(const std::filesystem::path& file) {
   const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -54,15 +98,23 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view b
   {
     const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (out.fd < 0) fail(part, "cannot be written");
-    for (std::size_t done = 0; done < bytes.size();) {
-      const auto put = ::write(out.fd, bytes.data() + done, bytes.size() - done);
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) fail(part, "cannot be written");
-      done += static_cast<std::size_t>(put);
-    }
+    write_all(out.fd, bytes, part);
     if (::fsync(out.fd) != 0) fail(part, "cannot be flushed to the disk");
   }
   if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
+}
+
+void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts) {
+  std::string part = file.string() + ".XXXXXX.part";
+  const UniqueFd out(::mkostemps(part.data(), /*suffix=*/5, O_CLOEXEC));
+  if (out.fd < 0) fail(file, "cannot be written");
+  try {
+    for (const auto bytes : parts) write_all(out.fd, bytes, part);
+    if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
+  } catch (const Error&) {
+    ::unlink(part.c_str());
+    throw;
+  }
 }
 
 void sync_path(const std::filesystem::path& path) {

@@ -2,11 +2,45 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace millrace {
+
+/// A file that is open for reading. Any thread may read.
+class InputFile {
+ public:
+  /// Throws Error naming the file and the system's reason.
+  explicit InputFile(std::filesystem::path file);
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile();
+
+  /// As it was when the file was opened.
+  std::uint64_t size() const { return size_; }
+
+  /// Fills `out` with the bytes from `offset` on. Throws Error where they cannot be read or the file ends before.
+  void read(std::uint64_t offset, std::span<char> out) const;
+
+ private:
+  std::filesystem::path file_;
+  int fd_;
+  std::uint64_t size_ = 0;
+};
+
+/// The bytes of a mapped file, there as long as somebody holds them.
+struct SharedBytes {
+  std::shared_ptr<const std::byte> data;  // begins with a page
+  std::size_t size = 0;
+};
+
+/// A file as memory. Throws Error naming the file and the system's reason. For files that are replaced and never
+/// changed in place: to read behind the end of one that was cut short ends the process.
+SharedBytes map_file(const std::filesystem::path& file);
 
 /// The bytes of a file. Throws Error naming the file and the system's reason.
 std::string read_file(const std::filesystem::path& file);
@@ -14,6 +48,11 @@ std::string read_file(const std::filesystem::path& file);
 /// Writes beside the file, syncs and renames: a reader sees the old bytes or the new, never half.
 /// Throws Error naming the file and the system's reason.
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
+
+/// Writes the parts, one behind the other, beside the file and renames, without waiting for the disk: for what can be
+/// checked and made again. Any number of processes may do so at once; a reader sees one whole file of theirs (after
+/// a loss of power perhaps half a file). Throws Error naming the file and the system's reason.
+void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
 /// Flushes a file or folder to the disk. Throws Error.
 void sync_path(const std::filesystem::path& path);

@@ -53,12 +53,12 @@ class DrawPictures final : public Callback {
             const std::vector<DetectedObject>& found) const {
     const auto& truth = *split.annotations;
     const auto& image = *truth.find_image(image_id);
-    const auto file = split.images / image.file_name;
+    const auto file = split.images / truth.text(image.file_name);
     const auto pixels =
         decode_rgb(read_file(file), file.string(), cv::Size(image.width, image.height),
                    /*strict=*/false);
     std::vector<std::string> names;
-    for (const auto& category : truth.categories) names.push_back(category.name);
+    for (const auto& category : truth.categories) names.emplace_back(truth.text(category.name));
 
     std::vector<coco::Overlay> objects;
     for (const auto& object : found) {

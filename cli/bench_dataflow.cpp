@@ -1,18 +1,16 @@
 // trainer bench dataflow: how fast the training flow delivers batches, where its time goes, and how far
-// it is from decoding JPEGs alone.
+// it is from decoding, resizing and copying alone.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <thread>
 
-#include "base/digest.h"
 #include "base/text.h"
 #include "cli/bench.h"
-#include "cli/decode_floor.h"
+#include "cli/flow_floors.h"
+#include "cli/flow_measurement.h"
 #include "cli/sample_data.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
@@ -21,7 +19,7 @@
 namespace millrace::cli {
 namespace {
 
-constexpr double kFloorSeconds = 1.0;       // that decoding alone is measured for
+constexpr double kFloorSeconds = 1.0;       // that each floor is measured for
 constexpr std::int64_t kFloorImages = 128;  // of the training set, at most, for that
 
 struct Arguments {
@@ -31,52 +29,6 @@ struct Arguments {
   bool digest = false, json = false;
 };
 
-/// User and system time of the whole process.
-double cpu_s() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-std::int64_t peak_rss_bytes() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return std::int64_t{1024} * used.ru_maxrss;
-}
-
-/// What draining a flow for a while gave.
-struct Measurement {
-  std::int64_t batches = 0, images = 0, bytes = 0;
-  double wall_s = 0, cpu_s = 0;
-  std::vector<std::string> digests;
-  FlowReport flow;
-};
-
-Measurement drain(DataFlow<Batch>& flow, const Arguments& arguments) {
-  Measurement result;
-  const auto began = std::chrono::steady_clock::now();
-  const double cpu_before = cpu_s();
-  const auto wall = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  };
-  const auto wanted = arguments.batches - arguments.from;
-  while (arguments.seconds > 0 ? wall() < arguments.seconds : result.batches < wanted) {
-    const auto delivery = flow.next();
-    if (!delivery) break;
-    ++result.batches;
-    result.images += static_cast<std::int64_t>(delivery->value.size());
-    result.bytes += static_cast<std::int64_t>(delivery->value.bytes());
-    if (arguments.digest) result.digests.push_back(hex(digest(delivery->value)));
-  }
-  result.wall_s = wall();
-  result.cpu_s = cpu_s() - cpu_before;
-  result.flow = flow.report();
-  return result;
-}
-
 /// The place behind the first `count` batches of a flow.
 Cursor cursor_behind(std::int64_t count, DataFlow<Batch>& flow) {
   Cursor cursor;
@@ -85,64 +37,92 @@ Cursor cursor_behind(std::int64_t count, DataFlow<Batch>& flow) {
   return cursor;
 }
 
-/// The stage that the threads spend most time in.
-std::string bottleneck(const FlowReport& flow) {
-  const auto slowest = std::ranges::max_element(flow.stages, {}, &StageReport::busy_s);
-  return slowest == flow.stages.end() ? "" : slowest->name;
-}
-
-DecodeFloor decode_floor(const Source<Sample>& source, int threads) {
+/// Decoding, resizing and copying alone, of the images that the flow has delivered.
+FlowFloors floors_under(const FlowMeasurement& measured, const Source<Sample>& source,
+                        int threads) {
   const auto step = std::max<std::int64_t>(1, source.size() / kFloorImages);
-  std::vector<std::string> files;
-  for (std::int64_t i = 0; i < source.size(); i += step)
-    if (auto file = source[i].path; std::filesystem::exists(file)) files.push_back(std::move(file));
-  return measure_decode_floor(files, threads, kFloorSeconds);
+  std::vector<FloorImage> images;
+  for (std::int64_t i = 0; i < source.size(); i += step) {
+    const auto sample = source[i];
+    const auto found = measured.delivered.find(sample.image_id);
+    if (found != measured.delivered.end() && std::filesystem::exists(sample.path))
+      images.push_back({sample.path, {found->second.width, found->second.height}});
+  }
+  return measure_floors(images, threads, kFloorSeconds);
 }
 
-Json to_json(const Measurement& m, const DecodeFloor& floor, int threads) {
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+double ms_per_item(const StageReport& stage) {
+  return 1e3 * share(stage.busy_s, static_cast<double>(stage.items));
+}
+
+Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
+  const auto images = static_cast<double>(m.images);
   Json stages = Json::array();
-  for (const auto& stage : m.flow.stages)
-    stages.push_back(
-        {{"name", stage.name},
-         {"items", stage.items},
-         {"busy_s", stage.busy_s},
-         {"ms_per_item", stage.items ? 1e3 * stage.busy_s / static_cast<double>(stage.items) : 0.0},
-         {"waiting", stage.waiting}});
-  Json json = {{"images_per_s", static_cast<double>(m.images) / m.wall_s},
-               {"images_per_cpu_s", static_cast<double>(m.images) / m.cpu_s},
-               {"decode_floor_images_per_s", floor.images_per_s},
-               {"decode_floor_images_per_cpu_s", floor.images_per_cpu_s},
-               {"mb_per_s", 1e-6 * static_cast<double>(m.bytes) / m.wall_s},
-               {"batches", m.batches},
-               {"images", m.images},
-               {"skipped", m.flow.skipped},
-               {"wall_s", m.wall_s},
-               {"cpu_s", m.cpu_s},
-               {"threads", threads},
-               {"stages", std::move(stages)},
-               {"bottleneck", bottleneck(m.flow)},
-               {"peak_rss_bytes", peak_rss_bytes()}};
-  return json;
+  for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
+    const auto& stage = m.flow.stages[k];
+    stages.push_back({{"name", stage.name},
+                      {"items", stage.items},
+                      {"busy_s", stage.busy_s},
+                      {"busy_share", share(stage.busy_s, m.busy_s())},
+                      {"ms_per_item", ms_per_item(stage)},
+                      {"waiting", stage.waiting},
+                      {"mean_waiting", m.mean_waiting.empty() ? 0.0 : m.mean_waiting[k]}});
+  }
+  return {{"images_per_s", share(images, m.wall_s)},
+          {"images_per_cpu_s", share(images, m.cpu_s)},
+          {"decode_floor_images_per_s", floors.decode_images_per_s},
+          {"decode_floor_images_per_cpu_s", floors.decode_images_per_cpu_s},
+          {"floors",
+           {{"decode_ms", floors.decode_ms},
+            {"resize_ms", floors.resize_ms},
+            {"copy_ms", floors.copy_ms},
+            {"sum_ms", floors.sum_ms()}}},
+          {"share_of_floors", share(floors.sum_ms() * images, 1e3 * m.cpu_s)},
+          {"mb_per_s", 1e-6 * share(static_cast<double>(m.bytes), m.wall_s)},
+          {"padding_share", m.padding_share()},
+          {"pixels_per_image", share(static_cast<double>(m.image_bytes) / 3, images)},
+          {"batches", m.batches},
+          {"images", m.images},
+          {"skipped", m.flow.skipped},
+          {"wall_s", m.wall_s},
+          {"cpu_s", m.cpu_s},
+          {"consumer_wait_s", m.flow.wait_s},
+          {"threads", threads},
+          {"stages", std::move(stages)},
+          {"bottleneck", m.bottleneck()},
+          {"verdict", m.verdict(threads)},
+          {"peak_rss_bytes", m.peak_rss_bytes}};
 }
 
-void print_text(const Measurement& m, const DecodeFloor& floor, int threads) {
-  const double rate = static_cast<double>(m.images) / m.wall_s;
-  fmt::print("{} in {} ({}) with {}\n", fmt::format("{} batches", m.batches),
-             duration_text(m.wall_s), counted(m.images, "image"), counted(threads, "thread"));
-  fmt::print("  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches\n", rate,
-             static_cast<double>(m.images) / m.cpu_s,
-             1e-6 * static_cast<double>(m.bytes) / m.wall_s);
-  if (floor.images_per_s > 0)
+void print_text(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
+  const auto images = static_cast<double>(m.images);
+  const double rate = share(images, m.wall_s), cpu_ms = 1e3 * share(m.cpu_s, images);
+  fmt::print("{} batches in {} ({}) with {}\n", m.batches, duration_text(m.wall_s),
+             counted(m.images, "image"), counted(threads, "thread"));
+  fmt::print("  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches, {:.0f} % padding\n",
+             rate, share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
+             100 * m.padding_share());
+  if (floors.decode_images_per_s > 0) {  // of a source of JPEG files
+    fmt::print("  {:8.1f} images/s   JPEG decode alone: the flow runs at {:.0f} % of it\n",
+               floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
     fmt::print(
-        "  {:8.1f} images/s   JPEG decode alone, the floor: the flow runs at {:.0f} % of it\n",
-        floor.images_per_s, 100 * rate / floor.images_per_s);
-  fmt::print("  peak memory {}, {} skipped\n\n", byte_text(static_cast<double>(peak_rss_bytes())),
+        "  {:8.2f} ms         of CPU an image; decode {:.2f} + resize {:.2f} + copy {:.2f}, each "
+        "alone, are {:.0f} % of it\n",
+        cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
+        100 * share(floors.sum_ms(), cpu_ms));
+  }
+  fmt::print("  peak memory {}, {} skipped\n", byte_text(static_cast<double>(m.peak_rss_bytes)),
              m.flow.skipped);
-  fmt::print("  {:<24} {:>9} {:>9} {:>9}\n", "stage", "items", "ms each", "busy");
-  for (const auto& stage : m.flow.stages)
-    fmt::print("  {:<24} {:>9} {:>9.3f} {:>8.1f}s{}\n", stage.name, stage.items,
-               stage.items ? 1e3 * stage.busy_s / static_cast<double>(stage.items) : 0.0,
-               stage.busy_s, stage.name == bottleneck(m.flow) ? "  <- bottleneck" : "");
+  fmt::print("  {}\n\n", m.verdict(threads));
+  fmt::print("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy", "queue");
+  for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
+    const auto& stage = m.flow.stages[k];
+    fmt::print("  {:<24} {:>9} {:>9.3f} {:>7.1f} % {:>7.1f}\n", stage.name, stage.items,
+               ms_per_item(stage), 100 * share(stage.busy_s, m.busy_s()),
+               m.mean_waiting.empty() ? 0.0 : m.mean_waiting[k]);
+  }
   for (std::size_t i = 0; i < m.digests.size(); ++i)
     fmt::print("{}{}", i == 0 ? "\n  " : " ", m.digests[i]);
   if (!m.digests.empty()) fmt::print("\n");
@@ -159,13 +139,14 @@ int bench_dataflow(const Arguments& arguments) {
                             static_cast<std::uint64_t>(recipe.train.seed), {}, cursor);
   };
   const Cursor cursor = arguments.from > 0 ? cursor_behind(arguments.from, *start({})) : Cursor{};
-  const auto result = drain(*start(cursor), arguments);
+  const auto result = drain(
+      *start(cursor), {arguments.batches - arguments.from, arguments.seconds, arguments.digest});
 
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : static_cast<int>(std::thread::hardware_concurrency());
-  const auto floor = decode_floor(*train.source, used);
-  if (!arguments.json) return print_text(result, floor, used), kDone;
-  auto json = to_json(result, floor, used);
+  const auto floors = floors_under(result, *train.source, used);
+  if (!arguments.json) return print_text(result, floors, used), kDone;
+  auto json = to_json(result, floors, used);
   if (arguments.digest) json["digests"] = result.digests;
   print(json);
   return kDone;
@@ -174,9 +155,9 @@ int bench_dataflow(const Arguments& arguments) {
 }  // namespace
 
 void add_bench_dataflow(CLI::App& bench, Action& action) {
-  auto* command = bench.add_subcommand(
-      "dataflow",
-      "Images/s of the training flow, time of each stage, and JPEG decode alone beside it");
+  auto* command = bench.add_subcommand("dataflow",
+                                       "Images/s of the training flow, time of each stage, and "
+                                       "decode, resize and copy alone beside it");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command);
   auto* batches =

@@ -31,24 +31,19 @@ std::vector<fs::path> find_images(std::span<const fs::path> paths) {
 }
 
 std::shared_ptr<const coco::Dataset> as_dataset(std::span<const fs::path> files,
-                                                std::vector<coco::Category> categories) {
-  auto dataset = std::make_shared<coco::Dataset>();
-  dataset->source = "the command line";
-  dataset->categories = std::move(categories);
+                                                coco::Records categories) {
+  coco::Records records = std::move(categories);
   for (const auto& file : files) {
     try {
       const auto size = decode_rgb(read_file(file), file.string(), {}, /*strict=*/false).size();
-      const auto id = static_cast<std::int64_t>(dataset->images.size()) + 1;
-      dataset->images.push_back({.id = id,
-                                 .file_name = fs::absolute(file).string(),
-                                 .width = size.width,
-                                 .height = size.height});
+      const auto id = static_cast<std::int64_t>(records.images.size()) + 1;
+      records.add_image(id, fs::absolute(file).string(), size.width, size.height);
     } catch (const Error& problem) {
       spdlog::warn("left out: {}", problem.what());
     }
   }
-  if (dataset->images.empty()) throw Error("none of the images can be read");
-  return dataset;
+  if (records.images.empty()) throw Error("none of the images can be read");
+  return assemble(std::move(records), "the command line");
 }
 
 }  // namespace millrace::cli

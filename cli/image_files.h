@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "coco/annotations.h"
+#include "coco/records.h"
 
 namespace millrace::cli {
 
@@ -17,6 +17,6 @@ std::vector<std::filesystem::path> find_images(std::span<const std::filesystem::
 /// A data set of these files with ids 1, 2, ... and without objects. Files that cannot be decoded are
 /// left out with a warning. `file_name`s are absolute. Throws Error where none is left.
 std::shared_ptr<const coco::Dataset> as_dataset(std::span<const std::filesystem::path> files,
-                                                std::vector<coco::Category> categories);
+                                                coco::Records categories);
 
 }  // namespace millrace::cli

@@ -32,17 +32,17 @@ struct Arguments {
 
 /// The categories that the model's labels stand for: those of the validation split where it is there,
 /// else data.classes numbered from 1.
-std::vector<coco::Category> categories(const Recipe& recipe) {
-  std::vector<coco::Category> result;
+coco::Records categories(const Recipe& recipe) {
+  coco::Records result;
   if (!recipe.data.classes.empty() && !fs::exists(recipe.data.root)) {
     for (const auto& name : recipe.data.classes)
-      result.push_back({static_cast<std::int64_t>(result.size()) + 1, name});
+      result.add_category(static_cast<std::int64_t>(result.categories.size()) + 1, name);
     return result;
   }
   make_sample_on_first_use(recipe);
   const auto split = open_split(recipe.data, recipe.data.val);
   for (std::size_t k = 0; k < split.classes.size(); ++k)
-    result.push_back({split.category_ids[k], split.classes[k]});
+    result.add_category(split.category_ids[k], split.classes[k]);
   return result;
 }
 
@@ -62,9 +62,9 @@ class PictureWriter {
       ++counts[split_.classes.at(static_cast<std::size_t>(object.label))];
     }
     const cv::Size size(image.width, image.height);
-    const auto pixels =
-        decode_rgb(read_file(image.file_name), image.file_name, size, /*strict=*/false);
-    const auto picture = folder_ / name_for(image);
+    const fs::path file = split_.annotations->text(image.file_name);
+    const auto pixels = decode_rgb(read_file(file), file.string(), size, /*strict=*/false);
+    const auto picture = folder_ / name_for(file, image.id);
     coco::write_picture(picture, coco::draw_objects(pixels, shown, split_.classes));
     std::vector<std::string> said;
     for (const auto& [name, count] : counts) said.push_back(fmt::format("{} {}", count, name));
@@ -73,9 +73,9 @@ class PictureWriter {
 
  private:
   /// The image's own name; numbered where two folders have the same.
-  std::string name_for(const coco::Image& image) {
-    const auto stem = fs::path(image.file_name).stem().string();
-    return taken_[stem]++ == 0 ? stem + ".jpg" : fmt::format("{}-{}.jpg", stem, image.id);
+  std::string name_for(const fs::path& file, std::int64_t id) {
+    const auto stem = file.stem().string();
+    return taken_[stem]++ == 0 ? stem + ".jpg" : fmt::format("{}-{}.jpg", stem, id);
   }
 
   fs::path folder_;
@@ -89,11 +89,11 @@ void write_key(const fs::path& file, const coco::Dataset& dataset) {
   Json images = Json::array(), names = Json::array();
   for (const auto& image : dataset.images)
     images.push_back({{"id", image.id},
-                      {"file_name", image.file_name},
+                      {"file_name", dataset.text(image.file_name)},
                       {"width", image.width},
                       {"height", image.height}});
   for (const auto& category : dataset.categories)
-    names.push_back({{"id", category.id}, {"name", category.name}});
+    names.push_back({{"id", category.id}, {"name", dataset.text(category.name)}});
   write_file_atomically(file, Json{{"images", images}, {"categories", names}}.dump());
 }
 
@@ -101,8 +101,8 @@ int predict(const Arguments& arguments) {
   auto recipe = arguments.config.load();
   recipe.data.max_skipped = 1;
   const Threads threads(recipe.train.threads, recipe.data.threads);
-  const auto split =
-      make_split(as_dataset(find_images(arguments.images), categories(recipe)), "", {});
+  const auto split = make_split(as_dataset(find_images(arguments.images), categories(recipe)), "",
+                                recipe.data.classes);
   const auto detector = trained_detector(recipe, split.classes, arguments.weights);
   make_writable_folder(arguments.out);
 

@@ -12,12 +12,6 @@
 namespace millrace::coco {
 namespace {
 
-Rle mask_only(Segmentation shape, const char* at) {
-  if (auto* mask = std::get_if<Rle>(&shape)) return std::move(*mask);
-  if (std::holds_alternative<std::monostate>(shape)) return {};
-  throw Wrong{at, "'segmentation' of a detection must be run lengths, not polygons"};
-}
-
 Detection read_detection(json::object fields, const char* at) {
   Detection one;
   read_fields(
@@ -26,8 +20,7 @@ Detection read_detection(json::object fields, const char* at) {
       required("category_id", [&](json::value v) { one.category_id = integer(v, "category_id"); }),
       required("score", [&](json::value v) { one.score = number(v, "score"); }),
       optional("bbox", [&](json::value v) { one.has_bbox = numbers_if_any(v, "bbox", one.bbox); }),
-      optional("segmentation",
-               [&](json::value v) { one.mask = mask_only(read_segmentation(v), place(v)); }));
+      optional("segmentation", [&](json::value v) { one.mask = read_mask(v); }));
   if (!one.has_bbox && one.mask.counts.empty()) {
     throw Wrong{at, "neither 'bbox' nor 'segmentation' is there"};
   }

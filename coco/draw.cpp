@@ -246,10 +246,11 @@ std::vector<Overlay> overlays(const Dataset& truth, const Image& image) {
     Overlay overlay{.box = {float(x), float(y), float(x + w), float(y + h)},
                     .label = truth.category_index(object.category_id),
                     .crowd = object.crowd};
-    if (const auto* polygons = std::get_if<std::vector<Polygon>>(&object.segmentation))
+    auto shape = truth.segmentation(object);
+    if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape))
       overlay.mask = from_polygons(*polygons, height, width);
-    else if (const auto* rle = std::get_if<Rle>(&object.segmentation))
-      overlay.mask = *rle;
+    else if (auto* rle = std::get_if<Rle>(&shape))
+      overlay.mask = std::move(*rle);
     result.push_back(std::move(overlay));
   }
   return result;

@@ -19,6 +19,8 @@ namespace {
 const char* place(json::value value) { return value.raw_json_token().data(); }
 
 std::int64_t integer(json::value value, std::string_view field) {
+  std::int64_t plain = 0;
+  if (value.get_int64().get(plain) == simdjson::SUCCESS) return plain;
   json::number read;
   if (value.get_number().get(read) != simdjson::SUCCESS) wrong(value, field, "an integer");
   if (read.is_int64()) return read.get_int64();
@@ -78,6 +80,11 @@ void numbers(json::value value, std::string_view field, std::span<double> out) {
 
 JsonText::JsonText(std::string text, std::string source)
     : text_(std::move(text)), source_(std::move(source)) {
+  begin();
+}
+
+void JsonText::begin() {
+  document_ = {};  // it refers to the parser's memory, which may move
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos) fail("the file is empty");
   text_.reserve(text_.size() + simdjson::SIMDJSON_PADDING);
   const simdjson::padded_string_view view(text_.data(), text_.size(), text_.capacity());

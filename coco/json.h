@@ -76,6 +76,15 @@ void read_fields(json::object fields, const char* at, Field<Fs>... known) {
 class JsonText {
  public:
   JsonText(std::string text, std::string source);
+  /// Without a text: see `replace`.
+  explicit JsonText(std::string source) : source_(std::move(source)) {}
+
+  /// Takes the text that `fill(std::string&)` leaves in place of the present one, whose memory it finds there.
+  template <typename F>
+  void replace(F fill) {
+    fill(text_);
+    begin();
+  }
 
   /// Reads the document as one object; see `read_fields`.
   template <typename... Fs>
@@ -106,6 +115,13 @@ class JsonText {
     checked([&] { each_record(document_.get_array(), section, on_record); });
   }
 
+  /// The same where the text begins with the array and goes on with anything; the byte of the closing bracket.
+  template <typename F>
+  std::size_t each_record_of_prefix(std::string_view section, F on_record) {
+    translated([&] { each_record(document_.get_array(), section, on_record); });
+    return text_.rfind(']', offset(here()) - 1);
+  }
+
   std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
 
   /// Throws Error: "file: line 3, byte 120: why".
@@ -117,17 +133,22 @@ class JsonText {
  private:
   template <typename F>
   void checked(F read) {
+    translated(read);
+    if (const char* at = here(); at != text_.data() + text_.size()) {
+      fail(at, "text goes on behind the end of the JSON document");
+    }
+  }
+  template <typename F>
+  void translated(F read) {
     try {
       read();
-      if (const char* at = here(); at != text_.data() + text_.size()) {
-        fail(at, "text goes on behind the end of the JSON document");
-      }
     } catch (const Wrong& wrong) {
       fail(wrong.at, wrong.why);
     } catch (const simdjson::simdjson_error& problem) {
       fail_json(problem.error());
     }
   }
+  void begin();
   [[noreturn]] void fail_json(simdjson::error_code code);
   /// Where reading stands: the end of the text once all is read.
   const char* here();

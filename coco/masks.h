@@ -40,6 +40,12 @@ std::uint64_t area(const Rle& mask);
 Box bounding_box(const Rle& mask);
 /// Union of masks of one size. Throws Error where sizes differ.
 Rle merge(std::span<const Rle> masks);
+/// The pixels of `mask` that are not in `other`. Throws Error where sizes differ.
+Rle difference(const Rle& mask, const Rle& other);
+/// The mask seen through a window of height x width pixels whose top left corner lies at (x, y) of the
+/// mask; beyond the mask there is nothing. Crops, pads and moves at once, run by run.
+Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height,
+           std::uint32_t width);
 /// Rasterises polygons as COCO's rleFrPoly does (5x upsampling, its rounding) and joins them.
 /// Coordinates in double, as pycocotools has them.
 Rle from_polygons(std::span<const Polygon> polygons, std::uint32_t height, std::uint32_t width);

@@ -145,7 +145,7 @@ class Matcher {
     for (const Entry& entry : cell.truths) objects.push_back(&object(entry));
     if (!masks_) return box_overlaps(found, objects);
     const Image& image = truth_.images[cell.id % truth_.images.size()];
-    return mask_overlaps(found, objects, image, kIouThresholds[0]);
+    return mask_overlaps(found, objects, truth_, image, kIouThresholds[0]);
   }
 
   double area_of(const Detection& one) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "coco/mask_iou.h"
 
@@ -27,8 +28,9 @@ double box_iou(const Xywh& d, const Annotation& object) {
   return shared / (object.crowd ? area : area + g[2] * g[3] - shared);
 }
 
-Rle mask_of(const Annotation& object, std::uint32_t height, std::uint32_t width) {
-  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&object.segmentation)) {
+Rle mask_of(Segmentation shape, std::uint32_t height, std::uint32_t width) {
+  if (auto* mask = std::get_if<Rle>(&shape)) return std::move(*mask);
+  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape)) {
     return from_polygons(*polygons, height, width);
   }
   return from_polygons({}, height, width);
@@ -53,17 +55,16 @@ std::vector<double> box_overlaps(Found detections, Objects objects) {
   return result;
 }
 
-std::vector<double> mask_overlaps(Found detections, Objects objects, const Image& image,
-                                  double least) {
+std::vector<double> mask_overlaps(Found detections, Objects objects, const Dataset& truth,
+                                  const Image& image, double least) {
   const auto height = static_cast<std::uint32_t>(image.height);
   const auto width = static_cast<std::uint32_t>(image.width);
-  std::vector<Rle> made;  // of polygons; `measured` borrows them
-  made.reserve(objects.size());
+  std::vector<Rle> masks;  // `measured` borrows them
+  masks.reserve(objects.size());
   std::vector<MeasuredMask> measured;
   measured.reserve(objects.size());
   for (const Annotation* object : objects) {
-    const auto* mask = std::get_if<Rle>(&object->segmentation);
-    measured.emplace_back(mask ? *mask : made.emplace_back(mask_of(*object, height, width)));
+    measured.emplace_back(masks.emplace_back(mask_of(truth.segmentation(*object), height, width)));
   }
   std::vector<double> result;
   result.reserve(detections.size() * objects.size());

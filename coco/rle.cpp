@@ -1,5 +1,8 @@
-// Run lengths: bitmaps, boxes and unions.
+// Run lengths: bitmaps, boxes, unions, differences and windows.
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
 
 #include "base/errors.h"
 #include "coco/masks.h"
@@ -44,6 +47,12 @@ Rle united(const Rle& a, const Rle& b) {
   }
   out.add(begin, end);
   return std::move(out).finish();
+}
+
+void check_sizes(const Rle& a, const Rle& b, std::string_view what) {
+  if (a.height != b.height || a.width != b.width)
+    throw Error(fmt::format("masks of {} x {} and {} x {} pixels (height x width) have no {}",
+                            a.height, a.width, b.height, b.width, what));
 }
 
 }  // namespace
@@ -98,13 +107,48 @@ Rle merge(std::span<const Rle> masks) {
   if (masks.empty()) return {};
   Rle all = masks[0];
   for (const Rle& mask : masks.subspan(1)) {
-    if (mask.height != all.height || mask.width != all.width) {
-      throw Error(fmt::format("masks of {} x {} and {} x {} pixels (height x width) have no union",
-                              all.height, all.width, mask.height, mask.width));
-    }
+    check_sizes(all, mask, "union");
     all = united(all, mask);
   }
   return all;
+}
+
+Rle difference(const Rle& mask, const Rle& other) {
+  check_sizes(mask, other, "difference");
+  RunWriter out(mask.height, mask.width);
+  Inside hole(other);
+  for (Inside run(mask); run; run.next()) {
+    std::uint32_t begin = run.begin;
+    while (hole && hole.begin < run.end) {
+      out.add(begin, hole.begin);
+      begin = std::max(begin, hole.end);
+      if (hole.end > run.end) break;  // it may reach into the next run
+      hole.next();
+    }
+    out.add(begin, run.end);
+  }
+  return std::move(out).finish();
+}
+
+Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height,
+           std::uint32_t width) {
+  RunWriter out(height, width);
+  const auto row = [&](std::int64_t r) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(r - y, 0, height));
+  };
+  for (Inside run(mask); run; run.next()) {
+    for (std::uint32_t begin = run.begin; begin < run.end;) {
+      const std::uint32_t top = begin / mask.height * mask.height;  // of this column
+      const std::uint32_t end = std::min(run.end, top + mask.height);
+      const std::int64_t column = std::int64_t{begin / mask.height} - x;
+      if (column >= 0 && column < width) {
+        const auto start = static_cast<std::uint32_t>(column) * height;
+        out.add(start + row(begin - top), start + row(end - top));
+      }
+      begin = end;
+    }
+  }
+  return std::move(out).finish();
 }
 
 }  // namespace millrace::coco

@@ -10,28 +10,29 @@
 namespace millrace::coco {
 namespace {
 
-std::vector<Polygon> read_polygons(json::array parts) {
-  std::vector<Polygon> polygons;
+ShapeRef read_polygons(json::array parts, Records& records) {
+  ShapeRef shape{records.polygon_ends.size(), 0, ShapeKind::polygons};
   for (json::value part : parts) {
-    const auto field = [&] { return fmt::format("polygon {}", polygons.size()); };
+    const auto field = [&] { return fmt::format("polygon {}", shape.count); };
     const char* at = place(part);
     if (*at != '[') throw Wrong{at, fmt::format("'{}' is not an array", field())};
-    Polygon polygon;
+    const std::size_t begin = records.coordinates.size();
     for (json::value coordinate : part.get_array()) {
       double read = 0;
       if (coordinate.get_double().get(read) != simdjson::SUCCESS) {
         throw Wrong{place(coordinate), fmt::format("'{}' holds no finite number here", field())};
       }
-      polygon.push_back(read);
+      records.coordinates.push_back(read);
     }
-    if (polygon.size() < 6 || polygon.size() % 2 == 1) {
+    const std::size_t count = records.coordinates.size() - begin;
+    if (count < 6 || count % 2 == 1) {
       throw Wrong{at, fmt::format("{} has {} numbers; three or more points as x y are needed",
-                                  field(), polygon.size())};
+                                  field(), count)};
     }
-    polygon.shrink_to_fit();
-    polygons.push_back(std::move(polygon));
+    records.polygon_ends.push_back(records.coordinates.size());
+    ++shape.count;
   }
-  return polygons;
+  return shape.count > 0 ? shape : ShapeRef{};
 }
 
 std::uint32_t side(double value, const char* at) {
@@ -87,7 +88,14 @@ Rle read_rle(json::object fields, const char* at) {
   }
 }
 
-double polygon_area(const Polygon& polygon) {
+void expect_null(json::value value) {
+  const char* at = place(value);
+  if (*at != 'n' || !value.is_null()) {
+    throw Wrong{at, "'segmentation' is neither polygons nor run lengths"};
+  }
+}
+
+double polygon_area(std::span<const double> polygon) {
   double doubled = 0;
   for (std::size_t i = 0, last = polygon.size() - 2; i < polygon.size(); last = i, i += 2) {
     doubled += polygon[last] * polygon[i + 1] - polygon[i] * polygon[last + 1];
@@ -97,30 +105,45 @@ double polygon_area(const Polygon& polygon) {
 
 }  // namespace
 
-Segmentation read_segmentation(json::value value) {
+ShapeRef read_segmentation(json::value value, Records& records) {
   const char* at = place(value);
-  switch (*at) {
-    case 'n':
-      if (value.is_null()) return {};
-      break;
-    case '[': {
-      auto polygons = read_polygons(value.get_array());
-      if (polygons.empty()) return {};
-      return polygons;
-    }
-    case '{':
-      return read_rle(value.get_object(), at);
-    default:
-      break;
+  if (*at == '[') return read_polygons(value.get_array(), records);
+  if (*at == '{') return records.add_mask(read_rle(value.get_object(), at));
+  expect_null(value);
+  return {};
+}
+
+Rle read_mask(json::value value) {
+  const char* at = place(value);
+  if (*at == '{') return read_rle(value.get_object(), at);
+  if (*at != '[') {
+    expect_null(value);
+    return {};
   }
-  throw Wrong{at, "'segmentation' is neither polygons nor run lengths"};
+  Records aside;
+  if (read_polygons(value.get_array(), aside).count == 0) return {};
+  throw Wrong{at, "'segmentation' of a detection must be run lengths, not polygons"};
 }
 
 double shape_area(const Segmentation& shape) {
   if (const auto* mask = std::get_if<Rle>(&shape)) return static_cast<double>(area(*mask));
   double sum = 0;
-  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape)) {
-    for (const Polygon& polygon : *polygons) sum += polygon_area(polygon);
+  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape))
+    for (const auto& polygon : *polygons) sum += polygon_area(polygon);
+  return sum;
+}
+
+double shape_area(const ShapeRef& shape, const Records& records) {
+  if (shape.kind == ShapeKind::mask) {  // every second run is inside
+    double sum = 0;
+    for (std::size_t i = 3; i < shape.count; i += 2) sum += records.runs[shape.first + i];
+    return sum;
+  }
+  double sum = 0;
+  for (std::size_t k = shape.first; k < shape.first + shape.count; ++k) {
+    const std::uint64_t begin = k == 0 ? 0 : records.polygon_ends[k - 1];
+    sum += polygon_area(
+        std::span(records.coordinates).subspan(begin, records.polygon_ends[k] - begin));
   }
   return sum;
 }

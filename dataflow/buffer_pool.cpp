@@ -39,7 +39,7 @@ struct BufferPool::Shelf {
 
   void give_back(void* buffer, std::size_t capacity) {
     const std::lock_guard lock(mutex);
-    idle.emplace(capacity, buffer);
+    idle.emplace_hint(idle.lower_bound(capacity), capacity, buffer);  // last in, first out: cached
     if (idle.size() <= kMostIdle) return;
     const auto smallest = idle.begin();
     bytes -= smallest->first;

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "base/errors.h"
 #include "base/options.h"
 
 namespace millrace {
@@ -28,6 +30,7 @@ struct DataOptions {
   Options::Ints short_side = {800};
   bool short_side_range = false;
   std::int64_t max_side = 1333;
+  bool reduced_decoding = true;
   std::int64_t test_short_side = 0;
   std::int64_t test_max_side = 0;
 
@@ -61,6 +64,9 @@ struct DataOptions {
           "short_side is [lowest, highest] instead of choices");
     o.add("max_side", max_side, "the longer side never passes this",
           {.min = 1, .max = 65535, .unit = "pixels"});
+    o.add("reduced_decoding", reduced_decoding,
+          "a JPEG of twice the size that is needed, or more, is decoded at a half, a quarter or an "
+          "eighth of its own");
     o.add("test_short_side", test_short_side, "of evaluation; 0: the largest of short_side",
           {.min = 0, .max = 16384, .unit = "pixels"});
     o.add("test_max_side", test_max_side, "of evaluation; 0: max_side",
@@ -90,7 +96,8 @@ struct DataOptions {
 };
 
 /// A struct of options read from a table over the defaults that `[data]` gives it, if any:
-/// `static S from(const DataOptions&)`. `others` are keys of the table that someone else reads.
+/// `static S from(const DataOptions&)`. `others` are keys of the table that someone else reads. Values that do not go
+/// together are found by its `check()`, if it has one, which throws std::invalid_argument.
 template <class S>
 S configured(const Config& table, const DataOptions& data,
              std::initializer_list<std::string_view> others = {"use"}) {
@@ -99,6 +106,13 @@ S configured(const Config& table, const DataOptions& data,
   Options options;
   result.describe(options);
   options.read(table, others);
+  if constexpr (requires { result.check(); }) {
+    try {
+      result.check();
+    } catch (const std::invalid_argument& problem) {
+      throw ConfigError(table.origin.text() + ": " + std::string(S::kName) + ": " + problem.what());
+    }
+  }
   return result;
 }
 

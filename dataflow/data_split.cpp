@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/text.h"
+#include "coco/annotation_cache.h"
 
 namespace millrace {
 namespace {
@@ -18,10 +19,11 @@ void require(bool there, const std::string& what, const fs::path& path, const st
 }
 
 const coco::Category& category_named(const std::string& name, const coco::Dataset& dataset) {
-  const auto found = std::ranges::find(dataset.categories, name, &coco::Category::name);
-  if (found != dataset.categories.end()) return *found;
   std::vector<std::string> known;
-  for (const auto& category : dataset.categories) known.push_back(category.name);
+  for (const auto& category : dataset.categories) {
+    if (dataset.text(category.name) == name) return category;
+    known.emplace_back(dataset.text(category.name));
+  }
   throw ConfigError(fmt::format("data.classes: {} has no category '{}'{}", dataset.source, name,
                                 suggestion(name, known)));
 }
@@ -32,9 +34,10 @@ DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path 
                      const std::vector<std::string>& classes) {
   DataSplit split{std::move(annotations), std::move(images), {}, {}};
   const auto add = [&split](const coco::Category& category) {
+    const auto name = split.annotations->text(category.name);
     if (std::ranges::count(split.category_ids, category.id))
-      throw ConfigError(fmt::format("data.classes: '{}' is there twice", category.name));
-    split.classes.push_back(category.name);
+      throw ConfigError(fmt::format("data.classes: '{}' is there twice", name));
+    split.classes.emplace_back(name);
     split.category_ids.push_back(category.id);
   };
   if (classes.empty()) {
@@ -55,7 +58,7 @@ DataSplit open_split(const DataOptions& options, const std::string& name) {
           "set data.train and data.val to the names of the splits in data.root");
   require(fs::is_directory(images), "image folder", images,
           fmt::format("put the images that '{}' names there", json.filename().string()));
-  return make_split(coco::read_dataset(json), images, options.classes);
+  return make_split(coco::read_dataset_cached(json), images, options.classes);
 }
 
 }  // namespace millrace

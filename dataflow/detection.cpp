@@ -1,9 +1,11 @@
 #include "dataflow/detection.h"
 
+#include <algorithm>
 #include <opencv2/core/utility.hpp>
 
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_stages.h"
+#include "dataflow/image_memory.h"
 #include "dataflow/stages/decode.h"
 #include "dataflow/stages/flip.h"
 #include "dataflow/stages/group_by_aspect_ratio.h"
@@ -14,7 +16,10 @@ namespace millrace {
 namespace {
 
 /// OpenCV's own threads would fight with the graph's, which has an image for each core already.
-void use_graph_threads_only() { cv::setNumThreads(1); }
+void prepare_opencv() {
+  cv::setNumThreads(1);
+  pool_images();
+}
 
 OnError on_error(const std::string& name) {
   if (name == "fail") return OnError::fail;
@@ -33,13 +38,20 @@ FlowOptions flow_options(const DataOptions& data, Share share) {
   return options;
 }
 
+/// Decodes no more than a resize will leave.
+Decode decode_for(const ResizeShortestEdge& resize, const DataOptions& data) {
+  if (!data.reduced_decoding || resize.short_side.empty()) return {};
+  return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
+}
+
 Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
+  const auto resize = ResizeShortestEdge::from(data);
   auto by_shape = GroupByAspectRatio::from(data);
   by_shape.fit(*source);
   return from(std::move(source))
-      .map(Decode{})
-      .map(FlipHorizontally::from(data))
-      .map(ResizeShortestEdge::from(data))
+      .map(decode_for(resize, data))
+      .map(Flip::from(data))
+      .map(resize)
       .group_by(by_shape, by_shape.groups(), static_cast<std::size_t>(data.batch_size))
       .map(Pad::from(data))
       .plan();
@@ -70,7 +82,7 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
-  use_graph_threads_only();
+  prepare_opencv();
   auto plan =
       stages.empty() ? default_plan(train.source, options) : declared_plan(train, options, stages);
   auto how = flow_options(options, share);
@@ -92,11 +104,11 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share) {
-  use_graph_threads_only();
+  prepare_opencv();
   const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
                                   .max_side = options.settled_test_max_side()};
   return from(open_source(split, /*filter_empty=*/false))
-      .map(Decode{})
+      .map(decode_for(resize, options))
       .map(resize)
       .group(static_cast<std::size_t>(options.test_batch_size))
       .map(Pad::from(options))

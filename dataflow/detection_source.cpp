@@ -60,7 +60,7 @@ Sample DetectionSource::operator[](std::int64_t index) const {
   const auto& image = split_.annotations->images[images_[static_cast<std::size_t>(index)]];
   Sample sample;
   sample.image_id = image.id;
-  sample.path = (split_.images / image.file_name).string();
+  sample.path = (split_.images / split_.annotations->text(image.file_name)).string();
   sample.width = image.width;
   sample.height = image.height;
   for (const auto& object : split_.annotations->objects(image)) {
@@ -70,7 +70,7 @@ Sample DetectionSource::operator[](std::int64_t index) const {
     sample.objects.boxes.push_back(box);
     sample.objects.classes.push_back(number);
     sample.objects.crowd.push_back(object.crowd);
-    sample.objects.segmentations.push_back(object.segmentation);
+    sample.objects.segmentations.push_back(split_.annotations->segmentation(object));
   }
   return sample;
 }

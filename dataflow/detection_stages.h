@@ -24,9 +24,7 @@ struct MessageName<Batch> {
 
 template <>
 struct MessageBytes<Sample> {
-  static std::size_t get(const Sample& sample) {
-    return sample.image.total() * sample.image.elemSize();
-  }
+  static std::size_t get(const Sample& sample) { return sample.image.bytes(); }
 };
 template <>
 struct MessageBytes<Batch> {

@@ -13,10 +13,12 @@ namespace millrace {
 /// `annotated` is the size that the picture must have. Where the file's own size is that, its EXIF
 /// orientation is ignored; where it is that only when turned upright, it is turned. Without
 /// `annotated` it is turned as EXIF says. `strict` refuses JPEGs that the decoder had to guess at:
-/// truncated ones and those with damaged data.
+/// truncated ones and those with damaged data. `enough` is the size that will do: a JPEG is decoded at a half, a
+/// quarter or an eighth of its size where that is not less and a whole number of pixels.
 ///
 /// Throws DataError naming `file`. Any thread; each keeps its own decompressor.
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
-                   std::optional<cv::Size> annotated = {}, bool strict = true);
+                   std::optional<cv::Size> annotated = {}, bool strict = true,
+                   cv::Size enough = {});
 
 }  // namespace millrace

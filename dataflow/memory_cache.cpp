@@ -22,8 +22,7 @@ std::size_t bytes_of(const coco::Segmentation& shape) {
 std::size_t bytes_of(const Sample& sample) {
   constexpr std::size_t kObject =
       sizeof(Box) + sizeof(std::int32_t) + sizeof(std::uint8_t) + sizeof(coco::Segmentation);
-  auto bytes = sizeof(Sample) + sample.image.total() * sample.image.elemSize() +
-               sample.objects.size() * kObject;
+  auto bytes = sizeof(Sample) + sample.image.bytes() + sample.objects.size() * kObject;
   for (const auto& shape : sample.objects.segmentations) bytes += bytes_of(shape);
   return bytes;
 }

@@ -1,9 +1,21 @@
 #include "dataflow/sample.h"
 
+#include <iterator>
+#include <utility>
+
 #include "base/digest.h"
 
 namespace millrace {
 namespace {
+
+/// Calls `apply` with each member of `Instances`.
+template <class F>
+void each_member(F apply) {
+  apply(&Instances::boxes);
+  apply(&Instances::classes);
+  apply(&Instances::crowd);
+  apply(&Instances::segmentations);
+}
 
 std::uint64_t digest_shape(const coco::Segmentation& shape, std::uint64_t seed) {
   seed = digest(shape.index(), seed);
@@ -16,6 +28,28 @@ std::uint64_t digest_shape(const coco::Segmentation& shape, std::uint64_t seed) 
 }
 
 }  // namespace
+
+void keep(Instances& objects, const std::vector<bool>& stays) {
+  each_member([&](auto member) {
+    auto& values = objects.*member;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!stays[i]) continue;
+      if (i != kept) values[kept] = std::move(values[i]);
+      ++kept;
+    }
+    values.resize(kept);
+  });
+}
+
+void append(Instances& objects, Instances more) {
+  each_member([&](auto member) {
+    auto& from = more.*member;
+    (objects.*member)
+        .insert((objects.*member).end(), std::make_move_iterator(from.begin()),
+                std::make_move_iterator(from.end()));
+  });
+}
 
 std::uint64_t digest(const Batch& batch) {
   auto sum = digest(batch.pixels.get(), batch.bytes());

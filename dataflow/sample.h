@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <opencv2/core/mat.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "coco/annotations.h"
 #include "coco/boxes.h"
+#include "dataflow/lazy_image.h"
 
 namespace millrace {
 
@@ -30,16 +30,20 @@ struct EncodedImage {
   std::uint64_t digest = 0;  // of `bytes`, as they were written
 };
 
+/// Leaves only the objects i with `stays[i]`, in their order.
+void keep(Instances& objects, const std::vector<bool>& stays);
+/// Puts `more` behind `objects`.
+void append(Instances& objects, Instances more);
+
 /// One image on its way through the flow.
 struct Sample {
   std::int64_t image_id = 0;
   std::string path;
-  EncodedImage encoded;  // where there is one, it is decoded and not the file
-  std::int32_t width = 0,
-               height = 0;  // of the original image, pixels; 0: not known before it is decoded
-  cv::Mat image;            // (H, W, 3) 8-bit RGB; empty until decoded
-  float scale_x = 1, scale_y = 1;  // present pixels per original pixel
-  Instances objects;               // in pixels of `image`
+  EncodedImage encoded;                // where there is one, it is decoded and not the file
+  std::int32_t width = 0, height = 0;  // of the original image, pixels; 0: not known yet
+  LazyImage image;                     // empty until decoded
+  float scale_x = 1, scale_y = 1;      // present pixels per original pixel
+  Instances objects;                   // in pixels of `image`
 };
 
 /// What a model needs to know of one image of a batch.

@@ -57,16 +57,18 @@ void pack_shape(Packer& out, const coco::Segmentation& shape) {
   }
 }
 
-void pack_pixels(Packer& out, const cv::Mat& image) {
+void pack_pixels(Packer& out, const LazyImage& image) {
   if (image.empty()) {
     out.pack_nil();
     return;
   }
-  const auto whole = image.isContinuous() ? image : image.clone();
-  out.pack_map(2);
-  pack_pair(out, "size", image.cols, image.rows);
+  const auto held = image.held().isContinuous() ? image.held() : image.held().clone();
+  out.pack_map(4);
+  pack_pair(out, "held", held.cols, held.rows);
   out.pack("rgb");
-  pack_row(out, whole.data, whole.total() * whole.elemSize());
+  pack_row(out, held.data, held.total() * held.elemSize());
+  out.pack("mirrored").pack(image.is_mirrored());
+  pack_pair(out, "size", image.size().width, image.size().height);
 }
 
 void pack_file(Packer& out, const EncodedImage& file) {
@@ -105,9 +107,9 @@ class Fields {
     throw Wrong{fmt::format("'{}' is missing", key)};
   }
 
-  /// A number that a T holds.
+  /// A value that a T holds.
   template <class T>
-  T number(std::string_view key) const {
+  T value(std::string_view key) const {
     return as<T>(at(key), key);
   }
 
@@ -207,17 +209,25 @@ Instances read_objects(const Fields& fields) {
   return objects;
 }
 
-cv::Mat read_pixels(const msgpack::object& object) {
+cv::Size read_size(const Fields& fields, std::string_view key) {
+  const auto [width, height] = fields.pair<std::int32_t>(key);
+  require(width > 0 && height > 0 && width <= kMostPixels && height <= kMostPixels,
+          "an image's size makes no sense");
+  return {width, height};
+}
+
+LazyImage read_pixels(const msgpack::object& object) {
   if (object.is_nil()) return {};
   const Fields fields(object);
-  const auto [width, height] = fields.pair<std::int32_t>("size");
+  const auto held = read_size(fields, "held");
   const auto rgb = fields.bytes("rgb");
-  require(width > 0 && height > 0 && width <= kMostPixels && height <= kMostPixels &&
-              rgb.size() == std::size_t{3} * static_cast<std::size_t>(width) *
-                                static_cast<std::size_t>(height),
+  require(rgb.size() == std::size_t{3} * static_cast<std::size_t>(held.width) *
+                            static_cast<std::size_t>(held.height),
           "the pixels do not fill the image");
-  cv::Mat image(height, width, CV_8UC3);
-  std::memcpy(image.data, rgb.data(), rgb.size());
+  cv::Mat pixels(held, CV_8UC3);
+  std::memcpy(pixels.data, rgb.data(), rgb.size());
+  LazyImage image(pixels, read_size(fields, "size"));
+  if (fields.value<bool>("mirrored")) image.mirror();
   return image;
 }
 
@@ -225,17 +235,17 @@ EncodedImage read_file_bytes(const msgpack::object& object) {
   if (object.is_nil()) return {};
   const Fields fields(object);
   const auto copy = std::make_shared<const std::string>(fields.bytes("bytes"));
-  return {copy, *copy, fields.number<std::uint64_t>("digest")};
+  return {copy, *copy, fields.value<std::uint64_t>("digest")};
 }
 
 Sample read_sample(const msgpack::object& object) {
   const Fields fields(object);
-  const auto schema = fields.number<std::int64_t>("schema");
+  const auto schema = fields.value<std::int64_t>("schema");
   if (schema != kSchema)
     throw Wrong{fmt::format("is of schema {}, but this program reads {}", schema, kSchema)};
   Sample sample;
-  sample.image_id = fields.number<std::int64_t>("id");
-  sample.path = fields.number<std::string>("path");
+  sample.image_id = fields.value<std::int64_t>("id");
+  sample.path = fields.value<std::string>("path");
   std::tie(sample.width, sample.height) = fields.pair<std::int32_t>("size");
   require(sample.width >= 0 && sample.height >= 0 && sample.width <= kMostPixels &&
               sample.height <= kMostPixels && (sample.width == 0) == (sample.height == 0),

@@ -7,7 +7,8 @@
 //   "scale": [x, y]
 //   "boxes": float32 x1 y1 x2 y2 each   "classes": int32   "crowd": uint8, 0 or 1
 //   "shapes": for each object nil, a list of polygons (float64 x y ...), or {"size": [h, w], "counts": uint32}
-//   "pixels": nil or {"size": [width, height], "rgb": bytes}
+//   "pixels": nil or {"held": [width, height], "rgb": bytes, "mirrored": bool, "size": [width, height]}
+//                                 the pixels held, and what is due: to be mirrored and resized; see LazyImage
 //   "file": nil or {"digest": XXH3, "bytes": the image file's bytes}
 #pragma once
 

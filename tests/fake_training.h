@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/random.h"
+#include "coco/records.h"
 #include "trainer/every.h"
 #include "trainer/run.h"
 #include "trainer/trainer.h"
@@ -83,17 +84,20 @@ class FakeFlow final : public DataFlow<Batch> {
 constexpr std::int64_t kEpochImages = 10;  // five steps an epoch
 
 /// Ten images of 64 x 64 pixels with one object each.
-inline EvalData fake_validation() {
-  auto truth = std::make_shared<coco::Dataset>();
-  truth->categories = {{.id = 7, .name = "star"}};
+inline coco::Records fake_truth() {
+  coco::Records truth;
+  truth.add_category(7, "star");
   for (std::int64_t id = 1; id <= kEpochImages; ++id) {
-    truth->images.push_back(
-        {.id = id, .width = 64, .height = 64, .first = std::uint32_t(id - 1), .count = 1});
+    truth.add_image(id, "", 64, 64);
     coco::Annotation object{.id = id, .image_id = id, .category_id = 7, .area = 900};
     for (int i = 0; i < 4; ++i) object.bbox[i] = i < 2 ? 10 : 30;
-    truth->annotations.push_back(object);
+    truth.add(object);
   }
-  return {.split = make_split(truth, "nowhere", {}),
+  return truth;
+}
+
+inline EvalData fake_validation() {
+  return {.split = make_split(assemble(fake_truth(), "fake"), "nowhere", {}),
           .start = [] { return std::make_unique<FakeFlow>(kEpochImages, 0, kEpochImages); }};
 }
 

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
+#include <utility>
 
 #include "base/errors.h"
+#include "coco/records.h"
 
 namespace millrace {
 namespace {
@@ -18,19 +19,15 @@ std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
     return std::ranges::count(split.category_ids, category) > 0;
   };
   if (std::ranges::all_of(all.categories, counts, &coco::Category::id)) return split.annotations;
-  auto part = std::make_shared<coco::Dataset>();
-  part->source = all.source;
-  part->images = all.images;
-  std::ranges::copy_if(all.categories, std::back_inserter(part->categories), counts,
-                       &coco::Category::id);
-  for (auto& image : part->images) {
-    const auto objects = all.objects(image);
-    image.first = static_cast<std::uint32_t>(part->annotations.size());
-    std::ranges::copy_if(objects, std::back_inserter(part->annotations), counts,
-                         &coco::Annotation::category_id);
-    image.count = static_cast<std::uint32_t>(part->annotations.size()) - image.first;
+  coco::Records part;
+  for (const auto& category : all.categories)
+    if (counts(category.id)) part.add_category(category.id, all.text(category.name));
+  for (const auto& image : all.images) {
+    part.add_image(image.id, all.text(image.file_name), image.width, image.height);
+    for (const auto& object : all.objects(image))
+      if (counts(object.category_id)) part.add(object, all.segmentation(object));
   }
-  return part;
+  return assemble(std::move(part), all.source);
 }
 
 void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation& evaluation) {

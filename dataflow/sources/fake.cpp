@@ -23,7 +23,8 @@ struct FakeOptions {
   }
 };
 
-void fill(cv::Mat& image, Rng& rng) {
+cv::Mat drawn_pixels(const FakeOptions& options, Rng& rng) {
+  cv::Mat image(static_cast<int>(options.height), static_cast<int>(options.width), CV_8UC3);
   auto* byte = image.data;
   for (auto left = image.total() * image.elemSize(); left > 0;) {
     const auto bits = rng();
@@ -32,6 +33,7 @@ void fill(cv::Mat& image, Rng& rng) {
     byte += part;
     left -= part;
   }
+  return image;
 }
 
 /// A box with corners on whole pixels, at least one pixel wide and high.
@@ -54,8 +56,7 @@ Sample fake(const FakeOptions& options, std::size_t classes, std::int64_t index)
   sample.path = "fake image " + std::to_string(sample.image_id);
   sample.width = static_cast<std::int32_t>(options.width);
   sample.height = static_cast<std::int32_t>(options.height);
-  sample.image.create(sample.height, sample.width, CV_8UC3);
-  fill(sample.image, rng);
+  sample.image = drawn_pixels(options, rng);
   for (std::int64_t i = 0; i < options.objects; ++i) {
     const auto box = drawn_box(options, rng);
     sample.objects.boxes.push_back(box);

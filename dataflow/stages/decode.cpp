@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_file.h"
+#include "dataflow/stages/resize_shortest_edge.h"
 
 namespace millrace {
 namespace {
@@ -33,13 +34,18 @@ const bool registered = register_map<Sample, Decode>(
 
 Sample Decode::operator()(Sample sample) const {
   if (!sample.image.empty()) return sample;
+  const auto file = std::exchange(sample.encoded, {});
+  const auto owned = file.owner ? std::string() : bytes_of(sample.path);
+  const auto bytes = file.owner ? checked(file, sample.path) : std::string_view(owned);
   std::optional<cv::Size> annotated;
   if (sample.width > 0) annotated.emplace(sample.width, sample.height);
-  const auto file = std::exchange(sample.encoded, {});
-  sample.image = file.owner ? decode_rgb(checked(file, sample.path), sample.path, annotated, strict)
-                            : decode_rgb(bytes_of(sample.path), sample.path, annotated, strict);
-  sample.width = sample.image.cols;
-  sample.height = sample.image.rows;
+  const auto enough = short_side > 0 && annotated
+                          ? shortest_edge_size(*annotated, short_side, max_side)
+                          : cv::Size();
+  sample.image = {decode_rgb(bytes, sample.path, annotated, strict, enough),
+                  annotated.value_or(cv::Size())};
+  sample.width = sample.image.size().width;
+  sample.height = sample.image.size().height;
   return sample;
 }
 

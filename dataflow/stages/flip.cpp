@@ -1,23 +1,37 @@
 #include "dataflow/stages/flip.h"
 
 #include <opencv2/core.hpp>
+#include <stdexcept>
 
 #include "dataflow/detection_stages.h"
 #include "dataflow/geometry.h"
+#include "dataflow/transforms.h"
 
 namespace millrace {
 namespace {
 
-const bool registered = register_map<Sample, FlipHorizontally>(
-    "mirrors the image and its objects left to right by chance");
+const bool registered = register_map<Sample, Flip>(
+    "mirrors the image and its objects by chance, left to right or top to bottom");
+
+Direction direction_of(const std::string& name) {
+  if (name == "horizontal") return Direction::horizontal;
+  if (name == "vertical") return Direction::vertical;
+  throw std::invalid_argument("flip: direction is horizontal or vertical, not " + name);
+}
 
 }  // namespace
 
-Sample FlipHorizontally::operator()(Sample sample, Rng& rng) const {
+Sample Flip::operator()(Sample sample, Rng& rng) const {
   if (!rng.chance(probability)) return sample;
 
-  cv::flip(sample.image, sample.image, /*flipCode=*/1);
-  mirror(sample.objects, sample.image.cols);
+  auto& image = image_of(sample, kName);
+  const auto way = direction_of(direction);
+  const auto size = image.size();
+  if (way == Direction::horizontal)
+    image.mirror();
+  else
+    cv::flip(image.pixels(), image.pixels(), /*flipCode=*/0);
+  mirror(sample.objects, way == Direction::horizontal ? size.width : size.height, way);
   return sample;
 }
 

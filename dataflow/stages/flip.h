@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/random.h"
@@ -8,17 +9,20 @@
 
 namespace millrace {
 
-/// Mirrors a sample left to right by chance: pixels, boxes, polygons and run lengths together.
-struct FlipHorizontally {
+/// Mirrors a sample by chance, left to right or top to bottom: pixels, boxes, polygons and run lengths together.
+struct Flip {
   static constexpr std::string_view kName = "flip";
   double probability = 0.5;
+  std::string direction = "horizontal";
 
-  static FlipHorizontally from(const DataOptions& data) { return {.probability = data.flip}; }
+  static Flip from(const DataOptions& data) { return {.probability = data.flip}; }
 
   Sample operator()(Sample sample, Rng& rng) const;
 
   void describe(Options& o) {
     o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1});
+    o.add("direction", direction, "left to right (horizontal) or top to bottom",
+          {"horizontal", "vertical"});
   }
 };
 

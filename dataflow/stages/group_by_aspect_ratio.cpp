@@ -20,9 +20,9 @@ const bool registered = detection_stages().add<GroupByAspectRatio>(
 }  // namespace
 
 std::size_t GroupByAspectRatio::operator()(const Sample& sample) const {
-  const bool decoded = !sample.image.empty();
-  const double width = decoded ? sample.image.cols : sample.width;
-  const double height = decoded ? sample.image.rows : sample.height;
+  const auto size =
+      sample.image.empty() ? cv::Size(sample.width, sample.height) : sample.image.size();
+  const double width = size.width, height = size.height;
   return static_cast<std::size_t>(std::ranges::count_if(
       bounds, [ratio = width / height](double bound) { return ratio > bound; }));
 }

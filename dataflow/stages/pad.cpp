@@ -1,11 +1,10 @@
 #include "dataflow/stages/pad.h"
 
 #include <algorithm>
-#include <cstring>
-#include <stdexcept>
 #include <utility>
 
 #include "dataflow/detection_stages.h"
+#include "dataflow/transforms.h"
 
 namespace millrace {
 namespace {
@@ -13,25 +12,23 @@ namespace {
 const bool registered = register_map<std::vector<Sample>, Pad>(
     "puts a group of samples into one batch, padded with zeros to one size");
 
-/// Copies an image into the top left corner of a slot of width x height pixels and clears the rest.
-void fill_slot(const cv::Mat& image, std::uint8_t* slot, std::int32_t width, std::int32_t height) {
-  const auto row = static_cast<std::size_t>(width) * 3;
-  const auto used = static_cast<std::size_t>(image.cols) * 3;
-  for (int y = 0; y < image.rows; ++y, slot += row) {
-    std::memcpy(slot, image.ptr(y), used);
-    std::memset(slot + used, 0, row - used);
-  }
-  std::memset(slot, 0, row * static_cast<std::size_t>(height - image.rows));
+/// Writes an image into the top left corner of a slot and clears the rest.
+void fill_slot(const LazyImage& image, cv::Mat slot) {
+  const auto size = image.size();
+  auto corner = slot(cv::Rect({0, 0}, size));
+  image.write_to(corner);
+  slot(cv::Range(0, size.height), cv::Range(size.width, slot.cols)).setTo(0);
+  slot.rowRange(size.height, slot.rows).setTo(0);
 }
 
 }  // namespace
 
 Batch Pad::operator()(std::vector<Sample> samples) const {
   Batch batch;
-  for (const auto& sample : samples) {
-    if (sample.image.empty()) throw std::logic_error("pad: put the stage 'decode' in front of it");
-    batch.width = std::max(batch.width, sample.image.cols);
-    batch.height = std::max(batch.height, sample.image.rows);
+  for (auto& sample : samples) {
+    const auto size = image_of(sample, kName).size();
+    batch.width = std::max(batch.width, size.width);
+    batch.height = std::max(batch.height, size.height);
   }
   const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
     return (side + step - 1) / step * step;
@@ -43,9 +40,12 @@ Batch Pad::operator()(std::vector<Sample> samples) const {
       static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
   batch.pixels = pool.acquire(slot * samples.size());
   for (auto& sample : samples) {
-    fill_slot(sample.image, batch.pixels.get() + slot * batch.size(), batch.width, batch.height);
-    batch.images.push_back({sample.image_id, sample.width, sample.height, sample.image.cols,
-                            sample.image.rows, sample.scale_x, sample.scale_y});
+    const auto size = sample.image.size();
+    fill_slot(sample.image,
+              {batch.height, batch.width, CV_8UC3, batch.pixels.get() + slot * batch.size()});
+    sample.image = {};
+    batch.images.push_back({sample.image_id, sample.width, sample.height, size.width, size.height,
+                            sample.scale_x, sample.scale_y});
     batch.objects.push_back(std::move(sample.objects));
   }
   return batch;

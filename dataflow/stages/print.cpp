@@ -24,7 +24,7 @@ std::string line(const Sample& sample, const std::vector<std::string>& classes) 
   auto text = fmt::format("image {} ({}), {} x {}", sample.image_id, sample.path, sample.width,
                           sample.height);
   if (!sample.image.empty())
-    text += fmt::format(", now {} x {}", sample.image.cols, sample.image.rows);
+    text += fmt::format(", now {} x {}", sample.image.size().width, sample.image.size().height);
   std::map<std::int32_t, int> counts;
   for (const auto label : sample.objects.classes) ++counts[label];
   std::vector<std::string> parts;

@@ -1,11 +1,10 @@
 #include "dataflow/stages/resize_shortest_edge.h"
 
 #include <algorithm>
-#include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
 #include "dataflow/detection_stages.h"
-#include "dataflow/geometry.h"
+#include "dataflow/transforms.h"
 
 namespace millrace {
 namespace {
@@ -39,18 +38,8 @@ cv::Size shortest_edge_size(cv::Size size, std::int64_t short_side, std::int64_t
 }
 
 Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
-  const auto old = sample.image.size();
-  const auto size = shortest_edge_size(old, drawn(*this, rng), max_side);
-  if (size == old) return sample;
-
-  cv::Mat resized;
-  cv::resize(sample.image, resized, size, 0, 0, cv::INTER_LINEAR);
-  sample.image = std::move(resized);
-  const float scale_x = static_cast<float>(size.width) / static_cast<float>(old.width);
-  const float scale_y = static_cast<float>(size.height) / static_cast<float>(old.height);
-  resize(sample.objects, size.width, size.height, scale_x, scale_y);
-  sample.scale_x *= scale_x;
-  sample.scale_y *= scale_y;
+  const auto old = image_of(sample, kName).size();
+  resize(sample, shortest_edge_size(old, drawn(*this, rng), max_side));
   return sample;
 }
 

@@ -106,10 +106,10 @@ TEST(EvaluateCallback, DoesNothingWithoutValidationData) {
 TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
   testing::LineDetector model;
   auto data = testing::fake_validation();
-  auto more = std::make_shared<coco::Dataset>(*data.split.annotations);
-  more->categories.push_back({.id = 9, .name = "ring"});
-  more->annotations[3].category_id = 9;
-  data.split = make_split(more, "nowhere", {"star"});
+  auto more = testing::fake_truth();
+  more.add_category(9, "ring");
+  more.annotations[3].category_id = 9;
+  data.split = make_split(assemble(std::move(more), "fake"), "nowhere", {"star"});
   const auto scores = evaluate_detector(model, data);
   EXPECT_EQ(scores->boxes.category_ids, std::vector<std::int64_t>{7});
   EXPECT_EQ(scores->images, 10);

@@ -36,6 +36,16 @@ TEST_F(BenchDataflow, JsonHasEveryFigure) {
   EXPECT_EQ(json.at("images"), 16);
   EXPECT_FALSE(json.at("stages").empty());
   EXPECT_NE(json.at("bottleneck"), "");
+  EXPECT_THAT(json.at("verdict"), ::testing::HasSubstr("the consumer"));
+  for (const char* key : {"decode_ms", "resize_ms", "copy_ms", "sum_ms"})
+    EXPECT_GT(json.at("floors").at(key).get<double>(), 0) << key;
+  EXPECT_GT(json.at("share_of_floors").get<double>(), 0);
+  double busy = 0;
+  for (const auto& stage : json.at("stages")) busy += stage.at("busy_share").get<double>();
+  EXPECT_NEAR(busy, 1, 1e-9);
+  const double padding = json.at("padding_share");
+  EXPECT_GE(padding, 0);
+  EXPECT_LT(padding, 1);
   EXPECT_FALSE(json.contains("digests"));
 }
 

@@ -56,7 +56,7 @@ TEST(Annotations, AreReadInAnyOrderOfFieldsAndSections) {
   EXPECT_EQ(set->source, "x.json");
   ASSERT_EQ(set->images.size(), 2U);
   EXPECT_EQ(set->images[0].id, 1);
-  EXPECT_EQ(set->images[0].file_name, "a.jpg");
+  EXPECT_EQ(set->text(set->images[0].file_name), "a.jpg");
   EXPECT_EQ(set->images[0].width, 6);
   EXPECT_EQ(set->images[0].height, 5);
   EXPECT_EQ(set->images[1].count, 0U);
@@ -66,7 +66,7 @@ TEST(Annotations, AreReadInAnyOrderOfFieldsAndSections) {
   EXPECT_THAT(one.bbox, ElementsAre(1, 2, 3.5, 2));
   EXPECT_EQ(one.area, 7);  // of the box, for want of anything better
   EXPECT_FALSE(one.crowd);
-  EXPECT_EQ(set->categories[0].name, "d\u00f6g");
+  EXPECT_EQ(set->text(set->categories[0].name), "d\u00f6g");
   EXPECT_EQ(set->category_index(9), 1);
   EXPECT_EQ(set->category_index(8), -1);
   EXPECT_EQ(set->find_image(2), &set->images[1]);
@@ -106,16 +106,17 @@ TEST(Annotations, ShapesArePolygonsRunLengthsOrNothing) {
   }
   const auto set = text.read();
   const auto& all = set->annotations;
-  const auto& polygons = std::get<std::vector<Polygon>>(all[0].segmentation);
-  EXPECT_THAT(polygons, ElementsAre(Polygon{0, 0, 4, 0, 4, 3, 0, 3}, Polygon{0.7, 1, 2, 1, 2, 2}));
+  const auto polygons = set->segmentation(all[0]);
+  EXPECT_THAT(std::get<std::vector<Polygon>>(polygons),
+              ElementsAre(Polygon{0, 0, 4, 0, 4, 3, 0, 3}, Polygon{0.7, 1, 2, 1, 2, 2}));
   EXPECT_NEAR(all[0].area, 12 + 0.65, 1e-12);
   const Rle rle{5, 6, {2, 3, 25}};
-  EXPECT_EQ(std::get<Rle>(all[1].segmentation), rle);
-  EXPECT_EQ(std::get<Rle>(all[2].segmentation), rle);
+  EXPECT_EQ(std::get<Rle>(set->segmentation(all[1])), rle);
+  EXPECT_EQ(std::get<Rle>(set->segmentation(all[2])), rle);
   EXPECT_EQ(all[1].area, 3);
   EXPECT_TRUE(all[1].crowd);
-  EXPECT_TRUE(std::holds_alternative<std::monostate>(all[3].segmentation));
-  EXPECT_TRUE(std::holds_alternative<std::monostate>(all[4].segmentation));
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(set->segmentation(all[3])));
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(set->segmentation(all[4])));
 }
 
 TEST(Annotations, WhatIsNoJsonIsTold) {
@@ -263,7 +264,7 @@ TEST(Annotations, OfRealPhotosAreRead) {
   EXPECT_EQ(set->categories.size(), 80U);
   std::size_t polygons = 0;
   for (const auto& one : set->annotations) {
-    polygons += std::holds_alternative<std::vector<Polygon>>(one.segmentation);
+    polygons += one.shape.kind == ShapeKind::polygons;
   }
   EXPECT_GT(polygons, set->annotations.size() * 9 / 10);
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "coco/records.h"
 #include "tests/data.h"
 
 namespace millrace::coco {
@@ -89,14 +90,19 @@ TEST(Evaluate, TableIsTheOfficialOne) {
 }
 
 /// A set of one category with so many objects of 40 x 40, side by side in one image.
-Dataset row_of(int objects) {
-  Dataset set;
-  set.images = {{1, "a.jpg", 100000, 100, 0, static_cast<std::uint32_t>(objects)}};
-  set.categories = {{1, "thing"}};
-  for (int i = 0; i < objects; ++i) {
-    set.annotations.push_back({i + 1, 1, 1, {50. * i, 0, 40, 40}, 1600, false, {}});
-  }
+Records row_of(int objects) {
+  Records set;
+  set.add_image(1, "a.jpg", 100000, 100);
+  set.add_category(1, "thing");
+  for (int i = 0; i < objects; ++i)
+    set.add(
+        {.id = i + 1, .image_id = 1, .category_id = 1, .bbox = {50. * i, 0, 40, 40}, .area = 1600});
   return set;
+}
+
+Evaluation evaluate(const Records& set, std::span<const Detection> found,
+                    const EvaluateOptions& options) {
+  return evaluate(*assemble(set, "made"), found, options);
 }
 
 Detection on(const Annotation& object, double score) {
@@ -106,7 +112,7 @@ Detection on(const Annotation& object, double score) {
 }
 
 TEST(Evaluate, OnePerfectHitIsAlmostOne) {  // numpy.spacing(1) stands in the quotient
-  const Dataset set = row_of(1);
+  const Records set = row_of(1);
   const std::vector found = {on(set.annotations[0], .9)};
   const auto result = evaluate(set, found, {});
   EXPECT_EQ(result.precision[0], 0.9999999999999998);
@@ -114,20 +120,20 @@ TEST(Evaluate, OnePerfectHitIsAlmostOne) {  // numpy.spacing(1) stands in the qu
 }
 
 TEST(Evaluate, AnObjectWithIdZeroIsNeverHit) {
-  Dataset set = row_of(1);
+  Records set = row_of(1);
   set.annotations[0].id = 0;
   EXPECT_EQ(evaluate(set, std::vector{on(set.annotations[0], .9)}, {}).stats[0], 0);
 }
 
 TEST(Evaluate, AnAreaOnTheBorderBelongsToBothRanges) {
-  Dataset set = row_of(1);
+  Records set = row_of(1);
   set.annotations[0].area = 1024;
   const auto result = evaluate(set, std::vector{on(set.annotations[0], .9)}, {});
   EXPECT_THAT(std::vector(result.stats.begin() + 9, result.stats.end()), ElementsAre(1, 1, -1));
 }
 
 TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
-  Dataset set = row_of(2);
+  Records set = row_of(2);
   set.annotations[1].crowd = true;
   std::vector found = {on(set.annotations[0], .5)};
   for (int i = 0; i < 5; ++i) found.push_back(on(set.annotations[1], .9));
@@ -135,7 +141,7 @@ TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
 }
 
 TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
-  const Dataset set = row_of(101);
+  const Records set = row_of(101);
   std::vector<Detection> found;
   for (const auto& object : set.annotations)
     found.push_back(on(object, 1. / static_cast<double>(object.id)));
@@ -146,16 +152,16 @@ TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
 }
 
 TEST(Evaluate, NothingFoundIsZeroAndNothingToFindIsMinusOne) {
-  const Dataset set = row_of(3);
+  const Records set = row_of(3);
   EXPECT_EQ(evaluate(set, {}, {}).stats[0], 0);
   EXPECT_EQ(evaluate(set, {}, {}).stats[8], 0);
-  const Dataset none = row_of(0);
+  const Records none = row_of(0);
   for (const double stat : evaluate(none, std::vector{on(set.annotations[0], 1)}, {}).stats)
     EXPECT_EQ(stat, -1);
 }
 
 TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
-  const Dataset set = row_of(1);
+  const Records set = row_of(1);
   std::vector found = {on(set.annotations[0], .5), on(set.annotations[0], .9),
                        on(set.annotations[0], .9)};
   found[1].image_id = 7;
@@ -164,10 +170,9 @@ TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
 }
 
 TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
-  const Dataset boxes = row_of(1);
-  Dataset set = boxes;
-  set.annotations[0].segmentation =
-      from_polygons(std::vector<Polygon>{{0, 0, 40, 0, 40, 40, 0, 40}}, 100, 100000);
+  Records set = row_of(1);
+  set.annotations[0].shape =
+      set.add_mask(from_polygons(std::vector<Polygon>{{0, 0, 40, 0, 40, 40, 0, 40}}, 100, 100000));
   const auto result =
       evaluate(set, std::vector{on(set.annotations[0], .9)}, {.iou = IouType::mask});
   EXPECT_NEAR(result.stats[0], 1, kClose);
@@ -175,28 +180,27 @@ TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
 
 /// Random boxes over several images and categories, every score its own.
 struct Random {
-  Dataset truth;
+  Records truth;
   std::vector<Detection> found;
 
   explicit Random(unsigned seed) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> at(0, 60), extent(5, 110);
-    for (std::int64_t k = 1; k <= 3; ++k) truth.categories.push_back({k, "c"});
+    for (std::int64_t k = 1; k <= 3; ++k) truth.add_category(k, "c");
     for (std::int64_t i = 1; i <= 12; ++i) {
-      Image image{i, "i.jpg", 200, 200, static_cast<std::uint32_t>(truth.annotations.size()), 0};
-      for (unsigned n = random() % 8; n > 0; --n, ++image.count) {
+      truth.add_image(i, "i.jpg", 200, 200);
+      for (unsigned n = random() % 8; n > 0; --n) {
         const auto id = static_cast<std::int64_t>(truth.annotations.size()) + 1;
         Annotation one{id, i, 1 + static_cast<std::int64_t>(random() % 3)};
         for (int c = 0; c < 4; ++c) one.bbox[c] = c < 2 ? at(random) : extent(random);
         one.area = one.bbox[2] * one.bbox[3];
         one.crowd = random() % 8 == 0;
-        truth.annotations.push_back(one);
+        truth.add(one);
         for (unsigned d = random() % 4; d > 0; --d) {
           found.push_back(on(one, 0));
           for (double& c : found.back().bbox) c += at(random) / 10;
         }
       }
-      truth.images.push_back(image);
     }
     std::shuffle(found.begin(), found.end(), random);
     for (std::size_t i = 0; i < found.size(); ++i) found[i].score = static_cast<double>(i) / 1000;
@@ -243,10 +247,12 @@ TEST(Evaluate, TheNumberOfThreadsDoesNotMatter) {
 
 TEST(Evaluate, ChosenImagesAreLikeASetOfThemAlone) {
   const Random set(4);
-  Dataset part = set.truth;
-  part.images.erase(part.images.begin() + 2, part.images.end());
+  Records part = set.truth;
+  std::erase_if(part.images, [](const Image& image) { return image.id > 2; });
+  std::erase_if(part.annotations, [](const Annotation& one) { return one.image_id > 2; });
   const std::int64_t chosen[] = {2, 1, 1, 999};
-  expect_equal(evaluate(set.truth, set.found, {}, chosen), evaluate(part, set.found, {}));
+  expect_equal(evaluate(*assemble(set.truth, "made"), set.found, {}, chosen),
+               evaluate(part, set.found, {}));
 }
 
 }  // namespace

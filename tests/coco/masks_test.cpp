@@ -102,6 +102,39 @@ TEST(Masks, ARunIntoTheNextColumnTakesTheFullHeight) {  // as COCO has it
   EXPECT_EQ(bounding_box(Rle{4, 5, {6, 4, 10}}), (Box{1, 0, 3, 4}));
 }
 
+TEST(Masks, DifferenceIsThatOfBitmaps) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 300; ++i) {
+    const std::uint32_t height = 1 + random() % 20, width = 1 + random() % 20;
+    auto left = random_bitmap(random, height, width);
+    const auto right = random_bitmap(random, height, width);
+    const Rle result = difference(encode(left.data(), height, width),  //
+                                  encode(right.data(), height, width));
+    for (std::size_t k = 0; k < left.size(); ++k) left[k] = left[k] && !right[k];
+    ASSERT_EQ(result, encode(left.data(), height, width));
+  }
+}
+
+TEST(Masks, DifferenceNeedsMasksOfOneSize) {
+  EXPECT_THROW(difference(Rle{2, 3, {6}}, Rle{3, 2, {6}}), Error);
+}
+
+TEST(Masks, AWindowShowsThePixelsUnderIt) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 500; ++i) {
+    const int height = 1 + random() % 20, width = 1 + random() % 20;
+    const auto before = random_bitmap(random, height, width);
+    const int rows = 1 + random() % 30, columns = 1 + random() % 30;
+    const int x = static_cast<int>(random() % 60) - 30, y = static_cast<int>(random() % 60) - 30;
+    std::vector<std::uint8_t> after(static_cast<std::size_t>(rows) * columns, 0);
+    for (int r = std::max(0, -y); r < rows && r + y < height; ++r)
+      for (int c = std::max(0, -x); c < columns && c + x < width; ++c)
+        after[r * columns + c] = before[(r + y) * width + c + x];
+    ASSERT_EQ(window(encode(before.data(), height, width), x, y, rows, columns),
+              encode(after.data(), rows, columns));
+  }
+}
+
 TEST(Masks, MergeIsTheUnionOfBitmaps) {
   std::mt19937 random(2);
   for (int i = 0; i < 100; ++i) {

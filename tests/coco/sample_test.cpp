@@ -67,9 +67,10 @@ class MadeSample : public ::testing::Test {
   static std::shared_ptr<const Dataset> read(const std::string& split) {
     return read_dataset(root() / "annotations" / ("instances_" + split + ".json"));
   }
-  static Rle mask_of(const Annotation& object, const Image& image) {
-    if (const auto* rle = std::get_if<Rle>(&object.segmentation)) return *rle;
-    return from_polygons(std::get<std::vector<Polygon>>(object.segmentation),
+  static Rle mask_of(const Dataset& set, const Annotation& object, const Image& image) {
+    const auto shape = set.segmentation(object);
+    if (const auto* rle = std::get_if<Rle>(&shape)) return *rle;
+    return from_polygons(std::get<std::vector<Polygon>>(shape),
                          static_cast<std::uint32_t>(image.height),
                          static_cast<std::uint32_t>(image.width));
   }
@@ -135,8 +136,9 @@ TEST_F(MadeSample, ImagesHaveTheSizeThatTheAnnotationsSay) {
     const auto dataset = read(split);
     EXPECT_EQ(dataset->images.size(), split == "val2017" ? 10u : 100u);
     for (const auto& image : dataset->images) {
-      const auto picture = cv::imread((root() / split / image.file_name).string());
-      EXPECT_EQ(picture.size(), cv::Size(image.width, image.height)) << image.file_name;
+      const auto picture = cv::imread((root() / split / dataset->text(image.file_name)).string());
+      EXPECT_EQ(picture.size(), cv::Size(image.width, image.height))
+          << dataset->text(image.file_name);
     }
   }
 }
@@ -159,7 +161,7 @@ TEST_F(MadeSample, BoxAndAreaAreThoseOfTheMask) {
   const auto dataset = read("train2017");
   for (const auto& image : dataset->images) {
     for (const auto& object : dataset->objects(image)) {
-      const auto mask = mask_of(object, image);
+      const auto mask = mask_of(*dataset, object, image);
       const auto box = bounding_box(mask);
       EXPECT_EQ(object.area, static_cast<double>(area(mask))) << object.id;
       EXPECT_THAT(object.bbox, ::testing::ElementsAre(box.x1, box.y1, box.width(), box.height()))
@@ -179,7 +181,7 @@ TEST_F(MadeSample, EverythingThatShowsIsAnnotatedToThePixel) {
       ASSERT_FALSE(objects.empty());
       const auto& object = objects.front();
       const auto visible = scene.visible(i);
-      const auto said = mask_of(object, image),
+      const auto said = mask_of(*dataset, object, image),
                  shown = encode(visible.data, said.height, said.width);
       const std::uint8_t crowd = 0;
       EXPECT_EQ(object.category_id, static_cast<std::int64_t>(*scene.things[i].kind + 1));
@@ -200,12 +202,11 @@ TEST_F(MadeSample, HasSomethingOfEverything) {
     if (image.count == 0) ++seen["empty image"];
     if (image.count > 3) ++seen["busy image"];
     for (const auto& object : dataset->objects(image)) {
-      const auto* polygons = std::get_if<std::vector<Polygon>>(&object.segmentation);
       const auto [x, y, width, height] = object.bbox;
-      ++seen[object.crowd           ? "crowd"
-             : !polygons            ? "run lengths"
-             : polygons->size() > 1 ? "parts"
-                                    : "polygon"];
+      ++seen[object.crowd                           ? "crowd"
+             : object.shape.kind == ShapeKind::mask ? "run lengths"
+             : object.shape.count > 1               ? "parts"
+                                                    : "polygon"];
       ++seen[object.area < 32 * 32 ? "small" : object.area < 96 * 96 ? "medium" : "large"];
       ++seen["category " + std::to_string(object.category_id)];
       if (x == 0 || y == 0 || x + width == image.width || y + height == image.height)

@@ -36,7 +36,7 @@ struct Count {
 
   Sample operator()(Sample sample) const {
     ++made;
-    sample.image += cv::Scalar::all(static_cast<double>(shade));
+    sample.image.pixels() += cv::Scalar::all(static_cast<double>(shade));
     return sample;
   }
   void describe(Options& o) { o.add("shade", shade, "added to each pixel"); }
@@ -131,19 +131,24 @@ TEST(CacheStage, ChangesNoByteOfRealPhotos) {
 TEST(CacheStage, MayStandBehindAResizeThatDrawsNothing) {
   const TinyCoco files(9);
   auto data = files.options();
-  const auto start = [&] {
+  data.max_side = 40;
+  const auto pipeline = [&](const std::string& cache) {
     const auto config = parse_config(
-        "stages = [ { use = 'read' }, { use = 'decode' }, { use = 'resize_shortest_edge' }, { use "
-        "= 'cache' }, "
-        "{ use = 'flip' }, { use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
+        "stages = [ { use = 'read' }, { use = 'decode', short_side = 20 }, "
+        "{ use = 'resize_shortest_edge' }, " +
+            cache + "{ use = 'flip' }, { use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
         "test.toml");
-    return start_train_flow(data, std::get<Config::Array>(config.find("stages")->data),
-                            open_split(data, data.train), 1);
+    return std::get<Config::Array>(config.find("stages")->data);
   };
-  EXPECT_THROW(start(), ConfigError);
-  data.short_side = {48};
-  const auto flow = start();
-  for (int i = 0; i < 12; ++i) flow->next();
+  data.short_side = {20, 24};
+  EXPECT_THROW(digests(data, pipeline(in_memory + ", ")), ConfigError);
+  data.short_side = {20};
+  const auto expected =
+      digests(data, pipeline(""));  // pixels at another size than the image's are held here
+  EXPECT_EQ(digests(data, pipeline(in_memory + ", ")), expected);
+  const auto disk = on_disk(fs::path(data.root) / "cache") + ", ";
+  EXPECT_EQ(digests(data, pipeline(disk)), expected);
+  EXPECT_EQ(digests(data, pipeline(disk)), expected);
 }
 
 TEST(CacheStage, IsSharedByFlowsOfOneProcess) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 
@@ -91,6 +92,33 @@ TEST(TrainFlow, GivesTheSameBytesWhenDeclaredInToml) {
   const auto& stages = std::get<Config::Array>(config.find("stages")->data);
   EXPECT_EQ(digests(*start_train_flow(options, stages, split, 1), 12),
             digests(*start_train_flow(options, {}, split, 1), 12));
+}
+
+TEST(TrainFlow, ReducedDecodingChangesPixelsAloneAndThoseALittle) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  DataOptions options;
+  options.root = testing::data_folder() / "coco_mini";
+  options.short_side = {120, 200};
+  options.max_side = 300;
+  const auto split = open_split(options, options.train);
+  const auto reduced = start_train_flow(options, {}, split, 1);
+  options.reduced_decoding = false;
+  const auto whole = start_train_flow(options, {}, split, 1);
+  double difference = 0;
+  constexpr int kBatches = 20;
+  for (int i = 0; i < kBatches; ++i) {
+    auto one = reduced->next()->value, other = whole->next()->value;
+    const auto bytes = one.bytes();
+    ASSERT_EQ(bytes, other.bytes());
+    std::uint64_t sum = 0;
+    for (std::size_t k = 0; k < bytes; ++k)
+      sum += static_cast<std::uint64_t>(std::abs(one.pixels[k] - other.pixels[k]));
+    difference += static_cast<double>(sum) / static_cast<double>(bytes) / kBatches;
+    one.pixels = other.pixels;
+    ASSERT_EQ(digest(one), digest(other)) << "sizes, scales and objects are exact";
+  }
+  EXPECT_GT(difference, 0) << "these photos are more than twice the size";
+  EXPECT_LT(difference, 5) << "of 255; whole photos are sampled without antialiasing";
 }
 
 TEST(TrainFlow, SaysWhichStagesDoNotFit) {

@@ -28,8 +28,10 @@ Sample full_sample() {
   sample.path = "Füße/bild 1.jpg";
   sample.width = 7, sample.height = 4;
   sample.scale_x = 0.5F, sample.scale_y = 0.75F;
-  sample.image.create(3, 4, CV_8UC3);
-  for (int i = 0; i < 36; ++i) sample.image.data[i] = static_cast<std::uint8_t>(7 * i);
+  cv::Mat pixels(3, 4, CV_8UC3);
+  for (int i = 0; i < 36; ++i) pixels.data[i] = static_cast<std::uint8_t>(7 * i);
+  sample.image = {pixels, {9, 5}};
+  sample.image.mirror();
   sample.objects = {{{0, 0, 3, 2}, {0.1F, 1, 4, 3}, {1, 1, 1, 2}},
                     {3, 0, 79},
                     {0, 0, 1},
@@ -53,7 +55,10 @@ TEST(SampleCodec, GivesBackWhatWentIn) {
   EXPECT_EQ(after.objects.classes, before.objects.classes);
   EXPECT_EQ(after.objects.crowd, before.objects.crowd);
   EXPECT_EQ(after.objects.segmentations, before.objects.segmentations);
-  EXPECT_EQ(cv::norm(after.image, before.image, cv::NORM_INF), 0);
+  EXPECT_EQ(cv::norm(after.image.held(), before.image.held(), cv::NORM_INF), 0);
+  EXPECT_EQ(after.image.size(), cv::Size(9, 5));
+  EXPECT_TRUE(after.image.is_mirrored());
+  EXPECT_EQ(cv::norm(after.image.pixels(), before.image.pixels(), cv::NORM_INF), 0);
   EXPECT_EQ(after.encoded.bytes, before.encoded.bytes);
   EXPECT_EQ(after.encoded.digest, before.encoded.digest);
 
@@ -69,7 +74,7 @@ TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
   cv::randu(whole, 0, 256);
   sample.image = whole(cv::Rect(1, 2, 5, 3));
   const auto after = decode_sample(encode(sample), "here");
-  EXPECT_EQ(cv::norm(after.image, sample.image, cv::NORM_INF), 0);
+  EXPECT_EQ(cv::norm(after.image.held(), sample.image.held(), cv::NORM_INF), 0);
 }
 
 TEST(SampleCodec, KeepsTheAnnotationsOfRealPhotos) {

@@ -11,28 +11,14 @@
 #include "dataflow/stages/group_by_aspect_ratio.h"
 #include "dataflow/stages/pad.h"
 #include "dataflow/stages/resize_shortest_edge.h"
+#include "tests/dataflow/samples.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::sample_of;
 using ::testing::ThrowsMessage;
-
-/// A picture whose every pixel says where it stands, and one box.
-Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
-  Sample sample;
-  sample.image_id = 7;
-  sample.path = "picture.jpg";
-  sample.width = width;
-  sample.height = height;
-  sample.image.create(height, width, CV_8UC3);
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x)
-      sample.image.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(x + 1),
-                                          static_cast<std::uint8_t>(y + 1), 255};
-  sample.objects = {{box}, {0}, {0}, {coco::Segmentation{}}};
-  return sample;
-}
 
 TEST(Decode, NamesAMissingFile) {
   Sample sample;
@@ -41,19 +27,33 @@ TEST(Decode, NamesAMissingFile) {
               ThrowsMessage<DataError>(HasSubstr("no/such/picture.jpg")));
 }
 
-TEST(FlipHorizontally, MirrorsPixelsAndBoxesAboutTheImageCentre) {
+TEST(Flip, MirrorsPixelsAndBoxesAboutTheImageCentre) {
   Rng rng{1};
-  const auto flipped = FlipHorizontally{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
+  const auto flipped = Flip{.probability = 1}(sample_of(100, 50, {10, 5, 30, 25}), rng);
   EXPECT_EQ(flipped.objects.boxes[0], (Box{70, 5, 90, 25}));
-  EXPECT_EQ(flipped.image.at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
+  EXPECT_EQ(flipped.image.pixels().at<cv::Vec3b>(3, 0), (cv::Vec3b{100, 4, 255}));
 }
 
-TEST(FlipHorizontally, FlipsAboutAsOftenAsTold) {
+TEST(Flip, MirrorsTopToBottomIfTold) {
+  Rng rng{1};
+  const Flip stage{.probability = 1, .direction = "vertical"};
+  const auto flipped = stage(sample_of(100, 50, {10, 5, 30, 25}), rng);
+  EXPECT_EQ(flipped.objects.boxes[0], (Box{10, 25, 30, 45}));
+  EXPECT_EQ(flipped.image.pixels().at<cv::Vec3b>(0, 3), (cv::Vec3b{4, 50, 255}));
+}
+
+TEST(Flip, RefusesADirectionThatIsNone) {
+  Rng rng{1};
+  const Flip stage{.probability = 1, .direction = "diagonal"};
+  EXPECT_THROW(stage(sample_of(4, 4), rng), std::invalid_argument);
+}
+
+TEST(Flip, FlipsAboutAsOftenAsTold) {
   int flips = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Rng rng{5, i};
-    const auto sample = FlipHorizontally{.probability = 0.25}(sample_of(4, 4), rng);
-    flips += sample.image.at<cv::Vec3b>(0, 0)[0] != 1;
+    const auto sample = Flip{.probability = 0.25}(sample_of(4, 4), rng);
+    flips += sample.image.pixels().at<cv::Vec3b>(0, 0)[0] != 1;
   }
   EXPECT_NEAR(flips, 500, 60);
 }
@@ -83,8 +83,10 @@ TEST(ResizeShortestEdge, DrawsChoicesAndRanges) {
   std::set<int> choices, range;
   for (std::uint64_t i = 0; i < 200; ++i) {
     Rng one{1, i}, two{1, i};
-    choices.insert(ResizeShortestEdge{{10, 15}, false, 99}(sample_of(20, 20), one).image.rows);
-    range.insert(ResizeShortestEdge{{10, 15}, true, 99}(sample_of(20, 20), two).image.rows);
+    choices.insert(
+        ResizeShortestEdge{{10, 15}, false, 99}(sample_of(20, 20), one).image.size().height);
+    range.insert(
+        ResizeShortestEdge{{10, 15}, true, 99}(sample_of(20, 20), two).image.size().height);
   }
   EXPECT_THAT(choices, ::testing::ElementsAre(10, 15));
   EXPECT_THAT(range, ::testing::ElementsAre(10, 11, 12, 13, 14, 15));

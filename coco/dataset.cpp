@@ -1,0 +1,44 @@
+#include <algorithm>
+
+#include "coco/annotations.h"
+
+namespace millrace::coco {
+namespace {
+
+/// Position of the record with this id among records that ascend by id, or -1.
+template <typename Record>
+std::ptrdiff_t find_id(std::span<const Record> records, std::int64_t id) {
+  const auto at = std::ranges::lower_bound(records, id, {}, &Record::id);
+  return at != records.end() && at->id == id ? at - records.begin() : -1;
+}
+
+}  // namespace
+
+Segmentation Dataset::segmentation(const Annotation& object) const {
+  const auto& [first, count, kind] = object.shape;
+  if (kind == ShapeKind::mask) {
+    const auto mask = runs.subspan(first, count);
+    return Rle{mask[0], mask[1], {mask.begin() + 2, mask.end()}};
+  }
+  if (kind == ShapeKind::none) return {};
+  std::vector<Polygon> polygons;
+  polygons.reserve(count);
+  std::uint64_t begin = first == 0 ? 0 : polygon_ends[first - 1];
+  for (const std::uint64_t end : polygon_ends.subspan(first, count)) {
+    polygons.emplace_back(coordinates.begin() + static_cast<std::ptrdiff_t>(begin),
+                          coordinates.begin() + static_cast<std::ptrdiff_t>(end));
+    begin = end;
+  }
+  return polygons;
+}
+
+int Dataset::category_index(std::int64_t id) const {
+  return static_cast<int>(find_id(categories, id));
+}
+
+const Image* Dataset::find_image(std::int64_t id) const {
+  const std::ptrdiff_t at = find_id(images, id);
+  return at < 0 ? nullptr : &images[static_cast<std::size_t>(at)];
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,176 @@
+#include "coco/records.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_sort.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::coco {
+namespace {
+
+constexpr std::uint32_t kNowhere = UINT32_MAX;
+
+/// Sorts by id; two records must not share one.
+template <typename Record>
+void order_by_id(std::vector<Record>& records, std::string_view noun) {
+  std::ranges::stable_sort(records, {}, &Record::id);
+  const auto twice = std::ranges::adjacent_find(records, {}, &Record::id);
+  if (twice != records.end())
+    throw Contradiction(fmt::format("{} id {} is there twice", noun, twice->id));
+}
+
+[[noreturn]] void fail(std::size_t index, std::int64_t id, const std::string& why) {
+  throw Contradiction(fmt::format("annotations[{}] (id {}): {}", index, id, why), index);
+}
+
+void check_ids(const std::vector<Annotation>& annotations) {
+  using Seen = std::pair<std::int64_t, std::size_t>;  // id, position
+  std::vector<Seen> seen;
+  seen.reserve(annotations.size());
+  for (const Annotation& one : annotations) seen.emplace_back(one.id, seen.size());
+  if (!std::ranges::is_sorted(seen)) tbb::parallel_sort(seen.begin(), seen.end());
+  const auto twice = std::ranges::adjacent_find(seen, {}, &Seen::first);
+  if (twice == seen.end()) return;
+  fail(twice[1].second, twice->first,
+       fmt::format("annotations[{}] has this id already", twice->second));
+}
+
+/// Why an annotation cannot belong to its image, or nothing.
+std::string fault_of(const Annotation& one, const Image* image, const Dataset& data) {
+  if (!image) return fmt::format("there is no image with id {}", one.image_id);
+  if (data.category_index(one.category_id) < 0)
+    return fmt::format("there is no category with id {}", one.category_id);
+  if (one.shape.kind == ShapeKind::mask) {
+    const std::int64_t height = data.runs[one.shape.first], width = data.runs[one.shape.first + 1];
+    if (height != image->height || width != image->width)
+      return fmt::format("its mask is {} x {}, its image {} x {} (height x width)", height, width,
+                         image->height, image->width);
+  }
+  return {};
+}
+
+/// The position of each annotation's image; checks what they say of each other.
+std::vector<std::uint32_t> find_images(const Dataset& data) {
+  const auto& all = data.annotations;
+  std::vector<std::uint32_t> owners(all.size());
+  tbb::parallel_for(std::size_t{0}, all.size(), [&](std::size_t i) {
+    const Image* image = data.find_image(all[i].image_id);
+    owners[i] = fault_of(all[i], image, data).empty()
+                    ? static_cast<std::uint32_t>(image - data.images.data())
+                    : kNowhere;
+  });
+  if (const auto bad = std::ranges::find(owners, kNowhere); bad != owners.end()) {
+    const auto index = static_cast<std::size_t>(bad - owners.begin());
+    const Annotation& one = all[index];
+    fail(index, one.id, fault_of(one, data.find_image(one.image_id), data));
+  }
+  return owners;
+}
+
+/// Puts annotations behind those of earlier images and earlier ones of their own; says in the images where.
+std::vector<Annotation> grouped(const std::vector<Annotation>& annotations,
+                                const std::vector<std::uint32_t>& owners,
+                                std::vector<Image>& images) {
+  for (Image& image : images) image.count = 0;
+  for (const std::uint32_t owner : owners) ++images[owner].count;
+  std::uint32_t first = 0;
+  for (Image& image : images) {
+    image.first = first;
+    first += std::exchange(image.count, 0);
+  }
+  std::vector<Annotation> result(annotations.size());
+  for (std::size_t i = 0; i < annotations.size(); ++i) {
+    Image& image = images[owners[i]];
+    result[image.first + image.count++] = annotations[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+TextRef Records::add_text(std::string_view text) {
+  const TextRef where{names.size(), text.size()};
+  names.insert(names.end(), text.begin(), text.end());
+  return where;
+}
+
+void Records::add_image(std::int64_t id, std::string_view file_name, std::int32_t width,
+                        std::int32_t height) {
+  images.push_back({id, add_text(file_name), width, height});
+}
+
+void Records::add_category(std::int64_t id, std::string_view name) {
+  categories.push_back({id, add_text(name)});
+}
+
+ShapeRef Records::add_mask(const Rle& mask) {
+  const std::size_t first = runs.size();
+  runs.insert(runs.end(), {mask.height, mask.width});
+  runs.insert(runs.end(), mask.counts.begin(), mask.counts.end());
+  return {first, static_cast<std::uint32_t>(runs.size() - first), ShapeKind::mask};
+}
+
+void Records::add(Annotation one, const Segmentation& shape) {
+  one.shape = {};
+  if (const auto* mask = std::get_if<Rle>(&shape)) one.shape = add_mask(*mask);
+  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape)) {
+    one.shape = {polygon_ends.size(), static_cast<std::uint32_t>(polygons->size()),
+                 ShapeKind::polygons};
+    for (const Polygon& polygon : *polygons) {
+      coordinates.insert(coordinates.end(), polygon.begin(), polygon.end());
+      polygon_ends.push_back(coordinates.size());
+    }
+  }
+  annotations.push_back(one);
+}
+
+void Records::clear() {
+  images.clear();
+  annotations.clear();
+  categories.clear();
+  coordinates.clear();
+  polygon_ends.clear();
+  runs.clear();
+  names.clear();
+}
+
+void Records::add_annotations(const Records& others) {
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  const std::size_t first = annotations.size(), first_polygon = polygon_ends.size();
+  append(annotations, others.annotations);
+  for (Annotation& one : std::span(annotations).subspan(first)) {
+    if (one.shape.kind == ShapeKind::polygons) one.shape.first += first_polygon;
+    if (one.shape.kind == ShapeKind::mask) one.shape.first += runs.size();
+  }
+  append(polygon_ends, others.polygon_ends);
+  for (std::uint64_t& end : std::span(polygon_ends).subspan(first_polygon))
+    end += coordinates.size();
+  append(coordinates, others.coordinates);
+  append(runs, others.runs);
+}
+
+std::shared_ptr<const Dataset> assemble(Records given, std::string source) {
+  const auto records = std::make_shared<Records>(std::move(given));
+  order_by_id(records->images, "image");
+  order_by_id(records->categories, "category");
+  check_ids(records->annotations);
+  auto data = std::make_shared<Dataset>();
+  data->source = std::move(source);
+  data->memory = records;
+  data->images = records->images;
+  data->annotations = records->annotations;
+  data->categories = records->categories;
+  data->coordinates = records->coordinates;
+  data->polygon_ends = records->polygon_ends;
+  data->runs = records->runs;
+  data->names = records->names;
+  records->annotations = grouped(records->annotations, find_images(*data), records->images);
+  data->annotations = records->annotations;
+  return data;
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,50 @@
+// The pixels of a sample, mirrored and resized no sooner than somebody looks at them.
+#pragma once
+
+#include <cstddef>
+#include <opencv2/core/mat.hpp>
+#include <utility>
+
+namespace millrace {
+
+/// A (H, W, 3) 8-bit RGB image that may hold its pixels at another size than its own: smaller where the decoder
+/// has skipped what a later resize would throw away, or not mirrored and resized yet, so that a batch gets them
+/// so straight into its slot. To everybody else it is an image of `size()`.
+///
+/// Copies share their pixels. Not for several threads at once.
+class LazyImage {
+ public:
+  LazyImage() = default;
+  /// An image of the size of `pixels`, or of `size`.
+  LazyImage(cv::Mat pixels, cv::Size size = {}) : pixels_(std::move(pixels)), due_(size) {}
+
+  bool empty() const { return pixels_.empty(); }
+  cv::Size size() const { return due_.empty() ? pixels_.size() : due_; }
+  /// What it holds now, and whether that is still to be mirrored; LazyImage(held(), size()), mirrored or not, is the
+  /// same image again.
+  const cv::Mat& held() const { return pixels_; }
+  bool is_mirrored() const { return mirrored_; }
+  /// With pixels of its own.
+  LazyImage clone() const;
+  /// The memory that it holds now.
+  std::size_t bytes() const { return pixels_.total() * pixels_.elemSize(); }
+
+  /// All of its pixels, to read, to change or to exchange for others.
+  cv::Mat& pixels();
+  /// The same, to read.
+  cv::Mat pixels() const { return LazyImage(*this).pixels(); }
+
+  /// Makes it an image of `size`. Of several sizes before the next look only the last one counts.
+  void resize(cv::Size size) { due_ = size; }
+  /// Mirrors it left to right.
+  void mirror() { mirrored_ = !mirrored_; }
+  /// Fills `target`, a matrix of its size.
+  void write_to(cv::Mat& target) const;
+
+ private:
+  cv::Mat pixels_;
+  cv::Size due_;           // empty: that of pixels_
+  bool mirrored_ = false;  // due too, in front of the resize
+};
+
+}  // namespace millrace

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/options.h"
+#include "base/random.h"
+#include "dataflow/sample.h"
+
+namespace millrace {
+
+/// Makes an image grey by chance (torchvision's RandomGrayscale); it keeps three channels.
+struct Grayscale {
+  static constexpr std::string_view kName = "grayscale";
+  double probability = 0.1;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to make an image grey", {.min = 0, .max = 1});
+  }
+};
+
+}  // namespace millrace

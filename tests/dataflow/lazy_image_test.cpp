@@ -1,0 +1,88 @@
+// Whoever looks at a lazy image sees what an image does that was mirrored and resized at once.
+#include "dataflow/lazy_image.h"
+
+#include <gtest/gtest.h>
+
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+
+namespace millrace {
+namespace {
+
+cv::Mat slope(int width, int height) {
+  cv::Mat image(height, width, CV_8UC3);
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      image.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(3 * x),
+                                   static_cast<std::uint8_t>(5 * y), 77};
+  return image;
+}
+
+cv::Mat resized(const cv::Mat& image, cv::Size size) {
+  cv::Mat result;
+  cv::resize(image, result, size, 0, 0, cv::INTER_LINEAR);
+  return result;
+}
+
+cv::Mat mirrored(const cv::Mat& image) {
+  cv::Mat result;
+  cv::flip(image, result, 1);
+  return result;
+}
+
+void expect_equal(const LazyImage& image, const cv::Mat& expected) {
+  ASSERT_EQ(image.size(), expected.size());
+  cv::Mat target(image.size(), CV_8UC3), looked_at = LazyImage(image).pixels();
+  image.write_to(target);
+  EXPECT_EQ(cv::norm(target, expected, cv::NORM_INF), 0);
+  ASSERT_EQ(looked_at.size(), expected.size());
+  EXPECT_EQ(cv::norm(looked_at, expected, cv::NORM_INF), 0);
+}
+
+TEST(LazyImage, IsTheImageItWasGiven) {
+  expect_equal(slope(40, 30), slope(40, 30));
+  EXPECT_TRUE(LazyImage().empty());
+  EXPECT_EQ(LazyImage(slope(40, 30)).bytes(), 40U * 30 * 3);
+}
+
+TEST(LazyImage, MirrorsAndResizes) {
+  LazyImage image(slope(40, 30));
+  image.mirror();
+  expect_equal(image, mirrored(slope(40, 30)));
+  image.resize({70, 55});
+  expect_equal(image, resized(mirrored(slope(40, 30)), {70, 55}));
+  EXPECT_EQ(image.bytes(), 40U * 30 * 3) << "nobody has looked at it";
+  image.mirror();
+  expect_equal(image, resized(slope(40, 30), {70, 55}));
+}
+
+TEST(LazyImage, IsDoneOnceLookedAt) {
+  LazyImage image(slope(40, 30));
+  image.mirror();
+  image.resize({70, 55});
+  auto& pixels = image.pixels();
+  pixels.at<cv::Vec3b>(0, 0) = {1, 2, 3};
+  EXPECT_EQ(image.pixels().at<cv::Vec3b>(0, 0), cv::Vec3b(1, 2, 3));
+  image.pixels() = slope(9, 8);
+  expect_equal(image, slope(9, 8));
+}
+
+TEST(LazyImage, MayHoldFewerPixelsThanItHas) {
+  const LazyImage full(slope(40, 30), {160, 120});
+  EXPECT_EQ(full.size(), cv::Size(160, 120));
+  expect_equal(full, resized(slope(40, 30), {160, 120}));
+  auto smaller = full;
+  smaller.resize({50, 40});
+  expect_equal(smaller, resized(slope(40, 30), {50, 40}));
+}
+
+TEST(LazyImage, LeavesCopiesAloneWhenMirrored) {
+  const LazyImage original(slope(40, 30));
+  auto copy = original;
+  copy.mirror();
+  copy.pixels().setTo(0);
+  expect_equal(original, slope(40, 30));
+}
+
+}  // namespace
+}  // namespace millrace
