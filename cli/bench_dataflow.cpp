@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -12,7 +13,7 @@
 #include "cli/flow_measurement.h"
 #include "cli/sample_data.h"
 #include "dataflow/detection.h"
-#include "dataflow/detection_source.h"
+#include "dataflow/detection_sources.h"
 #include "trainer/threads.h"
 
 namespace millrace::cli {
@@ -37,15 +38,14 @@ Cursor cursor_behind(std::int64_t count, DataFlow<Batch>& flow) {
 }
 
 /// Decoding, resizing and copying alone, of the images that the flow has delivered.
-FlowFloors floors_under(const FlowMeasurement& measured, const DataSplit& split,
-                        const DataOptions& data, int threads) {
-  const DetectionSource source(split, data.filter_empty);
+FlowFloors floors_under(const FlowMeasurement& measured, const Source<Sample>& source,
+                        int threads) {
   const auto step = std::max<std::int64_t>(1, source.size() / kFloorImages);
   std::vector<FloorImage> images;
   for (std::int64_t i = 0; i < source.size(); i += step) {
     const auto sample = source[i];
     const auto found = measured.delivered.find(sample.image_id);
-    if (found != measured.delivered.end())
+    if (found != measured.delivered.end() && std::filesystem::exists(sample.path))
       images.push_back({sample.path, {found->second.width, found->second.height}});
   }
   return measure_floors(images, threads, kFloorSeconds);
@@ -104,13 +104,15 @@ void print_text(const FlowMeasurement& m, const FlowFloors& floors, int threads)
   fmt::print("  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches, {:.0f} % padding\n",
              rate, share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
              100 * m.padding_share());
-  fmt::print("  {:8.1f} images/s   JPEG decode alone: the flow runs at {:.0f} % of it\n",
-             floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
-  fmt::print(
-      "  {:8.2f} ms         of CPU an image; decode {:.2f} + resize {:.2f} + copy {:.2f}, each "
-      "alone, are {:.0f} % of it\n",
-      cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
-      100 * share(floors.sum_ms(), cpu_ms));
+  if (floors.decode_images_per_s > 0) {  // of a source of JPEG files
+    fmt::print("  {:8.1f} images/s   JPEG decode alone: the flow runs at {:.0f} % of it\n",
+               floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
+    fmt::print(
+        "  {:8.2f} ms         of CPU an image; decode {:.2f} + resize {:.2f} + copy {:.2f}, each "
+        "alone, are {:.0f} % of it\n",
+        cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
+        100 * share(floors.sum_ms(), cpu_ms));
+  }
   fmt::print("  peak memory {}, {} skipped\n", byte_text(static_cast<double>(m.peak_rss_bytes)),
              m.flow.skipped);
   fmt::print("  {}\n\n", m.verdict(threads));
@@ -131,9 +133,9 @@ int bench_dataflow(const Arguments& arguments) {
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
   const Threads threads(recipe.train.threads, recipe.data.threads);
   make_sample_on_first_use(recipe);
-  const auto split = open_split(recipe.data, recipe.data.train);
+  const auto train = open_train_data(recipe.data, recipe.sources);
   const auto start = [&](const Cursor& cursor) {
-    return start_train_flow(recipe.data, recipe.stages, split,
+    return start_train_flow(recipe.data, recipe.stages, train,
                             static_cast<std::uint64_t>(recipe.train.seed), {}, cursor);
   };
   const Cursor cursor = arguments.from > 0 ? cursor_behind(arguments.from, *start({})) : Cursor{};
@@ -142,7 +144,7 @@ int bench_dataflow(const Arguments& arguments) {
 
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : static_cast<int>(std::thread::hardware_concurrency());
-  const auto floors = floors_under(result, split, recipe.data, used);
+  const auto floors = floors_under(result, *train.source, used);
   if (!arguments.json) return print_text(result, floors, used), kDone;
   auto json = to_json(result, floors, used);
   if (arguments.digest) json["digests"] = result.digests;

@@ -1,28 +1,17 @@
 #include "cli/image_files.h"
 
-#include <algorithm>
-#include <array>
 #include <opencv2/core/mat.hpp>
-#include <string_view>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "dataflow/image_file.h"
+#include "dataflow/image_folder.h"
 
 namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool looks_like_an_image(const fs::path& file) {
-  constexpr std::array<std::string_view, 8> kKnown = {".jpg", ".jpeg", ".png",  ".bmp",
-                                                      ".tif", ".tiff", ".webp", ".ppm"};
-  auto extension = file.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::count(kKnown, extension) > 0;
-}
 
 }  // namespace
 
@@ -34,11 +23,8 @@ std::vector<fs::path> find_images(std::span<const fs::path> paths) {
       files.push_back(path);
       continue;
     }
-    const auto first = static_cast<std::ptrdiff_t>(files.size());
-    for (const auto& entry : fs::directory_iterator(path))
-      if (entry.is_regular_file() && looks_like_an_image(entry.path()))
-        files.push_back(entry.path());
-    std::sort(files.begin() + first, files.end());
+    const auto inside = images_in(path);
+    files.insert(files.end(), inside.begin(), inside.end());
   }
   if (files.empty()) throw Error(paths.front().string() + ": no image in it");
   return files;

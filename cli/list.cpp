@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "coco/sample.h"
+#include "dataflow/detection_sources.h"
 #include "dataflow/detection_stages.h"
 #include "plugins/loader.h"
 #include "trainer/callback.h"
@@ -51,6 +52,7 @@ int list(const std::vector<std::string>& plugins) {
   print_table<ScheduleOptions>("schedule", "the learning rate over time");
   print_registry("DETECTORS", "[model] name = \"{}\"", detectors());
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
+  print_registry("SOURCES of a data flow", "[[data.sources]] use = \"{}\"", detection_sources());
   print_registry("STAGES of a data flow", "[[data.stages]] use = \"{}\"", detection_stages());
   return kDone;
 }

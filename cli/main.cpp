@@ -62,8 +62,8 @@ int run(int argc, char** argv) {
   add_examples(app, {"trainer run configs/maskrcnn.toml", "trainer eval --help"});
 
   Action action;
-  for (const auto add :
-       {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_config, add_list, add_bench})
+  for (const auto add : {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_pack,
+                         add_config, add_list, add_bench})
     add(app, action);
   try {
     app.parse(argc, argv);

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
+#include "base/errors.h"
 #include "base/options.h"
 
 namespace millrace {
@@ -32,6 +36,8 @@ struct DataOptions {
 
   std::int64_t threads = 0;
   std::int64_t in_flight = 0;
+  std::int64_t memory = 2048;
+  std::int64_t shuffle_window = 0;
   std::string on_error = "skip";
   double max_skipped = 0.1;
 
@@ -69,6 +75,12 @@ struct DataOptions {
     o.add("in_flight", in_flight,
           "images between disk and trainer; 0: enough to keep all threads busy",
           {.min = 0, .unit = "images"});
+    o.add("memory", memory,
+          "that images between disk and trainer may take, unless a batch takes more; 0: no bound",
+          {.min = 0, .max = 1 << 24, .unit = "MiB"});
+    o.add("shuffle_window", shuffle_window,
+          "shuffle windows of so many neighbouring images, and inside them; 0: all images",
+          {.min = 0, .unit = "images"});
     o.add("on_error", on_error, "what to do about an image that cannot be used",
           {"skip", "fail", "replace"});
     o.add("max_skipped", max_skipped, "share of an epoch's images that may be unusable",
@@ -82,5 +94,26 @@ struct DataOptions {
     return test_max_side > 0 ? test_max_side : max_side;
   }
 };
+
+/// A struct of options read from a table over the defaults that `[data]` gives it, if any:
+/// `static S from(const DataOptions&)`. `others` are keys of the table that someone else reads. Values that do not go
+/// together are found by its `check()`, if it has one, which throws std::invalid_argument.
+template <class S>
+S configured(const Config& table, const DataOptions& data,
+             std::initializer_list<std::string_view> others = {"use"}) {
+  S result;
+  if constexpr (requires { S::from(data); }) result = S::from(data);
+  Options options;
+  result.describe(options);
+  options.read(table, others);
+  if constexpr (requires { result.check(); }) {
+    try {
+      result.check();
+    } catch (const std::invalid_argument& problem) {
+      throw ConfigError(table.origin.text() + ": " + std::string(S::kName) + ": " + problem.what());
+    }
+  }
+  return result;
+}
 
 }  // namespace millrace

@@ -12,7 +12,8 @@
 
 namespace millrace {
 
-/// What is annotated, where the images lie and which categories count, in which order. Cheap to copy.
+/// What is annotated, where the images lie and which categories count, in which order; an id that the annotations do
+/// not have stands for a class without objects. Cheap to copy.
 struct DataSplit {
   std::shared_ptr<const coco::Dataset> annotations;
   std::filesystem::path images;            // folder

@@ -1,11 +1,8 @@
 #include "dataflow/detection.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <opencv2/core/utility.hpp>
 
-#include "base/errors.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_memory.h"
@@ -17,18 +14,6 @@
 
 namespace millrace {
 namespace {
-
-using SourcePtr = std::shared_ptr<const DetectionSource>;
-
-SourcePtr open_source(const DataSplit& split, bool filter_empty) {
-  auto source = std::make_shared<const DetectionSource>(split, filter_empty);
-  if (source->size() == 0)
-    throw ConfigError(
-        fmt::format("{}: no image with an object of the classes to detect; see "
-                    "data.classes and data.filter_empty",
-                    split.annotations->source));
-  return source;
-}
 
 /// OpenCV's own threads would fight with the graph's, which has an image for each core already.
 void prepare_opencv() {
@@ -47,6 +32,7 @@ FlowOptions flow_options(const DataOptions& data, Share share) {
   options.ranks = share.ranks;
   options.threads = static_cast<int>(data.threads);
   options.in_flight = data.in_flight;
+  options.in_flight_bytes = data.memory << 20;
   options.on_error = on_error(data.on_error);
   options.max_skipped = data.max_skipped;
   return options;
@@ -58,7 +44,7 @@ Decode decode_for(const ResizeShortestEdge& resize, const DataOptions& data) {
   return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
 }
 
-Plan default_plan(SourcePtr source, const DataOptions& data) {
+Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
   const auto resize = ResizeShortestEdge::from(data);
   auto by_shape = GroupByAspectRatio::from(data);
   by_shape.fit(*source);
@@ -71,19 +57,19 @@ Plan default_plan(SourcePtr source, const DataOptions& data) {
       .plan();
 }
 
-Plan declared_plan(SourcePtr source, const DataOptions& data, std::span<const Config> stages) {
-  const auto size = source->size();
-  const DetectionContext context{std::move(source), data};
-  return {size, build_stages(detection_stages(), stages, context)};
+Plan declared_plan(const TrainData& train, const DataOptions& data,
+                   std::span<const Config> stages) {
+  const DetectionContext context{train.source, data, train.classes};
+  return {train.source->size(), build_stages(detection_stages(), stages, context),
+          train.source->repeats()};
 }
 
-const bool registered =
-    detection_stages().add<NoOptions>(std::string(DetectionSource::kName),
-                                      "path, size and objects of an image; always the first stage",
-                                      [](const Config& table, const DetectionContext& context) {
-                                        read_options<NoOptions>(table, {"use"});
-                                        return source_stage(context.source);
-                                      });
+const bool registered = detection_stages().add<NoOptions>(
+    "read", "path, size and objects of an image; always the first stage",
+    [](const Config& table, const DetectionContext& context) {
+      read_options<NoOptions>(table, {"use"});
+      return source_stage(context.source);
+    });
 
 }  // namespace
 
@@ -94,19 +80,26 @@ DetectionStages& detection_stages() {
 
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
-                                                  const DataSplit& split, std::uint64_t seed,
+                                                  const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
   prepare_opencv();
-  auto source = open_source(split, options.filter_empty);
-  auto plan = stages.empty() ? default_plan(std::move(source), options)
-                             : declared_plan(std::move(source), options, stages);
+  auto plan =
+      stages.empty() ? default_plan(train.source, options) : declared_plan(train, options, stages);
   auto how = flow_options(options, share);
   how.seed = seed;
-  how.shuffle.on = true;
+  how.shuffle = {true, options.shuffle_window};
   how.epochs = 0;
   how.partial = Partial::wrap;
   how.start = start;
   return start_flow<Batch>(std::move(plan), how);
+}
+
+std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
+                                                  std::span<const Config> stages,
+                                                  const DataSplit& split, std::uint64_t seed,
+                                                  Share share, const Cursor& start) {
+  const TrainData train{split.classes, open_source(split, options.filter_empty)};
+  return start_train_flow(options, stages, train, seed, share, start);
 }
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,

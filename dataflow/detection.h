@@ -7,6 +7,7 @@
 
 #include "dataflow/data_split.h"
 #include "dataflow/dataflow.h"
+#include "dataflow/detection_sources.h"
 #include "dataflow/sample.h"
 
 namespace millrace {
@@ -20,6 +21,12 @@ struct Share {
 /// epoch ends waits for its like in the next. `stages`: the `[[data.stages]]` tables, each `use = "..."`;
 /// none: read, decode, flip, resize_shortest_edge, group_by_aspect_ratio, pad.
 /// Throws ConfigError for options, stages or data that cannot work.
+std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
+                                                  std::span<const Config> stages,
+                                                  const TrainData& train, std::uint64_t seed,
+                                                  Share share = {}, const Cursor& start = {});
+
+/// The same over the images of a split.
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const DataSplit& split, std::uint64_t seed,

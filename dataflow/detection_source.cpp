@@ -1,8 +1,11 @@
 #include "dataflow/detection_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/errors.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -26,8 +29,8 @@ DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
     : split_(std::move(split)), class_of_category_(split_.annotations->categories.size(), -1) {
   const auto& dataset = *split_.annotations;
   for (std::size_t k = 0; k < split_.category_ids.size(); ++k)
-    class_of_category_.at(static_cast<std::size_t>(
-        dataset.category_index(split_.category_ids[k]))) = static_cast<int>(k);
+    if (const auto category = dataset.category_index(split_.category_ids[k]); category >= 0)
+      class_of_category_[static_cast<std::size_t>(category)] = static_cast<int>(k);
 
   std::int64_t first_unusable = 0;
   for (std::uint32_t i = 0; i < dataset.images.size(); ++i) {
@@ -70,6 +73,17 @@ Sample DetectionSource::operator[](std::int64_t index) const {
     sample.objects.segmentations.push_back(split_.annotations->segmentation(object));
   }
   return sample;
+}
+
+SourcePtr<Sample> open_source(DataSplit split, bool filter_empty) {
+  const auto& file = split.annotations->source;
+  auto source = std::make_shared<const DetectionSource>(split, filter_empty);
+  if (source->size() == 0)
+    throw ConfigError(
+        fmt::format("{}: no image with an object of the classes to detect; see "
+                    "data.classes and data.filter_empty",
+                    file));
+  return source;
 }
 
 }  // namespace millrace

@@ -6,22 +6,21 @@
 
 #include "dataflow/data_split.h"
 #include "dataflow/sample.h"
+#include "dataflow/source.h"
 
 namespace millrace {
 
 /// The usable images of a split as samples, by ascending image id. Const, so any thread may read.
-class DetectionSource {
+class DetectionSource final : public Source<Sample> {
  public:
-  static constexpr std::string_view kName = "read";
-
   /// `filter_empty`: leaves out images without an object that is usable and no crowd. Objects whose
   /// box has no area inside the image are left out; a warning says how many.
   DetectionSource(DataSplit split, bool filter_empty);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(images_.size()); }
+  std::int64_t size() const override { return static_cast<std::int64_t>(images_.size()); }
 
   /// Path, size and objects; no pixels yet. Boxes are clipped to the image.
-  Sample operator[](std::int64_t index) const;
+  Sample operator[](std::int64_t index) const override;
 
   std::int64_t unusable_objects() const { return unusable_objects_; }
 
@@ -33,5 +32,8 @@ class DetectionSource {
   std::vector<std::uint32_t> images_;   // positions in coco::Dataset::images
   std::int64_t unusable_objects_ = 0;
 };
+
+/// The same. Throws ConfigError where no image is left.
+SourcePtr<Sample> open_source(DataSplit split, bool filter_empty);
 
 }  // namespace millrace

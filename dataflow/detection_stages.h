@@ -2,13 +2,14 @@
 #pragma once
 
 #include <memory>
-#include <stdexcept>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "base/errors.h"
 #include "dataflow/data_options.h"
-#include "dataflow/detection_source.h"
 #include "dataflow/pipeline.h"
+#include "dataflow/sample.h"
+#include "dataflow/source.h"
 
 namespace millrace {
 
@@ -32,32 +33,14 @@ struct MessageBytes<Batch> {
 
 /// What a stage may know beside its own table.
 struct DetectionContext {
-  std::shared_ptr<const DetectionSource> source;
+  SourcePtr<Sample> source;
   DataOptions data;
+  std::vector<std::string> classes;       // names; class k is the k-th
+  std::span<const Config> in_front = {};  // the tables of the stages before it
 };
 
 using DetectionStages = Registry<StageFactory<DetectionContext>>;
 DetectionStages& detection_stages();
-
-/// A stage that is its own option struct, read over the defaults that `[data]` gives it, if any:
-/// `static S from(const DataOptions&)`. Values that do not go together are found by its `check()`, if it
-/// has one, which throws std::invalid_argument.
-template <class S>
-S configured(const Config& table, const DataOptions& data) {
-  S stage;
-  if constexpr (requires { S::from(data); }) stage = S::from(data);
-  Options options;
-  stage.describe(options);
-  options.read(table, {"use"});
-  if constexpr (requires { stage.check(); }) {
-    try {
-      stage.check();
-    } catch (const std::invalid_argument& problem) {
-      throw ConfigError(table.origin.text() + ": " + std::string(S::kName) + ": " + problem.what());
-    }
-  }
-  return stage;
-}
 
 /// Registers the function object `S` under its `kName`; `make_stage` makes a stage of a name and an S.
 template <class S, class F>

@@ -7,6 +7,12 @@
 
 namespace millrace {
 
+LazyImage LazyImage::clone() const {
+  auto copy = *this;
+  copy.pixels_ = pixels_.clone();
+  return copy;
+}
+
 cv::Mat& LazyImage::pixels() {
   if (mirrored_ || size() != pixels_.size()) {
     cv::Mat looked_at(size(), pixels_.type());

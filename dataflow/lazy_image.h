@@ -20,6 +20,12 @@ class LazyImage {
 
   bool empty() const { return pixels_.empty(); }
   cv::Size size() const { return due_.empty() ? pixels_.size() : due_; }
+  /// What it holds now, and whether that is still to be mirrored; LazyImage(held(), size()), mirrored or not, is the
+  /// same image again.
+  const cv::Mat& held() const { return pixels_; }
+  bool is_mirrored() const { return mirrored_; }
+  /// With pixels of its own.
+  LazyImage clone() const;
   /// The memory that it holds now.
   std::size_t bytes() const { return pixels_.total() * pixels_.elemSize(); }
 

@@ -122,17 +122,20 @@ auto from(Source source) {
 template <class Context>
 using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
 
-/// The `use` of a stage's table. Throws ConfigError where there is none.
-std::string used_name(const Config& table);
+/// The `use` of a component's table. Throws ConfigError naming its kind where there is none.
+std::string used_name(const Config& table, const std::string& kind);
 
-/// The stages of a list of tables, each `use = "name"` and the options of that stage.
-/// Throws ConfigError naming file and line.
+/// The stages of a list of tables, each `use = "name"` and the options of that stage. A context that has a member
+/// `in_front` sees there, for each stage, the tables before its own. Throws ConfigError naming file and line.
 template <class Context>
 std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
-                                std::span<const Config> tables, const Context& context) {
+                                std::span<const Config> tables, Context context) {
   std::vector<Stage> stages;
-  for (const auto& table : tables)
-    stages.push_back(registry.at(used_name(table), table.origin).create(table, context));
+  for (const auto& table : tables) {
+    if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
+    const auto name = used_name(table, registry.kind());
+    stages.push_back(registry.at(name, table.origin).create(table, context));
+  }
   return stages;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coco/annotations.h"
@@ -22,6 +23,13 @@ struct Instances {
   std::size_t size() const { return boxes.size(); }
 };
 
+/// The bytes of an image file that are in memory already.
+struct EncodedImage {
+  std::shared_ptr<const void> owner;  // of `bytes`; nullptr: there are none
+  std::string_view bytes;
+  std::uint64_t digest = 0;  // of `bytes`, as they were written
+};
+
 /// Leaves only the objects i with `stays[i]`, in their order.
 void keep(Instances& objects, const std::vector<bool>& stays);
 /// Puts `more` behind `objects`.
@@ -31,7 +39,8 @@ void append(Instances& objects, Instances more);
 struct Sample {
   std::int64_t image_id = 0;
   std::string path;
-  std::int32_t width = 0, height = 0;  // of the original image, pixels
+  EncodedImage encoded;                // where there is one, it is decoded and not the file
+  std::int32_t width = 0, height = 0;  // of the original image, pixels; 0: not known yet
   LazyImage image;                     // empty until decoded
   float scale_x = 1, scale_y = 1;      // present pixels per original pixel
   Instances objects;                   // in pixels of `image`

@@ -67,7 +67,8 @@ struct MessageType {
 /// (seed, epoch, index, stage) alone.
 struct Map {
   std::function<Message(Message, Rng&)> function;
-  bool random = false;  // draws from the Rng
+  bool random = false;   // draws from the Rng
+  bool watches = false;  // gives back what it takes, unchanged
 };
 
 /// A map that sees further samples beside each: `partners` says how many, and the engine makes so many
@@ -99,6 +100,11 @@ struct Stage {
 
   bool is_group() const { return std::holds_alternative<Group>(work); }
   bool is_cache() const { return std::holds_alternative<Cache>(work); }
+  /// Changes no message: the flow gives the same bytes without it.
+  bool changes_nothing() const {
+    const auto* map = std::get_if<Map>(&work);
+    return is_cache() || (map && map->watches);
+  }
 };
 
 /// Whether a function object draws from the Rng that it may take: `draws()` where it has one, else yes.
@@ -135,6 +141,17 @@ Stage filter_stage(std::string name, F wanted) {
           Map{[wanted = std::move(wanted)](Message in, Rng&) {
             return wanted(in.peek<T>()) ? std::move(in) : Message();
           }}};
+}
+
+/// A stage that lets everything through after `see`, a function of (const T&), has seen it.
+template <class T, class F>
+Stage watch_stage(std::string name, F see) {
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
+          Map{[see = std::move(see)](Message in, Rng&) {
+                see(in.peek<T>());
+                return in;
+              },
+              /*random=*/false, /*watches=*/true}};
 }
 
 /// A stage that sees other samples beside each message: `partners(const T&, Rng&)` says how many, and `work(T,

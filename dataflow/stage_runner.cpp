@@ -34,6 +34,10 @@ StageRunner::StageRunner(const std::vector<Stage>& stages, const Order& order,
     cache_ = &std::get<Cache>(stages[k].work);
     behind_cache_ = k + 1;
   }
+  for (std::uint64_t name = 0; const auto& stage : stages) {
+    random_names_.push_back(name);
+    if (!stage.changes_nothing()) ++name;
+  }
 }
 
 void StageRunner::run(std::size_t k, Item& item) {
@@ -71,7 +75,7 @@ void StageRunner::work(std::size_t k, Item& item) {
 /// One stage's work for one message. DataErrors leave with the place where they happened.
 Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
                            const Turn& turn) const {
-  Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_name(k)};
+  Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k]};
   const auto& stage = stages_[k];
   try {
     if (const auto* map = std::get_if<Map>(&stage.work))
@@ -89,14 +93,9 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
 Message StageRunner::apply_mix(std::size_t k, const Mix& mix, Message message, std::int64_t epoch,
                                const Turn& turn, Rng& rng) const {
   std::vector<Message> others(mix.partners(message, rng));
-  Rng draw{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_name(k), /*partners*/ 1};
+  Rng draw{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k], /*partners*/ 1};
   for (auto& other : others) other = partner(k, epoch, draw);
   return mix.function(std::move(message), std::move(others), rng);
-}
-
-/// Names the random numbers of stage `k`. A cache counts for nothing: it changes none.
-std::uint64_t StageRunner::random_name(std::size_t k) const {
-  return cache_ && k >= behind_cache_ ? k - 1 : k;
 }
 
 /// A message that the first `stages` stages make of a sample drawn at random.

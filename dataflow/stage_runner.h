@@ -41,7 +41,6 @@ class StageRunner {
   Message apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn) const;
   Message apply_mix(std::size_t k, const Mix& mix, Message message, std::int64_t epoch,
                     const Turn& turn, Rng& rng) const;
-  std::uint64_t random_name(std::size_t k) const;
   Message make(std::size_t stages, std::int64_t epoch, const Turn& turn) const;
   Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
   void leave_out(std::size_t k, Item& item, const char* why) const;
@@ -51,9 +50,10 @@ class StageRunner {
   const Order& order_;
   const std::uint64_t seed_;
   const OnError on_error_;
-  std::size_t group_;         // where the group stage stands; none: behind all
-  const Cache* cache_;        // nullptr: none
-  std::size_t behind_cache_;  // the first stage whose work a cache does not spare
+  std::size_t group_;                        // where the group stage stands; none: behind all
+  const Cache* cache_;                       // nullptr: none
+  std::size_t behind_cache_;                 // the first stage whose work a cache does not spare
+  std::vector<std::uint64_t> random_names_;  // of each stage: how many in front change something
   std::atomic<std::int64_t> filtered_ = 0;
   std::deque<StageCounter> counters_;
 };

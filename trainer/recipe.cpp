@@ -67,21 +67,27 @@ T take_section(const Config& from, const char* name, Config& tree,
   return options;
 }
 
+/// The tables of the list `data.NAME`; none where it is not there.
+std::vector<Config> tables(const Config& data, const char* name) {
+  const auto* value = data.find(name);
+  if (!value) return {};
+  const auto* list = std::get_if<Config::Array>(&value->data);
+  if (!list)
+    throw ConfigError(fmt::format("{}: data.{} is a list of tables: write [[data.{}]]",
+                                  value->origin.text(), name, name));
+  return *list;
+}
+
 void take_data(const Config& from, Config& tree, Recipe& recipe) {
-  recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "stages"});
+  recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "sources", "stages"});
   auto& table = *tree.find("data");
   if (auto* sample = table.find("sample")) {
     recipe.has_sample = true;
     recipe.sample = read_options<coco::SampleOptions>(*sample);
     complete_options<coco::SampleOptions>(*sample);
   }
-  if (const auto* stages = table.find("stages")) {
-    const auto* list = std::get_if<Config::Array>(&stages->data);
-    if (!list)
-      throw ConfigError(fmt::format("{}: data.stages is a list of tables: write [[data.stages]]",
-                                    stages->origin.text()));
-    recipe.stages = *list;
-  }
+  recipe.sources = tables(table, "sources");
+  recipe.stages = tables(table, "stages");
 }
 
 void take_model(const Config& from, Config& tree, Recipe& recipe) {

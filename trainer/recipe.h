@@ -25,8 +25,9 @@ struct Recipe {
   Config tree;  // complete, each value with its origin
   std::vector<std::string> plugins;
   DataOptions data;
-  std::vector<Config> stages;  // [[data.stages]], empty: the default pipeline
-  bool has_sample = false;     // [data.sample] is there: make the data set on first use
+  std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
+  std::vector<Config> stages;   // [[data.stages]], empty: the default pipeline
+  bool has_sample = false;      // [data.sample] is there: make the data set on first use
   coco::SampleOptions sample;
   std::string model_name;
   std::string weights;  // empty: from random

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "dataflow/detection.h"
+#include "dataflow/detection_sources.h"
 #include "trainer/every.h"
 #include "trainer/run_folder.h"
 #include "trainer/threads.h"
@@ -86,14 +87,14 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
-  const auto split = open_split(recipe.data, recipe.data.train);
+  const auto train = open_train_data(recipe.data, recipe.sources);
   if (!recipe.weights.empty() && !fs::exists(recipe.weights))
     throw ConfigError(
         fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
                     "from random values",
                     recipe.weights));
   std::optional<EvalData> validation;
-  if (!recipe.data.val.empty()) validation = open_validation(recipe, split.classes);
+  if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
 
   const fs::path output = options.output.empty() ? fs::path(recipe.train.output) : options.output;
   const auto newest = options.resume ? newest_run_folder(output) : std::nullopt;
@@ -107,7 +108,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
   const auto config = to_toml(recipe.tree);
   write_file_atomically(folder / "config.toml", config);
 
-  const auto detector = build_detector(recipe, split.classes);
+  const auto detector = build_detector(recipe, train.classes);
   if (!checkpoint && !recipe.weights.empty()) load_initial_weights(*detector, recipe.weights);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
@@ -118,7 +119,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .images_per_step = recipe.data.batch_size,
                    .start_data =
                        [&](const Cursor& start) {
-                         return start_train_flow(recipe.data, recipe.stages, split, seed, {},
+                         return start_train_flow(recipe.data, recipe.stages, train, seed, {},
                                                  start);
                        },
                    .validation = validation ? &*validation : nullptr,

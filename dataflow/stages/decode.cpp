@@ -1,5 +1,8 @@
 #include "dataflow/stages/decode.h"
 
+#include <utility>
+
+#include "base/digest.h"
 #include "base/errors.h"
 #include "base/files.h"
 #include "dataflow/detection_stages.h"
@@ -17,18 +20,32 @@ std::string bytes_of(const std::string& path) {
   }
 }
 
+/// The bytes that the sample has brought along. They may come from a disk, so they are checked.
+std::string_view checked(const EncodedImage& file, const std::string& path) {
+  if (digest(file.bytes.data(), file.bytes.size()) != file.digest)
+    throw DataError(path, "the image's bytes are damaged: their checksum is wrong");
+  return file.bytes;
+}
+
 const bool registered = register_map<Sample, Decode>(
     "reads and decodes the image: JPEG, PNG and what else OpenCV knows");
 
 }  // namespace
 
 Sample Decode::operator()(Sample sample) const {
-  const cv::Size annotated(sample.width, sample.height);
-  const auto enough = short_side > 0 && !annotated.empty()
-                          ? shortest_edge_size(annotated, short_side, max_side)
+  if (!sample.image.empty()) return sample;
+  const auto file = std::exchange(sample.encoded, {});
+  const auto owned = file.owner ? std::string() : bytes_of(sample.path);
+  const auto bytes = file.owner ? checked(file, sample.path) : std::string_view(owned);
+  std::optional<cv::Size> annotated;
+  if (sample.width > 0) annotated.emplace(sample.width, sample.height);
+  const auto enough = short_side > 0 && annotated
+                          ? shortest_edge_size(*annotated, short_side, max_side)
                           : cv::Size();
-  sample.image = {decode_rgb(bytes_of(sample.path), sample.path, annotated, strict, enough),
-                  annotated};
+  sample.image = {decode_rgb(bytes, sample.path, annotated, strict, enough),
+                  annotated.value_or(cv::Size())};
+  sample.width = sample.image.size().width;
+  sample.height = sample.image.size().height;
   return sample;
 }
 

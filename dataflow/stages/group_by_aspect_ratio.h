@@ -30,10 +30,10 @@ struct GroupByAspectRatio {
   void fit(const Source& source) {
     if (buckets == 0) return;
     const auto step = std::max<std::int64_t>(1, source.size() / kShapesSeen);
-    std::vector<cv::Size> shapes;
+    std::vector<cv::Size> shapes;  // those that are known before decoding
     for (std::int64_t i = 0; i < source.size(); i += step) {
       const auto sample = source[i];
-      shapes.emplace_back(sample.width, sample.height);
+      if (sample.width > 0) shapes.emplace_back(sample.width, sample.height);
     }
     bounds = ratio_bounds(shapes, static_cast<std::size_t>(buckets));
   }

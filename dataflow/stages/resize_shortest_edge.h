@@ -21,6 +21,7 @@ struct ResizeShortestEdge {
   }
 
   Sample operator()(Sample sample, Rng& rng) const;
+  bool draws() const { return range || short_side.size() > 1; }
 
   void describe(Options& o) {
     o.add("short_side", short_side, "length of the shorter side; several: one of them at random",

@@ -68,6 +68,7 @@ TEST(Recipe, SaysWhereAValueIsWrong) {
               HasSubstr("a.toml:4:9: callbacks.log.every"));
   EXPECT_THAT(complaint(kModel + "[callbacks.log]\nevery = 20\n"), HasSubstr("takes a string"));
   EXPECT_THAT(complaint(kModel + "[data]\nstages = 3\n"), HasSubstr("[[data.stages]]"));
+  EXPECT_THAT(complaint(kModel + "[data]\nsources = 3\n"), HasSubstr("[[data.sources]]"));
   EXPECT_THAT(complaint("train = 3\n" + kModel), HasSubstr("a table"));
   EXPECT_THAT(complaint("[train]\n"), HasSubstr("[model] needs a name"));
   EXPECT_THAT(complaint("[callbacks]\nlog = 3\n" + kModel), HasSubstr("[callbacks.log]"));

@@ -1,0 +1,288 @@
+// What a flow may start from, and views that combine it. Nothing here copies a sample.
+//
+//   const auto photos = list(open_photos()), drawings = list(open_drawings());
+//   auto flow = from(mix<Picture>({photos, drawings}, {0.8, 0.2})).map(Decode{}).start({...});
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+/// Samples by number. Const, so any number of threads may read.
+template <class T>
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::int64_t size() const = 0;
+  /// REQUIRES: 0 <= index < size().
+  virtual T operator[](std::int64_t index) const = 0;
+  /// How often each sample comes in an epoch, on average; empty: once. See Order.
+  virtual std::vector<double> repeats() const { return {}; }
+};
+
+template <class T>
+using SourcePtr = std::shared_ptr<const Source<T>>;
+
+/// The repeats of a source, one a sample even where each comes once.
+template <class T>
+std::vector<double> settled_repeats(const Source<T>& source) {
+  auto repeats = source.repeats();
+  if (repeats.empty()) repeats.assign(static_cast<std::size_t>(source.size()), 1.0);
+  return repeats;
+}
+
+/// Turns of an epoch.
+template <class T>
+double turns(const Source<T>& source) {
+  const auto repeats = settled_repeats(source);
+  return std::accumulate(repeats.begin(), repeats.end(), 0.0);
+}
+
+/// `size` samples that a function of their numbers makes. Throws std::invalid_argument for a negative size.
+template <class F>
+auto generate(std::int64_t size, F function) {
+  using T = std::decay_t<std::invoke_result_t<const F&, std::int64_t>>;
+  class Generated final : public Source<T> {
+   public:
+    Generated(std::int64_t count, F make) : size_(count), make_(std::move(make)) {}
+    std::int64_t size() const override { return size_; }
+    T operator[](std::int64_t index) const override { return make_(index); }
+
+   private:
+    std::int64_t size_;
+    F make_;
+  };
+  if (size < 0)
+    throw std::invalid_argument("a source cannot have " + std::to_string(size) + " samples");
+  return SourcePtr<T>(std::make_shared<const Generated>(size, std::move(function)));
+}
+
+/// The values of a list.
+template <class T>
+SourcePtr<T> list(std::vector<T> values) {
+  const auto size = std::ssize(values);
+  return generate(size, [values = std::move(values)](std::int64_t index) {
+    return values[static_cast<std::size_t>(index)];
+  });
+}
+
+/// The same samples in the same order, each as often as `repeats` says.
+/// Throws std::invalid_argument unless there is one finite number >= 0 a sample.
+template <class T>
+SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
+  class Repeated final : public Source<T> {
+   public:
+    Repeated(SourcePtr<T> of, std::vector<double> times)
+        : of_(std::move(of)), repeats_(std::move(times)) {}
+    std::int64_t size() const override { return of_->size(); }
+    T operator[](std::int64_t index) const override { return (*of_)[index]; }
+    std::vector<double> repeats() const override { return repeats_; }
+
+   private:
+    SourcePtr<T> of_;
+    std::vector<double> repeats_;
+  };
+  if (std::ssize(repeats) != source->size())
+    throw std::invalid_argument("a source of " + std::to_string(source->size()) +
+                                " samples is given " + std::to_string(repeats.size()) + " repeats");
+  for (const double times : repeats)
+    if (!std::isfinite(times) || times < 0)
+      throw std::invalid_argument("a sample cannot come " + std::to_string(times) + " times");
+  return std::make_shared<const Repeated>(std::move(source), std::move(repeats));
+}
+
+/// The samples of a source with these numbers, in this order. Throws std::invalid_argument for a number that it
+/// does not have.
+template <class T>
+SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
+  class Subset final : public Source<T> {
+   public:
+    Subset(SourcePtr<T> of, std::vector<std::int64_t> numbers)
+        : of_(std::move(of)), numbers_(std::move(numbers)) {}
+    std::int64_t size() const override { return std::ssize(numbers_); }
+    T operator[](std::int64_t index) const override { return (*of_)[number(index)]; }
+    std::vector<double> repeats() const override {
+      const auto all = of_->repeats();
+      std::vector<double> result;
+      if (all.empty()) return result;
+      for (const auto k : numbers_) result.push_back(all[static_cast<std::size_t>(k)]);
+      return result;
+    }
+
+   private:
+    std::int64_t number(std::int64_t index) const {
+      return numbers_[static_cast<std::size_t>(index)];
+    }
+    SourcePtr<T> of_;
+    std::vector<std::int64_t> numbers_;
+  };
+  for (const auto k : numbers)
+    if (k < 0 || k >= source->size())
+      throw std::invalid_argument("a source of " + std::to_string(source->size()) +
+                                  " samples has no sample " + std::to_string(k));
+  return std::make_shared<const Subset>(std::move(source), std::move(numbers));
+}
+
+/// The samples whose number `wanted` says yes to.
+template <class T, class Wanted>
+SourcePtr<T> select(SourcePtr<T> source, Wanted wanted) {
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < source->size(); ++i)
+    if (wanted(i)) numbers.push_back(i);
+  return subset(std::move(source), std::move(numbers));
+}
+
+/// The first `count` samples, or all where there are fewer.
+template <class T>
+SourcePtr<T> take(SourcePtr<T> source, std::int64_t count) {
+  return select(std::move(source), [count](std::int64_t i) { return i < count; });
+}
+
+/// The samples of all sources, one source behind the other. Throws std::invalid_argument where there is no source.
+template <class T>
+SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
+  class Concatenated final : public Source<T> {
+   public:
+    explicit Concatenated(std::vector<SourcePtr<T>> of) : of_(std::move(of)) {
+      for (const auto& source : of_) ends_.push_back(size() + source->size());
+    }
+    std::int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
+    T operator[](std::int64_t index) const override {
+      const auto k = std::ranges::upper_bound(ends_, index) - ends_.begin();
+      const auto begin = k == 0 ? 0 : ends_[static_cast<std::size_t>(k) - 1];
+      return (*of_[static_cast<std::size_t>(k)])[index - begin];
+    }
+    std::vector<double> repeats() const override {
+      std::vector<double> all;
+      if (std::ranges::all_of(of_, [](const auto& s) { return s->repeats().empty(); })) return all;
+      for (const auto& source : of_) {
+        const auto own = settled_repeats(*source);
+        all.insert(all.end(), own.begin(), own.end());
+      }
+      return all;
+    }
+
+   private:
+    std::vector<SourcePtr<T>> of_;
+    std::vector<std::int64_t> ends_;
+  };
+  if (sources.empty()) throw std::invalid_argument("there is no source to put together");
+  return std::make_shared<const Concatenated>(std::move(sources));
+}
+
+/// The samples of all sources; of each epoch's turns source k has the share weights[k] / sum, to within one, and
+/// within a source samples come as evenly as its own repeats say. An epoch has as many turns as the sources have
+/// together; see `fixed_size` for another number. Throws std::invalid_argument unless there is one finite weight
+/// >= 0 a source, at least one of them above 0 and none of those for a source without samples.
+template <class T>
+SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& weights) {
+  if (weights.size() != sources.size())
+    throw std::invalid_argument(std::to_string(sources.size()) + " sources are given " +
+                                std::to_string(weights.size()) + " weights");
+  double sum = 0, all = 0;
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    if (!std::isfinite(weights[k]) || weights[k] < 0)
+      throw std::invalid_argument("a source cannot have the weight " + std::to_string(weights[k]));
+    if (weights[k] > 0 && turns(*sources[k]) == 0)
+      throw std::invalid_argument("source " + std::to_string(k + 1) +
+                                  " of a mix has a weight but no samples");
+    sum += weights[k];
+    all += turns(*sources[k]);
+  }
+  if (!(sum > 0)) throw std::invalid_argument("no source of a mix has a weight above 0");
+  std::vector<double> repeats;
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    const double own = turns(*sources[k]);
+    for (const double times : settled_repeats(*sources[k]))
+      repeats.push_back(own > 0 ? times / own * all * weights[k] / sum : 0);
+  }
+  return repeated(concat(std::move(sources)), std::move(repeats));
+}
+
+/// Pairs of samples of the same number. Repeats are those of the first.
+/// Throws std::invalid_argument where the sizes differ or the second has repeats of its own.
+template <class A, class B>
+SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
+  class Zipped final : public Source<std::pair<A, B>> {
+   public:
+    Zipped(SourcePtr<A> a, SourcePtr<B> b) : a_(std::move(a)), b_(std::move(b)) {}
+    std::int64_t size() const override { return a_->size(); }
+    std::pair<A, B> operator[](std::int64_t index) const override {
+      return {(*a_)[index], (*b_)[index]};
+    }
+    std::vector<double> repeats() const override { return a_->repeats(); }
+
+   private:
+    SourcePtr<A> a_;
+    SourcePtr<B> b_;
+  };
+  if (first->size() != second->size())
+    throw std::invalid_argument("sources of " + std::to_string(first->size()) + " and " +
+                                std::to_string(second->size()) + " samples make no pairs");
+  if (!second->repeats().empty())
+    throw std::invalid_argument("the second source of a pair cannot repeat its samples");
+  return std::make_shared<const Zipped>(std::move(first), std::move(second));
+}
+
+/// An epoch of `times` x as many turns: each sample so many times as often.
+/// Throws std::invalid_argument for a number that is not above 0.
+template <class T>
+SourcePtr<T> repeat(SourcePtr<T> source, double times) {
+  if (!(times > 0) || !std::isfinite(times))
+    throw std::invalid_argument("a source cannot be repeated " + std::to_string(times) + " times");
+  auto repeats = settled_repeats(*source);
+  for (auto& each : repeats) each *= times;
+  return repeated(std::move(source), std::move(repeats));
+}
+
+/// An epoch of `count` turns, whatever the number of samples. Throws std::invalid_argument for fewer than one
+/// turn or a source without samples.
+template <class T>
+SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
+  const double now = turns(*source);
+  if (count < 1 || now == 0)
+    throw std::invalid_argument("an epoch of " + std::to_string(count) +
+                                " turns cannot be made of a source of " +
+                                std::to_string(source->size()) + " samples");
+  return repeat(std::move(source), static_cast<double>(count) / now);
+}
+
+/// Rare categories more often: a sample comes max(1, sqrt(threshold / f(c))) times as often, c being the rarest of
+/// its categories and f(c) the share of samples that have c (repeat-factor sampling: Gupta et al., LVIS, 2019,
+/// appendix B.3). `categories(index)` gives those of a sample as a range of integers, in any order, duplicates
+/// allowed; it is called once for each. Throws std::invalid_argument for a threshold that is not above 0.
+template <class T, class Categories>
+SourcePtr<T> repeat_factor(SourcePtr<T> source, double threshold, Categories categories) {
+  if (!(threshold > 0)) throw std::invalid_argument("a repeat factor's threshold must be above 0");
+  const auto size = source->size();
+  std::vector<std::vector<std::int64_t>> of_sample;
+  std::map<std::int64_t, std::int64_t> samples_with;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto found = categories(i);
+    auto& own = of_sample.emplace_back(found.begin(), found.end());
+    std::ranges::sort(own);
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    for (const auto category : own) ++samples_with[category];
+  }
+  auto repeats = settled_repeats(*source);
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    double factor = 1;
+    for (const auto category : of_sample[i])
+      factor = std::max(factor, std::sqrt(threshold * static_cast<double>(size) /
+                                          static_cast<double>(samples_with[category])));
+    repeats[i] *= factor;
+  }
+  return repeated(std::move(source), std::move(repeats));
+}
+
+}  // namespace millrace

@@ -1,0 +1,57 @@
+// use = "coco": a split of a data set in COCO's layout.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/errors.h"
+#include "base/text.h"
+#include "dataflow/data_split.h"
+#include "dataflow/detection_source.h"
+#include "dataflow/detection_sources.h"
+
+namespace millrace {
+namespace {
+
+constexpr auto kNoCategory = std::numeric_limits<std::int64_t>::min();
+
+struct CocoOptions {
+  std::string root, split;
+  bool filter_empty = true;
+
+  static CocoOptions from(const DataOptions& data) {
+    return {data.root, data.train, data.filter_empty};
+  }
+
+  void describe(Options& o) {
+    o.add("root", root, "folder of the data set; left out: data.root");
+    o.add("split", split, "its split; left out: data.train");
+    o.add("filter_empty", filter_empty,
+          "leave out images without a usable object; left out: data.filter_empty");
+  }
+};
+
+/// Numbers objects by the names of all classes, of which this data set need not have every one.
+SourcePtr<Sample> open(const CocoOptions& options, const SourceContext& context) {
+  auto data = context.data;
+  data.root = options.root;
+  data.classes.clear();
+  auto split = open_split(data, options.split);
+  const auto own = std::exchange(split.classes, context.classes);
+  const auto ids = std::exchange(split.category_ids, {});
+  for (const auto& name : split.classes) {
+    const auto found = std::ranges::find(own, name);
+    split.category_ids.push_back(
+        found == own.end() ? kNoCategory : ids[static_cast<std::size_t>(found - own.begin())]);
+  }
+  if (std::ranges::count(split.category_ids, kNoCategory) == std::ssize(split.category_ids))
+    throw ConfigError(fmt::format("{} has none of the classes {}; it has {}",
+                                  split.annotations->source, joined(context.classes), joined(own)));
+  return open_source(std::move(split), options.filter_empty);
+}
+
+const bool registered =
+    register_source<CocoOptions>("coco", "annotated images in COCO's layout", open);
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,48 @@
+// use = "dump": batches as pictures, to look at.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <memory>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "dataflow/batch_pictures.h"
+#include "dataflow/detection_stages.h"
+
+namespace millrace {
+namespace {
+
+struct DumpOptions {
+  std::string folder;
+  std::int64_t count = 10;
+  std::int64_t every = 1;
+
+  void describe(Options& o) {
+    o.add("folder", folder, "where the pictures go; made where it is missing");
+    o.add("count", count, "how many batches, at most", {.min = 1});
+    o.add("every", every, "one batch of so many", {.min = 1});
+  }
+};
+
+/// Batches are numbered as they come by, which with several threads is not quite their order.
+Stage create(const Config& table, const DetectionContext& context) {
+  const auto options = configured<DumpOptions>(table, context.data);
+  if (options.folder.empty()) throw ConfigError(table.origin.text() + ": dump needs a `folder`");
+  try {
+    make_writable_folder(options.folder);
+  } catch (const Error& problem) {
+    throw ConfigError(fmt::format("{}: dump: {}", table.origin.text(), problem.what()));
+  }
+  const auto passed = std::make_shared<std::atomic<std::int64_t>>(0);
+  return watch_stage<Batch>("dump", [=, classes = context.classes](const Batch& batch) {
+    const auto number = (*passed)++;
+    if (number % options.every == 0 && number / options.every < options.count)
+      write_batch(options.folder, fmt::format("batch{:06}", number), batch, classes);
+  });
+}
+
+const bool registered = detection_stages().add<DumpOptions>(
+    "dump", "writes batches as pictures with boxes and masks, and the rest as JSON", create);
+
+}  // namespace
+}  // namespace millrace

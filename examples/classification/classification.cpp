@@ -1,0 +1,123 @@
+// Batches of labelled images for a classifier: the engine with message types of its own, and nothing of detection.
+//
+//   classification FOLDER [BATCHES] [THREADS] [FROM]
+//
+// FOLDER holds one folder of images for each class. Prints a line for each batch behind the first FROM: its digest,
+// then label and mean brightness of each image.
+#include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <opencv2/imgproc.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/files.h"
+#include "dataflow/image_file.h"
+#include "dataflow/image_folder.h"
+#include "dataflow/pipeline.h"
+#include "dataflow/source.h"
+
+namespace fs = std::filesystem;
+using namespace millrace;
+
+struct Picture {
+  std::string path;
+  int label = 0;
+  cv::Mat image;  // (H, W, 3) 8-bit RGB; empty until decoded
+};
+
+struct LabelledBatch {
+  int side = 0;
+  std::vector<std::uint8_t> pixels;  // (N, side, side, 3)
+  std::vector<int> labels;           // N
+};
+
+/// The pictures of all classes; labels number the classes' folders by name.
+SourcePtr<Picture> pictures_in(const fs::path& folder) {
+  std::vector<fs::path> classes;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory()) classes.push_back(entry.path());
+  std::ranges::sort(classes);
+  std::vector<Picture> pictures;
+  for (std::size_t label = 0; label < classes.size(); ++label)
+    for (const auto& file : images_in(classes[label]))
+      pictures.push_back({file.string(), static_cast<int>(label), {}});
+  return list(std::move(pictures));
+}
+
+Picture decode(Picture picture) {
+  picture.image = decode_rgb(read_file(picture.path), picture.path);
+  return picture;
+}
+
+/// Resizes so that the shorter side is an eighth longer than `side`, and cuts out a square anywhere.
+struct RandomCrop {
+  int side = 64;
+
+  Picture operator()(Picture picture, Rng& rng) const {
+    const double scale = side * 1.125 / std::min(picture.image.cols, picture.image.rows);
+    cv::Mat resized;
+    cv::resize(picture.image, resized, {}, scale, scale, cv::INTER_AREA);
+    const auto x = static_cast<int>(rng.between(0, resized.cols - side));
+    const auto y = static_cast<int>(rng.between(0, resized.rows - side));
+    picture.image = resized(cv::Rect(x, y, side, side)).clone();
+    return picture;
+  }
+};
+
+LabelledBatch stack(std::vector<Picture> pictures) {
+  LabelledBatch batch{pictures.front().image.cols, {}, {}};
+  for (const auto& picture : pictures) {
+    const auto* first = picture.image.data;
+    batch.pixels.insert(batch.pixels.end(), first, first + picture.image.total() * 3);
+    batch.labels.push_back(picture.label);
+  }
+  return batch;
+}
+
+void print(const LabelledBatch& batch) {
+  auto line = hex(digest(batch.labels, digest(batch.pixels)));
+  const auto size = static_cast<std::size_t>(batch.side) * static_cast<std::size_t>(batch.side) * 3;
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    const auto first = batch.pixels.begin() + static_cast<std::ptrdiff_t>(i * size);
+    const auto sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(size), 0.0);
+    line += fmt::format(" {}:{:.0f}", batch.labels[i], sum / static_cast<double>(size));
+  }
+  fmt::print("{}\n", line);
+}
+
+int main(int argc, char** argv) try {
+  if (argc < 2)
+    throw std::invalid_argument("name a folder that holds one folder of images for each class");
+  const auto number = [&](int k, int otherwise) {
+    return argc > k ? std::stoi(argv[k]) : otherwise;
+  };
+  const auto batches = number(2, 10), threads = number(3, 2), from_batch = number(4, 0);
+  // TBB's threads, this one included; by default as many as there are cores.
+  using oneapi::tbb::global_control;
+  const global_control control(global_control::max_allowed_parallelism,
+                               static_cast<std::size_t>(threads) + 1);
+
+  const auto start = [source = pictures_in(argv[1]), threads](Cursor cursor) {
+    return from(source)
+        .map("decode", decode)
+        .map("crop", RandomCrop{})
+        .group(8)
+        .map("stack", stack)
+        .start({.shuffle = {true}, .epochs = 0, .threads = threads, .start = std::move(cursor)});
+  };
+  auto flow = start({});
+  Cursor cursor;
+  for (int i = 0; i < from_batch; ++i) cursor = flow->next()->cursor;
+  flow = start(cursor);  // as a run that was stopped goes on
+  for (int i = 0; i < batches; ++i) print(flow->next()->value);
+  return 0;
+} catch (const std::exception& problem) {
+  fmt::print(stderr, "classification: {}\n", problem.what());
+  return 1;
+}

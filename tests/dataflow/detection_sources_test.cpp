@@ -1,0 +1,246 @@
+// Sources declared in TOML: what each gives, how they combine, and what is said of those that cannot work.
+#include "dataflow/detection_sources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/config.h"
+#include "base/errors.h"
+#include "dataflow/data_split.h"
+#include "dataflow/detection.h"
+#include "dataflow/detection_source.h"
+#include "tests/dataflow/flows.h"
+#include "tests/dataflow/tiny_coco.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::TinyCoco;
+
+std::vector<Config> tables(const std::string& toml) {
+  return std::get<Config::Array>(parse_config(toml, "test.toml").find("sources")->data);
+}
+
+TrainData open(const DataOptions& data, const std::string& toml) {
+  return open_train_data(data, tables(toml));
+}
+
+/// Options of a training that needs no disk.
+DataOptions no_disk() {
+  DataOptions data;
+  data.root = "no/such/folder";
+  data.classes = {"cat", "dog"};
+  data.batch_size = 3;
+  data.short_side = {40};
+  data.max_side = 80;
+  return data;
+}
+
+std::string complaint(const std::string& toml, const DataOptions& data = no_disk()) {
+  try {
+    open(data, toml);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
+  std::vector<std::uint64_t> result;
+  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
+  return result;
+}
+
+TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {
+  const TinyCoco files(8);
+  const auto data = files.options();
+  const auto split = open_split(data, data.train);
+  const auto expected = digests(*start_train_flow(data, {}, split, 1), 12);
+  const auto plain = open_train_data(data, {});
+  const auto coco = open(data, R"(sources = [{ use = "coco" }])");
+  for (const auto& train : {plain, coco}) {
+    EXPECT_EQ(train.classes, split.classes);
+    EXPECT_EQ(digests(*start_train_flow(data, {}, train, 1), 12), expected);
+  }
+}
+
+TEST(DeclaredSources, CombineByName) {
+  const auto train = open(no_disk(), R"(
+    [[sources]]
+    name = "all"
+    use = "mix"
+    of = ["few", "twice"]
+    weights = [1, 3]
+    [[sources]]
+    name = "few"
+    use = "take"
+    of = "fake"
+    count = 4
+    [[sources]]
+    use = "fake"
+    count = 10
+    [[sources]]
+    name = "other"
+    use = "fake"
+    count = 3
+    seed = 2
+    [[sources]]
+    name = "twice"
+    use = "repeat"
+    of = ["both"]
+    times = 2
+    [[sources]]
+    name = "both"
+    use = "concat"
+    of = ["other", "fake"]
+  )");
+  EXPECT_EQ(train.source->size(), 4 + 3 + 10);
+  const auto repeats = train.source->repeats();
+  ASSERT_EQ(repeats.size(), 17U);
+  EXPECT_THAT(std::vector(repeats.begin(), repeats.begin() + 4), Each(30.0 / 4 / 4));
+  EXPECT_THAT(std::vector(repeats.begin() + 4, repeats.end()),
+              Each(::testing::DoubleEq(30.0 * 3 / 4 / 13)));
+}
+
+TEST(DeclaredSources, RepeatRareClasses) {
+  const TinyCoco files(8);  // cats in images 0, 2, 4, 6, dogs in 1, 3, 5; image 7 is empty
+  const auto train = open(files.options(), R"(sources = [
+      { use = "coco", filter_empty = false },
+      { use = "repeat_factor", of = "coco", threshold = 0.5 } ])");
+  const double dogs = std::sqrt(0.5 * 8 / 3);
+  EXPECT_THAT(train.source->repeats(), ElementsAre(1, dogs, 1, dogs, 1, dogs, 1, 1));
+}
+
+TEST(DeclaredSources, NumberClassesByName) {
+  const TinyCoco files(4);
+  auto data = files.options();
+  data.classes = {"horse", "dog", "cat"};
+  const auto source = open(data, R"(sources = [{ use = "coco" }])").source;
+  ASSERT_EQ(source->size(), 3);
+  EXPECT_EQ((*source)[0].objects.classes.front(), 2);
+  EXPECT_EQ((*source)[1].objects.classes.front(), 1);
+  data.classes = {"horse", "cow"};
+  EXPECT_THAT(complaint(R"(sources = [{ use = "coco" }])", data),
+              AllOf(HasSubstr("none of the classes horse, cow"), HasSubstr("cat, dog")));
+}
+
+TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
+  const TinyCoco files(5);
+  const auto folder = files.image(0).parent_path();
+  std::filesystem::copy(folder / "picture2.jpg", folder / "A.JPG");
+  std::filesystem::copy(folder / "picture2.jpg", folder / "notes.txt");
+  const auto data = no_disk();
+  const auto source =
+      open(data, "sources = [{ use = 'folder', root = '" + folder.string() + "' }]").source;
+  ASSERT_EQ(source->size(), 6);
+  EXPECT_EQ((*source)[0].path, folder / "A.JPG");
+  EXPECT_EQ((*source)[5].path, folder / "picture4.jpg");
+  const auto batch = start_train_flow(data, {}, {data.classes, source}, 1)->next()->value;
+  EXPECT_EQ(batch.size(), 3U);
+  EXPECT_GT(batch.images[0].original_width, 0);
+  auto by_shape = data;
+  by_shape.shape_buckets = 3;  // of sizes that are not known yet
+  EXPECT_EQ(start_train_flow(by_shape, {}, {data.classes, source}, 1)->next()->value.size(), 3U);
+  EXPECT_THAT(complaint("sources = [{ use = 'folder', root = '/no/photos' }]"),
+              HasSubstr("no folder '/no/photos'"));
+  std::filesystem::create_directory(folder / "empty");
+  EXPECT_THAT(
+      complaint("sources = [{ use = 'folder', root = '" + (folder / "empty").string() + "' }]"),
+      HasSubstr("test.toml:1:12: source 'folder' has no samples"));
+}
+
+TEST(FakeSource, GivesTheSameBytesForAnyNumberOfThreadsAndFromAnyCursor) {
+  auto data = no_disk();
+  const auto source =
+      open(data, R"(sources = [{ use = "fake", count = 7, width = 33, height = 50, objects = 5 }])")
+          .source;
+  const auto sample = (*source)[3];
+  EXPECT_EQ(sample.image.size(), cv::Size(33, 50));
+  EXPECT_EQ(sample.objects.size(), 5U);
+  for (const auto& box : sample.objects.boxes) {
+    EXPECT_TRUE(0 <= box.x1 && box.x1 < box.x2 && box.x2 <= 33);
+    EXPECT_TRUE(0 <= box.y1 && box.y1 < box.y2 && box.y2 <= 50);
+  }
+  data.threads = 1;
+  const auto expected = digests(*start_train_flow(data, {}, {data.classes, source}, 1), 10);
+  data.threads = 8;
+  const auto flow = start_train_flow(data, {}, {data.classes, source}, 1);
+  for (std::size_t k = 0; k < 10; ++k) {
+    const auto item = flow->next();
+    EXPECT_EQ(digest(item->value), expected[k]);
+    EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, source}, 1, {}, item->cursor),
+                      static_cast<int>(9 - k)),
+              std::vector(expected.begin() + static_cast<std::ptrdiff_t>(k) + 1, expected.end()));
+  }
+}
+
+TEST(ShuffleWindow, KeepsNeighboursTogether) {
+  auto data = no_disk();
+  data.batch_size = 10;
+  data.aspect_grouping = false;
+  data.shuffle_window = 10;
+  const auto source =
+      open(data, R"(sources = [{ use = "fake", count = 100, width = 8, height = 8 }])").source;
+  const auto flow = start_train_flow(data, {}, {data.classes, source}, 1);
+  for (int i = 0; i < 10; ++i) {
+    const auto batch = flow->next()->value;
+    std::vector<std::int64_t> window;
+    for (const auto& image : batch.images) window.push_back((image.image_id - 1) / 10);
+    EXPECT_THAT(window, Each(window.front()));
+  }
+}
+
+TEST(DeclaredSources, SayWhatCannotWork) {
+  const std::string fake = "{ use = 'fake' }";
+  EXPECT_THAT(
+      complaint("sources = [{ use = 'fak' }]"),
+      AllOf(HasSubstr("test.toml:1:12: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
+  EXPECT_THAT(complaint("sources = [{ count = 3 }]"),
+              HasSubstr("test.toml:1:12: a source is a table with its name in `use"));
+  EXPECT_THAT(complaint("sources = [{ use = 'fake', count = 0 }]"), HasSubstr("count"));
+  EXPECT_THAT(complaint("sources = [{ use = 'fake', cont = 1 }]"),
+              HasSubstr("did you mean 'count'"));
+  EXPECT_THAT(complaint("sources = [{ use = 'fake', of = 'fake' }]"),
+              HasSubstr("is made of itself: 'fake' of 'fake'"));
+  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'take', of = 'fame' }]"),
+              AllOf(HasSubstr("test.toml:1:30: source 'take' is made of 'fame'"),
+                    HasSubstr("did you mean 'fake'")));
+  EXPECT_THAT(complaint("sources = [{ name = 'a', use = 'take', of = 'b' }, { name = 'b', use = "
+                        "'take', of = 'a' }]"),
+              HasSubstr("is made of itself: 'a' of 'b' of 'a'"));
+  EXPECT_THAT(complaint("sources = [" + fake + ", " + fake + "]"),
+              HasSubstr("another has this name already"));
+  EXPECT_THAT(
+      complaint("sources = [" + fake + ", { name = 'b', use = 'fake' }]"),
+      AllOf(HasSubstr("test.toml:1:30"), HasSubstr("'fake', 'b'"), HasSubstr("use = \"concat\"")));
+  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake', weights = 0 }]"),
+              HasSubstr("test.toml:1:30: source 'mix': no source of a mix has a weight above 0"));
+  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake' }]"),
+              HasSubstr("1 sources are given 0 weights"));
+  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake', weights = -1 }]"),
+              HasSubstr("weights"));
+  EXPECT_THAT(complaint("sources = [" + fake +
+                        ", { name = 'b', use = 'fake' }, { use = 'take', of = ['b', 'fake'] }]"),
+              HasSubstr("takes one source in `of = \"...\"`, not 2"));
+  EXPECT_THAT(complaint("sources = [{ use = 'concat' }]"),
+              HasSubstr("there is no source to put together"));
+}
+
+TEST(DeclaredSources, NeedTheNamesOfTheClasses) {
+  auto data = no_disk();
+  data.classes = {};
+  EXPECT_THAT(complaint("sources = [{ use = 'fake' }]", data),
+              HasSubstr("data.classes: name the classes"));
+  data.classes = {"cat", "cat"};
+  EXPECT_THAT(complaint("sources = [{ use = 'fake' }]", data), HasSubstr("'cat' is there twice"));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,139 @@
+// The stages that show what comes by, 'print' and 'dump': they show it as it is and change nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <sstream>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "dataflow/batch_pictures.h"
+#include "dataflow/detection.h"
+#include "tests/dataflow/flows.h"
+#include "tests/dataflow/tiny_coco.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::TinyCoco;
+
+/// The default pipeline with further stages behind `decode` and at the end.
+std::vector<Config> stages(const std::string& behind_decode, const std::string& last = "") {
+  const auto config =
+      parse_config("stages = [ { use = 'read' }, { use = 'decode' }, " + behind_decode +
+                       "{ use = 'flip' }, { use = 'resize_shortest_edge' }, { use = "
+                       "'group_by_aspect_ratio' }, { use = 'pad' } " +
+                       last + "]",
+                   "test.toml");
+  return std::get<Config::Array>(config.find("stages")->data);
+}
+
+std::vector<Batch> batches(const DataOptions& data, const std::vector<Config>& pipeline) {
+  return testing::drain(*start_train_flow(data, pipeline, open_split(data, data.train), 1), 6);
+}
+
+/// The log, while this lives.
+class Log {
+ public:
+  Log() {
+    sink_->set_pattern("%v");
+    before_->set_level(spdlog::level::err);
+    auto logger = std::make_shared<spdlog::logger>("test", sink_);
+    spdlog::set_default_logger(logger);
+  }
+  ~Log() { spdlog::set_default_logger(before_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::shared_ptr<spdlog::sinks::ostream_sink_mt> sink_ =
+      std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+};
+
+TEST(Print, TellsOfTheFirstImagesAndChangesNothing) {
+  const TinyCoco files(9);
+  auto data = files.options();
+  data.threads = 1;
+  const Log log;
+  const auto shown = batches(data, stages("{ use = 'print', count = 4 }, "));
+  const auto plain = batches(data, stages(""));
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(shown[i]), digest(plain[i]));
+  const auto text = log.text();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 4) << text;
+  EXPECT_THAT(text, AllOf(HasSubstr("image 10"), HasSubstr("picture"), HasSubstr(", now "),
+                          HasSubstr(": 1 ")));
+}
+
+TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
+  const TinyCoco files(9);
+  auto data = files.options();
+  data.threads = 1;
+  const auto folder = fs::path(data.root) / "seen";
+  const auto dump = ", { use = 'dump', folder = '" + folder.string() + "', count = 2, every = 3 }";
+  const auto seen = batches(data, stages("", dump));
+  const auto plain = batches(data, stages(""));
+  for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(seen[i]), digest(plain[i]));
+  for (const int number : {0, 3}) {  // as they came by, which need not be their order
+    const auto name = "batch00000" + std::to_string(number);
+    const auto json = nlohmann::json::parse(read_file(folder / (name + ".json")));
+    const auto same_images = [&](const Batch& batch) {
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        if (json.at("images").at(i).at("image_id") != batch.images[i].image_id) return false;
+      return json.at("width") == batch.width;
+    };
+    const auto found = std::ranges::find_if(plain, same_images);
+    ASSERT_NE(found, plain.end()) << json;
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      const auto& image = json.at("images")[i];
+      const auto& truth = found->images[i];
+      const auto& object = image.at("objects").at(0);
+      EXPECT_EQ(object.at("class"), truth.image_id % 2 == 0 ? "cat" : "dog");
+      EXPECT_FLOAT_EQ(object.at("box").at(2), found->objects[i].boxes[0].x2);
+      EXPECT_EQ(object.at("segmentation").at(0).size(), 8U);
+      const auto picture = cv::imread((folder / image.at("picture")).string());
+      ASSERT_FALSE(picture.empty());
+      EXPECT_NEAR(double(picture.cols) / picture.rows, double(truth.width) / truth.height, 0.02);
+    }
+  }
+  EXPECT_FALSE(fs::exists(folder / "batch000001.json"));
+  EXPECT_FALSE(fs::exists(folder / "batch000006.json"));
+}
+
+TEST(Dump, SaysWhereItCannotWrite) {
+  const TinyCoco files(4);
+  const auto data = files.options();
+  const auto complaint = [&](const std::string& options) -> std::string {
+    try {
+      batches(data, stages("", ", { use = 'dump'" + options + " }"));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no complaint";
+  };
+  EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("needs a `folder`")));
+  EXPECT_THAT(complaint(", folder = '/proc/seen'"),
+              HasSubstr("/proc/seen: this folder cannot be made"));
+}
+
+TEST(BatchPicture, ShowsTheImageWithoutItsPadding) {
+  const TinyCoco files(4);
+  auto data = files.options();
+  data.short_side = {300};
+  data.max_side = 500;
+  const auto batch = batches(data, stages("")).front();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto picture = batch_picture(batch, i, {});
+    EXPECT_NEAR(double(picture.cols) / picture.rows,
+                double(batch.images[i].width) / batch.images[i].height, 0.02);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,287 @@
+// Record stores: the same bytes as the files they were packed from, and a clear word about any that are damaged.
+#include "dataflow/record_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <opencv2/imgcodecs.hpp>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "dataflow/detection.h"
+#include "dataflow/detection_source.h"
+#include "dataflow/detection_sources.h"
+#include "dataflow/sample_codec.h"
+#include "dataflow/stages/decode.h"
+#include "tests/data.h"
+#include "tests/dataflow/flows.h"
+#include "tests/dataflow/tiny_coco.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using testing::TinyCoco;
+
+DetectionSource images_of(const DataOptions& data) {
+  return DetectionSource(open_split(data, data.train), /*filter_empty=*/false);
+}
+
+/// A small data set and the store that was packed from it.
+struct Packed {
+  TinyCoco files{9};
+  DataOptions data = files.options();
+  fs::path folder = fs::path(data.root) / "packed";
+  Packed() { pack_records(images_of(data), open_split(data, data.train).classes, folder); }
+};
+
+SourcePtr<Sample> open_records(const DataOptions& data, const fs::path& folder) {
+  const auto config = parse_config(
+      "sources = [{ use = 'records', folder = '" + folder.string() + "' }]", "test.toml");
+  return open_train_data(data, std::get<Config::Array>(config.find("sources")->data)).source;
+}
+
+std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
+  std::vector<std::uint64_t> result;
+  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
+  return result;
+}
+
+/// Reads and decodes every record; what is said where one cannot be used.
+std::string read_all(const fs::path& folder) {
+  try {
+    const RecordStore store(folder);
+    for (std::int64_t i = 0; i < store.size(); ++i) Decode{}(store[i]);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void flip_bit(const fs::path& file, std::uint64_t offset, int bit) {
+  std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+  stream.seekg(static_cast<std::streamoff>(offset));
+  const auto byte = static_cast<char>(stream.get() ^ (1 << bit));
+  stream.seekp(static_cast<std::streamoff>(offset));
+  stream.put(byte);
+}
+
+/// Runs `work` in a process of its own; what waitpid says of its end.
+template <class F>
+pid_t in_a_process(F work) {
+  const auto child = fork();
+  if (child == 0) _exit(work());
+  return child;
+}
+int end_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(RecordStore, GivesTheSameBatchesAsTheFiles) {
+  const Packed packed;
+  auto data = packed.data;
+  const std::vector<std::vector<std::string>> lists = {{}, {"dog"}, {"dog", "cat"}};
+  for (const auto& classes : lists)
+    for (const bool filter_empty : {true, false}) {
+      data.classes = classes;
+      data.filter_empty = filter_empty;
+      const auto files = open_train_data(data, {}).source;
+      const auto records = open_records(data, packed.folder);
+      ASSERT_EQ(records->size(), files->size());
+      EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, records}, 1), 12),
+                digests(*start_train_flow(data, {}, {data.classes, files}, 1), 12));
+    }
+}
+
+TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  const TinyCoco scratch(1);
+  DataOptions data;
+  data.root = testing::data_folder() / "coco_mini";
+  data.short_side = {200, 320};
+  data.max_side = 533;
+  const auto folder = fs::path(scratch.options().root) / "packed";
+  pack_records(images_of(data), open_split(data, data.train).classes, folder);
+  data.threads = 2;
+  const auto expected = digests(*start_train_flow(data, {}, open_train_data(data, {}), 1), 30);
+  const auto records = open_records(data, folder);
+  for (const int threads : {1, 2, 8}) {
+    data.threads = threads;
+    EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, records}, 1), 30), expected)
+        << threads;
+  }
+}
+
+TEST(RecordStore, NeedsNoFilesOnceItIsPacked) {
+  const Packed packed;
+  auto data = packed.data;
+  const auto expected = digests(*start_train_flow(data, {}, open_train_data(data, {}), 1), 6);
+  const auto moved = fs::path(data.root) / "moved";
+  fs::rename(packed.folder, moved);
+  fs::remove_all(fs::path(data.root) / "train2017");
+  fs::remove_all(fs::path(data.root) / "annotations");
+  data.classes = {"cat", "dog"};
+  EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, open_records(data, moved)}, 1), 6),
+            expected);
+}
+
+TEST(RecordStore, PacksTheSameBytesEachTime) {
+  const Packed packed;
+  const auto again = fs::path(packed.data.root) / "again";
+  pack_records(images_of(packed.data), {"cat", "dog"}, again);
+  EXPECT_EQ(read_file(header_file(again)), read_file(header_file(packed.folder)));
+}
+
+TEST(RecordStore, IsReadBySeveralProcessesAtOnce) {
+  const Packed packed;
+  std::vector<pid_t> readers;
+  for (int i = 0; i < 4; ++i)
+    readers.push_back(in_a_process([&] { return read_all(packed.folder).empty() ? 0 : 1; }));
+  for (const auto reader : readers) EXPECT_EQ(end_of(reader), 0);
+}
+
+TEST(RecordStore, SaysWhichFileIsCutShort) {
+  const Packed packed;
+  const auto file = records_file(packed.folder);
+  const auto length = fs::file_size(file);
+  for (const auto left :
+       {length - 1, length - 4096, length / 2, std::uintmax_t{5000}, std::uintmax_t{0}}) {
+    fs::resize_file(file, left);
+    EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(file.string()), HasSubstr("cut short")))
+        << left;
+  }
+  fs::remove(file);
+  EXPECT_THAT(read_all(packed.folder), HasSubstr(file.string()));
+}
+
+TEST(RecordStore, NoticesEveryFlippedBitThatMatters) {
+  const Packed packed;
+  Rng rng{7};
+  int noticed = 0;
+  constexpr int kRounds = 400;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto file = round % 4 == 0 ? header_file(packed.folder) : records_file(packed.folder);
+    const auto offset = rng.below(fs::file_size(file));
+    const int bit = static_cast<int>(rng.below(8));
+    flip_bit(file, offset, bit);
+    const auto said = read_all(packed.folder);
+    flip_bit(file, offset, bit);
+    if (!said.empty()) {
+      ++noticed;
+      EXPECT_THAT(said, HasSubstr(round % 4 == 0 ? file.string() : packed.folder.string()));
+    } else {
+      EXPECT_EQ(file, records_file(packed.folder)) << "every bit of the header matters";
+    }
+  }
+  EXPECT_EQ(read_all(packed.folder), "");
+  EXPECT_GT(noticed, kRounds / 2) << "the rest lies behind the ends of values, where nothing is";
+}
+
+TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
+  const TinyCoco files(9);
+  const auto picture = files.image(4).string();
+  cv::Mat noise = cv::imread(picture);
+  cv::randu(noise, 0, 256);
+  cv::imwrite(picture, noise, {cv::IMWRITE_JPEG_QUALITY, 100});  // more than a page
+  const auto folder = fs::path(files.options().root) / "packed";
+  pack_records(images_of(files.options()), {"cat", "dog"}, folder);
+  const auto file = records_file(folder);
+  flip_bit(file, read_file(file).find(read_file(picture)) + 1000, 3);
+  EXPECT_THAT(read_all(folder), AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"),
+                                      HasSubstr("checksum is wrong")));
+  const auto options = files.options();
+  const auto flow =
+      start_train_flow(options, {}, {options.classes, open_records(options, folder)}, 1);
+  for (int i = 0; i < 4; ++i) flow->next();
+  EXPECT_GT(flow->report().skipped, 0) << "the others can be used";
+}
+
+TEST(RecordStore, RefusesAnotherVersionAndOtherFiles) {
+  const Packed packed;
+  const auto header = header_file(packed.folder);
+  flip_bit(header, 8, 1);
+  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("of version 3"),
+                                             HasSubstr("reads version 1")));
+  std::ofstream(header) << "something else altogether, and long enough";
+  EXPECT_THAT(read_all(packed.folder), HasSubstr("is not the header of a record store"));
+  fs::remove(header);
+  EXPECT_THAT(read_all(packed.folder), HasSubstr("trainer pack"));
+  EXPECT_THAT([&] { open_records(packed.data, "no/store"); },
+              ThrowsMessage<ConfigError>(HasSubstr("no/store")));
+}
+
+TEST(RecordStore, SaysThatNoneOfTheClassesIsInIt) {
+  const Packed packed;
+  auto data = packed.data;
+  data.classes = {"horse"};
+  EXPECT_THAT([&] { open_records(data, packed.folder); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("test.toml:1:12"),
+                                               HasSubstr("none of the classes horse"),
+                                               HasSubstr("cat, dog"))));
+}
+
+/// Ends the process when a sample has been asked for so many times.
+class Deadly final : public Source<Sample> {
+ public:
+  Deadly(const Source<Sample>& of, int reads) : of_(of), left_(reads) {}
+  std::int64_t size() const override { return of_.size(); }
+  Sample operator[](std::int64_t index) const override {
+    if (--left_ == 0) raise(SIGKILL);
+    return of_[index];
+  }
+
+ private:
+  const Source<Sample>& of_;
+  mutable int left_;
+};
+
+TEST(Pack, KilledHalfWayLeavesNothingThatOpens) {
+  const TinyCoco files(9);
+  const auto source = images_of(files.options());
+  const auto folder = fs::path(files.options().root) / "packed";
+  for (const int reads : {1, 9, 15, 27}) {
+    const auto status = end_of(in_a_process([&] {
+      pack_records(Deadly(source, reads), {"cat", "dog"}, folder);
+      return 0;
+    }));
+    ASSERT_TRUE(WIFSIGNALED(status)) << reads;
+    EXPECT_FALSE(fs::exists(folder));
+    EXPECT_THAT(read_all(folder.string() + ".part"), HasSubstr("was not finished"));
+  }
+  pack_records(source, {"cat", "dog"}, folder);
+  EXPECT_EQ(read_all(folder), "");
+  EXPECT_FALSE(fs::exists(folder.string() + ".part"));
+}
+
+TEST(Pack, SaysWhatIsInItsWay) {
+  const Packed packed;
+  const auto source = images_of(packed.data);
+  EXPECT_THAT(
+      [&] {
+        pack_records(source, {"cat", "dog"}, packed.folder);
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("is there already")));
+  fs::remove(packed.files.image(3));
+  const auto folder = fs::path(packed.data.root) / "again";
+  EXPECT_THAT(
+      [&] {
+        pack_records(source, {"cat", "dog"}, folder);
+      },
+      ThrowsMessage<Error>(HasSubstr(packed.files.image(3).string())));
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,172 @@
+// Samples as bytes: what goes in comes out, and nothing else gets through.
+#include "dataflow/sample_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <opencv2/core.hpp>
+
+#include "base/digest.h"
+#include "base/errors.h"
+#include "base/random.h"
+#include "dataflow/data_options.h"
+#include "dataflow/data_split.h"
+#include "dataflow/detection_source.h"
+#include "tests/data.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
+
+/// One of everything that a sample may have.
+Sample full_sample() {
+  Sample sample;
+  sample.image_id = -5'000'000'000;
+  sample.path = "Füße/bild 1.jpg";
+  sample.width = 7, sample.height = 4;
+  sample.scale_x = 0.5F, sample.scale_y = 0.75F;
+  cv::Mat pixels(3, 4, CV_8UC3);
+  for (int i = 0; i < 36; ++i) pixels.data[i] = static_cast<std::uint8_t>(7 * i);
+  sample.image = {pixels, {9, 5}};
+  sample.image.mirror();
+  sample.objects = {{{0, 0, 3, 2}, {0.1F, 1, 4, 3}, {1, 1, 1, 2}},
+                    {3, 0, 79},
+                    {0, 0, 1},
+                    {std::vector<coco::Polygon>{{0.1, 0, 3.3, 0, 3, 2}, {1, 1, 2, 1, 2, 2, 1, 2}},
+                     coco::Segmentation{}, coco::Rle{3, 4, {1, 5, 6}}}};
+  const auto file = std::make_shared<const std::string>("\xFF\xD8 a file\0 with a zero", 21);
+  sample.encoded = {file, *file, digest(file->data(), file->size())};
+  return sample;
+}
+
+TEST(SampleCodec, GivesBackWhatWentIn) {
+  const auto before = full_sample();
+  const auto after = decode_sample(encode(before), "here");
+  EXPECT_EQ(after.image_id, before.image_id);
+  EXPECT_EQ(after.path, before.path);
+  EXPECT_EQ(after.width, 7);
+  EXPECT_EQ(after.height, 4);
+  EXPECT_EQ(after.scale_x, 0.5F);
+  EXPECT_EQ(after.scale_y, 0.75F);
+  EXPECT_EQ(after.objects.boxes, before.objects.boxes);
+  EXPECT_EQ(after.objects.classes, before.objects.classes);
+  EXPECT_EQ(after.objects.crowd, before.objects.crowd);
+  EXPECT_EQ(after.objects.segmentations, before.objects.segmentations);
+  EXPECT_EQ(cv::norm(after.image.held(), before.image.held(), cv::NORM_INF), 0);
+  EXPECT_EQ(after.image.size(), cv::Size(9, 5));
+  EXPECT_TRUE(after.image.is_mirrored());
+  EXPECT_EQ(cv::norm(after.image.pixels(), before.image.pixels(), cv::NORM_INF), 0);
+  EXPECT_EQ(after.encoded.bytes, before.encoded.bytes);
+  EXPECT_EQ(after.encoded.digest, before.encoded.digest);
+
+  const auto bare = decode_sample(encode(Sample{}), "here");
+  EXPECT_TRUE(bare.image.empty());
+  EXPECT_FALSE(bare.encoded.owner);
+  EXPECT_EQ(bare.objects.size(), 0U);
+}
+
+TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
+  Sample sample;
+  cv::Mat whole(6, 8, CV_8UC3);
+  cv::randu(whole, 0, 256);
+  sample.image = whole(cv::Rect(1, 2, 5, 3));
+  const auto after = decode_sample(encode(sample), "here");
+  EXPECT_EQ(cv::norm(after.image.held(), sample.image.held(), cv::NORM_INF), 0);
+}
+
+TEST(SampleCodec, KeepsTheAnnotationsOfRealPhotos) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  DataOptions data;
+  data.root = testing::data_folder() / "coco_mini";
+  const DetectionSource source(open_split(data, data.train), /*filter_empty=*/false);
+  for (std::int64_t i = 0; i < source.size(); ++i) {
+    const auto bytes = encode(source[i]);
+    const auto after = decode_sample(bytes, "here");
+    EXPECT_EQ(after.objects.segmentations, source[i].objects.segmentations);
+    EXPECT_EQ(encode(after), bytes);
+  }
+}
+
+TEST(SampleCodec, RefusesBytesThatWereCutShortOrGoOn) {
+  const auto bytes = encode(full_sample());
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    EXPECT_THROW(decode_sample(bytes.substr(0, length), "here"), DataError) << length;
+  EXPECT_THAT([&] { decode_sample(bytes + "x", "records.mdb record 3"); },
+              ThrowsMessage<DataError>(
+                  "records.mdb record 3: is no sample: bytes follow behind the sample"));
+}
+
+TEST(SampleCodec, NeverTrustsDamagedBytes) {
+  const auto bytes = encode(full_sample());
+  Rng rng{1};
+  for (int round = 0; round < 20'000; ++round) {
+    auto damaged = bytes;
+    for (auto flips = rng.between(1, 4); flips > 0; --flips)
+      damaged[rng.below(damaged.size())] ^= static_cast<char>(1 << rng.below(8));
+    try {
+      const auto sample = decode_sample(damaged, "here");
+      encode(sample);  // whatever came through can be used
+    } catch (const DataError& error) {
+      ASSERT_THAT(error.what(), HasSubstr("here: is no sample"));
+    }
+  }
+  for (int round = 0; round < 20'000; ++round) {
+    std::string noise(rng.below(200), '\0');
+    for (auto& byte : noise) byte = static_cast<char>(rng.below(256));
+    ASSERT_THROW(decode_sample(noise, "here"), DataError);
+  }
+}
+
+TEST(SampleCodec, RefusesCountsFarBeyondTheBytes) {
+  for (const char type :
+       {'\xDD', '\xDF', '\xDB', '\xC6', '\xC9'})  // array, map, text, binary, extension
+    EXPECT_THROW(decode_sample(std::string{type} + "\xFF\xFF\xFF\xF0", "here"), DataError);
+  EXPECT_THROW(decode_sample(std::string(100'000, '\x91'), "here"), DataError)
+      << "one list in another";
+}
+
+TEST(SampleCodec, SaysWhatMakesNoSense) {
+  const auto complaint = [](auto change) -> std::string {
+    auto sample = full_sample();
+    change(sample);
+    try {
+      decode_sample(encode(sample), "here");
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(complaint([](Sample&) {}), IsEmpty());
+  EXPECT_THAT(complaint([](Sample& s) { s.objects.classes.pop_back(); }),
+              HasSubstr("different numbers"));
+  EXPECT_THAT(complaint([](Sample& s) { s.objects.segmentations.pop_back(); }),
+              HasSubstr("different numbers"));
+  EXPECT_THAT(complaint([](Sample& s) { s.objects.classes[1] = -1; }),
+              HasSubstr("class is negative"));
+  EXPECT_THAT(complaint([](Sample& s) { s.objects.crowd[1] = 2; }), HasSubstr("crowd flag"));
+  EXPECT_THAT(complaint([](Sample& s) { s.objects.boxes[0].x2 = -1; }),
+              HasSubstr("ends before it begins"));
+  EXPECT_THAT(complaint([](Sample& s) { s.objects.boxes[0].x1 = NAN; }),
+              HasSubstr("four finite numbers"));
+  EXPECT_THAT(complaint([](Sample& s) { s.scale_y = 0; }), HasSubstr("scale"));
+  EXPECT_THAT(complaint([](Sample& s) { s.width = -1; }), HasSubstr("size"));
+  EXPECT_THAT(complaint([](Sample& s) { s.height = 0; }), HasSubstr("size"));
+  EXPECT_THAT(complaint([](Sample& s) {
+                s.objects.segmentations[2] = coco::Rle{3, 4, {1, 5}};
+              }),
+              HasSubstr("runs of a mask"));
+  EXPECT_THAT(complaint([](Sample& s) {
+                s.objects.segmentations[1] = std::vector<coco::Polygon>{{1, 2, 3, 4}};
+              }),
+              HasSubstr("polygon"));
+  auto bytes = encode(full_sample());
+  bytes.replace(bytes.find("schema") + 6, 1, "\x02");
+  EXPECT_THAT([&] { decode_sample(bytes, "here"); },
+              ThrowsMessage<DataError>(HasSubstr("of schema 2, but this program reads 1")));
+}
+
+}  // namespace
+}  // namespace millrace

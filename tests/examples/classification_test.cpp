@@ -1,0 +1,99 @@
+// The example that feeds a classifier: the engine's promises hold for messages that it has never heard of.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <opencv2/imgcodecs.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+using Lines = std::vector<std::string>;
+
+/// Three classes of 8, 16 and 24 grey pictures; each grey stands for one picture: 10, 11, ... and so on.
+class Classification : public ::testing::Test {
+ protected:
+  Classification() {
+    std::string name = (fs::temp_directory_path() / "millrace-classes-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    int grey = 10;
+    for (const auto& [label, count] :
+         std::map<std::string, int>{{"ant", 8}, {"bee", 16}, {"cow", 24}}) {
+      fs::create_directory(folder_ / label);
+      for (int i = 0; i < count; ++i, ++grey)
+        cv::imwrite((folder_ / label / (std::to_string(i) + ".png")).string(),
+                    cv::Mat(60 + 3 * i, 90, CV_8UC3, cv::Scalar::all(grey)));
+    }
+  }
+  ~Classification() override { fs::remove_all(folder_); }
+
+  /// What the program prints; its last line is its exit status.
+  Lines run(int batches, int threads, int from = 0) const {
+    const auto command = std::string(CLASSIFICATION) + " " + folder_.string() + " " +
+                         std::to_string(batches) + " " + std::to_string(threads) + " " +
+                         std::to_string(from) + " 2>&1";
+    auto* pipe = popen(command.c_str(), "r");
+    std::string text;
+    std::array<char, 4096> piece;
+    while (const auto got = fread(piece.data(), 1, piece.size(), pipe))
+      text.append(piece.data(), got);
+    Lines lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    lines.push_back(std::to_string(WEXITSTATUS(pclose(pipe))));
+    return lines;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Classification, GivesTheSameBatchesForAnyNumberOfThreads) {
+  const auto expected = run(20, 1);
+  ASSERT_EQ(expected.size(), 21U);
+  EXPECT_EQ(expected.back(), "0");
+  EXPECT_EQ(run(20, 2), expected);
+  EXPECT_EQ(run(20, 8), expected);
+}
+
+TEST_F(Classification, GivesEachImageOnceAnEpochWithItsOwnLabel) {
+  auto lines = run(3 * 48 / 8, 2);
+  ASSERT_EQ(lines.back(), "0");
+  lines.pop_back();
+  std::map<std::string, int> seen;  // "label:grey"
+  for (const auto& line : lines) {
+    std::istringstream words(line);
+    std::string word;
+    words >> word;  // the digest
+    while (words >> word) ++seen[word];
+  }
+  ASSERT_EQ(seen.size(), 48U);
+  for (int grey = 10; grey < 58; ++grey) {
+    const int label = grey < 18 ? 0 : grey < 34 ? 1 : 2;
+    EXPECT_EQ(seen[std::to_string(label) + ":" + std::to_string(grey)], 3) << grey;
+  }
+}
+
+TEST_F(Classification, GoesOnWhereItStopped) {
+  const auto whole = run(14, 2);
+  for (const int from : {1, 5, 6, 9}) {
+    const auto rest = run(14 - from, 2, from);
+    EXPECT_EQ(rest, Lines(whole.begin() + from, whole.end())) << from;
+  }
+}
+
+TEST_F(Classification, SaysWhatIsMissing) {
+  fs::remove_all(folder_);
+  fs::create_directory(folder_);
+  EXPECT_THAT(run(1, 1).front(), HasSubstr("at least one sample"));
+}
+
+}  // namespace
