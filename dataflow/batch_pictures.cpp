@@ -7,24 +7,12 @@
 
 #include "base/files.h"
 #include "coco/draw.h"
+#include "dataflow/geometry.h"
 
 namespace millrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string class_name(std::span<const std::string> classes, std::int32_t number) {
-  const auto k = static_cast<std::size_t>(number);
-  return k < classes.size() ? classes[k] : std::to_string(number);
-}
-
-coco::Rle mask_of(const coco::Segmentation& shape, const ImageInfo& image) {
-  if (const auto* mask = std::get_if<coco::Rle>(&shape)) return *mask;
-  const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape);
-  if (!polygons) return {};
-  return coco::from_polygons(*polygons, static_cast<std::uint32_t>(image.height),
-                             static_cast<std::uint32_t>(image.width));
-}
 
 Json json_of(const coco::Segmentation& shape) {
   if (const auto* mask = std::get_if<coco::Rle>(&shape))
@@ -47,6 +35,11 @@ Json json_of(const Instances& objects, std::span<const std::string> classes) {
 
 }  // namespace
 
+std::string class_name(std::span<const std::string> classes, std::int32_t number) {
+  const auto k = static_cast<std::size_t>(number);
+  return k < classes.size() ? classes[k] : std::to_string(number);
+}
+
 cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes) {
   const auto& image = batch.images[index];
   const auto slot =
@@ -62,7 +55,7 @@ cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std
     overlays.push_back({.box = objects.boxes[i],
                         .label = objects.classes[i],
                         .crowd = objects.crowd[i] != 0,
-                        .mask = mask_of(objects.segmentations[i], image)});
+                        .mask = rasterised(objects.segmentations[i], {image.width, image.height})});
   }
   return coco::draw_objects(padded(cv::Rect(0, 0, image.width, image.height)), overlays, names);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <opencv2/core/mat.hpp>
 #include <span>
@@ -11,8 +12,10 @@
 
 namespace millrace {
 
-/// Image `index` of a batch without its padding, its boxes and masks drawn over it; class k is called classes[k], or by
-/// its number where there are fewer names. (H, W, 3) 8-bit RGB.
+/// classes[number], or the number where there are fewer names.
+std::string class_name(std::span<const std::string> classes, std::int32_t number);
+
+/// Image `index` of a batch without its padding, its boxes and masks drawn over it. (H, W, 3) 8-bit RGB.
 cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes);
 
 /// Writes the picture of each image as `<name>-<place>.png` and all the rest of the batch as `<name>.json`: sizes,

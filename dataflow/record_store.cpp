@@ -111,6 +111,11 @@ Sample RecordStore::operator[](std::int64_t index) const {
   if (digest_of(annotations) != header_.annotations[k])
     throw DataError(where(index), "its annotations are damaged: their checksum is wrong");
   auto sample = decode_sample(annotations, where(index));
+  for (const auto label : sample.objects.classes)
+    if (label >= std::ssize(classes()))
+      throw DataError(where(index),
+                      fmt::format("has an object of class {}, but the store has {} classes", label,
+                                  classes().size()));
   sample.path = fmt::format("{} ({})", where(index), sample.path);
   sample.encoded = {records_, value(image_key(index), index), header_.images[k]};
   return sample;

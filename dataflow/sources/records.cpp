@@ -40,15 +40,13 @@ class Renumbered final : public Source<Sample> {
 
   Sample operator[](std::int64_t index) const override {
     auto sample = (*store_)[index];
-    auto all = std::exchange(sample.objects, {});
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto number = number_.at(static_cast<std::size_t>(all.classes[i]));
-      if (number < 0) continue;
-      sample.objects.boxes.push_back(all.boxes[i]);
-      sample.objects.classes.push_back(number);
-      sample.objects.crowd.push_back(all.crowd[i]);
-      sample.objects.segmentations.push_back(std::move(all.segmentations[i]));
+    auto& classes = sample.objects.classes;
+    std::vector<bool> counts;
+    for (auto& label : classes) {
+      label = number_.at(static_cast<std::size_t>(label));
+      counts.push_back(label >= 0);
     }
+    keep(sample.objects, counts);
     return sample;
   }
 

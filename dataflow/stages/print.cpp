@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "dataflow/batch_pictures.h"
 #include "dataflow/detection_stages.h"
 
 namespace millrace {
@@ -29,7 +30,7 @@ std::string line(const Sample& sample, const std::vector<std::string>& classes) 
   for (const auto label : sample.objects.classes) ++counts[label];
   std::vector<std::string> parts;
   for (const auto& [label, count] : counts)
-    parts.push_back(fmt::format("{} {}", count, classes[static_cast<std::size_t>(label)]));
+    parts.push_back(fmt::format("{} {}", count, class_name(classes, label)));
   return text + ": " + (parts.empty() ? "no object" : joined(parts));
 }
 

@@ -222,6 +222,14 @@ TEST(RecordStore, RefusesAnotherVersionAndOtherFiles) {
               ThrowsMessage<ConfigError>(HasSubstr("no/store")));
 }
 
+TEST(RecordStore, RefusesARecordOfAClassThatItDoesNotHave) {
+  const TinyCoco files(4);
+  const auto folder = fs::path(files.options().root) / "packed";
+  pack_records(images_of(files.options()), {"cat"}, folder);
+  EXPECT_THAT(read_all(folder),
+              HasSubstr("record 1: has an object of class 1, but the store has 1 classes"));
+}
+
 TEST(RecordStore, SaysThatNoneOfTheClassesIsInIt) {
   const Packed packed;
   auto data = packed.data;
