@@ -51,9 +51,10 @@ sanitize: setup ## run the tests of base, coco and dataflow under ThreadSanitize
 	  ctest --preset $$preset --output-on-failure --no-tests=error -L '^(base|coco|dataflow)$$' $(ARGS) || exit 1; \
 	done
 
-bench: build ## measure the data flow, and beside its peers where they are installed
+bench: build ## measure the data flow, beside its peers where they are installed, and its engine
 	$(trainer) bench dataflow $(CONFIG) $(ARGS)
 	tests/bench/dataflow.py $(trainer)
+	$(folder)/bin/bench_engine
 
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i

@@ -25,6 +25,7 @@ struct DataOptions {
   bool aspect_grouping = true;
   std::int64_t shape_buckets = 0;
   std::int64_t divisor = 32;
+  Options::Strings pad_shapes;
 
   double flip = 0.5;
   Options::Ints short_side = {800};
@@ -57,6 +58,9 @@ struct DataOptions {
           {.min = 0, .max = 64});
     o.add("divisor", divisor, "batches are padded to a multiple of it",
           {.min = 1, .max = 1024, .unit = "pixels"});
+    o.add("pad_shapes", pad_shapes,
+          "training batches have the smallest of these shapes that fits instead, such as "
+          "[\"1344x800\", \"800x1344\"]; one: a fixed size");
     o.add("flip", flip, "chance to mirror a training image", {.min = 0, .max = 1});
     o.add("short_side", short_side, "images are resized to this; several: one of them at random",
           {.min = 1, .max = 16384, .unit = "pixels"});

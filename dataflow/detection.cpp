@@ -1,6 +1,8 @@
 #include "dataflow/detection.h"
 
+#include <fmt/format.h>
 #include <algorithm>
+
 #include <opencv2/core/utility.hpp>
 
 #include "dataflow/detection_source.h"
@@ -44,6 +46,16 @@ Decode decode_for(const ResizeShortestEdge& resize, const DataOptions& data) {
   return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
 }
 
+Pad pad_for(const DataOptions& data) {
+  auto pad = Pad::from(data);
+  try {
+    pad.check();
+  } catch (const std::invalid_argument& problem) {
+    throw ConfigError(fmt::format("data.pad_shapes: {}", problem.what()));
+  }
+  return pad;
+}
+
 Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
   const auto resize = ResizeShortestEdge::from(data);
   auto by_shape = GroupByAspectRatio::from(data);
@@ -53,7 +65,7 @@ Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
       .map(Flip::from(data))
       .map(resize)
       .group_by(by_shape, by_shape.groups(), static_cast<std::size_t>(data.batch_size))
-      .map(Pad::from(data))
+      .map(pad_for(data))
       .plan();
 }
 
@@ -111,7 +123,7 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
       .map(decode_for(resize, options))
       .map(resize)
       .group(static_cast<std::size_t>(options.test_batch_size))
-      .map(Pad::from(options))
+      .map(Pad{.divisor = options.divisor})
       .start(flow_options(options, share));
 }
 

@@ -1,8 +1,13 @@
 #include "dataflow/stages/pad.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <stdexcept>
 #include <utility>
 
+#include "base/errors.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/transforms.h"
 
@@ -11,6 +16,34 @@ namespace {
 
 const bool registered = register_map<std::vector<Sample>, Pad>(
     "puts a group of samples into one batch, padded with zeros to one size");
+
+cv::Size parse_shape(const std::string& text) {
+  cv::Size shape;
+  int read = 0;
+  const bool whole =
+      std::sscanf(text.c_str(), "%dx%d%n", &shape.width, &shape.height, &read) == 2 &&
+      static_cast<std::size_t>(read) == text.size();
+  if (!whole || shape.width < 1 || shape.height < 1 || std::max(shape.width, shape.height) > 65535)
+    throw std::invalid_argument(
+        fmt::format("'{}' is no shape; write width and height, such as \"1344x800\"", text));
+  return shape;
+}
+
+/// The smallest of the shapes that holds `size`.
+cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
+  cv::Size best;
+  for (const auto& text : shapes) {
+    const auto shape = parse_shape(text);
+    const bool fits = shape.width >= size.width && shape.height >= size.height;
+    if (fits && (best.empty() || shape.area() < best.area())) best = shape;
+  }
+  if (best.empty())
+    throw ConfigError(fmt::format(
+        "pad: images of up to {} x {} pixels fit into none of the shapes {}; add a larger "
+        "one, or let max_side keep images smaller",
+        size.width, size.height, fmt::join(shapes, ", ")));
+  return best;
+}
 
 /// Writes an image into the top left corner of a slot and clears the rest.
 void fill_slot(const LazyImage& image, cv::Mat slot) {
@@ -23,28 +56,34 @@ void fill_slot(const LazyImage& image, cv::Mat slot) {
 
 }  // namespace
 
+void Pad::check() const {
+  for (const auto& shape : shapes) parse_shape(shape);
+}
+
 Batch Pad::operator()(std::vector<Sample> samples) const {
-  Batch batch;
+  cv::Size size;
   for (auto& sample : samples) {
-    const auto size = image_of(sample, kName).size();
-    batch.width = std::max(batch.width, size.width);
-    batch.height = std::max(batch.height, size.height);
+    const auto own = image_of(sample, kName).size();
+    size = {std::max(size.width, own.width), std::max(size.height, own.height)};
   }
   const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
     return (side + step - 1) / step * step;
   };
-  batch.width = rounded_up(batch.width);
-  batch.height = rounded_up(batch.height);
+  size = shapes.empty() ? cv::Size(rounded_up(size.width), rounded_up(size.height))
+                        : smallest_that_fits(size, shapes);
+  Batch batch;
+  batch.width = size.width;
+  batch.height = size.height;
 
   const auto slot =
       static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
   batch.pixels = pool.acquire(slot * samples.size());
   for (auto& sample : samples) {
-    const auto size = sample.image.size();
+    const auto own = sample.image.size();
     fill_slot(sample.image,
               {batch.height, batch.width, CV_8UC3, batch.pixels.get() + slot * batch.size()});
     sample.image = {};
-    batch.images.push_back({sample.image_id, sample.width, sample.height, size.width, size.height,
+    batch.images.push_back({sample.image_id, sample.width, sample.height, own.width, own.height,
                             sample.scale_x, sample.scale_y});
     batch.objects.push_back(std::move(sample.objects));
   }

@@ -9,19 +9,31 @@
 
 namespace millrace {
 
-/// Puts samples side by side into one batch, each in the top left corner of its slot, zero around it.
+/// Puts samples side by side into one batch, each in the top left corner of its slot, zero around it. Slots are as
+/// large as the largest image, or of the first of some `shapes` that all images fit into: then a model sees few
+/// shapes, one for a fixed size.
 struct Pad {
   static constexpr std::string_view kName = "pad";
   std::int64_t divisor = 32;  // slots are multiples of so many pixels
-  BufferPool pool;            // of the batches' pixels
+  Options::Strings shapes;  // "1344x800": width and height in pixels; none: as large as the images
+  BufferPool pool;          // of the batches' pixels
 
-  static Pad from(const DataOptions& data) { return {.divisor = data.divisor}; }
+  static Pad from(const DataOptions& data) {
+    return {.divisor = data.divisor, .shapes = data.pad_shapes};
+  }
 
+  /// Throws ConfigError where images fit into none of the shapes.
   Batch operator()(std::vector<Sample> samples) const;
+
+  /// Throws std::invalid_argument for a shape that is none.
+  void check() const;
 
   void describe(Options& o) {
     o.add("divisor", divisor, "sides are rounded up to a multiple of it",
           {.min = 1, .max = 1024, .unit = "pixels"});
+    o.add("shapes", shapes,
+          "batches have the smallest of these shapes that fits instead, such as [\"1344x800\", "
+          "\"800x1344\"]; one: a fixed size");
   }
 };
 

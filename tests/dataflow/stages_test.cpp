@@ -128,6 +128,28 @@ TEST(Pad, PutsSamplesInTheCornerAndZeroAround) {
   EXPECT_EQ(batch.objects[1].boxes[0], (Box{1, 2, 3, 4}));
 }
 
+TEST(Pad, TakesTheSmallestShapeThatFits) {
+  const Pad pad{.shapes = {"32x32", "16x8", "8x16"}};
+  const auto shape = [&](int width, int height) {
+    const auto batch = pad({sample_of(width, height), sample_of(3, 3)});
+    return std::pair(batch.width, batch.height);
+  };
+  EXPECT_EQ(shape(16, 8), std::pair(16, 8));
+  EXPECT_EQ(shape(5, 9), std::pair(8, 16));
+  EXPECT_EQ(shape(9, 9), std::pair(32, 32));
+  try {
+    shape(33, 2);
+    FAIL() << "an image larger than every shape was padded";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("33 x 3 pixels fit into none of the shapes 32x32, 16x8"));
+  }
+}
+
+TEST(Pad, RefusesAShapeThatIsNone) {
+  for (const auto* text : {"1344", "800x", "0x5", "8x8x8", "wide", "99999x1"})
+    EXPECT_THROW(Pad{.shapes = {text}}.check(), std::invalid_argument) << text;
+}
+
 TEST(Digest, SeesEveryPartOfABatch) {
   const auto batch = [] { return Pad{}({sample_of(9, 5), sample_of(3, 12)}); };
   std::set<std::uint64_t> seen{digest(batch())};
