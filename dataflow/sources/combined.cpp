@@ -33,6 +33,15 @@ struct TakeOptions : OfOne {
   }
 };
 
+struct FixedSizeOptions : OfOne {
+  std::int64_t count = 1;
+  void describe(Options& o) {
+    OfOne::describe(o);
+    o.add("count", count, "how many an epoch has, whatever the source's size",
+          {.min = 1, .unit = "images"});
+  }
+};
+
 struct RepeatOptions : OfOne {
   double times = 1;
   void describe(Options& o) {
@@ -70,6 +79,11 @@ const bool registered[] = {
                                  [](const TakeOptions& options, const SourceContext& context) {
                                    return take(only(context), options.count);
                                  }),
+    register_source<FixedSizeOptions>(
+        "fixed_size", "a source in epochs of a given size, each with other images of it",
+        [](const FixedSizeOptions& options, const SourceContext& context) {
+          return fixed_size(only(context), options.count);
+        }),
     register_source<RepeatOptions>("repeat", "a source, several times an epoch",
                                    [](const RepeatOptions& options, const SourceContext& context) {
                                      return repeat(only(context), options.times);

@@ -22,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using testing::TinyCoco;
 
 std::vector<Config> tables(const std::string& toml) {
@@ -107,6 +108,13 @@ TEST(DeclaredSources, CombineByName) {
   EXPECT_THAT(std::vector(repeats.begin(), repeats.begin() + 4), Each(30.0 / 4 / 4));
   EXPECT_THAT(std::vector(repeats.begin() + 4, repeats.end()),
               Each(::testing::DoubleEq(30.0 * 3 / 4 / 13)));
+}
+
+TEST(DeclaredSources, GiveEpochsOfAFixedSize) {
+  const auto train = open(no_disk(), R"(sources = [
+      { use = "fake", count = 10 }, { use = "fixed_size", of = "fake", count = 4 } ])");
+  EXPECT_THAT(train.source->repeats(), AllOf(SizeIs(10), Each(0.4)));
+  EXPECT_EQ(start_train_flow(no_disk(), {}, train, 1)->epoch_size(), 4);
 }
 
 TEST(DeclaredSources, RepeatRareClasses) {

@@ -7,6 +7,7 @@
 #include "base/errors.h"
 #include "dataflow/buffer_pool.h"
 #include "dataflow/stages/decode.h"
+#include "dataflow/stages/filter.h"
 #include "dataflow/stages/flip.h"
 #include "dataflow/stages/group_by_aspect_ratio.h"
 #include "dataflow/stages/pad.h"
@@ -106,6 +107,17 @@ TEST(GroupByAspectRatio, CountsTheBoundsThatTheRatioPasses) {
   EXPECT_EQ(three(sample_of(20, 20)), 1U);
   EXPECT_EQ(three(sample_of(20, 40)), 0U);
   EXPECT_EQ(one(sample_of(40, 20)), 0U);
+}
+
+TEST(Filter, LetsThroughImagesOfSomeSizeWithEnoughObjects) {
+  auto sample = sample_of(20, 10, {1, 2, 5, 9});
+  EXPECT_TRUE(Filter{}(sample));
+  EXPECT_TRUE((Filter{.min_objects = 1, .min_object_side = 4, .min_side = 10}(sample)));
+  EXPECT_FALSE((Filter{.min_side = 11}(sample)));
+  EXPECT_FALSE((Filter{.min_objects = 2}(sample)));
+  EXPECT_FALSE((Filter{.min_objects = 1, .min_object_side = 4.5}(sample)));
+  sample.objects.crowd[0] = 1;
+  EXPECT_FALSE((Filter{.min_objects = 1}(sample))) << "a crowd is no object";
 }
 
 TEST(Pad, PutsSamplesInTheCornerAndZeroAround) {
