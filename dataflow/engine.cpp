@@ -104,7 +104,8 @@ class Engine final : public DataFlow<Message> {
     if (!item->message) {  // the end, or a failure that is one
       ended_ = true;
       line_.stop();
-      if (item->failure) std::rethrow_exception(item->failure);
+      // Moved out, so that no worker that still holds the item lets go of the exception too.
+      if (item->failure) std::rethrow_exception(std::exchange(item->failure, nullptr));
       return std::nullopt;
     }
     runner_.count(plan_.stages.size(), 0);

@@ -38,15 +38,8 @@ std::int64_t resident() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-constexpr bool kSanitized =
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    true;
-#else
-    false;
-#endif
-
 TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
+  if (testing::kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
   const TinyCoco photos(40);
   const auto options = photos.options();
   const auto flow = start_train_flow(options, {}, open_split(options, options.train), 1);
@@ -74,7 +67,7 @@ TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
     usleep(static_cast<useconds_t>(rng.below(500)));
   }
   EXPECT_EQ(entries("/proc/self/fd"), files);
-  EXPECT_LE(entries("/proc/self/task"), 9 + kSanitized) << "ThreadSanitizer has one of its own";
+  EXPECT_LE(entries("/proc/self/task"), 9 + testing::kSanitizerThreads);
 }
 
 TEST(Endurance, AThrowingConsumerStopsTheFlow) {

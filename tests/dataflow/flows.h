@@ -20,6 +20,18 @@ inline const bool quiet = [] {
   return true;
 }();
 
+/// Whether this is a build with AddressSanitizer or ThreadSanitizer; the latter has a thread of its own.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+inline constexpr int kSanitizerThreads = 1;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+inline constexpr int kSanitizerThreads = 0;
+#else
+inline constexpr bool kSanitized = false;
+inline constexpr int kSanitizerThreads = 0;
+#endif
+
 /// All values that a flow still gives, at most `most`.
 template <class T>
 std::vector<T> drain(DataFlow<T>& flow, std::size_t most = 1'000'000) {
