@@ -2,7 +2,7 @@
 //
 //   line -> map ... map -> sequencer -> group (serial) -> map ... map -> sequencer -> deliver -> ready
 //
-// A fixed number of tickets bounds what is in flight: an item is issued for each ticket that comes back,
+// Tickets bound what is in flight (see Tickets): an item is issued for each ticket that comes back,
 // from the consumer that takes a batch or from `deliver` when a sample was left out. No body ever blocks.
 #include "dataflow/engine.h"
 

@@ -12,6 +12,7 @@
 #include "dataflow/data_split.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_source.h"
+#include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 
@@ -19,6 +20,7 @@ namespace millrace {
 namespace {
 
 using ::testing::AllOf;
+using testing::digests;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -51,12 +53,6 @@ std::string complaint(const std::string& toml, const DataOptions& data = no_disk
     return error.what();
   }
   return "no complaint";
-}
-
-std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
-  std::vector<std::uint64_t> result;
-  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
-  return result;
 }
 
 TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {

@@ -11,23 +11,19 @@
 #include "base/errors.h"
 #include "dataflow/detection_source.h"
 #include "tests/data.h"
+#include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 
 namespace millrace {
 namespace {
 
+using testing::digests;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
 using testing::TinyCoco;
-
-std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
-  std::vector<std::uint64_t> result;
-  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
-  return result;
-}
 
 TEST(TrainFlow, GivesTheSameBytesForAnyNumberOfThreads) {
   const TinyCoco data(20);

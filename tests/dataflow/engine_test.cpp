@@ -21,6 +21,7 @@ using testing::drain;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::Numbers;
 using ::testing::SizeIs;
 
 /// What goes through the flows of this file: a number, and what a stage's dice said about it.
@@ -30,12 +31,6 @@ struct Grain {
   friend bool operator==(const Grain&, const Grain&) = default;
 };
 using Sack = std::vector<Grain>;
-
-struct Numbers {
-  std::int64_t count = 0;
-  std::int64_t size() const { return count; }
-  std::int64_t operator[](std::int64_t index) const { return index; }
-};
 
 /// Takes its time, and each time another, so that order would be lost if it could be.
 Grain roll(std::int64_t number, Rng& rng) {

@@ -32,6 +32,13 @@ inline constexpr bool kSanitized = false;
 inline constexpr int kSanitizerThreads = 0;
 #endif
 
+/// A source of 0, 1, 2, ...
+struct Numbers {
+  std::int64_t count = 0;
+  std::int64_t size() const { return count; }
+  std::int64_t operator[](std::int64_t index) const { return index; }
+};
+
 /// All values that a flow still gives, at most `most`.
 template <class T>
 std::vector<T> drain(DataFlow<T>& flow, std::size_t most = 1'000'000) {

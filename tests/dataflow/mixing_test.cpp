@@ -19,13 +19,8 @@ namespace {
 using testing::drain;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using testing::Numbers;
 using ::testing::SizeIs;
-
-struct Numbers {
-  std::int64_t count = 0;
-  std::int64_t size() const { return count; }
-  std::int64_t operator[](std::int64_t index) const { return index; }
-};
 
 /// A number and what was mixed into it.
 struct Blend {

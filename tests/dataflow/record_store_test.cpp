@@ -20,6 +20,7 @@
 #include "dataflow/sample_codec.h"
 #include "dataflow/stages/decode.h"
 #include "tests/data.h"
+#include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 
@@ -28,6 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using testing::digests;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -49,12 +51,6 @@ SourcePtr<Sample> open_records(const DataOptions& data, const fs::path& folder) 
   const auto config = parse_config(
       "sources = [{ use = 'records', folder = '" + folder.string() + "' }]", "test.toml");
   return open_train_data(data, std::get<Config::Array>(config.find("sources")->data)).source;
-}
-
-std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
-  std::vector<std::uint64_t> result;
-  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
-  return result;
 }
 
 /// Reads and decodes every record; what is said where one cannot be used.

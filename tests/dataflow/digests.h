@@ -1,0 +1,19 @@
+// Batches as hashes, to compare flows by.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dataflow/dataflow.h"
+#include "dataflow/sample.h"
+
+namespace millrace::testing {
+
+/// Of the next `count` batches.
+inline std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
+  std::vector<std::uint64_t> result;
+  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
+  return result;
+}
+
+}  // namespace millrace::testing
