@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/config_arguments.h"
 #include "cli/image_files.h"
 #include "cli/sample_data.h"
 #include "cli/trained_detector.h"
