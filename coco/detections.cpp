@@ -48,7 +48,7 @@ void put_text(std::string& out, std::string_view text) {
 }  // namespace
 
 std::vector<Detection> read_detections(const std::filesystem::path& json) {
-  JsonText text(read_file(json), json.string());
+  JsonText text(read_json(json, '['), json.string());
   std::vector<Detection> detections;
   text.each_record("detections", [&](json::object fields, const char* at) {
     detections.push_back(read_detection(fields, at));
