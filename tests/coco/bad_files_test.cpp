@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "coco/annotations.h"
+#include "coco/detections.h"
 #include "tests/coco/datasets.h"
 #include "tests/trainer/scratch.h"
 
@@ -234,6 +235,7 @@ TEST(BadFiles, EveryFieldOfAResultIsChecked) {
   refused("category_id", no_integers());
   refused("score", kNoNumbers);
   refused("bbox", no_boxes());
+  refused("bbox", {"[1, 2, -3, 4]", "[1, 2, 3, -4]"});
   refused("segmentation", kNoShapes);
 }
 

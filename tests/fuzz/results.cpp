@@ -3,7 +3,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "coco/annotations.h"
+#include "coco/detections.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {
