@@ -10,7 +10,6 @@
 #include <map>
 #include <thread>
 
-#include "coco/annotations.h"
 #include "coco/detections.h"
 #include "tests/coco/datasets.h"
 #include "tests/trainer/scratch.h"
