@@ -76,8 +76,8 @@ void each_run(std::string_view text, std::uint32_t height, std::uint32_t width, 
 }  // namespace
 
 std::string encode_counts(const Rle& mask) {
-  std::string text;
-  text.reserve(mask.counts.size() * 2);
+  std::string text(mask.counts.size() * kMaxGroups, '\0');
+  char* at = text.data();
   for (std::size_t i = 0; i < mask.counts.size(); ++i) {
     std::int64_t value = mask.counts[i];
     if (i > 2) value -= mask.counts[i - 2];  // from the third on; the first two stand as they are
@@ -86,9 +86,10 @@ std::string encode_counts(const Rle& mask) {
       value >>= 5;
       more = bits & kSign ? value != -1 : value != 0;
       if (more) bits |= kMore;
-      text.push_back(static_cast<char>(bits + kZero));
+      *at++ = static_cast<char>(bits + kZero);
     }
   }
+  text.resize(static_cast<std::size_t>(at - text.data()));
   return text;
 }
 

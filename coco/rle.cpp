@@ -35,7 +35,7 @@ class Inside {
 };
 
 Rle united(const Rle& a, const Rle& b) {
-  RunWriter out(a.height, a.width);
+  RunWriter out(a.height, a.width, a.counts.size() + b.counts.size());
   std::uint32_t begin = 0, end = 0;  // the stretch that is still growing
   for (Inside left(a), right(b); left || right;) {
     Inside& first = !right || (left && left.begin <= right.begin) ? left : right;
@@ -51,7 +51,7 @@ Rle united(const Rle& a, const Rle& b) {
 }
 
 Rle shared(const Rle& a, const Rle& b) {
-  RunWriter out(a.height, a.width);
+  RunWriter out(a.height, a.width, a.counts.size() + b.counts.size());
   for (Inside left(a), right(b); left && right;) {
     out.add(std::max(left.begin, right.begin), std::min(left.end, right.end));
     (left.end < right.end ? left : right).next();
@@ -102,7 +102,7 @@ Rle intersect(std::span<const Rle> masks) { return folded(masks, "intersection",
 
 Rle difference(const Rle& mask, const Rle& other) {
   check_sizes(mask, other, "difference");
-  RunWriter out(mask.height, mask.width);
+  RunWriter out(mask.height, mask.width, mask.counts.size() + other.counts.size());
   Inside hole(other);
   for (Inside run(mask); run; run.next()) {
     std::uint32_t begin = run.begin;
