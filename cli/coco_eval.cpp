@@ -47,6 +47,7 @@ int coco_eval(const Arguments& arguments) {
                                      {.iou = iou,
                                       .area = coco::area_from(detections),
                                       .class_agnostic = arguments.class_agnostic,
+                                      .max_detections = arguments.max_detections,
                                       .threads = arguments.threads});
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
 
