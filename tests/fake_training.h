@@ -129,7 +129,7 @@ struct LambdaCallback final : Callback {
   void after_step(TrainState& s) override { call(on_after_step, s); }
   void after_epoch(TrainState& s) override { call(on_after_epoch, s); }
   void after_train(TrainState& s) override { call(on_after_train, s); }
-  void on_scalars(TrainState& s, const Scalars& scalars) override {
+  void on_scalars(TrainState& s, const Moment&, const Scalars& scalars) override {
     if (on_published) on_published(s, scalars);
   }
 };

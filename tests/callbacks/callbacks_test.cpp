@@ -121,13 +121,16 @@ TEST(Evaluation, StopsWhereItIsCancelled) {
       evaluate_detector(model, testing::fake_validation(), {.cancelled = [] { return true; }}));
 }
 
-TEST(MetricsFile, DropsLaterLinesAndTornOnes) {
+TEST(MetricsFile, IsCutAndAppendedTo) {
   const Scratch scratch;
-  const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"step\":1,\"lo");
-  drop_lines_after(file, 2);
+  const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":1,\"lo");
+  cut_file(file, 100);
+  cut_file(file, 22);
   EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n");
   append_line(file, "{}");
   EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n{}\n");
+  cut_file(scratch / "missing", 0);
+  EXPECT_FALSE(fs::exists(scratch / "missing"));
   EXPECT_THROW(append_line(scratch / "no" / "folder" / "m", "{}"), Error);
 }
 
