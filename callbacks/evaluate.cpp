@@ -118,7 +118,7 @@ class EvaluateDetector final : public Callback {
     if (stop_at_targets(state)) return;
     const bool waits = options_.mode == "inline" || state.is_last;
     const auto began = Clock::now();
-    start(state, of, waits);
+    naming(of, [&] { start(state, of, waits); });
     stood_still_s_ = seconds_since(began);
     if (pending_ && waits) collect(state);
   }
@@ -171,10 +171,11 @@ class EvaluateDetector final : public Callback {
   bool collect(TrainState& state) {
     const auto pending = std::exchange(pending_, nullptr);
     const auto began = Clock::now();
-    const auto& scores = pending->scores();
+    const auto of = pending->of();
+    const auto& scores = naming(
+        of, [&]() -> auto& { return pending->scores(); });
     if (!scores) return false;
     stood_still_s_ += seconds_since(began);
-    const auto of = pending->of();
     std::erase_if(owed_, [&](const Moment& owed) { return owed.step == of.step; });
     history_.add(of, *scores);
     state.publish(of, history_.last());

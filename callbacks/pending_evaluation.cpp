@@ -1,12 +1,10 @@
 #include "callbacks/pending_evaluation.h"
 
 #include <c10/core/GradMode.h>
-#include <fmt/format.h>
 
 #include <chrono>
 #include <utility>
 
-#include "base/errors.h"
 #include "trainer/stop_signals.h"
 
 namespace millrace {
@@ -29,10 +27,6 @@ bool PendingEvaluation::has_failed() const {
   }
 }
 
-const std::optional<DetectorScores>& PendingEvaluation::scores() const try {
-  return scores_.get();
-} catch (const std::exception& problem) {
-  throw Error(fmt::format("evaluation of step {}: {}", of_.step, problem.what()));
-}
+const std::optional<DetectorScores>& PendingEvaluation::scores() const { return scores_.get(); }
 
 }  // namespace millrace

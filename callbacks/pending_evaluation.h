@@ -1,14 +1,25 @@
 // An evaluation that was started and whose scores are still to be taken.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <functional>
 #include <future>
 #include <optional>
 
+#include "base/errors.h"
 #include "trainer/evaluation.h"
 
 namespace millrace {
+
+/// Runs `work`. What that throws is thrown on as an Error that says of which step the evaluation is.
+template <class Work>
+decltype(auto) naming(const Moment& of, Work work) try {
+  return work();
+} catch (const std::exception& problem) {
+  throw Error(fmt::format("evaluation of step {}: {}", of.step, problem.what()));
+}
 
 /// Made, asked and destroyed by the training thread. Destroying one cancels it and waits until it has noticed.
 class PendingEvaluation {
@@ -28,8 +39,7 @@ class PendingEvaluation {
   /// Whether it has ended with an error. Does not wait.
   bool has_failed() const;
 
-  /// Waits. Nothing where it was cancelled, as it is by a signal that asks the process to stop. Throws Error that
-  /// begins with "evaluation of step N: ".
+  /// Waits. Nothing where it was cancelled, as it is by a signal that asks the process to stop. Throws what `work` threw.
   const std::optional<DetectorScores>& scores() const;
 
  private:

@@ -37,7 +37,7 @@ class TrainState {
   /// Steps whose checkpoints must stay for now: somebody waits for what will be said of them.
   std::set<std::int64_t> needed_checkpoints;
   bool is_chief = true;
-  bool is_last = false;  // the last step has been done; false where a stop was asked for
+  bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
 
   Moment now() const { return {at.step, at.progress}; }

@@ -166,7 +166,7 @@ void Trainer::reject_step(const std::string& why) {
 
 void Trainer::end_boundary(bool epoch_ended) {
   if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
-  state_.is_last = finished() && state_.stop_reason().empty();
+  state_.is_last = finished();
 
   std::exception_ptr first;
   const auto guarded = [&](auto&& work) {
