@@ -25,16 +25,15 @@ struct EvalData {
 
 struct DetectorScores {
   coco::Evaluation boxes;
-  std::optional<coco::Evaluation> masks;    // nothing where the model gives no masks
-  std::vector<coco::Detection> detections;  // of every image, where they were to be kept
-  std::int64_t images = 0;                  // that were looked at
-  std::int64_t found = 0;                   // objects
+  std::optional<coco::Evaluation> masks;  // nothing where the model gives no masks
+  coco::Detections detections;            // of every image, where they were to be kept
+  std::int64_t images = 0;                // that were looked at
+  std::int64_t found = 0;                 // objects
   double seconds = 0;
 };
 
 struct EvaluationRun {
   std::int64_t max_images = 0;                             // 0: all
-  int threads = 0;                                         // of the scoring; 0: all cores
   bool keep_detections = false;                            // for a results file
   std::function<bool()> cancelled = [] { return false; };  // asked before each batch
 };
