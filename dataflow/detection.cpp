@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <mutex>
 
 #include <opencv2/core/utility.hpp>
 
@@ -19,8 +20,11 @@ namespace {
 
 /// OpenCV's own threads would fight with the graph's, which has an image for each core already.
 void prepare_opencv() {
-  cv::setNumThreads(1);
-  pool_images();
+  static std::once_flag once;  // a flow may start while another one runs
+  std::call_once(once, [] {
+    cv::setNumThreads(1);
+    pool_images();
+  });
 }
 
 OnError on_error(const std::string& name) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "tests/callbacks/training.h"
+#include "trainer/detector_evaluation.h"
 #include "trainer/stop_signals.h"
 
 namespace millrace {
@@ -24,6 +26,7 @@ using ::testing::HasSubstr;
 using testing::metrics;
 using ::testing::Pair;
 using testing::Scratch;
+using ::testing::ThrowsMessage;
 using testing::Training;
 
 const std::vector<std::string> kModes = {"inline", "score_in_background", "background"};
@@ -337,6 +340,85 @@ TEST(Evaluation, StopsWhereItIsCancelled) {
   testing::LineDetector model;
   EXPECT_FALSE(
       evaluate_detector(model, testing::fake_validation(), {.cancelled = [] { return true; }}));
+}
+
+/// What a part of the images comes to: positions `first` to `end` of the fake flow.
+std::string part(std::int64_t first, std::int64_t end) {
+  DetectorEvaluation evaluation(testing::fake_validation().split, {});
+  LearningDetector model;
+  testing::FakeFlow flow(testing::kEpochImages, first, end);
+  EXPECT_TRUE(evaluation.detect(model, flow));
+  return evaluation.partial();
+}
+
+TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
+  LearningDetector model;
+  const auto whole = evaluate_detector(model, testing::fake_validation());
+  std::array<std::string, 3> parts;
+  {
+    std::vector<std::jthread> threads;
+    for (const auto shard : {0, 1, 2})
+      threads.emplace_back(
+          [&parts, shard] { parts.at(shard) = part(shard * 4, std::min(shard * 4 + 4, 10)); });
+  }
+  for (int i = 0; i < 3; ++i) {
+    std::ranges::rotate(parts, parts.begin() + 1);
+    DetectorEvaluation all(testing::fake_validation().split, {});
+    for (const auto& one : parts) all.merge(one);
+    const auto scores = all.scores();
+    EXPECT_EQ(scores.boxes.stats, whole->boxes.stats);
+    EXPECT_EQ(scores.boxes.precision, whole->boxes.precision);
+    EXPECT_EQ(scores.boxes.scores, whole->boxes.scores);
+    EXPECT_EQ(scores.images, whole->images);
+    EXPECT_EQ(scores.found, whole->found);
+    EXPECT_FALSE(scores.masks);
+  }
+}
+
+TEST(Evaluation, TakesEachImageOnce) {
+  DetectorEvaluation evaluation(testing::fake_validation().split, {});
+  LearningDetector model;
+  testing::FakeFlow all(testing::kEpochImages, 0, 10), more(testing::kEpochImages, 10, 12);
+  EXPECT_TRUE(evaluation.detect(model, all));
+  EXPECT_THAT([&] { evaluation.detect(model, more); },
+              ThrowsMessage<Error>(HasSubstr("it was added before")));
+  EXPECT_THAT([&] { evaluation.merge(part(4, 6)); },
+              ThrowsMessage<Error>(HasSubstr("two partial results")));
+}
+
+TEST(Evaluation, RefusesBrokenPartials) {
+  const auto good = part(0, 4);
+  const auto end = good.find('\n');
+  for (const auto& bad : {std::string(), good.substr(0, end), good.substr(0, end + 9), "x" + good,
+                          good.substr(0, good.size() - 1), "1 0 99999999\n", "8 8 -1\n"}) {
+    DetectorEvaluation evaluation(testing::fake_validation().split, {});
+    EXPECT_THAT([&] { evaluation.merge(bad); }, ThrowsMessage<Error>(HasSubstr("broken")));
+  }
+}
+
+TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
+  auto data = testing::fake_validation();
+  LearningDetector model;
+  const auto whole = evaluate_detector(model, data);
+  data.start = [] { return std::make_unique<testing::FakeFlow>(testing::kEpochImages, 0, 8); };
+  const auto some = evaluate_detector(model, data);
+  EXPECT_EQ(some->images, 8);
+  EXPECT_LT(some->boxes.stats[8], whole->boxes.stats[8]);  // AR100
+  const auto asked = evaluate_detector(model, data, {.max_images = 8});
+  EXPECT_GT(asked->boxes.stats[8], some->boxes.stats[8]);
+  EXPECT_EQ(evaluate_detector(model, data, {.max_images = 3})->images, 3);
+}
+
+TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {
+  struct Half final : testing::LineDetector {
+    std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+      auto found = LineDetector::detect(batch);
+      found[0][0].mask = {.height = 64, .width = 64, .counts = {0, 64 * 64}};
+      return found;
+    }
+  } model;
+  EXPECT_THAT([&] { evaluate_detector(model, testing::fake_validation()); },
+              ThrowsMessage<Error>(HasSubstr("masks for 5 of 10 objects")));
 }
 
 }  // namespace
