@@ -12,8 +12,6 @@
 namespace millrace::coco {
 namespace {
 
-constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
-
 /// Turns matches into the tables of precision and recall.
 class Accumulator {
  public:
