@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/random.h"
@@ -65,6 +66,19 @@ Comparison compare(const Dataset& truth, const Matches& a, const Resamples& draw
   p.pop_back();
   result.category_p = std::move(p);
   return result;
+}
+
+std::vector<std::size_t> most_different(const Comparison& comparison, std::size_t most) {
+  const auto& intervals = comparison.difference.category_ap;
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < intervals.size(); ++k) {
+    if (std::abs(intervals[k].value) > 0) order.push_back(k);  // not where it is NaN
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(intervals[a].value) > std::abs(intervals[b].value);
+  });
+  if (order.size() > most) order.resize(most);
+  return order;
 }
 
 std::string sentence(const Comparison& comparison) {

@@ -29,6 +29,9 @@ struct Comparison {
 Comparison compare(const Dataset& truth, const Matches& a, const Resamples& draws_of_a,
                    const Matches& b, bool class_agnostic);
 
+/// Positions of the categories whose AP differs, at most so many, the largest difference of either sign first.
+std::vector<std::size_t> most_different(const Comparison& comparison, std::size_t most);
+
 /// "+0.21 AP (42.31 against 42.10), 95 % interval -0.05 .. +0.47, p = 0.13: within noise"
 std::string sentence(const Comparison& comparison);
 

@@ -69,8 +69,8 @@ std::string error_chart(const ErrorCosts& errors) {
                     fmt::format("{} {}", errors.count[e], object ? "objects" : "detections"),
                     "bar"});
   }
-  rows.push_back({"all wrong", errors.false_positives, "detections", "bar other"});
-  rows.push_back({"all unfound", errors.false_negatives, "objects", "bar other"});
+  rows.push_back({"all wrong", errors.false_positives, "", "bar other"});
+  rows.push_back({"all unfound", errors.false_negatives, "", "bar other"});
   double most = .01;
   for (const Row& row : rows) most = std::max(most, row.cost);
 
@@ -188,36 +188,39 @@ std::string confusion_chart(const Analysis& analysis) {
 
 std::string difference_chart(const Analysis& analysis) {
   constexpr double kLabel = 150, kField = 430, kRow = 18;
-  const auto& intervals = analysis.versus->difference.category_ap;
-  std::vector<std::size_t> order;
-  for (std::size_t k = 0; k < intervals.size(); ++k) {
-    if (!std::isnan(intervals[k].value)) order.push_back(k);
+  const Spread& difference = analysis.versus->difference;
+  struct Row {
+    std::string name;
+    Interval interval;
+  };
+  std::vector<Row> rows;
+  for (const std::size_t k : most_different(*analysis.versus, kDrawnDifferences)) {
+    rows.push_back({analysis.categories[k].name, difference.category_ap[k]});
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return intervals[a].value > intervals[b].value;
-  });
+  std::ranges::stable_sort(
+      rows, [](const Row& a, const Row& b) { return a.interval.value > b.interval.value; });
+  if (!std::isnan(difference.ap.value)) rows.insert(rows.begin(), {"all classes", difference.ap});
   double most = .01;
-  for (const std::size_t k : order) {
-    most = std::max({most, std::abs(intervals[k].low), std::abs(intervals[k].high)});
-  }
+  for (const auto& [name, one] : rows)
+    most = std::max({most, std::abs(one.low), std::abs(one.high)});
   most = round_up(most);
-  const double height = kRow * static_cast<double>(order.size() + 2);
+
+  const double height = kRow * static_cast<double>(rows.size() + 2);
   const auto at = [&](double value) { return kLabel + kField * (value + most) / (2 * most); };
   std::string out = begin(kLabel + kField + 80, height, "chart", "Difference of AP of each class");
   for (const double value : {-most, -most / 2, 0., most / 2, most}) {
     stroke(out, at(value), kRow, at(value), height - kRow, value == 0 ? "axis" : "grid");
-    text(out, at(value), 12, "tick middle", fmt::format("{:+g}", 100 * value));
+    text(out, at(value), 12, "tick middle", value == 0 ? "0" : fmt::format("{:+g}", 100 * value));
   }
   double y = 1.5 * kRow;
-  for (const std::size_t k : order) {
-    const Interval& one = intervals[k];
+  for (const auto& [name, one] : rows) {
     const char* style = one.low > 0 ? "better" : one.high < 0 ? "worse" : "unsure";
-    text(out, kLabel - 8, y + 4, "label end", analysis.categories[k].name);
+    text(out, kLabel - 8, y + 4, "label end", name);
     stroke(out, at(one.low), y, at(one.high), y, style);
     fmt::format_to(std::back_inserter(out),
                    "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", style,
                    at(one.value), y);
-    text(out, kLabel + kField + 76, y + 4, "value end", fmt::format("{:+.1f}", 100 * one.value));
+    text(out, kLabel + kField + 76, y + 4, "value end", fmt::format("{:+.2f}", 100 * one.value));
     y += kRow;
   }
   return out + "</svg>\n";

@@ -19,7 +19,8 @@ std::string small_curve(const CategoryReport& category);
 std::string ap_bar(const CategoryReport& category, const Interval* interval);
 /// Which class is taken for which, as shares of each row.
 std::string confusion_chart(const Analysis& analysis);
-/// The difference of AP of each category with its interval, the largest first.
+inline constexpr std::size_t kDrawnDifferences = 30;  // categories: more would fill the page
+/// The difference of AP, of all and of the categories that differ most, with its interval.
 std::string difference_chart(const Analysis& analysis);
 
 }  // namespace millrace::coco

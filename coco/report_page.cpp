@@ -79,16 +79,17 @@ class Page {
 
   void versus() {
     const Comparison& it = *analysis_.versus;
-    put("<h2>Compared with {}</h2>\n<p class=\"verdict "
-        "{}\">{}</p>\n<figure>{}<figcaption>Difference of AP of each class "
-        "with its 95 % interval from {} of the same draws of images for both. Of classes that do "
-        "not differ, about one in "
-        "twenty is coloured by chance.</figcaption></figure>\n",
-        escaped(names_.versus),
-        !it.significant()            ? "unsure"
-        : it.difference.ap.value > 0 ? "better"
-                                     : "worse",
-        escaped(sentence(it)), difference_chart(analysis_), it.draws);
+    const char* style = !it.significant()            ? "unsure"
+                        : it.difference.ap.value > 0 ? "better"
+                                                     : "worse";
+    put("<h2>Compared with {}</h2>\n<p class=\"verdict {}\">{}</p>\n", escaped(names_.versus),
+        style, escaped(sentence(it)));
+    put("<figure>{}<figcaption>Difference of AP of the classes that differ most (up to {}), with "
+        "its 95 % interval: {} draws "
+        "of the images, the same for both. Of classes that do not differ, about one in twenty is "
+        "coloured by "
+        "chance.</figcaption></figure>\n",
+        difference_chart(analysis_), kDrawnDifferences, it.draws);
   }
 
   void errors() {
