@@ -12,21 +12,21 @@
 
 namespace millrace::coco {
 
-/// The fewest hits that reach each of the 101 recalls, where so many objects are there to be found.
+/// The fewest hits that reach each of the 101 recalls, where so many objects are there to be found. Recall 0 takes one.
 class RecallPoints {
  public:
   /// REQUIRES: objects > 0.
   explicit RecallPoints(std::uint64_t objects) {
     const auto all = static_cast<double>(objects);
     for (std::size_t r = 0; r < kRecalls; ++r) {
-      double hits = std::ceil(kRecallThresholds[r] * all);  // right but for rounding
-      while (hits > 0 && (hits - 1) / all >= kRecallThresholds[r]) --hits;
+      double hits = std::max(1., std::ceil(kRecallThresholds[r] * all));  // but for rounding
+      while (hits > 1 && (hits - 1) / all >= kRecallThresholds[r]) --hits;
       while (hits / all < kRecallThresholds[r]) ++hits;
       needed_[r] = static_cast<std::uint64_t>(hits);
     }
   }
 
-  std::uint64_t needed(std::size_t r) const { return needed_[r]; }
+  std::uint64_t operator[](std::size_t r) const { return needed_[r]; }
 
  private:
   std::array<std::uint64_t, kRecalls> needed_;
@@ -38,7 +38,7 @@ class PrecisionEnvelope {
  public:
   /// A hit; with it, `hits` of `counted` detections are right.
   void hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
-    while (reached_ + 1 < kRecalls && hits >= points.needed(reached_ + 1)) ++reached_;
+    while (reached_ + 1 < kRecalls && hits >= points[reached_ + 1]) ++reached_;
     constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
     const double precision = static_cast<double>(hits) / (static_cast<double>(counted) + kSpacing);
     best_[reached_] = std::max(best_[reached_], precision);

@@ -85,7 +85,7 @@ void put_text(std::string& out, std::string_view text) {
 }  // namespace
 
 Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
-  JsonText text(read_file(json), json.string());
+  JsonText text(read_json(json, '['), json.string());
   Detections detections;
   DetectionReader reader(images, detections);
   text.each_record("detections",
