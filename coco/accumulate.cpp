@@ -7,12 +7,11 @@
 #include <bit>
 #include <limits>
 
+#include "coco/recall_points.h"
 #include "coco/summary.h"
 
 namespace millrace::coco {
 namespace {
-
-constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
 
 /// A detection's place by falling score; of equals, by position.
 struct Place {
@@ -92,7 +91,7 @@ class Accumulator {
     while (curves.size() < layout_.limits * kThresholds) curves.emplace_back(truths);
     follow(k, a, curves);
 
-    const auto needed = hits_needed(truths);
+    const RecallPoints needed(truths);
     const double best = matches_.first[k] == matches_.first[k + 1] ? 0 : best_score(k);
     for (std::size_t t = 0; t < kThresholds; ++t) {
       for (std::size_t m = 0; m < layout_.limits; ++m) {
@@ -132,16 +131,6 @@ class Accumulator {
         }
       }
     }
-  }
-
-  /// How many objects must be hit for each recall; for none, the first one.
-  static std::array<std::size_t, kRecalls> hits_needed(std::size_t truths) {
-    std::array<std::size_t, kRecalls> needed;
-    for (std::size_t r = 0, h = 1; r < kRecalls; ++r) {
-      while (static_cast<double>(h) / static_cast<double>(truths) < kRecallThresholds[r]) ++h;
-      needed[r] = h;
-    }
-    return needed;
   }
 
   double best_score(std::size_t k) const {
