@@ -49,7 +49,9 @@ InputFile::InputFile(std::filesystem::path file)
   if (::fstat(fd_, &about) == 0) size_ = static_cast<std::uint64_t>(about.st_size);
 }
 
-InputFile::~InputFile() { ::close(fd_); }
+InputFile::~InputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
 
 void InputFile::read(std::uint64_t offset, std::span<char> out) const {
   while (!out.empty()) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace millrace {
 
@@ -17,8 +18,9 @@ class InputFile {
  public:
   /// Throws Error naming the file and the system's reason.
   explicit InputFile(std::filesystem::path file);
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
+  InputFile(InputFile&& other) noexcept
+      : file_(std::move(other.file_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+  InputFile& operator=(InputFile&&) = delete;
   ~InputFile();
 
   /// As it was when the file was opened.

@@ -1,6 +1,5 @@
 #include "coco/annotations.h"
 
-#include <array>
 #include <system_error>
 #include <utility>
 
@@ -39,11 +38,7 @@ std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
   std::error_code no_size;  // of what is no file: a pipe can be read once
   if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
     try {
-      const InputFile file(json);
-      std::array<char, 4096> head;
-      file.read(0, head);
-      expect_opening({head.data(), head.size()}, json.string(), '{');
-      if (auto records = read_pieces(file, kPiece))
+      if (auto records = read_pieces(open_json(json, '{'), kPiece))
         return assemble(std::move(*records), json.string());
     } catch (const Contradiction&) {  // told below, with its place in the file
     }

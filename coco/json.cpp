@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/errors.h"
-#include "base/files.h"
 
 namespace millrace::coco {
 namespace {
@@ -57,6 +56,14 @@ void expect_opening(std::string_view head, std::string_view source, char opening
   if (object ? head[second] != '"' && head[second] != '}' : head[second] == '[')
     refuse(second,
            object ? "a name in quotes has to stand here" : "an object, '{', has to stand here");
+}
+
+InputFile open_json(const std::filesystem::path& file, char opening) {
+  InputFile opened(file);
+  std::string head(std::min<std::uint64_t>(opened.size(), 4096), '\0');
+  opened.read(0, head);
+  expect_opening(head, file.string(), opening);
+  return opened;
 }
 
 std::string read_json(const std::filesystem::path& file, char opening) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/files.h"
+
 namespace millrace::coco {
 
 namespace json = simdjson::ondemand;
@@ -36,6 +38,9 @@ bool numbers_if_any(json::value value, std::string_view field, std::span<double>
 /// Looks at the first bytes of a text: it has to be UTF-8 and open with `opening`, the brace of an object or the bracket
 /// of an array of objects. Throws Error, so that large files of another kind are refused before they are read.
 void expect_opening(std::string_view head, std::string_view source, char opening);
+
+/// A JSON file that opens so, to be read in parts. Throws Error.
+InputFile open_json(const std::filesystem::path& file, char opening);
 
 /// The text of a JSON file or pipe that opens so. Throws Error.
 std::string read_json(const std::filesystem::path& file, char opening);

@@ -18,14 +18,6 @@ std::int32_t side(json::value value, std::string_view field) {
   return static_cast<std::int32_t>(pixels);
 }
 
-void read_box(json::value value, std::span<double, 4> box) {
-  const char* at = place(value);
-  numbers(value, "bbox", box);
-  if (box[2] < 0 || box[3] < 0) {
-    throw Wrong{at, fmt::format("'bbox' has a negative size: {} x {}", box[2], box[3])};
-  }
-}
-
 void read_images(JsonText& text_of_file, json::array section, Records& records) {
   text_of_file.each_record(section, "images", [&](json::object fields, const char* at) {
     Image one;
@@ -72,7 +64,11 @@ void read_annotation(json::object fields, const char* at, Records& records) {
       fields, at, required("id", [&](json::value v) { one.id = integer(v, "id"); }),
       required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
       required("category_id", [&](json::value v) { one.category_id = integer(v, "category_id"); }),
-      required("bbox", [&](json::value v) { read_box(v, one.bbox); }),
+      required("bbox",
+               [&](json::value v) {
+                 if (!read_box(v, one.bbox))
+                   throw Wrong{place(v), "'bbox' is empty; it needs 4 numbers"};
+               }),
       optional("area",
                [&](json::value v) {
                  one.area = number(v, "area");

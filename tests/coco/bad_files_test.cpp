@@ -234,6 +234,7 @@ TEST(BadFiles, EveryFieldOfAResultIsChecked) {
   refused("category_id", no_integers());
   refused("score", kNoNumbers);
   refused("bbox", no_boxes());
+  refused("bbox", {"[1, 2, -3, 4]", "[1, 2, 3, -4]"});
   refused("segmentation", kNoShapes);
 }
 
