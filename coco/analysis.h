@@ -26,6 +26,7 @@ struct CategoryReport {
   std::vector<double> precision;
 };
 
+/// Beyond `evaluation`, as many detections of an image count as its largest limit says.
 struct Analysis {
   Evaluation evaluation;
   std::int64_t images = 0;

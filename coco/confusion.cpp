@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 namespace millrace::coco {
 
@@ -46,8 +47,9 @@ std::vector<ConfusedPair> confused_pairs(const ConfusionMatrix& matrix, std::siz
       pairs.push_back({truth, found, count, static_cast<double>(count) / objects});
     }
   }
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const ConfusedPair& a, const ConfusedPair& b) { return a.count > b.count; });
+  std::ranges::stable_sort(pairs, [](const ConfusedPair& a, const ConfusedPair& b) {
+    return std::tie(a.count, a.share) > std::tie(b.count, b.share);
+  });
   if (pairs.size() > most) pairs.resize(most);
   return pairs;
 }

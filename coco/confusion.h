@@ -33,7 +33,7 @@ struct ConfusedPair {
   double share;  // of the objects
 };
 
-/// The most frequent ones, at most so many; of equals the first categories.
+/// The most frequent ones, at most so many; of equals the largest share, then the first.
 std::vector<ConfusedPair> confused_pairs(const ConfusionMatrix& matrix, std::size_t most);
 
 /// Takes in image by image, from any thread.

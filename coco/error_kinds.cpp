@@ -19,16 +19,14 @@ enum class Role : std::uint8_t {
 };
 
 struct Point {
-  double score;
+  std::uint64_t fall;          // as `score_fall`
   std::uint32_t image, match;  // order ties
   Role role;
   ErrorKind kind;  // of one that is no hit
 };
 
 bool comes_before(const Point& a, const Point& b) {
-  if (scores_higher(a.score, b.score)) return true;
-  if (scores_higher(b.score, a.score)) return false;
-  return std::tie(a.image, a.match) < std::tie(b.image, b.match);
+  return std::tie(a.fall, a.image, a.match) < std::tie(b.fall, b.image, b.match);
 }
 
 enum class Answer { right, wrong, absent };
@@ -185,7 +183,7 @@ ErrorReport ErrorKinds::report() const {
       const auto [what, mended] = verdicts_[i];
       if (what == kIgnored) continue;
       const Scored& one = matches_.detections[i];
-      Point point{one.score, one.image, static_cast<std::uint32_t>(i), Role::hit, {}};
+      Point point{score_fall(one.score), one.image, static_cast<std::uint32_t>(i), Role::hit, {}};
       if (what != kHit) {
         ++count[what];
         point.kind = static_cast<ErrorKind>(what);

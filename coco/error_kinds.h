@@ -38,8 +38,7 @@ struct ErrorCosts {
 
 /// How the errors lie. Detections that count neither as right nor as wrong are no errors.
 struct ErrorReport {
-  ErrorCosts
-      all;  // the mean over categories that have something to find, at least 0; the sum of counts
+  ErrorCosts all;  // costs: the mean over the categories that have something to find, at least 0
   std::vector<ErrorCosts> categories;  // (K)
 };
 

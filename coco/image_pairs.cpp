@@ -59,11 +59,12 @@ void for_each_image(const Dataset& truth, const Detections& detections, const Ma
   const ByImage by_image(matches, truth.images.size());
   tbb::parallel_for(std::size_t{0}, truth.images.size(), [&](std::size_t i) {
     const Image& image = truth.images[i];
-    ImagePairs pairs{static_cast<std::uint32_t>(i), {}, {}, {}};
+    ImagePairs pairs;
     pairs.found.assign(by_image.found.begin() + static_cast<std::ptrdiff_t>(by_image.first[i]),
                        by_image.found.begin() + static_cast<std::ptrdiff_t>(by_image.first[i + 1]));
     std::stable_sort(pairs.found.begin(), pairs.found.end(), [&](const auto& a, const auto& b) {
-      return scores_higher(matches.detections[a.match].score, matches.detections[b.match].score);
+      return score_fall(matches.detections[a.match].score) <
+             score_fall(matches.detections[b.match].score);
     });
     for (std::uint32_t a = image.first; a < image.first + image.count; ++a) {
       const int category = truth.category_index(truth.annotations[a].category_id);

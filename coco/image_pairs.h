@@ -15,8 +15,7 @@ namespace millrace::coco {
 inline constexpr double kForeground = .5;  // least IoU with an object that is found
 inline constexpr double kBackground = .1;  // most IoU with an object that has nothing to do with it
 
-/// The detections that count and the objects of one image. `least` of their overlaps is kBackground: smaller ones may
-/// be 0.
+/// The detections that count and the objects of one image. Overlaps below kBackground may be 0.
 struct ImagePairs {
   struct Found {
     std::uint32_t match;     // in Matches::detections
@@ -27,7 +26,6 @@ struct ImagePairs {
     std::uint32_t category;
     bool crowd;  // or of an area that never counts
   };
-  std::uint32_t image;           // in Dataset::images
   std::vector<Found> found;      // by falling score
   std::vector<Object> objects;   // by category, then as in the file
   std::vector<double> overlaps;  // (found, objects)

@@ -18,8 +18,9 @@ OperatingPoints operating_points(const Matches& matches) {
     if (!(ignored & 1)) items.push_back({one.score, (hit & 1) != 0});
   }
   // Hits and misses of one score are taken together below: their order does not matter.
-  tbb::parallel_sort(items.begin(), items.end(),
-                     [](const Item& a, const Item& b) { return scores_higher(a.score, b.score); });
+  tbb::parallel_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return score_fall(a.score) < score_fall(b.score);
+  });
   double objects = 0;
   for (const auto& count : matches.truths) objects += static_cast<double>(count[0]);
 

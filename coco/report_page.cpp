@@ -159,7 +159,7 @@ class Page {
     const auto pairs = confused_pairs(matrix, 12);
     if (!pairs.empty()) {
       out_ +=
-          "<div class=\"scroll\"><table>\n<thead><tr><th>object</th><th class=\"left\">taken "
+          "<div class=\"scroll\"><table class=\"narrow\">\n<thead><tr><th>object</th><th class=\"left\">taken "
           "for</th><th>times</th>"
           "<th>of its objects</th></tr></thead>\n<tbody>\n";
       for (const ConfusedPair& pair : pairs) {
@@ -190,7 +190,7 @@ class Page {
         "is near. An object is <b>missed</b> where no detection would find it with its class or "
         "location mended.</p>\n";
     if (analysis_.spread) {
-      put("<p>Intervals are basic bootstrap intervals from {} draws of {} with replacement.</p>\n",
+      put("<p>Intervals are basic bootstrap intervals from {} of {} with replacement.</p>\n",
           counted(analysis_.draws, "draw"), counted(analysis_.images, "image"));
     }
   }

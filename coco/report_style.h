@@ -30,6 +30,7 @@ figure { margin: 12px 0; } figcaption { color: var(--soft); font-size: 13px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: 3px 8px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+table.narrow { max-width: 560px; }
 thead th { position: sticky; top: 0; background: var(--ground); color: var(--soft); font-weight: 600; }
 th:first-child, td:first-child, .left { text-align: left; }
 tbody th { font-weight: 600; }

@@ -40,7 +40,7 @@ WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> res
     }
   }
   struct Item {
-    double score;
+    std::uint64_t fall;   // as `score_fall`
     std::uint32_t image;  // in the weights
     std::uint32_t rank;
     Outcome outcome;
@@ -51,15 +51,14 @@ WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> res
       const Matches& matches = *results[from];
       for (std::size_t i = matches.first[k]; i < matches.first[k + 1]; ++i) {
         const Scored& one = matches.detections[i];
-        items.push_back({one.score, from * images + one.image, one.rank, one.outcomes[0]});
+        items.push_back(
+            {score_fall(one.score), from * images + one.image, one.rank, one.outcomes[0]});
       }
     }
     std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
-      if (scores_higher(a.score, b.score)) return true;
-      if (scores_higher(b.score, a.score)) return false;
       // Ties by image as pycocotools has them, whichever result the image is taken from.
       const std::uint32_t left = a.image % images, right = b.image % images;
-      return std::tie(left, a.image, a.rank) < std::tie(right, b.image, b.rank);
+      return std::tie(a.fall, left, a.image, a.rank) < std::tie(b.fall, right, b.image, b.rank);
     });
     List& list = lists_[k];
     list.images.reserve(items.size());

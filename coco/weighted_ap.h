@@ -23,13 +23,13 @@ class WeightedAp {
  public:
   /// Results over one data set. Their images stand one behind the other in the weights: with results a and b of n
   /// images, weight i speaks of an image of a, weight n + i of the same image of b. What of both counts is scored as
-  /// one list, so that weights which take each image from either a or b score the mixture.
+  /// one list, so that weights which take each image from either a or b score the mixture. REQUIRES: one result or more.
   WeightedAp(const Dataset& truth, std::span<const Matches* const> results, bool class_agnostic);
 
   std::size_t categories() const { return lists_.size(); }
 
-  /// AP of each category, all areas, at most 100 detections of an image. REQUIRES: a weight for each image of each
-  /// of the results.
+  /// AP of each category, all areas, of all the detections that were matched. REQUIRES: a weight for each image of
+  /// each of the results.
   void measure(std::span<const std::uint16_t> weights, std::span<ApPair> categories) const;
 
  private:
