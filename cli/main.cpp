@@ -63,7 +63,7 @@ int run(int argc, char** argv) {
 
   Action action;
   for (const auto add : {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_pack,
-                         add_config, add_list, add_bench})
+                         add_doctor, add_config, add_list, add_bench})
     add(app, action);
   try {
     app.parse(argc, argv);

@@ -84,7 +84,7 @@ Rle read_rle(json::object fields, const char* at) {
   try {
     return compressed ? decode_counts(*compressed, height, width) : from_runs(runs, height, width);
   } catch (const Error& problem) {
-    throw Wrong{counts_at, problem.what()};
+    throw Wrong{counts_at, problem.what(), "counts"};
   }
 }
 
