@@ -1,6 +1,9 @@
 // trainer doctor: what is wrong with a data set.
+#include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -99,7 +102,7 @@ class Doctor {
         findings.add(kNothing, [&] {
           return FindingExample{.what = "see data.classes and data.filter_empty"};
         });
-      report_.splits.push_back(facts(name, split, findings));
+      report_.splits.push_back(facts(name, split, trains, findings));
       splits_.push_back({name, split});
       check_categories(splits_.back(), findings);
       check_files(name, split, findings);
@@ -114,7 +117,8 @@ class Doctor {
     for (const auto& category : data.categories) classes_.emplace_back(data.text(category.name));
   }
 
-  SplitFacts facts(const std::string& name, const DataSplit& split, Findings& findings) const {
+  SplitFacts facts(const std::string& name, const DataSplit& split, bool trains,
+                   Findings& findings) const {
     const auto& data = *split.annotations;
     const auto crowds = std::ranges::count(data.annotations, true, &coco::Annotation::crowd);
     SplitFacts facts{name,
@@ -123,7 +127,13 @@ class Doctor {
                      data.annotations.size(),
                      static_cast<std::size_t>(crowds),
                      {}};
-    if (recipe_.stages.empty()) facts.sizes = check_sizes(split, recipe_.data, findings);
+    const auto& sides = recipe_.data;
+    if (!trains)
+      facts.sizes = check_sizes(split, sides.settled_test_short_side(),
+                                sides.settled_test_max_side(), findings);
+    else if (recipe_.stages.empty())  // else the stages say how large images become
+      facts.sizes =
+          check_sizes(split, *std::ranges::max_element(sides.short_side), sides.max_side, findings);
     return facts;
   }
 
@@ -179,8 +189,11 @@ class Doctor {
 int doctor(const Arguments& arguments) {
   const auto recipe = arguments.config.load();
   make_sample_on_first_use(recipe);
-  const auto threads = static_cast<int>(recipe.data.threads);
-  tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
+  const auto threads = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
+                                               : tbb::info::default_concurrency();
+  const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(threads));
+  tbb::task_arena arena(threads);
   const auto report = arena.execute([&] { return Doctor(recipe, arguments).examine(); });
   if (arguments.json)
     print(to_json(report));

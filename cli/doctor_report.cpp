@@ -31,7 +31,7 @@ std::string sizes_text(const SizeCounts& sizes) {
         "{:.1f} % {}", 100. * static_cast<double>(sizes[i]) / static_cast<double>(all),
         i < kSizeBounds.size() ? fmt::format("{} {}", i == 0 ? "under" : "to", kSizeBounds[i])
                                : "above"));
-  return fmt::format("  objects in pixels, when resized for training: {}\n", joined(parts));
+  return fmt::format("  objects in pixels, resized: {}\n", joined(parts));
 }
 
 std::string facts_text(const SplitFacts& facts) {

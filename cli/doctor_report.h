@@ -17,7 +17,7 @@ namespace millrace::cli {
 struct SplitFacts {
   std::string name, source;
   std::size_t images = 0, objects = 0, crowds = 0;
-  std::optional<SizeCounts> sizes;  // nothing where no size of training is known
+  std::optional<SizeCounts> sizes;  // nothing where nobody knows the size that images get
 };
 
 /// A finding and the splits that it is of.

@@ -15,6 +15,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "coco/check_each.h"
+#include "dataflow/exif.h"
 #include "dataflow/image_file.h"
 #include "dataflow/image_folder.h"
 
@@ -34,6 +35,10 @@ constexpr FindingKind kUnreadable{"image-unreadable", error,
                                   "image files that are damaged or no images", kSkipped};
 constexpr FindingKind kWrongSize{"image-size", error,
                                  "images of another size than their annotations say", kSkipped};
+constexpr FindingKind kUnturned{
+    "image-unturned", warning, "photos that are not turned as their EXIF data say",
+    "annotated is the size before the turn; if the objects were drawn on the photo as viewers turn "
+    "it, they lie elsewhere"};
 constexpr FindingKind kMisnamed{"image-misnamed", note,
                                 "image files of another format than their name says",
                                 "none: the format is told by the content; other tools may stumble"};
@@ -113,25 +118,35 @@ class FileCheck {
     const auto format = format_of_content(bytes), named = format_of_name(path_);
     if (!format.empty() && !named.empty() && format != named)
       tell(kMisnamed, fmt::format("is {}", format));
-    const cv::Size annotated(image_.width, image_.height);
-    if (how == ImageCheck::heads && is_right(bytes, annotated)) return mark_;
+    if (how == ImageCheck::heads && check_beginning(bytes)) return mark_;
     const auto head = bytes.size();
     bytes.resize(file.size());
     file.read(head, std::span(bytes).subspan(head));
-    if (how == ImageCheck::heads && check_head(bytes, name_, annotated)) return mark_;
+    const auto turn = check_head(bytes, name_, annotated());
     // At the least size that the decoder can give: it goes through all data just the same.
-    decode_rgb(bytes, name_, annotated, /*strict=*/true, /*enough=*/{1, 1});
+    if (how == ImageCheck::decode || !turn)
+      decode_rgb(bytes, name_, annotated(), /*strict=*/true, /*enough=*/{1, 1});
+    if (turn) check_turn(bytes, *turn);
     return mark_;
   }
 
-  /// Whether the first bytes tell that the size is right. What is wrong with them may be that they end.
-  bool is_right(std::string_view head, cv::Size annotated) const {
+  /// Whether the first bytes tell that all is right. What is wrong with them may be that they end.
+  bool check_beginning(std::string_view head) {
     try {
-      return check_head(head, name_, annotated);
+      const auto turn = check_head(head, name_, annotated());
+      if (turn) check_turn(head, *turn);
+      return turn.has_value();
     } catch (const DataError&) {
       return false;
     }
   }
+
+  void check_turn(std::string_view head, int turn) {
+    if (const int orientation = exif_orientation(head); orientation != turn)
+      tell(kUnturned, fmt::format("EXIF orientation {}", orientation));
+  }
+
+  cv::Size annotated() const { return {image_.width, image_.height}; }
 
   void tell(const FindingKind& kind, std::string_view what) {
     findings_.add(kind, [&] {

@@ -14,22 +14,20 @@ namespace {
 using enum coco::Severity;
 
 constexpr coco::FindingKind kTiny{"object-tiny", note,
-                                  "objects under 16 pixels when resized for training",
+                                  "objects under 16 pixels when their image is resized",
                                   "little is left of them behind the first layers of a network; "
-                                  "a larger data.short_side and data.max_side show more"};
+                                  "larger sides, such as data.short_side, show more"};
 
 }  // namespace
 
-SizeCounts check_sizes(const DataSplit& split, const DataOptions& options,
+SizeCounts check_sizes(const DataSplit& split, std::int64_t short_side, std::int64_t max_side,
                        coco::Findings& findings) {
-  const auto short_side = *std::ranges::max_element(options.short_side);
   const auto& data = *split.annotations;
   SizeCounts counts{};
   for (const auto& image : data.images) {
     const cv::Size size(image.width, image.height);
     const double scale =
-        static_cast<double>(shortest_edge_size(size, short_side, options.max_side).width) /
-        size.width;
+        static_cast<double>(shortest_edge_size(size, short_side, max_side).width) / size.width;
     for (const auto& object : data.objects(image)) {
       const auto box = coco::clipped_box(object, image);
       if (object.crowd || !box.has_area() ||

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "coco/findings.h"
-#include "dataflow/data_options.h"
 #include "dataflow/data_split.h"
 
 namespace millrace {
@@ -17,8 +16,8 @@ inline constexpr std::array<double, 3> kSizeBounds = {16, 32, 96};
 /// count.
 using SizeCounts = std::array<std::uint64_t, kSizeBounds.size() + 1>;
 
-/// Sizes at the largest `short_side` of training.
-SizeCounts check_sizes(const DataSplit& split, const DataOptions& options,
+/// Sizes in images resized to these sides; see shortest_edge_size.
+SizeCounts check_sizes(const DataSplit& split, std::int64_t short_side, std::int64_t max_side,
                        coco::Findings& findings);
 
 }  // namespace millrace

@@ -131,10 +131,10 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
   return upright(image, needed_turn(image.size(), annotated, orientation, file));
 }
 
-bool check_head(std::string_view bytes, const std::string& file, cv::Size annotated) {
+std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated) {
   const auto size = turbo_size(bytes, file, /*strict=*/true);
-  if (size) needed_turn(*size, annotated, orientation_of(bytes), file);
-  return size.has_value();
+  if (!size) return {};
+  return needed_turn(*size, annotated, orientation_of(bytes), file);
 }
 
 }  // namespace millrace

@@ -28,8 +28,8 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated = {}, bool strict = true,
                    cv::Size enough = {});
 
-/// Throws as `decode_rgb` what can be told without the pixels, from the beginning of a file or all of it; false
-/// where nothing can: of all but JPEGs. Any thread.
-bool check_head(std::string_view bytes, const std::string& file, cv::Size annotated);
+/// Throws as `decode_rgb` what can be told without the pixels, from the beginning of a file or all of it. Returns the
+/// EXIF orientation that `decode_rgb` turns it by; nothing where only decoding tells: of all but JPEGs. Any thread.
+std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated);
 
 }  // namespace millrace

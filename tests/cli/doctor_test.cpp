@@ -147,6 +147,13 @@ TEST_F(Doctor, WhatCannotBeFoundIsAWrongConfiguration) {
   expect_error(doctor({"--images", "some"}), 2, "--images");
 }
 
+TEST_F(Doctor, ANameThatIsNoUtf8IsNoReasonToFail) {
+  write_text(data_ / "train2017" / "\xff.jpg", "");
+  const auto outcome = doctor({"--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(findings(outcome, "note"), Contains("file-orphan in train2017: 1"));
+}
+
 TEST_F(Doctor, DeclaredSourcesAreReadAsAFlowReadsThem) {
   const auto store = in_folder("packed");
   ASSERT_EQ(trainer(on(data_, {"pack"}, {})).exit_code, 2) << "needs --out";

@@ -1,6 +1,7 @@
 // What is found wrong with the records and objects of an annotation file: each kind alone, in an otherwise sound set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 #include <unistd.h>
 
@@ -313,6 +314,7 @@ TEST_F(Checks, ExamplesAreFewAndCountsWhole) {
   write(json_.dump());
   Findings findings(4);
   const auto data = check_records(file_, findings);
+  const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 8);
   for (const int threads : {1, 2, 3, 8}) {
     auto mine = findings.none();
     tbb::task_arena(threads).execute([&] {
