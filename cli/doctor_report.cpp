@@ -44,8 +44,8 @@ std::string facts_text(const SplitFacts& facts) {
 
 std::string finding_text(const LocatedFinding& located) {
   const auto& [kind, count, examples] = located.finding;
-  auto text = fmt::format("\n{:7}  {}: {}: {} in {}\n", name_of(kind.severity), kind.name,
-                          kind.what, count, located.where);
+  auto text = fmt::format("\n{:7}  {}, {} in {}: {}\n", name_of(kind.severity), kind.name, count,
+                          located.where, kind.what);
   text += fmt::format("    {}\n", kind.effect);
   for (const auto& example : examples) text += fmt::format("    - {}\n", example.text());
   if (count > examples.size()) text += fmt::format("    - and {} more\n", count - examples.size());

@@ -68,8 +68,8 @@ TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
   const auto outcome = doctor();
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out,
-              HasSubstr("error    box-unusable: boxes without an area inside their image: 1 in "
-                        "train2017\n"));
+              HasSubstr("error    box-unusable, 1 in train2017: boxes without an area inside "
+                        "their image\n"));
   EXPECT_THAT(outcome.out, HasSubstr("training would be wrong: 1 error, "));
   EXPECT_THAT(errors(), Contains("box-unusable in train2017: 1"));
 }
