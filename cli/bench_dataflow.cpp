@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/bench.h"
+#include "cli/config_arguments.h"
 #include "cli/flow_floors.h"
 #include "cli/flow_measurement.h"
 #include "cli/sample_data.h"

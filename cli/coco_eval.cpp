@@ -20,11 +20,13 @@ struct Arguments {
 int coco_eval(const Arguments& arguments) {
   const auto began = std::chrono::steady_clock::now();
   const auto truth = coco::read_dataset(arguments.truth);
-  const auto detections = coco::read_detections(arguments.detections);
+  const auto detections = coco::read_detections(arguments.detections, truth.get());
   const auto iou = arguments.iou == "bbox" ? coco::IouType::box : coco::IouType::mask;
-  const auto result = coco::evaluate(
-      *truth, detections,
-      {.iou = iou, .class_agnostic = arguments.class_agnostic, .threads = arguments.threads});
+  const auto result = coco::evaluate(*truth, detections,
+                                     {.iou = iou,
+                                      .area = coco::area_from(detections),
+                                      .class_agnostic = arguments.class_agnostic,
+                                      .threads = arguments.threads});
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
 
   if (!arguments.json) {

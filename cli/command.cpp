@@ -4,25 +4,7 @@
 
 #include <cstdio>
 
-#include "base/config.h"
-#include "plugins/loader.h"
-
 namespace millrace::cli {
-
-void ConfigArguments::add_to(CLI::App& command) {
-  command.add_option("CONFIG", file, "the TOML file, such as configs/maskrcnn.toml")->required();
-  command
-      .add_option("--set", overrides,
-                  "set a key of the configuration, such as train.seed=7; may be repeated")
-      ->type_name("K=V")
-      ->allow_extra_args(false);
-}
-
-Recipe ConfigArguments::load() const {
-  auto tree = load_config(file, overrides);
-  load_plugins(tree);
-  return resolve(std::move(tree));
-}
 
 void add_json_flag(CLI::App& command, bool& json) {
   command.add_flag("--json", json,

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "trainer/recipe.h"
-
 namespace millrace::cli {
 
 enum ExitCode {
@@ -32,16 +30,6 @@ void add_pack(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
-
-/// The arguments CONFIG and --set K=V.
-struct ConfigArguments {
-  std::string file;
-  std::vector<std::string> overrides;
-
-  void add_to(CLI::App& command);
-  /// Reads the file, loads the plug-ins that it names and checks every key. Throws ConfigError.
-  Recipe load() const;
-};
 
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/config_arguments.h"
 
 namespace millrace::cli {
 

@@ -13,6 +13,7 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/config_arguments.h"
 #include "cli/doctor_report.h"
 #include "cli/sample_data.h"
 #include "coco/check_objects.h"

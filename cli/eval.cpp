@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/config_arguments.h"
 #include "cli/sample_data.h"
 #include "cli/trained_detector.h"
 #include "trainer/run.h"

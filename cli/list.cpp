@@ -10,6 +10,7 @@
 #include "plugins/loader.h"
 #include "trainer/callback.h"
 #include "trainer/detector.h"
+#include "trainer/recipe.h"
 
 namespace millrace::cli {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/config_arguments.h"
 #include "cli/sample_data.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/record_store.h"

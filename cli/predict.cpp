@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/config_arguments.h"
 #include "cli/image_files.h"
 #include "cli/sample_data.h"
 #include "cli/trained_detector.h"
@@ -107,14 +108,13 @@ int predict(const Arguments& arguments) {
   make_writable_folder(arguments.out);
 
   PictureWriter pictures(arguments.out, split, arguments.score);
-  std::vector<coco::Detection> detections;
+  coco::Detections detections;
   const auto flow = start_eval_flow(recipe.data, split);
   while (const auto delivery = flow->next()) {
     const auto found = detector->detect(delivery->value);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto id = delivery->value.images[i].image_id;
-      for (const auto& object : found[i])
-        detections.push_back(as_coco(object, id, split.category_ids));
+      for (const auto& object : found[i]) detections.add(as_coco(object, id, split.category_ids));
       pictures.write(*split.annotations->find_image(id), found[i]);
     }
   }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/config_arguments.h"
 #include "cli/sample_data.h"
 #include "trainer/run.h"
 

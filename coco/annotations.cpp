@@ -36,12 +36,12 @@ std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
   if (const auto size = std::filesystem::file_size(json, no_size);
       !no_size && size >= 2 * kPieceBytes) {
     try {
-      if (auto records = read_pieces(InputFile(json), kPieceBytes))
+      if (auto records = read_pieces(open_json(json, '{'), kPieceBytes))
         return assemble(std::move(*records), json.string());
     } catch (const Contradiction&) {  // told below, with its place in the file
     }
   }
-  return read_in_order(read_file(json), json.string());
+  return read_in_order(read_json(json, '{'), json.string());
 }
 
 std::shared_ptr<const Dataset> parse_dataset(std::string_view json, const std::string& source) {

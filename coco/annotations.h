@@ -97,20 +97,4 @@ std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json);
 /// The same from JSON text, by the calling thread; `source` names it in messages.
 std::shared_ptr<const Dataset> parse_dataset(std::string_view json, const std::string& source);
 
-/// One detection, as in a COCO results file.
-struct Detection {
-  std::int64_t image_id = 0;
-  std::int64_t category_id = 0;
-  double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels
-  bool has_bbox = false;
-  double score = 0;
-  Rle mask;  // empty counts: none
-};
-
-/// Reads a results file (an array of detections). Throws Error as `read_dataset`.
-std::vector<Detection> read_detections(const std::filesystem::path& json);
-
-/// Writes a results file, atomically: numbers so that reading gives the same values back.
-void write_detections(const std::filesystem::path& json, std::span<const Detection> detections);
-
 }  // namespace millrace::coco

@@ -245,10 +245,9 @@ class Checks {
 
   static bool has_pixels(const Segmentation& shape, const Image& image) {
     if (const auto* mask = std::get_if<Rle>(&shape)) return coco::area(*mask) > 0;
-    const auto height = static_cast<std::uint32_t>(image.height),
-               width = static_cast<std::uint32_t>(image.width);
-    if (std::uint64_t{height} * width > UINT32_MAX) return true;  // no image file is so large
-    return coco::area(from_polygons(std::get<std::vector<Polygon>>(shape), height, width)) > 0;
+    return coco::area(from_polygons(std::get<std::vector<Polygon>>(shape),
+                                    static_cast<std::uint32_t>(image.height),
+                                    static_cast<std::uint32_t>(image.width))) > 0;
   }
 
   const Dataset& data_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/errors.h"
-#include "base/files.h"
 #include "coco/annotation_pieces.h"
 #include "coco/record_reader.h"
 
@@ -66,8 +65,8 @@ FindingExample example_of(const Contradiction& problem) {
 }
 
 Records read_loosely(const std::filesystem::path& json, Findings& findings) {
-  if (auto records = read_pieces(InputFile(json), kPieceBytes)) return std::move(*records);
-  JsonText text(read_file(json), json.string());
+  if (auto records = read_pieces(open_json(json, '{'), kPieceBytes)) return std::move(*records);
+  JsonText text(read_json(json, '{'), json.string());
   text.tolerate([&](const RecordFault& fault) {
     findings.add(kind_of(fault), [&] { return example_of(fault); });
   });

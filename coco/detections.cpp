@@ -1,88 +1,38 @@
-#include <fmt/format.h>
+#include "coco/detections.h"
 
-#include <cmath>
-#include <iterator>
-
-#include "base/errors.h"
-#include "base/files.h"
-#include "coco/annotations.h"
-#include "coco/json.h"
-#include "coco/segmentation.h"
+#include "coco/mask_iou.h"
 
 namespace millrace::coco {
-namespace {
 
-Detection read_detection(json::object fields, const char* at) {
-  Detection one;
-  read_fields(
-      fields, at,
-      required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
-      required("category_id", [&](json::value v) { one.category_id = integer(v, "category_id"); }),
-      required("score", [&](json::value v) { one.score = number(v, "score"); }),
-      optional("bbox", [&](json::value v) { one.has_bbox = numbers_if_any(v, "bbox", one.bbox); }),
-      optional("segmentation", [&](json::value v) { one.mask = read_mask(v); }));
-  if (!one.has_bbox && one.mask.counts.empty()) {
-    throw Wrong{at, "neither 'bbox' nor 'segmentation' is there"};
-  }
-  return one;
+Detections::Detections(std::span<const Detection> all) {
+  records_.reserve(all.size());
+  for (const Detection& one : all) add(one);
 }
 
-/// Appends a number that reads back as the same bits.
-void put(std::string& out, double value, std::size_t index, std::string_view field) {
-  if (!std::isfinite(value)) {
-    throw Error(
-        fmt::format("detection {}: its {} is {}; JSON has no such number", index, field, value));
-  }
-  fmt::format_to(std::back_inserter(out), "{}", value);
+Rle Detections::mask(std::size_t i) const {
+  if (records_[i].mask == kNoMask) return {};
+  const Mask& mask = mask_of(records_[i]);
+  return decode_counts(counts(mask), mask.height, mask.width);
 }
 
-void put_text(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '\\' || c == '"') out += '\\';
-    out += c;
-  }
-  out += '"';
+void Detections::add(const Detection& one) {
+  Record record{one.image_id, one.category_id, {}, one.score, kNoMask, one.has_bbox};
+  std::copy_n(one.bbox, 4, record.bbox);
+  if (one.mask.counts.empty())
+    add(record);
+  else
+    add(record, encode_counts(one.mask), one.mask.height, one.mask.width);
 }
 
-}  // namespace
-
-std::vector<Detection> read_detections(const std::filesystem::path& json) {
-  JsonText text(read_file(json), json.string());
-  std::vector<Detection> detections;
-  text.each_record("detections", [&](json::object fields, const char* at) {
-    detections.push_back(read_detection(fields, at));
-  });
-  return detections;
-}
-
-void write_detections(const std::filesystem::path& json, std::span<const Detection> detections) {
-  std::string out = "[";
-  for (std::size_t i = 0; i < detections.size(); ++i) {
-    const Detection& one = detections[i];
-    fmt::format_to(std::back_inserter(out), "{}{{\"image_id\":{},\"category_id\":{}",
-                   i == 0 ? "\n" : ",\n", one.image_id, one.category_id);
-    if (one.has_bbox) {
-      out += ",\"bbox\":[";
-      for (int k = 0; k < 4; ++k) {
-        if (k > 0) out += ',';
-        put(out, one.bbox[k], i, "box");
-      }
-      out += ']';
-    }
-    out += ",\"score\":";
-    put(out, one.score, i, "score");
-    if (!one.mask.counts.empty()) {
-      fmt::format_to(std::back_inserter(out),
-                     ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", one.mask.height,
-                     one.mask.width);
-      put_text(out, encode_counts(one.mask));
-      out += '}';
-    }
-    out += '}';
-  }
-  out += "\n]\n";
-  write_file_atomically(json, out);
+void Detections::add(Record one, std::string_view counts, std::uint32_t height,
+                     std::uint32_t width) {
+  const Rle mask = decode_counts(counts, height, width);
+  const MeasuredMask measured(mask);
+  one.mask = static_cast<std::uint32_t>(masks_.size());
+  masks_.push_back({counts_.size(), static_cast<std::uint32_t>(counts.size()), height, width,
+                    static_cast<std::uint32_t>(measured.pixels), measured.box});
+  counts_ += counts;
+  records_.push_back(one);
 }
 
 }  // namespace millrace::coco

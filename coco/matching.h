@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,8 +12,6 @@
 namespace millrace::coco {
 
 inline constexpr std::size_t kThresholds = 10, kAreas = 4;
-inline constexpr std::uint32_t kMostDetections =
-    100;  // of an image and category; the rest are left out
 
 /// numpy's linspace, to the bit: the ninth of .5, .55, ... .95 is 0.8999999999999999.
 template <std::size_t N>
@@ -31,24 +30,66 @@ struct Outcome {
   std::uint16_t ignored = 0;  // neither right nor wrong
 };
 
-/// A scored detection. They stand by category, image, and falling score.
+/// A detection that counts: one of the best of its image and category.
 struct Scored {
-  double score;
-  std::uint32_t rank;  // within its image and category
+  double score = 0;
+  std::uint32_t category = 0;   // position in the data set, or 0 where categories are joined
+  std::uint32_t image = 0;      // position in the data set
+  std::uint32_t rank = 0;       // within its image and category
+  std::uint32_t detection = 0;  // position among the detections given
   std::array<Outcome, kAreas> outcomes;
 };
 
+/// Objects that count, in each range of areas.
+using TruthCounts = std::array<std::int64_t, kAreas>;
+
 struct Matches {
-  std::vector<Scored> detections;
-  std::vector<std::size_t> first;  // (K + 1) where each category's detections begin
-  std::vector<std::array<std::int64_t, kAreas>> truths;  // (K) objects that count
+  std::vector<Scored> detections;   // by category, image, and falling score
+  std::vector<std::size_t> first;   // (K + 1) where each category's detections begin
+  std::vector<TruthCounts> truths;  // (K)
+  std::int64_t unknown_images = 0, unknown_categories = 0;  // as in Evaluation
 };
 
 /// pycocotools' order of scores: falling, NaN last.
 inline bool scores_higher(double a, double b) { return a > b || (b != b && a == a); }
 
-/// Runs in the calling thread's arena. The same for any number of threads.
-Matches match(const Dataset& truth, std::span<const Detection> detections,
-              const EvaluateOptions& options, std::span<const std::int64_t> image_ids);
+/// The options with limits in ascending order. Throws std::invalid_argument for none or one below 1.
+EvaluateOptions checked(EvaluateOptions options);
+
+/// Whether an object counts in a range of areas.
+bool counts(const Annotation& object, std::size_t area);
+
+/// The K of an evaluation.
+inline std::size_t category_count(const Dataset& truth, const EvaluateOptions& options) {
+  return options.class_agnostic ? 1 : truth.categories.size();
+}
+
+/// Adds the objects of an image to the sums of their categories (K).
+void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
+                  std::span<TruthCounts> sums);
+
+/// Matches detections image by image. Not for several threads: it keeps its memory.
+class ImageMatcher {
+ public:
+  /// Borrows both; the options are `checked`.
+  ImageMatcher(const Dataset& truth, const EvaluateOptions& options);
+  ~ImageMatcher();
+
+  /// Appends what becomes of the detections `found` (positions in `all`, ascending) of an image, by category and
+  /// falling score. Returns how many were left out for an unknown category. Throws Error as `evaluate`.
+  std::uint32_t match(const Image& image, const Detections& all,
+                      std::span<const std::uint32_t> found, std::vector<Scored>& out);
+
+ private:
+  struct Scratch;
+  std::unique_ptr<Scratch> scratch_;
+};
+
+/// Puts what became of the detections of each image together, by category; `truths` are left 0.
+Matches gather(std::span<const std::vector<Scored>> images, std::size_t categories);
+
+/// Runs in the calling thread's arena. The same for any number of threads. Throws Error as `evaluate`.
+Matches match(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
+              std::span<const std::int64_t> image_ids);
 
 }  // namespace millrace::coco

@@ -11,9 +11,9 @@ namespace {
 
 using Xywh = std::array<double, 4>;
 
-Xywh box_of(const Detection& one) {
+Xywh box_of(const Detections& all, const Detections::Record& one) {
   if (one.has_bbox) return {one.bbox[0], one.bbox[1], one.bbox[2], one.bbox[3]};
-  const Box box = bounding_box(one.mask);
+  const Box box = all.mask_of(one).box;
   return {box.x1, box.y1, box.width(), box.height()};
 }
 
@@ -37,7 +37,7 @@ Rle mask_of(Segmentation shape, std::uint32_t height, std::uint32_t width) {
 }
 
 /// pycocotools' mask of a result that has only a box.
-Rle filled_box(const Detection& one, std::uint32_t height, std::uint32_t width) {
+Rle filled_box(const Detections::Record& one, std::uint32_t height, std::uint32_t width) {
   const double x1 = one.bbox[0], y1 = one.bbox[1], x2 = x1 + one.bbox[2], y2 = y1 + one.bbox[3];
   const Polygon outline = {x1, y1, x1, y2, x2, y2, x2, y1};
   return from_polygons({&outline, 1}, height, width);
@@ -45,18 +45,16 @@ Rle filled_box(const Detection& one, std::uint32_t height, std::uint32_t width) 
 
 }  // namespace
 
-std::vector<double> box_overlaps(Found detections, Objects objects) {
-  std::vector<double> result;
-  result.reserve(detections.size() * objects.size());
-  for (const Detection* detection : detections) {
-    const Xywh box = box_of(*detection);
-    for (const Annotation* object : objects) result.push_back(box_iou(box, *object));
+void box_overlaps(const Detections& all, Found found, Objects objects, std::vector<double>& out) {
+  out.clear();
+  for (const std::uint32_t d : found) {
+    const Xywh box = box_of(all, all[d]);
+    for (const Annotation* object : objects) out.push_back(box_iou(box, *object));
   }
-  return result;
 }
 
-std::vector<double> mask_overlaps(Found detections, Objects objects, const Dataset& truth,
-                                  const Image& image, double least) {
+void mask_overlaps(const Detections& all, Found found, Objects objects, const Dataset& truth,
+                   const Image& image, double least, std::vector<double>& out) {
   const auto height = static_cast<std::uint32_t>(image.height);
   const auto width = static_cast<std::uint32_t>(image.width);
   std::vector<Rle> masks;  // `measured` borrows them
@@ -66,17 +64,15 @@ std::vector<double> mask_overlaps(Found detections, Objects objects, const Datas
   for (const Annotation* object : objects) {
     measured.emplace_back(masks.emplace_back(mask_of(truth.segmentation(*object), height, width)));
   }
-  std::vector<double> result;
-  result.reserve(detections.size() * objects.size());
-  for (const Detection* detection : detections) {
-    const bool has_mask = !detection->mask.counts.empty();
-    const Rle filled = has_mask ? Rle{} : filled_box(*detection, height, width);
-    const MeasuredMask mask(has_mask ? detection->mask : filled);
+  out.clear();
+  for (const std::uint32_t d : found) {
+    const bool has_mask = all[d].mask != Detections::kNoMask;
+    const Rle decoded = has_mask ? all.mask(d) : filled_box(all[d], height, width);
+    const MeasuredMask mask(decoded);
     for (std::size_t g = 0; g < objects.size(); ++g) {
-      result.push_back(iou(mask, measured[g], objects[g]->crowd, least));
+      out.push_back(iou(mask, measured[g], objects[g]->crowd, least));
     }
   }
-  return result;
 }
 
 }  // namespace millrace::coco

@@ -59,34 +59,43 @@ Rle from_runs(const std::vector<std::int64_t>& runs, std::uint32_t height, std::
   return mask;
 }
 
-Rle read_rle(json::object fields, const char* at) {
-  double size[2] = {-1, -1};
-  const char* size_at = at;
-  const char* counts_at = at;
+/// Run lengths as they are written.
+struct RleFields {
+  std::uint32_t height = 0, width = 0;
+  const char* counts_at;
   std::optional<std::string_view> compressed;
   std::vector<std::int64_t> runs;
-  read_fields(fields, at,
-              required("size",
-                       [&](json::value value) {
-                         size_at = place(value);
-                         numbers(value, "size", size);
-                       }),
-              required("counts", [&](json::value value) {
-                counts_at = place(value);
-                if (*counts_at == '"') {
-                  compressed = text(value, "counts");
-                } else {
-                  for (json::value run : array(value, "counts"))
-                    runs.push_back(integer(run, "counts"));
-                }
-              }));
-  const std::uint32_t height = side(size[0], size_at), width = side(size[1], size_at);
-  try {
-    return compressed ? decode_counts(*compressed, height, width) : from_runs(runs, height, width);
-  } catch (const Error& problem) {
-    throw Wrong{counts_at, problem.what(), "counts"};
+
+  RleFields(json::object fields, const char* at) : counts_at(at) {
+    double size[2] = {-1, -1};
+    const char* size_at = at;
+    read_fields(fields, at,
+                required("size",
+                         [&](json::value value) {
+                           size_at = place(value);
+                           numbers(value, "size", size);
+                         }),
+                required("counts", [&](json::value value) {
+                  counts_at = place(value);
+                  if (*counts_at == '"') {
+                    compressed = text(value, "counts");
+                  } else {
+                    for (json::value run : array(value, "counts"))
+                      runs.push_back(integer(run, "counts"));
+                  }
+                }));
+    height = side(size[0], size_at), width = side(size[1], size_at);
   }
-}
+
+  Rle mask() const {
+    try {
+      return compressed ? decode_counts(*compressed, height, width)
+                        : from_runs(runs, height, width);
+    } catch (const Error& problem) {
+      throw Wrong{counts_at, problem.what(), "counts"};
+    }
+  }
+};
 
 void expect_null(json::value value) {
   const char* at = place(value);
@@ -105,24 +114,44 @@ double polygon_area(std::span<const double> polygon) {
 
 }  // namespace
 
+bool read_box(json::value value, std::span<double, 4> box) {
+  const char* at = place(value);
+  const bool any = numbers_if_any(value, "bbox", box);
+  if (any && (box[2] < 0 || box[3] < 0)) {
+    throw Wrong{at, fmt::format("'bbox' has a negative size: {} x {}", box[2], box[3])};
+  }
+  return any;
+}
+
 ShapeRef read_segmentation(json::value value, Records& records) {
   const char* at = place(value);
   if (*at == '[') return read_polygons(value.get_array(), records);
-  if (*at == '{') return records.add_mask(read_rle(value.get_object(), at));
+  if (*at == '{') return records.add_mask(RleFields(value.get_object(), at).mask());
   expect_null(value);
   return {};
 }
 
-Rle read_mask(json::value value) {
-  const char* at = place(value);
-  if (*at == '{') return read_rle(value.get_object(), at);
-  if (*at != '[') {
+void read_segmentation(json::value value, DetectionShape& shape) {
+  shape.at = place(value);
+  shape.counts = {};
+  shape.polygons.clear();
+  if (*shape.at == '{') {
+    const RleFields fields(value.get_object(), shape.at);
+    shape.at = fields.counts_at;
+    shape.height = fields.height, shape.width = fields.width;
+    if (!fields.compressed) shape.encoded = encode_counts(fields.mask());
+    shape.counts = fields.compressed.value_or(shape.encoded);
+  } else if (*shape.at == '[') {
+    Records aside;
+    read_polygons(value.get_array(), aside);
+    for (std::size_t begin = 0; const std::size_t end : aside.polygon_ends) {
+      shape.polygons.emplace_back(aside.coordinates.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  aside.coordinates.begin() + static_cast<std::ptrdiff_t>(end));
+      begin = end;
+    }
+  } else {
     expect_null(value);
-    return {};
   }
-  Records aside;
-  if (read_polygons(value.get_array(), aside).count == 0) return {};
-  throw Wrong{at, "'segmentation' of a detection must be run lengths, not polygons"};
 }
 
 double shape_area(const Segmentation& shape) {

@@ -44,40 +44,47 @@ class Mean {
 
 enum Area : std::size_t { all, small, medium, large };
 constexpr std::array kAreaNames = {"all", "small", "medium", "large"};
-constexpr std::array kLimitValues = {1, 10, 100};
 constexpr std::size_t kAnyThreshold = kThresholds, kHalf = 0, kThreeQuarters = 5;
 
-/// One of the twelve.
+/// One of the twelve; `limit` is a number of detections.
 struct Figure {
   bool precision;
   std::size_t threshold;
   Area area;
-  std::size_t limit;
+  std::uint32_t limit;
 };
-constexpr std::array<Figure, 12> kFigures = {{{true, kAnyThreshold, all, 2},
-                                              {true, kHalf, all, 2},
-                                              {true, kThreeQuarters, all, 2},
-                                              {true, kAnyThreshold, small, 2},
-                                              {true, kAnyThreshold, medium, 2},
-                                              {true, kAnyThreshold, large, 2},
-                                              {false, kAnyThreshold, all, 0},
-                                              {false, kAnyThreshold, all, 1},
-                                              {false, kAnyThreshold, all, 2},
-                                              {false, kAnyThreshold, small, 2},
-                                              {false, kAnyThreshold, medium, 2},
-                                              {false, kAnyThreshold, large, 2}}};
 
-/// The mean over thresholds, recalls and categories `first` to `last`, in this order.
+std::array<Figure, 12> figures(std::span<const std::uint32_t> limits) {
+  const auto limit = [&](std::size_t i) { return limits[std::min(i, limits.size() - 1)]; };
+  const std::uint32_t usual = limits.size() < 3 ? limit(2) : 100;  // pycocotools asks for 100
+  return {{{true, kAnyThreshold, all, usual},
+           {true, kHalf, all, limit(2)},
+           {true, kThreeQuarters, all, limit(2)},
+           {true, kAnyThreshold, small, limit(2)},
+           {true, kAnyThreshold, medium, limit(2)},
+           {true, kAnyThreshold, large, limit(2)},
+           {false, kAnyThreshold, all, limit(0)},
+           {false, kAnyThreshold, all, limit(1)},
+           {false, kAnyThreshold, all, limit(2)},
+           {false, kAnyThreshold, small, limit(2)},
+           {false, kAnyThreshold, medium, limit(2)},
+           {false, kAnyThreshold, large, limit(2)}}};
+}
+
+/// The mean over thresholds, recalls, categories `first` to `last` and limits of this number, in this order.
 double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::size_t last) {
-  const Layout layout{e.category_ids.size()};
+  const Layout layout(e);
   const bool any = figure.threshold == kAnyThreshold;
   Mean result;
   for (std::size_t t = any ? 0 : figure.threshold; t < (any ? kThresholds : figure.threshold + 1);
        ++t) {
     for (std::size_t r = 0; r < (figure.precision ? kRecalls : 1); ++r) {
       for (std::size_t k = first; k < last; ++k) {
-        result.add(figure.precision ? e.precision[layout.at(t, r, k, figure.area, figure.limit)]
-                                    : e.recall[layout.at(t, k, figure.area, figure.limit)]);
+        for (std::size_t m = 0; m < layout.limits; ++m) {
+          if (e.max_detections[m] != figure.limit) continue;
+          result.add(figure.precision ? e.precision[layout.at(t, r, k, figure.area, m)]
+                                      : e.recall[layout.at(t, k, figure.area, m)]);
+        }
       }
     }
   }
@@ -91,27 +98,27 @@ const std::array<const char*, 12> kStatNames = {"AP",  "AP50", "AP75",  "APs", "
 
 void summarize(Evaluation& evaluation) {
   const std::size_t categories = evaluation.category_ids.size();
-  for (std::size_t i = 0; i < kFigures.size(); ++i) {
-    evaluation.stats[i] = mean(evaluation, kFigures[i], 0, categories);
-  }
+  std::ranges::transform(
+      figures(evaluation.max_detections), evaluation.stats.begin(),
+      [&](const Figure& figure) { return mean(evaluation, figure, 0, categories); });
+  const Figure overall{true, kAnyThreshold, all, evaluation.max_detections.back()};
   evaluation.category_ap.clear();
-  for (std::size_t k = 0; k < categories; ++k) {
-    evaluation.category_ap.push_back(mean(evaluation, kFigures[0], k, k + 1));
-  }
+  for (std::size_t k = 0; k < categories; ++k)
+    evaluation.category_ap.push_back(mean(evaluation, overall, k, k + 1));
 }
 
 std::string table(const Evaluation& evaluation, IouType iou) {
   std::string text =
       fmt::format("Evaluate annotation type *{}*\n", iou == IouType::box ? "bbox" : "segm");
-  for (std::size_t i = 0; i < kFigures.size(); ++i) {
-    const Figure& figure = kFigures[i];
+  std::size_t i = 0;
+  for (const Figure& figure : figures(evaluation.max_detections)) {
     const std::string threshold = figure.threshold == kAnyThreshold
                                       ? "0.50:0.95"
                                       : fmt::format("{:.2f}", kIouThresholds[figure.threshold]);
     text += fmt::format(" {:<18} {} @[ IoU={:<9} | area={:>6} | maxDets={:>3} ] = {:.3f}\n",
                         figure.precision ? "Average Precision" : "Average Recall",
                         figure.precision ? "(AP)" : "(AR)", threshold, kAreaNames[figure.area],
-                        kLimitValues[figure.limit], evaluation.stats[i]);
+                        figure.limit, evaluation.stats[i++]);
   }
   return text;
 }

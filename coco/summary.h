@@ -9,15 +9,17 @@
 namespace millrace::coco {
 
 inline constexpr std::size_t kRecalls = 101;  // thresholds of recall: 0, .01, ... 1
-inline constexpr std::size_t kLimits = 3;  // at most 1, 10, 100 detections of an image and category
 
-/// Where things are in the tables of an Evaluation of so many categories.
+/// Where things are in the tables of an Evaluation.
 struct Layout {
-  std::size_t categories;
+  explicit Layout(const Evaluation& e)
+      : categories(e.category_ids.size()), limits(e.max_detections.size()) {}
+
+  std::size_t categories, limits;
 
   /// In `recall`: threshold, category, area, limit.
   std::size_t at(std::size_t t, std::size_t k, std::size_t a, std::size_t m) const {
-    return ((t * categories + k) * kAreas + a) * kLimits + m;
+    return ((t * categories + k) * kAreas + a) * limits + m;
   }
   /// In `precision` and `scores`: threshold, recall, category, area, limit.
   std::size_t at(std::size_t t, std::size_t r, std::size_t k, std::size_t a, std::size_t m) const {
@@ -25,7 +27,7 @@ struct Layout {
   }
 };
 
-/// Fills `stats` and `category_ap` from `precision`, `recall` and `category_ids`.
+/// Fills `stats` and `category_ap` from `precision` and `recall`.
 void summarize(Evaluation& evaluation);
 
 }  // namespace millrace::coco

@@ -75,7 +75,7 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
       const auto image_id = batch->value.images[i].image_id;
       seen.push_back(image_id);
       for (auto& object : found[i])
-        scores.detections.push_back(as_coco(std::move(object), image_id, data.split.category_ids));
+        scores.detections.add(as_coco(std::move(object), image_id, data.split.category_ids));
     }
   }
 
@@ -86,9 +86,8 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
     return coco::evaluate(*truth, scores.detections, {.iou = iou, .threads = run.threads}, seen);
   };
   scores.boxes = score(coco::IouType::box);
-  const bool has_masks = std::any_of(scores.detections.begin(), scores.detections.end(),
-                                     [](const auto& d) { return !d.mask.counts.empty(); });
-  if (has_masks || scores.detections.empty()) scores.masks = score(coco::IouType::mask);
+  if (scores.detections.has_masks() || scores.detections.empty())
+    scores.masks = score(coco::IouType::mask);
   scores.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return scores;
 }

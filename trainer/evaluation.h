@@ -25,8 +25,8 @@ struct EvalData {
 
 struct DetectorScores {
   coco::Evaluation boxes;
-  std::optional<coco::Evaluation> masks;    // nothing where the model gives no masks
-  std::vector<coco::Detection> detections;  // of every image, for a results file
+  std::optional<coco::Evaluation> masks;  // nothing where the model gives no masks
+  coco::Detections detections;            // of every image, for a results file
   std::int64_t images = 0;
   double seconds = 0;
 };

@@ -54,7 +54,11 @@ class Trainer : public ::testing::Test {
 
   /// `trainer` with these arguments, run in the project's root.
   Outcome trainer(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), MILLRACE_TRAINER);
+    return run(MILLRACE_TRAINER, std::move(arguments));
+  }
+
+  Outcome run(const fs::path& program, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), program.string());
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);

@@ -48,6 +48,14 @@ TEST_F(Usage, AMissingArgumentIsNamed) {
   expect_error(trainer({"eval", "x.toml"}), 2, "--weights");
 }
 
+TEST_F(Usage, TheEvaluatorRunsWithoutTheTorchHalfAndTheRestAsksForIt) {
+  const auto alone = in_folder("trainer");
+  fs::copy_file(MILLRACE_TRAINER, alone);
+  expect_error(run(alone, {"list"}), 1, in_folder("trainer-torch").string() + ": No such file");
+  expect_error(run(alone, {"coco-eval", "--gt", "no.json", "--dt", "no.json", "--iou", "bbox"}), 1,
+               "no.json");
+}
+
 TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
   const auto list = trainer({"list"});
   EXPECT_EQ(list.exit_code, 0) << list.err;

@@ -1,4 +1,6 @@
 // Results files: what is written reads back the same, and faults are told.
+#include "coco/detections.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +10,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "coco/annotations.h"
+#include "coco/records.h"
 
 namespace millrace::coco {
 namespace {
@@ -58,7 +60,7 @@ TEST(Detections, ReadBackToTheBit) {
     }
   }
   const Scratch file;
-  write_detections(file, written);
+  write_detections(file, Detections(written));
   const auto read = read_detections(file);
   ASSERT_EQ(read.size(), written.size());
   for (std::size_t i = 0; i < read.size(); ++i) {
@@ -67,8 +69,25 @@ TEST(Detections, ReadBackToTheBit) {
     EXPECT_EQ(read[i].score, written[i].score);
     EXPECT_EQ(read[i].has_bbox, written[i].has_bbox);
     EXPECT_EQ(std::memcmp(read[i].bbox, written[i].bbox, sizeof read[i].bbox), 0);
-    EXPECT_EQ(read[i].mask, written[i].mask);
+    EXPECT_EQ(read.mask(i), written[i].mask);
   }
+}
+
+TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {
+  Records set;
+  set.add_image(1, "a.jpg", 8, 6);
+  const auto images = assemble(set, "made");
+  const Scratch file(
+      R"([{"image_id": 1, "category_id": 1, "score": 1, "bbox": [0, 0, 1, 1],
+           "segmentation": [[1, 1, 5, 1, 5, 4], [2, 3, 7, 3, 7, 5, 2, 5]]},
+          {"image_id": 1, "category_id": 1, "score": 1, "segmentation": {"size": [6, 8], "counts": [3, 4, 41]}}])");
+  const auto read = read_detections(file, images.get());
+  EXPECT_EQ(
+      read.mask(0),
+      from_polygons(std::vector<Polygon>{{1, 1, 5, 1, 5, 4}, {2, 3, 7, 3, 7, 5, 2, 5}}, 6, 8));
+  EXPECT_EQ(read.mask(1), (Rle{6, 8, {3, 4, 41}}));
+  EXPECT_EQ(read.mask_of(read[1]).pixels, 4U);
+  EXPECT_EQ(read.mask_of(read[1]).box, bounding_box(read.mask(1)));
 }
 
 TEST(Detections, NoneIsAnEmptyArray) {
@@ -79,7 +98,8 @@ TEST(Detections, NoneIsAnEmptyArray) {
 
 TEST(Detections, NumbersThatJsonLacksAreRefused) {
   Detection one{1, 1, {}, true, std::numeric_limits<double>::infinity(), {}};
-  EXPECT_THROW(write_detections(std::filesystem::temp_directory_path() / "never.json", {&one, 1}),
+  EXPECT_THROW(write_detections(std::filesystem::temp_directory_path() / "never.json",
+                                Detections({&one, 1})),
                Error);
 }
 
@@ -93,10 +113,14 @@ TEST(Detections, FaultsAreToldWithTheirPlace) {
               HasSubstr("detections[0]: neither 'bbox' nor 'segmentation' is there"));
   EXPECT_THAT(message_of(R"([{"image_id": 1, "category_id": 1, "score": "high"}])"),
               HasSubstr("byte 44: detections[0]: 'score' is not a finite number"));
-  EXPECT_THAT(message_of(R"([{"segmentation": [[1,2,3,4,5,6]]}])"),
-              HasSubstr("must be run lengths, not polygons"));
-  EXPECT_THAT(message_of(R"([{"segmentation": {"size": [1, 2], "counts": "1"}}])"),
-              HasSubstr("the runs add up to 1"));
+  EXPECT_THAT(
+      message_of(
+          R"([{"image_id": 1, "category_id": 1, "score": 1, "segmentation": [[1,2,3,4,5,6]]}])"),
+      HasSubstr("polygons need the size of their image"));
+  EXPECT_THAT(
+      message_of(
+          R"([{"image_id": 1, "category_id": 1, "score": 1, "segmentation": {"size": [1, 2], "counts": "1"}}])"),
+      HasSubstr("the runs add up to 1"));
   EXPECT_THAT(message_of(R"([{"image_id": 1, "category_id": 1, "bbox": [1,2,3,4], "score": 1},)"),
               HasSubstr("truncated"));
 }

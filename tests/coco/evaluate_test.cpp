@@ -6,9 +6,9 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "coco/records.h"
+#include "tests/coco/random_results.h"
 #include "tests/data.h"
 
 namespace millrace::coco {
@@ -32,8 +32,9 @@ void expect_figures(const std::filesystem::path& folder) {
     SCOPED_TRACE(folder.string() + ": " + run["dt"].get<std::string>() + " " +
                  run["iouType"].get<std::string>() + " " + run["useCats"].dump());
     const auto truth = read_dataset(folder / run.value("gt", expected.value("gt", "")));
-    const auto detections = read_detections(folder / run["dt"].get<std::string>());
+    const auto detections = read_detections(folder / run["dt"].get<std::string>(), truth.get());
     EvaluateOptions options;
+    options.area = area_from(detections);
     options.iou = run["iouType"] == "segm" ? IouType::mask : IouType::box;
     options.class_agnostic = run["useCats"] == 0;
     const Evaluation result = evaluate(*truth, detections, options);
@@ -102,13 +103,7 @@ Records row_of(int objects) {
 
 Evaluation evaluate(const Records& set, std::span<const Detection> found,
                     const EvaluateOptions& options) {
-  return evaluate(*assemble(set, "made"), found, options);
-}
-
-Detection on(const Annotation& object, double score) {
-  Detection one{object.image_id, object.category_id, {}, true, score, {}};
-  std::copy_n(object.bbox, 4, one.bbox);
-  return one;
+  return evaluate(*assemble(set, "made"), Detections(found), options);
 }
 
 TEST(Evaluate, OnePerfectHitIsAlmostOne) {  // numpy.spacing(1) stands in the quotient
@@ -178,45 +173,9 @@ TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
   EXPECT_NEAR(result.stats[0], 1, kClose);
 }
 
-/// Random boxes over several images and categories, every score its own.
-struct Random {
-  Records truth;
-  std::vector<Detection> found;
-
-  explicit Random(unsigned seed) {
-    std::mt19937 random(seed);
-    std::uniform_real_distribution<double> at(0, 60), extent(5, 110);
-    for (std::int64_t k = 1; k <= 3; ++k) truth.add_category(k, "c");
-    for (std::int64_t i = 1; i <= 12; ++i) {
-      truth.add_image(i, "i.jpg", 200, 200);
-      for (unsigned n = random() % 8; n > 0; --n) {
-        const auto id = static_cast<std::int64_t>(truth.annotations.size()) + 1;
-        Annotation one{id, i, 1 + static_cast<std::int64_t>(random() % 3)};
-        for (int c = 0; c < 4; ++c) one.bbox[c] = c < 2 ? at(random) : extent(random);
-        one.area = one.bbox[2] * one.bbox[3];
-        one.crowd = random() % 8 == 0;
-        truth.add(one);
-        for (unsigned d = random() % 4; d > 0; --d) {
-          found.push_back(on(one, 0));
-          for (double& c : found.back().bbox) c += at(random) / 10;
-        }
-      }
-    }
-    std::shuffle(found.begin(), found.end(), random);
-    for (std::size_t i = 0; i < found.size(); ++i) found[i].score = static_cast<double>(i) / 1000;
-  }
-};
-
-void expect_equal(const Evaluation& a, const Evaluation& b) {
-  EXPECT_EQ(a.stats, b.stats);
-  EXPECT_EQ(a.precision, b.precision);
-  EXPECT_EQ(a.recall, b.recall);
-  EXPECT_EQ(a.scores, b.scores);
-}
-
 TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    Random set(seed);
+    RandomResults set(seed);
     const auto result = evaluate(set.truth, set.found, {});
     std::shuffle(set.found.begin(), set.found.end(), std::mt19937(seed));
     expect_equal(evaluate(set.truth, set.found, {}), result);
@@ -224,7 +183,7 @@ TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
 }
 
 TEST(Evaluate, TiesOfDifferentImagesGoByImage) {
-  Random set(5);
+  RandomResults set(5);
   for (auto& one : set.found) one.score = .5;
   const auto result = evaluate(set.truth, set.found, {});
   const auto image_less = [](const Detection& a, const Detection& b) {
@@ -236,7 +195,7 @@ TEST(Evaluate, TiesOfDifferentImagesGoByImage) {
 
 TEST(Evaluate, TheNumberOfThreadsDoesNotMatter) {
   for (const bool joined : {false, true}) {
-    const Random set(3);
+    const RandomResults set(3);
     const auto result = evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = 1});
     for (const int threads : {2, 3, 8}) {
       expect_equal(evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = threads}),
@@ -246,12 +205,12 @@ TEST(Evaluate, TheNumberOfThreadsDoesNotMatter) {
 }
 
 TEST(Evaluate, ChosenImagesAreLikeASetOfThemAlone) {
-  const Random set(4);
+  const RandomResults set(4);
   Records part = set.truth;
   std::erase_if(part.images, [](const Image& image) { return image.id > 2; });
   std::erase_if(part.annotations, [](const Annotation& one) { return one.image_id > 2; });
   const std::int64_t chosen[] = {2, 1, 1, 999};
-  expect_equal(evaluate(*assemble(set.truth, "made"), set.found, {}, chosen),
+  expect_equal(evaluate(*assemble(set.truth, "made"), Detections(set.found), {}, chosen),
                evaluate(part, set.found, {}));
 }
 

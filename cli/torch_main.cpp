@@ -1,0 +1,9 @@
+// trainer-torch: every subcommand. `trainer` starts it.
+#include "cli/program.h"
+
+int main(int argc, char** argv) {
+  using namespace millrace::cli;
+  return run(argc, argv,
+             {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_pack, add_doctor,
+              add_config, add_list, add_bench});
+}

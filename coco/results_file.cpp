@@ -1,0 +1,123 @@
+// Results files: an array of detections.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "coco/detections.h"
+#include "coco/json.h"
+#include "coco/segmentation.h"
+
+namespace millrace::coco {
+namespace {
+
+/// Reads detections one after the other; keeps its memory.
+class DetectionReader {
+ public:
+  DetectionReader(const Dataset* images, Detections& out) : images_(images), out_(out) {}
+
+  void read(json::object fields, const char* at) {
+    Detections::Record one;
+    shape_.counts = {};
+    shape_.polygons.clear();
+    read_fields(fields, at,
+                required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
+                required("category_id",
+                         [&](json::value v) { one.category_id = integer(v, "category_id"); }),
+                required("score", [&](json::value v) { one.score = number(v, "score"); }),
+                optional("bbox", [&](json::value v) { one.has_bbox = read_box(v, one.bbox); }),
+                optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }));
+    if (!shape_.polygons.empty()) rasterize(one.image_id);
+    if (shape_.counts.empty()) {
+      if (!one.has_bbox) throw Wrong{at, "neither 'bbox' nor 'segmentation' is there"};
+      out_.add(one);
+      return;
+    }
+    try {
+      out_.add(one, shape_.counts, shape_.height, shape_.width);
+    } catch (const Error& problem) {
+      throw Wrong{shape_.at, problem.what()};
+    }
+  }
+
+ private:
+  /// Polygons say nothing of the image's size.
+  void rasterize(std::int64_t image_id) {
+    const Image* image = images_ ? images_->find_image(image_id) : nullptr;
+    if (!image)
+      throw Wrong{shape_.at,
+                  fmt::format("polygons need the size of their image, and image {} is not known; "
+                              "write run lengths instead",
+                              image_id)};
+    shape_.height = static_cast<std::uint32_t>(image->height);
+    shape_.width = static_cast<std::uint32_t>(image->width);
+    shape_.encoded = encode_counts(from_polygons(shape_.polygons, shape_.height, shape_.width));
+    shape_.counts = shape_.encoded;
+  }
+
+  const Dataset* images_;
+  Detections& out_;
+  DetectionShape shape_;
+};
+
+/// Appends a number that reads back as the same bits.
+void put(std::string& out, double value, std::size_t index, std::string_view field) {
+  if (!std::isfinite(value)) {
+    throw Error(
+        fmt::format("detection {}: its {} is {}; JSON has no such number", index, field, value));
+  }
+  fmt::format_to(std::back_inserter(out), "{}", value);
+}
+
+void put_text(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c;
+  }
+  out += '"';
+}
+
+}  // namespace
+
+Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
+  JsonText text(read_json(json, '['), json.string());
+  Detections detections;
+  DetectionReader reader(images, detections);
+  text.each_record("detections",
+                   [&](json::object fields, const char* at) { reader.read(fields, at); });
+  return detections;
+}
+
+void write_detections(const std::filesystem::path& json, const Detections& detections) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < detections.size(); ++i) {
+    const Detections::Record& one = detections[i];
+    fmt::format_to(std::back_inserter(out), "{}{{\"image_id\":{},\"category_id\":{}",
+                   i == 0 ? "\n" : ",\n", one.image_id, one.category_id);
+    if (one.has_bbox) {
+      out += ",\"bbox\":[";
+      for (int k = 0; k < 4; ++k) {
+        if (k > 0) out += ',';
+        put(out, one.bbox[k], i, "box");
+      }
+      out += ']';
+    }
+    out += ",\"score\":";
+    put(out, one.score, i, "score");
+    if (one.mask != Detections::kNoMask) {
+      const Detections::Mask& mask = detections.mask_of(one);
+      fmt::format_to(std::back_inserter(out),
+                     ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.height, mask.width);
+      put_text(out, detections.counts(mask));
+      out += '}';
+    }
+    out += '}';
+  }
+  out += "\n]\n";
+  write_file_atomically(json, out);
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,181 @@
+// The streaming evaluator gives what the one for files gives, however the images come.
+#include "coco/evaluator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <thread>
+
+#include "base/errors.h"
+#include "tests/coco/random_results.h"
+
+namespace millrace::coco {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// Random results, image by image.
+struct Stream {
+  std::shared_ptr<const Dataset> truth;
+  Detections all;
+  std::vector<std::int64_t> images;  // in a random order
+  std::map<std::int64_t, std::vector<Detection>> found;
+
+  explicit Stream(unsigned seed, bool masks = false) {
+    RandomResults set(seed);
+    if (masks) set.add_masks();
+    truth = assemble(set.truth, "made");
+    all = Detections(set.found);
+    for (const auto& image : truth->images) images.push_back(image.id);
+    std::ranges::shuffle(images, std::mt19937(seed));
+    for (const auto& one : set.found) found[one.image_id].push_back(one);
+  }
+
+  void add(Evaluator& evaluator, std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto of_image = found.find(images[i]);
+      evaluator.add(images[i], of_image == found.end() ? std::span<const Detection>()
+                                                       : std::span(of_image->second));
+    }
+  }
+};
+
+TEST(Evaluator, GivesWhatTheFileGivesForBoxesAndMasks) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    EvaluateOptions options;
+    options.iou = seed % 2 ? IouType::mask : IouType::box;
+    options.area = seed % 4 == 1 ? AreaFrom::mask : AreaFrom::box;
+    options.class_agnostic = seed % 3 == 0;
+    if (seed % 5 == 0) options.max_detections = {3, 1};
+    const Stream stream(seed, seed % 2);
+    Evaluator evaluator(stream.truth, options);
+    stream.add(evaluator, 0, stream.images.size());
+    EXPECT_EQ(evaluator.images(), stream.images.size());
+    expect_equal(evaluator.result(), evaluate(*stream.truth, stream.all, options));
+  }
+}
+
+TEST(Evaluator, TheNumberOfThreadsDoesNotMatter) {
+  const Stream stream(7);
+  Evaluator evaluator(stream.truth, {});
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] { stream.add(evaluator, 4 * t, 4 * t + 4); });
+  for (auto& thread : threads) thread.join();
+  expect_equal(evaluator.result(), evaluate(*stream.truth, stream.all, {}));
+}
+
+TEST(Evaluator, PartsMergeInAnyOrder) {
+  const Stream stream(8, true);
+  const EvaluateOptions options{.iou = IouType::mask};
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < 3; ++i) {
+    Evaluator rank(stream.truth, options);
+    stream.add(rank, 4 * i, 4 * i + 4);
+    parts.push_back(rank.partial());
+  }
+  const auto expected = evaluate(*stream.truth, stream.all, options);
+  Evaluator forth(stream.truth, options), back(stream.truth, options);
+  for (const auto& part : parts) forth.merge(part);
+  std::reverse(parts.begin(), parts.end());
+  for (const auto& part : parts) back.merge(part);
+  expect_equal(forth.result(), expected);
+  expect_equal(back.result(), expected);
+  EXPECT_EQ(forth.partial(), back.partial());
+}
+
+TEST(Evaluator, OnlyImagesThatWereAddedCountUnlessAllAreAskedFor) {
+  const Stream stream(9);
+  Evaluator evaluator(stream.truth, {});
+  stream.add(evaluator, 0, 5);
+  const std::vector<std::int64_t> added(stream.images.begin(), stream.images.begin() + 5);
+  expect_equal(evaluator.result(), evaluate(*stream.truth, stream.all, {}, added));
+
+  std::vector<Detection> found;
+  for (const auto id : added)
+    if (const auto of = stream.found.find(id); of != stream.found.end())
+      found.insert(found.end(), of->second.begin(), of->second.end());
+  expect_equal(evaluator.result(Evaluator::Scope::all),
+               evaluate(*stream.truth, Detections(found), {}));
+}
+
+TEST(Evaluator, NothingAddedIsMinusOne) {
+  const Stream stream(1);
+  EXPECT_EQ(Evaluator(stream.truth, {}).result().stats[0], -1);
+}
+
+TEST(Evaluator, UnknownCategoriesAreCounted) {
+  const Stream stream(1);
+  Evaluator evaluator(stream.truth, {}), other(stream.truth, {});
+  evaluator.add(1, std::vector<Detection>{{1, 99, {}, true, .5}, {1, 98, {}, true, .5}});
+  other.merge(evaluator.partial());
+  EXPECT_EQ(other.result().unknown_categories, 2);
+}
+
+TEST(Evaluator, WrongImagesAreToldByName) {
+  const Stream stream(1);
+  Evaluator evaluator(stream.truth, {});
+  EXPECT_THAT(message_of([&] { evaluator.add(99, {}); }), HasSubstr("image 99: it is not in made"));
+  evaluator.add(3, {});
+  EXPECT_THAT(message_of([&] { evaluator.add(3, {}); }), HasSubstr("image 3: it was added before"));
+  const Detection of_other{5, 1, {1, 1, 1, 1}, true, .5};
+  EXPECT_THAT(message_of([&] {
+                evaluator.add(4, {&of_other, 1});
+              }),
+              HasSubstr("image 4: a detection is of image 5"));
+  const Detection no_box{4, 1, {}, false, .5, Rle{200, 200, {0, 40000}}};
+  EXPECT_THAT(message_of([&] { evaluator.add(4, {&no_box, 1}); }), HasSubstr("has no box"));
+  evaluator.add(4, {});  // what failed left nothing behind
+  EXPECT_EQ(evaluator.images(), 2U);
+}
+
+TEST(Evaluator, WhatDoesNotFitIsNotMerged) {
+  const Stream stream(1), other(2);
+  Evaluator evaluator(stream.truth, {}), here(stream.truth, {});
+  stream.add(evaluator, 0, 6);
+  stream.add(here, 5, 8);
+  const auto before = here.partial();
+  const auto merge = [&](const Evaluator& from) {
+    return message_of([&] { here.merge(from.partial()); });
+  };
+  EXPECT_THAT(merge(evaluator), HasSubstr("it is in two partial results"));
+  EXPECT_THAT(merge(Evaluator(other.truth, {})), HasSubstr("another data set or other options"));
+  EXPECT_THAT(merge(Evaluator(stream.truth, {.class_agnostic = true})), HasSubstr("other options"));
+  EXPECT_THAT(merge(Evaluator(stream.truth, {.max_detections = {100}})),
+              HasSubstr("other options"));
+  EXPECT_EQ(here.partial(), before);
+}
+
+TEST(Evaluator, ABrokenPartIsRefused) {
+  const Stream stream(1);
+  Evaluator evaluator(stream.truth, {});
+  stream.add(evaluator, 0, 6);
+  const std::string whole = evaluator.partial();
+  const auto merged = [&](std::string_view part) {
+    Evaluator here(stream.truth, {});
+    return message_of([&] { here.merge(part); });
+  };
+  EXPECT_EQ(merged(whole), "no error");
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NE(merged(std::string_view(whole).substr(0, i)), "no error");
+    std::string changed = whole;
+    changed[i] ^= 0x10;
+    EXPECT_NE(merged(changed), "no error") << i;
+  }
+  EXPECT_NE(merged(whole + whole), "no error");
+}
+
+}  // namespace
+}  // namespace millrace::coco
