@@ -88,6 +88,8 @@ class Doctor {
       report_.unexamined.push_back("image files (--images none)");
     else if (arguments_.images == "headers")
       report_.unexamined.push_back("the pixels of JPEGs (--images headers)");
+    if (!learns_shapes())
+      report_.unexamined.push_back("shapes, which model.masks = false has no use for");
     return std::move(report_);
   }
 
@@ -98,7 +100,7 @@ class Doctor {
     if (const auto data = coco::check_records(paths.annotations, findings)) {
       if (classes_.empty()) name_classes(*data);
       const DataSplit split{data, paths.images, classes_, find_categories(*data, classes_)};
-      const auto usable = coco::check_objects(*data, split.category_ids, findings);
+      const auto usable = coco::check_objects(*data, split.category_ids, learns_shapes(), findings);
       if (trains && (recipe_.data.filter_empty ? usable : data->images.size()) == 0)
         findings.add(kNothing, [&] {
           return FindingExample{.what = "see data.classes and data.filter_empty"};
@@ -109,6 +111,13 @@ class Doctor {
       check_files(name, split, findings);
     }
     report_.add(name, findings);
+  }
+
+  /// Whether the model has a use for shapes; unless it says no.
+  bool learns_shapes() const {
+    const auto* masks = recipe_.model.find("masks");
+    const auto* wanted = masks ? std::get_if<bool>(&masks->data) : nullptr;
+    return !wanted || *wanted;
   }
 
   /// The classes to detect; without a list, those of the first split that can be read: of training, if all is well.

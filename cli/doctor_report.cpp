@@ -35,10 +35,12 @@ std::string sizes_text(const SizeCounts& sizes) {
 }
 
 std::string facts_text(const SplitFacts& facts) {
-  const auto crowds =
-      facts.crowds > 0 ? fmt::format(", {}", count_text(facts.crowds, "crowd")) : "";
-  return fmt::format("{}: {}, {}{}; {}\n", facts.name, count_text(facts.images, "image"),
-                     count_text(facts.objects, "object"), crowds, facts.source) +
+  auto text = fmt::format("{}: {}", facts.name, count_text(facts.images, "image"));
+  if (facts.objects > 0 && facts.images > 0)
+    text += fmt::format(", {} ({:.1f} an image)", count_text(facts.objects, "object"),
+                        static_cast<double>(facts.objects) / static_cast<double>(facts.images));
+  if (facts.crowds > 0) text += fmt::format(", {}", count_text(facts.crowds, "crowd"));
+  return fmt::format("{}; {}\n", text, facts.source) +
          (facts.sizes ? sizes_text(*facts.sizes) : "");
 }
 
@@ -65,6 +67,12 @@ std::string table_text(const DoctorReport& report) {
     for (const auto& count : report.table[k])
       text += fmt::format("  {:>20}  {:>8}", count.objects, count.images);
     text += '\n';
+  }
+  if (const auto found = extreme_classes(report.table)) {
+    const auto [most, least] = *found;
+    text += fmt::format("most and fewest in {}: {} of '{}', {} of '{}'\n", report.table_splits[0],
+                        report.table[most][0].objects, report.classes[most],
+                        report.table[least][0].objects, report.classes[least]);
   }
   return text;
 }

@@ -55,6 +55,9 @@ constexpr FindingKind kNoArea{"area-not-positive", warning,
 constexpr FindingKind kCrowdPolygon{
     "crowd-polygon", note, "crowd regions drawn as polygons",
     "they are ignored in training and scoring like any crowd; is 'iscrowd' meant?"};
+constexpr FindingKind kCrowdEmpty{
+    "crowd-empty", warning, "crowd regions without a pixel inside",
+    "scored on masks, what is found there counts as wrong instead of being ignored"};
 constexpr FindingKind kMaskNoCrowd{"mask-not-crowd", note,
                                    "run-length masks of objects that are no crowd",
                                    "they are learned like any object; some tools take every "
@@ -124,9 +127,10 @@ double iou(const Bounds& a, const Bounds& b) {
 /// Checks the objects of one image after the other.
 class Checks {
  public:
-  Checks(const Dataset& data, std::vector<bool> counts)
+  Checks(const Dataset& data, std::vector<bool> counts, bool with_shapes)
       : data_(data),
         counts_(std::move(counts)),
+        with_shapes_(with_shapes),
         has_shapes_(std::ranges::any_of(data.annotations, [](const Annotation& one) {
           return one.shape.kind != ShapeKind::none;
         })) {}
@@ -145,7 +149,7 @@ class Checks {
       usable = usable || (has_area && !object.crowd);
       if (object.id == 0) tell(kIdZero, [] { return ""; });
       check_box(object, image, has_area, tell);
-      check_shape(object, image, has_area, tell);
+      if (with_shapes_) check_shape(object, image, has_area, tell);
     }
     find_twins(objects, image, findings);
     if (!usable)
@@ -201,11 +205,14 @@ class Checks {
     if (const auto [far, side] = overhang(around, image); far > kFar)
       tell(kShapeOutside,
            [by = far, at = side] { return fmt::format("{:.4g} pixels beyond the {}", by, at); });
+    if (object.crowd) {  // its shape is only scored on
+      if (!has_pixels(shape, image)) tell(kCrowdEmpty, plain);
+      return;
+    }
     if (!has_pixels(shape, image))
       return tell(area > 0 && around.in(whole(image)).area() > 0 ? kSubpixel : kEmpty, plain);
     if (has_area) compare(box_of(object), around, image, tell);
-    if (!object.crowd && object.area > 0 &&
-        std::abs(object.area - area) > std::max(kAreaLeast, kAreaShare * area))
+    if (object.area > 0 && std::abs(object.area - area) > std::max(kAreaLeast, kAreaShare * area))
       tell(kArea,
            [&] { return fmt::format("area {:.6g}, of the shape {:.6g}", object.area, area); });
   }
@@ -252,17 +259,18 @@ class Checks {
 
   const Dataset& data_;
   std::vector<bool> counts_;  // by Dataset::category_index
+  bool with_shapes_;
   bool has_shapes_;
 };
 
 }  // namespace
 
 std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> category_ids,
-                          Findings& findings) {
+                          bool with_shapes, Findings& findings) {
   std::vector<bool> counts;
   for (const Category& category : data.categories)
     counts.push_back(std::ranges::count(category_ids, category.id) > 0);
-  const Checks checks(data, std::move(counts));
+  const Checks checks(data, std::move(counts), with_shapes);
   std::atomic<std::size_t> usable = 0;
   check_each(data.images.size(), findings,
              [&](std::size_t i, Findings& part) { usable += checks.check(data.images[i], part); });

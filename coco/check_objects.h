@@ -10,9 +10,9 @@
 
 namespace millrace::coco {
 
-/// Checks each object of these categories, by all threads of the caller's arena. Returns how many images have an object
-/// to learn: one that is no crowd and whose box has an area.
+/// Checks each object of these categories, by all threads of the caller's arena; its shape only `with_shapes`. Returns
+/// how many images have an object to learn: one that is no crowd and whose box has an area.
 std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> category_ids,
-                          Findings& findings);
+                          bool with_shapes, Findings& findings);
 
 }  // namespace millrace::coco

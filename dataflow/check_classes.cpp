@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <utility>
 
 #include "base/text.h"
 
@@ -73,19 +71,6 @@ void compare_categories(const NamedSplit& train, const NamedSplit& other,
   }
 }
 
-/// The classes with the most and with the fewest objects, but for those without any, in the first split.
-std::optional<std::pair<std::size_t, std::size_t>> extremes(const ClassTable& table) {
-  std::optional<std::pair<std::size_t, std::size_t>> result;
-  const auto objects = [&](std::size_t k) { return table[k][0].objects; };
-  for (std::size_t k = 0; k < table.size(); ++k) {
-    if (objects(k) == 0) continue;
-    if (!result) result = {k, k};
-    if (objects(k) > objects(result->first)) result->first = k;
-    if (objects(k) < objects(result->second)) result->second = k;
-  }
-  return result;
-}
-
 }  // namespace
 
 ClassTable count_classes(std::span<const NamedSplit> splits) {
@@ -139,6 +124,18 @@ void check_categories(const NamedSplit& split, coco::Findings& findings) {
     });
 }
 
+std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table) {
+  std::optional<std::pair<std::size_t, std::size_t>> result;
+  const auto objects = [&](std::size_t k) { return table[k][0].objects; };
+  for (std::size_t k = 0; k < table.size(); ++k) {
+    if (objects(k) == 0) continue;
+    if (!result) result = {k, k};
+    if (objects(k) > objects(result->first)) result->first = k;
+    if (objects(k) < objects(result->second)) result->second = k;
+  }
+  return result;
+}
+
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings) {
   if (splits.empty()) return;
@@ -160,7 +157,7 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
     for (std::size_t k = 0; k < classes.size(); ++k)
       if (table[k][s].objects == 0)
         findings.add(kNothingToScore, [&] { return FindingExample{.what = classes[k]}; });
-  const auto found = extremes(table);
+  const auto found = extreme_classes(table);
   if (!found) return;
   const auto [most, least] = *found;
   const auto larger = table[most][0].objects, smaller = table[least][0].objects;

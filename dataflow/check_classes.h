@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coco/findings.h"
@@ -33,5 +35,8 @@ void check_categories(const NamedSplit& split, coco::Findings& findings);
 /// `count_classes`.
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
+
+/// The classes with the most and with the fewest objects to train on, but for those without any.
+std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table);
 
 }  // namespace millrace

@@ -134,6 +134,14 @@ TEST_F(Doctor, TheClassesAreThoseOfTheConfiguration) {
   expect_error(doctor({}, {"data.classes=[\"star\",\"star\"]"}), 2, "'star' is there twice");
 }
 
+TEST_F(Doctor, ShapesMatterWhereMasksAreLearned) {
+  edit([](Json& json) { json["annotations"][0]["segmentation"] = {{1, 1, 9, 9, 1, 1}}; });
+  EXPECT_THAT(errors(), ::testing::ElementsAre("shape-empty in train2017: 1"));
+  const auto boxes = doctor({}, {"model.masks=false"});
+  EXPECT_EQ(boxes.exit_code, 0);
+  EXPECT_THAT(boxes.out, HasSubstr("not examined: shapes"));
+}
+
 TEST_F(Doctor, OneSplitForBothIsSaid) {
   const auto outcome = doctor({}, {"data.val=\"train2017\""});
   EXPECT_EQ(outcome.exit_code, 0);

@@ -81,7 +81,7 @@ class Checks : public ::testing::Test {
     if (const auto data = check_records(file_, findings)) {
       std::vector<std::int64_t> ids;
       for (const auto& category : data->categories) ids.push_back(category.id);
-      usable_ = check_objects(*data, ids, findings);
+      usable_ = check_objects(*data, ids, /*with_shapes=*/true, findings);
       objects_ = data->annotations.size();
     }
     return lines(findings);
@@ -296,6 +296,24 @@ TEST_F(Checks, UnusualCrowdFlagsAreNoted) {
   EXPECT_EQ(usable_, 1U);
 }
 
+TEST_F(Checks, OfACrowdsShapeOnlyThatThereIsOneCounts) {
+  object(0)["iscrowd"] = 1;
+  object(0)["area"] = 7;
+  object(0)["segmentation"] = {{"size", {80, 100}}, {"counts", {0, 400, 7600}}};
+  EXPECT_THAT(check(), IsEmpty());
+  object(0)["segmentation"] = {{"size", {80, 100}}, {"counts", {8000}}};
+  EXPECT_THAT(check(), ElementsAre("warning crowd-empty 1: annotation 10, image 1 (1.jpg)"));
+}
+
+TEST_F(Checks, ShapesThatNobodyLearnsAreLeftAlone) {
+  object(0)["segmentation"] = {{10, 20, 40, 60, 10, 20}};
+  write(json_.dump());
+  Findings findings(3);
+  const auto data = check_records(file_, findings);
+  check_objects(*data, std::vector<std::int64_t>{1, 2}, /*with_shapes=*/false, findings);
+  EXPECT_THAT(lines(findings), IsEmpty());
+}
+
 TEST_F(Checks, AnObjectThatIsThereTwiceIsTold) {
   auto again = object(0);
   again["id"] = 30;
@@ -318,7 +336,7 @@ TEST_F(Checks, ExamplesAreFewAndCountsWhole) {
   for (const int threads : {1, 2, 3, 8}) {
     auto mine = findings.none();
     tbb::task_arena(threads).execute([&] {
-      check_objects(*data, std::vector<std::int64_t>{1, 2}, mine);
+      check_objects(*data, std::vector<std::int64_t>{1, 2}, true, mine);
     });
     const auto found = mine.sorted();
     ASSERT_EQ(found.size(), 1U);
@@ -334,7 +352,7 @@ TEST_F(Checks, ObjectsOfOtherCategoriesDoNotCount) {
   write(json_.dump());
   Findings findings(3);
   const auto data = check_records(file_, findings);
-  EXPECT_EQ(check_objects(*data, std::vector<std::int64_t>{2}, findings), 2U);
+  EXPECT_EQ(check_objects(*data, std::vector<std::int64_t>{2}, true, findings), 2U);
   EXPECT_THAT(lines(findings), IsEmpty());
 }
 
@@ -348,7 +366,7 @@ TEST(CheckObjects, FindsNoErrorInRealAnnotations) {
     ASSERT_TRUE(data);
     std::vector<std::int64_t> ids;
     for (const auto& category : data->categories) ids.push_back(category.id);
-    check_objects(*data, ids, findings);
+    check_objects(*data, ids, /*with_shapes=*/true, findings);
     for (const auto& one : findings.sorted())
       EXPECT_EQ(one.kind.severity, Severity::note)
           << one.kind.name << ": " << one.examples[0].text();
