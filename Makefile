@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
 
-.PHONY: help setup build run test test-all sanitize bench format lint docs clean
+.PHONY: help setup build run test test-all sanitize fuzz bench format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -50,6 +50,12 @@ sanitize: setup ## run the tests of base, coco and dataflow under ThreadSanitize
 	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target tests_base tests_coco tests_dataflow && \
 	  ctest --preset $$preset --output-on-failure --no-tests=error -L '^(base|coco|dataflow)$$' $(ARGS) || exit 1; \
 	done
+
+fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) each; a fault leaves build/fuzz/TARGET-crash-*
+	@scripts/setup_fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
+	scripts/fuzz
 
 bench: build ## measure the data flow, beside its peers where they are installed, and its engine
 	$(trainer) bench dataflow $(CONFIG) $(ARGS)

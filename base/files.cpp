@@ -5,13 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include "base/errors.h"
+#include "base/text.h"
 
 namespace millrace {
 namespace {
@@ -48,7 +49,9 @@ InputFile::InputFile(std::filesystem::path file)
   if (::fstat(fd_, &about) == 0) size_ = static_cast<std::uint64_t>(about.st_size);
 }
 
-InputFile::~InputFile() { ::close(fd_); }
+InputFile::~InputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
 
 void InputFile::read(std::uint64_t offset, std::span<char> out) const {
   while (!out.empty()) {
@@ -73,23 +76,38 @@ SharedBytes map_file(const std::filesystem::path& file) {
           size};
 }
 
-std::string read_file(const std::filesystem::path& file) {
+std::string read_file(const std::filesystem::path& file, const Reading& wanted) {
   const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (in.fd < 0) fail(file, "cannot be opened");
-  std::error_code ignored;
-  const auto size = std::filesystem::file_size(file, ignored);
-  std::string bytes(ignored ? 0 : size, '\0');
-  std::size_t done = 0;
-  while (true) {
-    if (done == bytes.size()) bytes.resize(bytes.size() + (bytes.empty() ? 4096 : 1));
+  struct stat about {};
+  if (in.fd < 0 || ::fstat(in.fd, &about) != 0) fail(file, "cannot be opened");
+  if (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode))
+    throw Error(file.string() + ": is a device, not a file");
+  const auto too_long = [&](std::uint64_t bytes) {
+    if (bytes > wanted.most)
+      throw Error(file.string() + ": has more than the " +
+                  byte_text(static_cast<double>(wanted.most)) + " that can be read");
+  };
+  // A byte more than the file has, so that its end is seen without growing.
+  constexpr std::size_t kHead = std::size_t{1} << 16;
+  const auto size = static_cast<std::size_t>(about.st_size);
+  std::string bytes(std::min(size + 1, kHead), '\0');
+  for (std::size_t done = 0;;) {
     const auto got = ::read(in.fd, bytes.data() + done, bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(file, "cannot be read");
-    if (got == 0) break;
+    const bool head = done == 0;
     done += static_cast<std::size_t>(got);
+    if (head && wanted.look) wanted.look({bytes.data(), done});
+    if (head) too_long(size);
+    too_long(done);
+    if (got == 0) {
+      bytes.resize(done);
+      return bytes;
+    }
+    if (done < bytes.size()) continue;
+    bytes.reserve(std::max(size + 1, 2 * done) + wanted.spare);
+    bytes.resize(std::max(size + 1, 2 * done));
   }
-  bytes.resize(done);
-  return bytes;
 }
 
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes) {

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace millrace {
 
@@ -16,8 +18,9 @@ class InputFile {
  public:
   /// Throws Error naming the file and the system's reason.
   explicit InputFile(std::filesystem::path file);
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
+  InputFile(InputFile&& other) noexcept
+      : file_(std::move(other.file_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+  InputFile& operator=(InputFile&&) = delete;
   ~InputFile();
 
   /// As it was when the file was opened.
@@ -42,8 +45,17 @@ struct SharedBytes {
 /// changed in place: to read behind the end of one that was cut short ends the process.
 SharedBytes map_file(const std::filesystem::path& file);
 
-/// The bytes of a file. Throws Error naming the file and the system's reason.
-std::string read_file(const std::filesystem::path& file);
+/// What a caller of `read_file` wants beside the bytes.
+struct Reading {
+  std::uint64_t most = UINT64_MAX;  // bytes; a longer file is an Error
+  std::size_t spare = 0;            // bytes of capacity behind the last byte
+  /// Sees the first bytes before the rest is read, so that it can refuse what is of another kind (by throwing).
+  std::function<void(std::string_view)> look;
+};
+
+/// The bytes of a file or of what comes through a pipe. Throws Error naming the file and the system's reason; what has
+/// no end by itself (a device) is refused.
+std::string read_file(const std::filesystem::path& file, const Reading& wanted = {});
 
 /// Writes beside the file, syncs and renames: a reader sees the old bytes or the new, never half.
 /// Throws Error naming the file and the system's reason.

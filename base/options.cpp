@@ -161,14 +161,15 @@ void Options::read(const Config& table, std::initializer_list<std::string_view> 
   for (const auto& [key, value] : table.table()) {
     if (std::find(others.begin(), others.end(), key) != others.end()) continue;
     const auto entry = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](const Entry& e) { return e.name == key; });
+                                    [&name = key](const Entry& e) { return e.name == name; });
     if (entry == entries_.end()) {
       std::vector<std::string> known(others.begin(), others.end());
       for (const auto& e : entries_) known.push_back(e.name);
       throw ConfigError(value.origin.text() + ": unknown key '" + key + "'" +
                         suggestion(key, known));
     }
-    std::visit([&](auto* target) { read_value(*entry, value, *target); }, entry->target);
+    std::visit([&, &given = value](auto* target) { read_value(*entry, given, *target); },
+               entry->target);
   }
 }
 

@@ -4,15 +4,58 @@
 #include <tbb/parallel_sort.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
-#include <numeric>
 
+#include "coco/recall_points.h"
 #include "coco/summary.h"
 
 namespace millrace::coco {
 namespace {
 
-constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
+/// A detection's place by falling score; of equals, by position.
+struct Place {
+  std::uint64_t fall;
+  std::uint32_t detection;
+
+  /// Ascends as scores fall, NaN last.
+  static std::uint64_t fall_of(double score) {
+    if (score != score) return std::numeric_limits<std::uint64_t>::max();
+    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+    const auto bits = std::bit_cast<std::uint64_t>(0.0 - score);  // never -0: that equals 0
+    return bits & kSign ? ~bits : bits | kSign;
+  }
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+/// What one threshold and limit make of a category's detections, best first.
+class Curve {
+ public:
+  struct Hit {
+    double precision, score;
+  };
+
+  /// At most so many can be right.
+  explicit Curve(std::size_t truths) { hits_.reserve(truths); }
+
+  void add_wrong() { ++wrong_; }
+  /// `wrong_everywhere` were wrong besides those that were added.
+  void add_right(double wrong_everywhere, double score) {
+    constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
+    const auto right = static_cast<double>(hits_.size() + 1);
+    hits_.push_back({right / (wrong_ + wrong_everywhere + right + kSpacing), score});
+  }
+  /// The right ones, each with the best precision from there on: it changes nowhere else.
+  std::span<const Hit> finish() {
+    for (std::size_t h = hits_.size(); h > 1; --h)
+      hits_[h - 2].precision = std::max(hits_[h - 2].precision, hits_[h - 1].precision);
+    return hits_;
+  }
+
+ private:
+  std::vector<Hit> hits_;
+  double wrong_ = 0;
+};
 
 /// Turns matches into the tables of precision and recall.
 class Accumulator {
@@ -26,88 +69,78 @@ class Accumulator {
 
   void run() {
     order_.resize(matches_.detections.size());
-    std::iota(order_.begin(), order_.end(), 0U);
     tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) { order(k); });
-    tbb::parallel_for(std::size_t{0}, layout_.categories * kAreas, [&](std::size_t i) {
-      for (std::size_t m = 0; m < layout_.limits; ++m) accumulate(i / kAreas, i % kAreas, m);
-    });
+    tbb::parallel_for(std::size_t{0}, layout_.categories * kAreas,
+                      [&](std::size_t i) { accumulate(i / kAreas, i % kAreas); });
   }
 
  private:
-  struct Item {
-    double score;
-    Outcome outcome;
-  };
-  struct Hit {
-    double precision, score;
-  };
-
-  /// A category's detections by falling score; ties stay in the order of images.
   void order(std::size_t k) {
+    for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i)
+      order_[i] = {Place::fall_of(matches_.detections[i].score), static_cast<std::uint32_t>(i)};
     const auto begin = order_.begin();
     tbb::parallel_sort(begin + static_cast<std::ptrdiff_t>(matches_.first[k]),
-                       begin + static_cast<std::ptrdiff_t>(matches_.first[k + 1]),
-                       [&](std::uint32_t a, std::uint32_t b) {
-                         const double left = matches_.detections[a].score,
-                                      right = matches_.detections[b].score;
-                         if (scores_higher(left, right)) return true;
-                         return !scores_higher(right, left) && a < b;
-                       });
+                       begin + static_cast<std::ptrdiff_t>(matches_.first[k + 1]));
   }
 
-  void accumulate(std::size_t k, std::size_t a, std::size_t m) {
-    const auto truths = static_cast<double>(matches_.truths[k][a]);
+  void accumulate(std::size_t k, std::size_t a) {
+    const auto truths = static_cast<std::size_t>(matches_.truths[k][a]);
     if (truths == 0) return;
-    std::vector<Item> items;
-    items.reserve(matches_.first[k + 1] - matches_.first[k]);
-    for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
-      const Scored& one = matches_.detections[order_[i]];
-      if (one.rank < out_.max_detections[m]) items.push_back({one.score, one.outcomes[a]});
-    }
+    std::vector<Curve> curves;
+    curves.reserve(layout_.limits * kThresholds);
+    while (curves.size() < layout_.limits * kThresholds) curves.emplace_back(truths);
+    follow(k, a, curves);
+
+    const RecallPoints needed(truths);
+    const double best = matches_.first[k] == matches_.first[k + 1] ? 0 : best_score(k);
     for (std::size_t t = 0; t < kThresholds; ++t) {
-      const auto hits = hits_of(items, t);
-      out_.recall[layout_.at(t, k, a, m)] = static_cast<double>(hits.size()) / truths;
-      for (std::size_t r = 0; r < kRecalls; ++r) {
-        out_.precision[layout_.at(t, r, k, a, m)] = out_.scores[layout_.at(t, r, k, a, m)] = 0;
-      }
-      if (items.empty()) continue;
-      // Recall 0 is reached by the first detection, whatever it hit.
-      out_.precision[layout_.at(t, 0, k, a, m)] = hits.empty() ? 0 : hits[0].precision;
-      out_.scores[layout_.at(t, 0, k, a, m)] = items[0].score;
-      for (std::size_t r = 1, h = 0; r < kRecalls; ++r) {
-        while (h < hits.size() && static_cast<double>(h + 1) / truths < kRecallThresholds[r]) ++h;
-        if (h == hits.size()) break;
-        out_.precision[layout_.at(t, r, k, a, m)] = hits[h].precision;
-        out_.scores[layout_.at(t, r, k, a, m)] = hits[h].score;
+      for (std::size_t m = 0; m < layout_.limits; ++m) {
+        const auto hits = curves[m * kThresholds + t].finish();
+        out_.recall[layout_.at(t, k, a, m)] =
+            static_cast<double>(hits.size()) / static_cast<double>(truths);
+        for (std::size_t r = 0; r < kRecalls; ++r) {
+          const bool reached = needed[r] <= hits.size();
+          const std::size_t at = layout_.at(t, r, k, a, m);
+          out_.precision[at] = reached ? hits[needed[r] - 1].precision : 0;
+          out_.scores[at] = reached ? hits[needed[r] - 1].score : 0;
+        }
+        out_.scores[layout_.at(t, 0, k, a, m)] = best;  // whatever it hit
       }
     }
   }
 
-  /// The hits at one threshold with the best precision from there on. Recall and the envelope of precision change
-  /// nowhere else.
-  static std::vector<Hit> hits_of(const std::vector<Item>& items, std::size_t t) {
-    constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
-    std::vector<Hit> hits;
-    double right = 0, wrong = 0;
-    for (const Item& item : items) {
-      if (item.outcome.ignored >> t & 1) continue;
-      if (item.outcome.hit >> t & 1) {
-        ++right;
-        hits.push_back({right / (wrong + right + kSpacing), item.score});
-      } else {
-        ++wrong;
+  /// Goes through a category's detections, best first.
+  void follow(std::size_t k, std::size_t a, std::span<Curve> curves) const {
+    constexpr unsigned kEvery = (1U << kThresholds) - 1;
+    std::vector<double> wrong(layout_.limits, 0);  // at every threshold
+    for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
+      const Scored& one = matches_.detections[order_[i].detection];
+      const auto [hit, ignored] = one.outcomes[a];
+      for (std::size_t m = layout_.limits; m-- > 0 && one.rank < out_.max_detections[m];) {
+        if ((hit | ignored) == 0) {
+          ++wrong[m];
+          continue;
+        }
+        for (unsigned left = kEvery & ~unsigned{ignored}; left != 0; left &= left - 1) {
+          const auto t = static_cast<std::size_t>(std::countr_zero(left));
+          Curve& curve = curves[m * kThresholds + t];
+          if (hit >> t & 1)
+            curve.add_right(wrong[m], one.score);
+          else
+            curve.add_wrong();
+        }
       }
     }
-    for (std::size_t h = hits.size(); h > 1; --h) {
-      hits[h - 2].precision = std::max(hits[h - 2].precision, hits[h - 1].precision);
-    }
-    return hits;
+  }
+
+  double best_score(std::size_t k) const {
+    return matches_.detections[order_[matches_.first[k]].detection].score;
   }
 
   const Matches& matches_;
   Evaluation& out_;
   Layout layout_;
-  std::vector<std::uint32_t> order_;
+  std::vector<Place> order_;  // as the matches, each category by falling score
 };
 
 }  // namespace

@@ -2,14 +2,19 @@
 
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -17,11 +22,16 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "coco/json.h"
 
 namespace millrace::coco {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".annotations";
+constexpr auto kKept = std::chrono::days(90);     // after its last use
+constexpr auto kWriting = std::chrono::hours(1);  // longer than that no writer takes
 
 /// The digest of the digests of blocks, which all threads of the caller's arena take side by side.
 /// `block(offset, size)` gives the digest of a block.
@@ -41,7 +51,7 @@ struct Key {
   std::uint64_t size = 0;
   friend bool operator==(const Key&, const Key&) = default;
 
-  std::string name() const { return hex(digest.high) + hex(digest.low) + ".annotations"; }
+  std::string name() const { return hex(digest.high) + hex(digest.low).append(kSuffix); }
 };
 
 Key key_of(const InputFile& file) {
@@ -81,7 +91,7 @@ struct Header {
   std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
   std::uint32_t byte_order = 0x01020304;
   std::uint32_t version =
-      1;  // raise with any change of these structs or of what the reader accepts
+      2;  // raise with any change of these structs or of what the reader accepts
   std::array<std::uint32_t, 4> sizes = {sizeof(Header), sizeof(Image), sizeof(Annotation),
                                         sizeof(Category)};
   Key key;
@@ -176,11 +186,12 @@ class Cache {
 
   /// nullptr where there is none that can be used; a warning says why.
   std::shared_ptr<const Dataset> load(const std::string& source) const {
-    std::error_code unknown;  // told by `store`
+    std::error_code unknown;  // told by `can_store`
     if (!fs::exists(file_, unknown)) return nullptr;
     try {
       auto opened = open_cache(file_, key_);
       if (opened.data) {
+        fs::last_write_time(file_, fs::file_time_type::clock::now(), unknown);  // used; see kKept
         opened.data->source = source;
         return opened.data;
       }
@@ -192,9 +203,26 @@ class Cache {
     return nullptr;
   }
 
-  void store(const Dataset& data) const {
+  /// Where the folder cannot be used, throws ConfigError or warns; false then.
+  bool can_store() const {
     try {
       make_writable_folder(folder_.path);
+      return true;
+    } catch (const Error& problem) {
+      if (folder_.named)
+        throw ConfigError(fmt::format(
+            "MILLRACE_CACHE: {}; name a folder that can be written to, or set it to 'off'",
+            problem.what()));
+      warn_of(problem);
+      return false;
+    }
+  }
+
+  /// Writes the cache, unless the file has changed since its key was taken; warns where that fails.
+  void store(const Dataset& data) const {
+    try {
+      if (!(key_of(InputFile(data.source)) == key_)) return;
+      remove_forgotten();
       Header header{.key = key_};
       std::size_t i = 0;
       std::vector<std::string_view> parts{{as_text(&header, 1)}};
@@ -204,27 +232,64 @@ class Cache {
       });
       header.checksum = header.sum(data);
       replace_file(file_, parts);
-    } catch (const Error& problem) {
-      if (folder_.named)
-        throw ConfigError(fmt::format(
-            "MILLRACE_CACHE: {}; name a folder that can be written to, or set it to 'off'",
-            problem.what()));
-      static std::atomic_flag said;
-      if (!said.test_and_set())
-        spdlog::warn(
-            "annotations cannot be cached, so that each start reads them anew: {}; "
-            "MILLRACE_CACHE names another folder",
-            problem.what());
-      return;
+      spdlog::info("{}: cached for the next start in {}", data.source, file_.string());
+    } catch (const std::exception& problem) {
+      warn_of(problem);
     }
-    spdlog::info("{}: cached for the next start in {}", data.source, file_.string());
   }
 
  private:
+  static void warn_of(const std::exception& problem) {
+    static std::atomic_flag said;
+    if (!said.test_and_set())
+      spdlog::warn(
+          "annotations cannot be cached, so that each start reads them anew: {}; "
+          "MILLRACE_CACHE names another folder",
+          problem.what());
+  }
+
+  /// Removes what a killed writer left behind and what nobody has used for long.
+  void remove_forgotten() const {
+    const auto now = fs::file_time_type::clock::now();
+    for (const auto& entry : fs::directory_iterator(folder_.path)) {
+      const auto name = entry.path().filename().string();
+      if (name.find(kSuffix) == name.npos) continue;
+      std::error_code gone;  // another process removed it
+      const auto unused = now - fs::last_write_time(entry, gone);
+      if (!gone && unused > (name.ends_with(kSuffix) ? kKept : kWriting)) fs::remove(entry, gone);
+    }
+  }
+
   Folder folder_;
   Key key_;
   fs::path file_;
 };
+
+/// Threads that write caches; the end of the program waits for them.
+class Writers {
+ public:
+  void start(std::function<void()> write) {
+    const std::lock_guard lock(mutex_);
+    threads_.emplace_back([write = std::move(write)] {
+      tbb::task_arena(1).execute(write);  // nobody waits: the other cores are for what is trained
+    });
+  }
+  void finish() {
+    std::vector<std::jthread> threads;  // joined here
+    const std::lock_guard lock(mutex_);
+    threads.swap(threads_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::jthread> threads_;
+};
+
+Writers& writers() {
+  static const auto logger = spdlog::default_logger();  // to be there as long as the threads
+  static Writers all;
+  return all;
+}
 
 }  // namespace
 
@@ -233,12 +298,13 @@ std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json) {
   std::error_code no_size;
   const auto size = fs::file_size(json, no_size);
   if (!folder || no_size || size < kLeastCached) return read_dataset(json);
-  const Key key = key_of(InputFile(json));
-  const Cache cache(*folder, key);
+  const Cache cache(*folder, key_of(open_json(json, '{')));
   if (auto data = cache.load(json.string())) return data;
   auto data = read_dataset(json);
-  if (key_of(InputFile(json)) == key) cache.store(*data);  // it may have changed under the reader
+  if (cache.can_store()) writers().start([=] { cache.store(*data); });
   return data;
 }
+
+void finish_caching() { writers().finish(); }
 
 }  // namespace millrace::coco

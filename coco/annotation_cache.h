@@ -14,9 +14,14 @@ namespace millrace::coco {
 ///
 /// The folder is MILLRACE_CACHE, else $XDG_CACHE_HOME/millrace, else ~/.cache/millrace; `MILLRACE_CACHE=off` reads
 /// the JSON each time. A cache that is damaged, of another version or of other content is never used: it is made
-/// anew with a warning. Where the folder cannot be written, a warning says so once; throws ConfigError where it is
+/// anew with a warning. It is written by a thread of its own, while the data set is used already; what nobody has used
+/// for 90 days is removed then. Where the folder cannot be written, a warning says so once; throws ConfigError where it is
 /// MILLRACE_CACHE that names it.
 std::shared_ptr<const Dataset> read_dataset_cached(const std::filesystem::path& json);
+
+/// Waits until all caches that are being written are whole or given up. The end of the program does so too; one that
+/// is killed leaves no half cache.
+void finish_caching();
 
 /// Smaller files, in bytes, are read each time. A cache is as fast from 8 kB on, but to read a file of this size takes
 /// 4 ms, which nobody waits for, and folders should not fill with what saves less.

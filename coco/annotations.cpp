@@ -38,12 +38,12 @@ std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
   std::error_code no_size;  // of what is no file: a pipe can be read once
   if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
     try {
-      if (auto records = read_pieces(InputFile(json), kPiece))
+      if (auto records = read_pieces(open_json(json, '{'), kPiece))
         return assemble(std::move(*records), json.string());
     } catch (const Contradiction&) {  // told below, with its place in the file
     }
   }
-  return read_in_order(read_file(json), json.string());
+  return read_in_order(read_json(json, '{'), json.string());
 }
 
 std::shared_ptr<const Dataset> parse_dataset(std::string_view json, const std::string& source) {

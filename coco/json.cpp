@@ -14,7 +14,65 @@ namespace {
   throw Wrong{place(value), fmt::format("'{}' is not {}", field, what)};
 }
 
+/// The first byte that is no UTF-8.
+std::size_t first_fault_of_utf8(std::string_view text) {
+  const auto sound = [&](std::size_t begin, std::size_t count) {
+    return begin + count <= text.size() && simdjson::validate_utf8(text.data() + begin, count);
+  };
+  std::size_t at = 0;
+  for (const std::size_t most :
+       {std::size_t{1} << 20, std::size_t{4}}) {  // blocks, then characters
+    for (std::size_t step = most;
+         step + 4 > most && step > 0;) {  // one of four ends between characters
+      if (sound(at, step))
+        at += step, step = most;
+      else
+        --step;
+    }
+  }
+  return at;
+}
+
 }  // namespace
+
+void expect_opening(std::string_view head, std::string_view source, char opening) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const auto refuse = [&](std::size_t byte, std::string_view why) {
+    throw Error(fmt::format("{}: byte {}: not JSON of the expected form: {}", source, byte, why));
+  };
+  if (head.starts_with("\xef\xbb\xbf"))
+    refuse(0, "a byte order mark; save the file as UTF-8 without one");
+  if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
+    refuse(0, "UTF-16; save the file as UTF-8");
+  const auto first = head.find_first_not_of(kSpace);
+  if (first == head.npos) return;  // the reader says that there is nothing, or that it ends
+  const bool object = opening == '{';
+  if (head[first] != opening) {
+    refuse(first, object ? "an object, '{', has to stand here"
+                         : "an array of objects, '[', has to stand here");
+  }
+  const auto second = head.find_first_not_of(kSpace, first + 1);
+  if (second == head.npos) return;
+  if (object ? head[second] != '"' && head[second] != '}' : head[second] == '[')
+    refuse(second,
+           object ? "a name in quotes has to stand here" : "an object, '{', has to stand here");
+}
+
+InputFile open_json(const std::filesystem::path& file, char opening) {
+  InputFile opened(file);
+  std::string head(std::min<std::uint64_t>(opened.size(), 4096), '\0');
+  opened.read(0, head);
+  expect_opening(head, file.string(), opening);
+  return opened;
+}
+
+std::string read_json(const std::filesystem::path& file, char opening) {
+  constexpr std::uint64_t kMost = UINT32_MAX - simdjson::SIMDJSON_PADDING;  // what the parser takes
+  return read_file(
+      file, {.most = kMost,
+             .spare = simdjson::SIMDJSON_PADDING,
+             .look = [&](std::string_view head) { expect_opening(head, file.string(), opening); }});
+}
 
 const char* place(json::value value) { return value.raw_json_token().data(); }
 
@@ -108,7 +166,7 @@ void JsonText::fail_json(simdjson::error_code code) {
     case simdjson::UNCLOSED_STRING:
       fail(text_.size(), "the JSON ends early; the file is truncated");
     case simdjson::UTF8_ERROR:
-      fail("not JSON: the text is not UTF-8");
+      fail(first_fault_of_utf8(text_), "not JSON: the text is not UTF-8");
     case simdjson::CAPACITY:
       fail("the file is too large: 4 GiB is the limit");
     case simdjson::MEMALLOC:

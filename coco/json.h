@@ -5,10 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/files.h"
 
 namespace millrace::coco {
 
@@ -31,6 +34,16 @@ bool flag(json::value value, std::string_view field);
 void numbers(json::value value, std::string_view field, std::span<double> out);
 /// The same, or false for an empty array.
 bool numbers_if_any(json::value value, std::string_view field, std::span<double> out);
+
+/// Looks at the first bytes of a text: it has to be UTF-8 and open with `opening`, the brace of an object or the bracket
+/// of an array of objects. Throws Error, so that large files of another kind are refused before they are read.
+void expect_opening(std::string_view head, std::string_view source, char opening);
+
+/// A JSON file that opens so, to be read in parts. Throws Error.
+InputFile open_json(const std::filesystem::path& file, char opening);
+
+/// The text of a JSON file or pipe that opens so. Throws Error.
+std::string read_json(const std::filesystem::path& file, char opening);
 
 /// Where a value begins, for Wrong.
 const char* place(json::value value);

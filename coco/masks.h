@@ -40,6 +40,8 @@ std::uint64_t area(const Rle& mask);
 Box bounding_box(const Rle& mask);
 /// Union of masks of one size. Throws Error where sizes differ.
 Rle merge(std::span<const Rle> masks);
+/// The pixels that all masks share (pycocotools' merge with intersect). Throws Error where sizes differ.
+Rle intersect(std::span<const Rle> masks);
 /// The pixels of `mask` that are not in `other`. Throws Error where sizes differ.
 Rle difference(const Rle& mask, const Rle& other);
 /// The mask seen through a window of height x width pixels whose top left corner lies at (x, y) of the

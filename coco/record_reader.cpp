@@ -8,21 +8,14 @@ namespace millrace::coco {
 namespace {
 
 std::int32_t side(json::value value, std::string_view field) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;  // OpenCV opens no larger ones
   const char* at = place(value);
   const std::int64_t pixels = integer(value, field);
-  if (pixels < 1 || pixels > INT32_MAX) {
+  if (pixels < 1 || pixels > kMost) {
     throw Wrong{
-        at, fmt::format("'{}' is {}; an image has 1 to 2147483647 pixels a side", field, pixels)};
+        at, fmt::format("'{}' is {}; an image has 1 to {} pixels a side", field, pixels, kMost)};
   }
   return static_cast<std::int32_t>(pixels);
-}
-
-void read_box(json::value value, std::span<double, 4> box) {
-  const char* at = place(value);
-  numbers(value, "bbox", box);
-  if (box[2] < 0 || box[3] < 0) {
-    throw Wrong{at, fmt::format("'bbox' has a negative size: {} x {}", box[2], box[3])};
-  }
 }
 
 void read_images(JsonText& text_of_file, json::array section, Records& records) {
@@ -34,6 +27,10 @@ void read_images(JsonText& text_of_file, json::array section, Records& records) 
                  [&](json::value v) { one.file_name = records.add_text(text(v, "file_name")); }),
         required("width", [&](json::value v) { one.width = side(v, "width"); }),
         required("height", [&](json::value v) { one.height = side(v, "height"); }));
+    if (std::int64_t{one.width} * one.height > UINT32_MAX) {  // what run lengths count with
+      throw Wrong{at, fmt::format("{} x {} pixels are too many; an image has less than 2^32",
+                                  one.width, one.height)};
+    }
     records.images.push_back(one);
   });
 }
@@ -67,7 +64,11 @@ void read_annotation(json::object fields, const char* at, Records& records) {
       fields, at, required("id", [&](json::value v) { one.id = integer(v, "id"); }),
       required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
       required("category_id", [&](json::value v) { one.category_id = integer(v, "category_id"); }),
-      required("bbox", [&](json::value v) { read_box(v, one.bbox); }),
+      required("bbox",
+               [&](json::value v) {
+                 if (!read_box(v, one.bbox))
+                   throw Wrong{place(v), "'bbox' is empty; it needs 4 numbers"};
+               }),
       optional("area",
                [&](json::value v) {
                  one.area = number(v, "area");

@@ -22,15 +22,13 @@ class DetectionReader {
     Detections::Record one;
     shape_.counts = {};
     shape_.polygons.clear();
-    read_fields(
-        fields, at,
-        required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
-        required("category_id",
-                 [&](json::value v) { one.category_id = integer(v, "category_id"); }),
-        required("score", [&](json::value v) { one.score = number(v, "score"); }),
-        optional("bbox",
-                 [&](json::value v) { one.has_bbox = numbers_if_any(v, "bbox", one.bbox); }),
-        optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }));
+    read_fields(fields, at,
+                required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
+                required("category_id",
+                         [&](json::value v) { one.category_id = integer(v, "category_id"); }),
+                required("score", [&](json::value v) { one.score = number(v, "score"); }),
+                optional("bbox", [&](json::value v) { one.has_bbox = read_box(v, one.bbox); }),
+                optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }));
     if (!shape_.polygons.empty()) rasterize(one.image_id);
     if (shape_.counts.empty()) {
       if (!one.has_bbox) throw Wrong{at, "neither 'bbox' nor 'segmentation' is there"};
@@ -85,7 +83,7 @@ void put_text(std::string& out, std::string_view text) {
 }  // namespace
 
 Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
-  JsonText text(read_file(json), json.string());
+  JsonText text(read_json(json, '['), json.string());
   Detections detections;
   DetectionReader reader(images, detections);
   text.each_record("detections",

@@ -1,4 +1,4 @@
-// Run lengths: bitmaps, boxes, unions, differences and windows.
+// Run lengths: areas, boxes, unions, intersections, differences and windows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,38 +49,34 @@ Rle united(const Rle& a, const Rle& b) {
   return std::move(out).finish();
 }
 
+Rle shared(const Rle& a, const Rle& b) {
+  RunWriter out(a.height, a.width);
+  for (Inside left(a), right(b); left && right;) {
+    out.add(std::max(left.begin, right.begin), std::min(left.end, right.end));
+    (left.end < right.end ? left : right).next();
+  }
+  return std::move(out).finish();
+}
+
 void check_sizes(const Rle& a, const Rle& b, std::string_view what) {
   if (a.height != b.height || a.width != b.width)
     throw Error(fmt::format("masks of {} x {} and {} x {} pixels (height x width) have no {}",
                             a.height, a.width, b.height, b.width, what));
 }
 
+/// All masks taken together, two by two.
+template <typename F>
+Rle folded(std::span<const Rle> masks, std::string_view what, F both) {
+  if (masks.empty()) return {};
+  Rle all = masks[0];
+  for (const Rle& mask : masks.subspan(1)) {
+    check_sizes(all, mask, what);
+    all = both(all, mask);
+  }
+  return all;
+}
+
 }  // namespace
-
-Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width) {
-  RunWriter out(height, width);
-  for (std::uint32_t x = 0; x < width; ++x) {
-    const std::uint8_t* column = bitmap + x;
-    for (std::uint32_t y = 0; y < height;) {
-      while (y < height && !column[std::size_t{y} * width]) ++y;
-      const std::uint32_t begin = y;
-      while (y < height && column[std::size_t{y} * width]) ++y;
-      out.add(x * height + begin, x * height + y);
-    }
-  }
-  return std::move(out).finish();
-}
-
-void decode(const Rle& mask, std::uint8_t* bitmap) {
-  std::fill_n(bitmap, std::size_t{mask.height} * mask.width, std::uint8_t{0});
-  for (Inside run(mask); run; run.next()) {
-    std::uint32_t x = run.begin / mask.height, y = run.begin % mask.height;
-    for (std::uint32_t left = run.end - run.begin; left > 0; --left) {
-      bitmap[std::size_t{y} * mask.width + x] = 1;
-      if (++y == mask.height) y = 0, ++x;
-    }
-  }
-}
 
 std::uint64_t area(const Rle& mask) {
   std::uint64_t pixels = 0;
@@ -103,15 +99,9 @@ Box bounding_box(const Rle& mask) {
           static_cast<float>(y2)};
 }
 
-Rle merge(std::span<const Rle> masks) {
-  if (masks.empty()) return {};
-  Rle all = masks[0];
-  for (const Rle& mask : masks.subspan(1)) {
-    check_sizes(all, mask, "union");
-    all = united(all, mask);
-  }
-  return all;
-}
+Rle merge(std::span<const Rle> masks) { return folded(masks, "union", united); }
+
+Rle intersect(std::span<const Rle> masks) { return folded(masks, "intersection", shared); }
 
 Rle difference(const Rle& mask, const Rle& other) {
   check_sizes(mask, other, "difference");

@@ -16,10 +16,9 @@ struct Hsv {
 };
 
 Colour from_hsv(const Hsv& hsv) {
-  const auto& [hue, saturation, value] = hsv;
   const auto channel = [&](double n) {
-    const double k = std::fmod(n + hue, 6.0);
-    return static_cast<float>(value * (1 - saturation * std::clamp(std::min(k, 4 - k), 0.0, 1.0)));
+    const double k = std::fmod(n + hsv.hue, 6.0), drop = std::clamp(std::min(k, 4 - k), 0.0, 1.0);
+    return static_cast<float>(hsv.value * (1 - hsv.saturation * drop));
   };
   return {channel(1), channel(3), channel(5)};
 }

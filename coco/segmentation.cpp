@@ -114,6 +114,15 @@ double polygon_area(std::span<const double> polygon) {
 
 }  // namespace
 
+bool read_box(json::value value, std::span<double, 4> box) {
+  const char* at = place(value);
+  const bool any = numbers_if_any(value, "bbox", box);
+  if (any && (box[2] < 0 || box[3] < 0)) {
+    throw Wrong{at, fmt::format("'bbox' has a negative size: {} x {}", box[2], box[3])};
+  }
+  return any;
+}
+
 ShapeRef read_segmentation(json::value value, Records& records) {
   const char* at = place(value);
   if (*at == '[') return read_polygons(value.get_array(), records);

@@ -1,4 +1,4 @@
-// The shapes in COCO's JSON: polygons, run lengths as numbers or as text.
+// The shapes in COCO's JSON: boxes, polygons, run lengths as numbers or as text.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@
 #include "coco/records.h"
 
 namespace millrace::coco {
+
+/// Reads a `bbox`, x y width height; false for []. Throws Wrong, also where a size is negative.
+bool read_box(json::value value, std::span<double, 4> box);
 
 /// Reads a `segmentation` into the arrays of `records`; null and [] are none. Throws Wrong.
 ShapeRef read_segmentation(json::value value, Records& records);

@@ -70,6 +70,13 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return {fs::directory_iterator(folder), fs::directory_iterator()};
 }
 
+/// A data set once its cache is whole.
+std::shared_ptr<const Dataset> read_and_cache(const fs::path& json) {
+  auto data = read_dataset_cached(json);
+  finish_caching();
+  return data;
+}
+
 /// JSON that is large enough to be cached.
 std::string padded(std::string json) {
   json.resize(std::max<std::size_t>(json.size(), kLeastCached), ' ');
@@ -96,10 +103,10 @@ TEST_F(AnnotationCache, IsEqualToTheFile) {
   for (const auto& text : texts) {
     const auto json = scratch_.file("x.json", padded(text));
     const auto expected = read_dataset(json);
-    expect_equal(*read_dataset_cached(json), *expected);
+    expect_equal(*read_and_cache(json), *expected);
     EXPECT_THAT(log_.take(), AllOf(HasSubstr("info " + json.string()),
                                    HasSubstr("cached for the next start in")));
-    const auto again = read_dataset_cached(json);
+    const auto again = read_and_cache(json);
     EXPECT_EQ(log_.take(), "");
     EXPECT_EQ(again->source, json.string());
     expect_equal(*again, *expected);
@@ -115,38 +122,37 @@ TEST_F(AnnotationCache, OfRealPhotosIsEqualToTheFile) {
         "eval/cocoapi100/instances_val2014_100.json", "eval/syn_A_val/gt.json"}) {
     const auto json = scratch_.file("x.json", padded(read_file(testing::data_folder() / name)));
     const auto expected = read_dataset(json);
-    read_dataset_cached(json);
-    expect_equal(*read_dataset_cached(json), *expected);
+    read_and_cache(json);
+    expect_equal(*read_and_cache(json), *expected);
   }
 }
 
 TEST_F(AnnotationCache, IsOfTheContentNotOfTheName) {
   const auto text = padded(RandomFile(1).json());
-  read_dataset_cached(scratch_.file("a.json", text));
+  read_and_cache(scratch_.file("a.json", text));
   log_.take();
-  EXPECT_EQ(read_dataset_cached(scratch_.file("b.json", text))->source,
-            (scratch_ / "b.json").string());
+  EXPECT_EQ(read_and_cache(scratch_.file("b.json", text))->source, (scratch_ / "b.json").string());
   EXPECT_EQ(log_.take(), "");
 }
 
 TEST_F(AnnotationCache, NoticesOtherContentOfTheSameSizeAndTime) {
   auto text = padded(RandomFile(1).json());
   const auto json = scratch_.file("x.json", text);
-  read_dataset_cached(json);
+  read_and_cache(json);
   const auto time = fs::last_write_time(json);
   const auto area = text.find(R"("area": )") == text.npos ? text.find("\"area\":") + 7
                                                           : text.find("\"area\": ") + 8;
   text[area] = text[area] == '9' ? '8' : '9';
   scratch_.file("x.json", text);
   fs::last_write_time(json, time);
-  expect_equal(*read_dataset_cached(json), *parse_dataset(text, "x"));
+  expect_equal(*read_and_cache(json), *parse_dataset(text, "x"));
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(2));
 }
 
 TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
   const auto json = scratch_.file("x.json", padded(RandomFile(1, 60).json()));
   const auto expected = read_dataset(json);
-  read_dataset_cached(json);
+  read_and_cache(json);
   const auto file = cached();
   const auto whole = read_file(file);
   const auto expect_made_anew = [&](const std::string& damaged, const std::string& why = "") {
@@ -154,7 +160,7 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
     fs::rename(scratch_ / "damaged",
                file);  // as a cache is written: readers may have the old one mapped
     log_.take();
-    expect_equal(*read_dataset_cached(json), *expected);
+    expect_equal(*read_and_cache(json), *expected);
     const auto told = log_.take();
     EXPECT_THAT(told, AllOf(HasSubstr("warning the cached annotations " + file.string() +
                                       " cannot be used and are made anew: "),
@@ -199,15 +205,15 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
 
 TEST_F(AnnotationCache, OfOtherContentIsNotUsedUnderThisName) {
   const auto other = scratch_.file("other.json", padded(RandomFile(2).json()));
-  read_dataset_cached(other);
+  read_and_cache(other);
   const auto foreign = read_file(cached());
   fs::remove_all(scratch_ / "cache");
   const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
-  read_dataset_cached(json);
+  read_and_cache(json);
   scratch_.file("foreign", foreign);
   fs::rename(scratch_ / "foreign", cached());
   log_.take();
-  expect_equal(*read_dataset_cached(json), *read_dataset(json));
+  expect_equal(*read_and_cache(json), *read_dataset(json));
   EXPECT_THAT(log_.take(), HasSubstr("it is of other content"));
 }
 
@@ -215,15 +221,15 @@ TEST_F(AnnotationCache, OfAFileWithFaultsIsNotMade) {
   const auto json =
       scratch_.file("x.json", padded(R"({"images": [], "annotations": [7], "categories": []})"));
   for (int i = 0; i < 2; ++i)
-    MILLRACE_EXPECT_ERROR(read_dataset_cached(json), json, "annotations[0] is not an object");
+    MILLRACE_EXPECT_ERROR(read_and_cache(json), json, "annotations[0] is not an object");
   EXPECT_THAT(files_in(scratch_ / "cache"), IsEmpty());
-  MILLRACE_EXPECT_ERROR(read_dataset_cached(scratch_ / "none.json"), scratch_ / "none.json",
+  MILLRACE_EXPECT_ERROR(read_and_cache(scratch_ / "none.json"), scratch_ / "none.json",
                         "cannot be opened");
 }
 
 TEST_F(AnnotationCache, OfASmallFileIsNotMade) {
   const auto json = scratch_.file("x.json", RandomFile(1).json());
-  expect_equal(*read_dataset_cached(json), *read_dataset(json));
+  expect_equal(*read_and_cache(json), *read_dataset(json));
   EXPECT_FALSE(fs::exists(scratch_ / "cache"));
 }
 
@@ -233,15 +239,15 @@ TEST_F(AnnotationCache, LiesInTheFolderOfTheUser) {
   const Variable home("HOME", (scratch_ / "home").string());
   {
     const Variable caches("XDG_CACHE_HOME", (scratch_ / "xdg").string());
-    read_dataset_cached(json);
+    read_and_cache(json);
     EXPECT_THAT(files_in(scratch_ / "xdg" / "millrace"), SizeIs(1));
   }
   const Variable none("XDG_CACHE_HOME", {});
-  read_dataset_cached(json);
+  read_and_cache(json);
   EXPECT_THAT(files_in(scratch_ / "home" / ".cache" / "millrace"), SizeIs(1));
   const Variable off("MILLRACE_CACHE", "off");
   fs::remove_all(scratch_ / "home");
-  read_dataset_cached(json);
+  read_and_cache(json);
   EXPECT_FALSE(fs::exists(scratch_ / "home"));
 }
 
@@ -249,23 +255,72 @@ TEST_F(AnnotationCache, WarnsOnceWhereTheFolderCannotBeWritten) {
   const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
   const Variable unnamed("MILLRACE_CACHE", {});
   const Variable caches("XDG_CACHE_HOME", json.string());  // a file is no folder, not even for root
-  expect_equal(*read_dataset_cached(json), *read_dataset(json));
+  expect_equal(*read_and_cache(json), *read_dataset(json));
   EXPECT_THAT(
       log_.take(),
       AllOf(HasSubstr("warning annotations cannot be cached, so that each start reads them anew: " +
                       json.string() + "/millrace"),
             HasSubstr("MILLRACE_CACHE names another folder")));
-  expect_equal(*read_dataset_cached(json), *read_dataset(json));
+  expect_equal(*read_and_cache(json), *read_dataset(json));
   EXPECT_EQ(log_.take(), "");
 }
 
 TEST_F(AnnotationCache, RefusesAFolderOfTheUsersThatCannotBeWritten) {
   const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
   const Variable named("MILLRACE_CACHE", json.string() + "/cache");
-  EXPECT_THAT([&] { read_dataset_cached(json); },
+  EXPECT_THAT([&] { read_and_cache(json); },
               ::testing::ThrowsMessage<ConfigError>(
                   AllOf(HasSubstr("MILLRACE_CACHE: " + json.string() + "/cache"),
                         HasSubstr("or set it to 'off'"))));
+}
+
+TEST_F(AnnotationCache, IsWrittenWhileTheDataSetIsUsed) {
+  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
+  auto data = read_dataset_cached(json);
+  const auto again = read_dataset_cached(json);  // from the cache or from the file
+  expect_equal(*again, *data);
+  data.reset();
+  finish_caching();
+  expect_equal(*read_dataset_cached(json), *again);
+  EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(1));
+}
+
+TEST_F(AnnotationCache, IsWrittenBeforeTheProgramEnds) {
+  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
+  EXPECT_EXIT(
+      {
+        read_dataset_cached(json);
+        std::exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+  EXPECT_FALSE(cached().empty());
+}
+
+TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
+  const auto used = scratch_.file("a.json", padded(RandomFile(1).json())),
+             other = scratch_.file("b.json", padded(RandomFile(2).json()));
+  read_and_cache(used);
+  const auto kept = cached();
+  const auto aged = [&](const std::string& name, std::chrono::hours age) {
+    const auto file = scratch_ / "cache" / name;
+    if (!fs::exists(file)) std::ofstream(file) << "x";
+    fs::last_write_time(file, fs::file_time_type::clock::now() - age);
+  };
+  using std::chrono::days, std::chrono::hours;
+  aged("0.annotations", days(100));
+  aged("1.annotations", days(80));
+  aged("2.annotations.aBcDeF.part", hours(2));
+  aged("3.annotations.aBcDeF.part", hours(0));
+  aged("4.txt", days(1000));  // not ours
+  aged(kept.filename().string(), days(100));
+  read_and_cache(used);  // so that it is used again
+  read_and_cache(other);
+  EXPECT_TRUE(fs::exists(kept));
+  EXPECT_FALSE(fs::exists(scratch_ / "cache" / "0.annotations"));
+  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "1.annotations"));
+  EXPECT_FALSE(fs::exists(scratch_ / "cache" / "2.annotations.aBcDeF.part"));
+  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "3.annotations.aBcDeF.part"));
+  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "4.txt"));
 }
 
 /// Runs in processes of its own, see below.
@@ -273,7 +328,7 @@ TEST(AnnotationCacheProcess, DISABLED_ReadsAndRemoves) {
   const fs::path json = std::getenv("MILLRACE_TEST_JSON");
   const auto expected = read_dataset(json);
   for (int i = 0; i < 30; ++i) {
-    expect_equal(*read_dataset_cached(json), *expected);
+    expect_equal(*read_and_cache(json), *expected);
     if (i % 3 == 2)
       for (const auto& file : files_in(std::getenv("MILLRACE_CACHE")))
         if (file.extension() != ".part") fs::remove(file);
@@ -294,7 +349,7 @@ TEST_F(AnnotationCache, IsSharedByProcessesThatRace) {
     ASSERT_EQ(::waitpid(process, &status, 0), process);
     EXPECT_EQ(status, 0);
   }
-  read_dataset_cached(json);
+  read_and_cache(json);
   EXPECT_FALSE(cached().empty());  // one file, and nothing half-written beside it
 }
 

@@ -125,7 +125,14 @@ TEST(Annotations, WhatIsNoJsonIsTold) {
   EXPECT_THAT(Text::message_of("hello"), HasSubstr("x.json: line 1, byte 0: not JSON"));
   EXPECT_THAT(Text::message_of("[1, 2]"),
               HasSubstr("line 1, byte 0: not JSON of the expected form"));
-  EXPECT_THAT(Text::message_of("{\"images\": [\xff]}"), HasSubstr("the text is not UTF-8"));
+  EXPECT_THAT(Text::message_of("{\"images\": [\xff]}"),
+              HasSubstr("line 1, byte 12: not JSON: the text is not UTF-8"));
+  for (const std::size_t before : {0, 1, 2, 3, 4, 5, 1 << 20, (1 << 20) + 1, (3 << 20) + 2}) {
+    std::string text = "{\"";
+    while (text.size() < before) text += "\u20ac";
+    const auto byte = fmt::format("byte {}: not JSON: the text is not UTF-8", text.size());
+    EXPECT_THAT(Text::message_of(text + "\xc3(\": 1}"), HasSubstr(byte));
+  }
   EXPECT_THAT(Text::message_of(Text{}.json() + " }"), HasSubstr("text goes on behind the end"));
   const std::string whole = Text{}.json();
   EXPECT_THAT(Text::message_of(whole.substr(0, whole.size() / 2)),

@@ -31,7 +31,8 @@ std::vector<Case> random_cases() {
   std::mt19937 random(1);
   std::vector<Case> cases;
   for (int i = 0; i < 200; ++i) {
-    const std::uint32_t height = 1 + random() % 40, width = 1 + random() % 40;
+    // Widths below, at and beyond the stripes in which bitmaps are gone through.
+    const std::uint32_t height = 1 + random() % 40, width = 1 + random() % (i % 4 ? 40 : 200);
     cases.push_back({random_bitmap(random, height, width), height, width});
   }
   return cases;
@@ -149,9 +150,41 @@ TEST(Masks, MergeIsTheUnionOfBitmaps) {
   }
 }
 
-TEST(Masks, MergeRefusesDifferentSizes) {
+TEST(Masks, IntersectGivesThePixelsThatAllShare) {
+  std::mt19937 random(6);
+  for (int i = 0; i < 100; ++i) {
+    std::vector<std::uint8_t> all(12 * 17, 1);
+    std::vector<Rle> masks;
+    for (unsigned k = 0; k < 1 + random() % 4; ++k) {
+      const auto one = random_bitmap(random, 12, 17);
+      for (std::size_t p = 0; p < all.size(); ++p) all[p] &= one[p];
+      masks.push_back(encode(one.data(), 12, 17));
+    }
+    EXPECT_EQ(intersect(masks), encode(all.data(), 12, 17));
+  }
+}
+
+TEST(Masks, MergeAndIntersectRefuseDifferentSizes) {
   const Rle masks[] = {{2, 3, {6}}, {3, 2, {6}}};
   EXPECT_THROW(merge(masks), Error);
+  EXPECT_THROW(intersect(masks), Error);
+}
+
+TEST(Masks, WithoutPixelsAreAllowed) {
+  for (const Rle& mask : {Rle{0, 0, {0}}, Rle{0, 5, {0}}, Rle{5, 0, {0}}}) {
+    EXPECT_EQ(encode(nullptr, mask.height, mask.width), mask);
+    decode(mask, nullptr);
+    EXPECT_EQ(area(mask), 0U);
+    EXPECT_EQ(bounding_box(mask), Box{});
+    EXPECT_EQ(decode_counts(encode_counts(mask), mask.height, mask.width), mask);
+  }
+}
+
+TEST(Masks, EveryByteButZeroIsInside) {
+  std::vector<std::uint8_t> bytes(256);
+  std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
+  EXPECT_THAT(encode(bytes.data(), 1, 256).counts, ElementsAre(1, 255));
+  EXPECT_THAT(encode(bytes.data(), 256, 1).counts, ElementsAre(1, 255));
 }
 
 TEST(Masks, IouEqualsTheQuotientOfBitmaps) {

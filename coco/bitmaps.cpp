@@ -1,0 +1,110 @@
+// Between run lengths, which go down the columns, and bitmaps, which go along the rows: 64 columns at a time, a row of them
+// as the bits of one word, so that only the places where a column changes sides are looked at one by one.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "coco/masks.h"
+#include "coco/run_writer.h"
+
+namespace millrace::coco {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "byte i of a word is pixel i");
+
+constexpr std::uint32_t kStripe = 64;                     // columns, bits of a word
+constexpr std::uint64_t kOnes = 0x0101010101010101;       // 1 in each byte
+constexpr std::uint64_t kSevens = 0x7f7f7f7f7f7f7f7f;     // all bits of each byte but the highest
+constexpr std::uint64_t kBitOfByte = 0x8040201008040201;  // bit i in byte i
+
+/// Bit i: byte i of eight is not zero.
+std::uint64_t bits_of(std::uint64_t bytes) {
+  const std::uint64_t top = (((bytes & kSevens) + kSevens) | bytes) & ~kSevens;
+  return (top >> 7) * 0x0102040810204080 >> 56;
+}
+
+/// Byte i, 0 or 1: bit i of eight.
+std::uint64_t bytes_of(std::uint64_t bits) {
+  return (((bits & 0xff) * kOnes & kBitOfByte) + kSevens) >> 7 & kOnes;
+}
+
+/// Bit i: pixel i of the up to 64 at `pixels` is not zero.
+std::uint64_t row_of(const std::uint8_t* pixels, std::uint32_t columns) {
+  std::uint64_t row = 0;
+  for (std::uint32_t x = 0; x < columns; x += 8) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, pixels + x, std::min(8U, columns - x));
+    row |= bits_of(bytes) << x;
+  }
+  return row;
+}
+
+}  // namespace
+
+Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width) {
+  RunWriter out(height, width);
+  if (height == 0) return std::move(out).finish();
+  std::array<std::vector<std::uint32_t>, kStripe> changes;  // rows where each column changes sides
+  for (std::uint32_t left = 0; left < width; left += kStripe) {
+    const std::uint32_t columns = std::min(kStripe, width - left);
+    std::uint64_t above = 0;
+    for (std::uint32_t y = 0; y < height; ++y) {
+      const std::uint64_t row = row_of(bitmap + std::size_t{y} * width + left, columns);
+      for (std::uint64_t changed = row ^ above; changed != 0; changed &= changed - 1) {
+        changes[static_cast<std::size_t>(std::countr_zero(changed))].push_back(y);
+      }
+      above = row;
+    }
+    for (std::uint32_t x = 0; x < columns; ++x) {
+      auto& rows = changes[x];
+      if (rows.size() % 2 == 1) rows.push_back(height);
+      const std::uint32_t top = (left + x) * height;
+      for (std::size_t i = 0; i < rows.size(); i += 2) out.add(top + rows[i], top + rows[i + 1]);
+      rows.clear();
+    }
+  }
+  return std::move(out).finish();
+}
+
+void decode(const Rle& mask, std::uint8_t* bitmap) {
+  const std::uint32_t height = mask.height, width = mask.width;
+  // Bit x of word y: column x changes sides at row y. A run that goes on in the next column ends and begins there.
+  std::vector<std::uint64_t> changes(std::size_t{height} + 1);
+  std::size_t run = 0;
+  std::uint64_t position = 0;  // where `run` begins
+  for (std::uint32_t left = 0; left < width; left += kStripe) {
+    const std::uint32_t columns = std::min(kStripe, width - left);
+    const std::uint64_t stripe = std::uint64_t{left} * height;
+    const std::uint64_t stripe_end = stripe + std::uint64_t{columns} * height;
+    std::fill(changes.begin(), changes.end(), 0);
+    for (; run < mask.counts.size() && position < stripe_end; ++run) {
+      const std::uint64_t end = position + mask.counts[run];
+      if (run % 2 == 1) {
+        const std::uint64_t from = std::max(position, stripe) - stripe;
+        const std::uint64_t to = std::min(end, stripe_end) - stripe;
+        if (from < to) {
+          const std::uint64_t first = from / height, last = (to - 1) / height;
+          for (std::uint64_t x = first; x <= last; ++x) {
+            const std::uint64_t bit = std::uint64_t{1} << x;
+            changes[x == first ? from - first * height : 0] ^= bit;
+            changes[x == last ? to - last * height : height] ^= bit;
+          }
+        }
+      }
+      if (end > stripe_end) break;  // the rest of it lies in the next stripes
+      position = end;
+    }
+    std::uint64_t row = 0;
+    for (std::uint32_t y = 0; y < height; ++y) {
+      row ^= changes[y];
+      std::uint8_t* pixels = bitmap + std::size_t{y} * width + left;
+      for (std::uint32_t x = 0; x < columns; x += 8) {
+        const std::uint64_t bytes = bytes_of(row >> x);
+        std::memcpy(pixels + x, &bytes, std::min(8U, columns - x));
+      }
+    }
+  }
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,320 @@
+// What no reader may fall over: files of another kind, cut or endless ones, and every field with every wrong value.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "coco/detections.h"
+#include "tests/coco/datasets.h"
+#include "tests/trainer/scratch.h"
+
+namespace millrace::coco {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::Scratch;
+
+/// What is said of a file by the reader of annotations or of results, or "no error".
+struct Reader {
+  std::string name, opening;
+  std::function<void(const fs::path&)> read;
+
+  std::string message(const fs::path& file) const {
+    try {
+      read(file);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+std::vector<Reader> readers() {
+  return {
+      {"annotations", "an object, '{'", [](const fs::path& file) { read_dataset(file); }},
+      {"results", "an array of objects, '['", [](const fs::path& file) { read_detections(file); }}};
+}
+
+TEST(BadFiles, OfAnotherKindAreToldByTheirFirstBytes) {
+  const Scratch scratch;
+  for (const auto& reader : readers()) {
+    const auto told = [&](const std::string& bytes) {
+      const auto file = scratch.file("x", bytes);
+      const auto message = reader.message(file);
+      EXPECT_THAT(message, HasSubstr(file.string() + ": ")) << reader.name;
+      return message;
+    };
+    EXPECT_THAT(told(""), HasSubstr("the file is empty"));
+    EXPECT_THAT(told(" \n\n"), HasSubstr("the file is empty"));
+    EXPECT_THAT(told("  hello"),
+                HasSubstr("byte 2: not JSON of the expected form: " + reader.opening));
+    EXPECT_THAT(told("\xef\xbb\xbf{}"),
+                HasSubstr("byte 0: not JSON of the expected form: a byte order mark"));
+    EXPECT_THAT(told(std::string("\xff\xfe{\0", 4)),
+                HasSubstr("byte 0: not JSON of the expected form: UTF-16"));
+    EXPECT_THAT(told(std::string("\0\0\0", 3)), HasSubstr("byte 0: not JSON"));
+    EXPECT_THAT(told(std::string(100000, '[')), HasSubstr("not JSON of the expected form"));
+    EXPECT_THAT(told(std::string(100000, '{')), HasSubstr("not JSON of the expected form"));
+    EXPECT_THAT(told(R"({"images": ")" + std::string("\xc3(", 2) + "\"}"), HasSubstr("not JSON"));
+  }
+}
+
+TEST(BadFiles, FoldersAndDevicesAreRefused) {
+  const Scratch scratch;
+  fs::create_directory(scratch / "folder");
+  for (const auto& reader : readers()) {
+    EXPECT_THAT(reader.message(scratch / "folder"), HasSubstr("Is a directory"));
+    EXPECT_EQ(reader.message("/dev/zero"), "/dev/zero: is a device, not a file");
+    EXPECT_THAT(reader.message(scratch / "none"), HasSubstr("none: cannot be opened"));
+  }
+}
+
+TEST(BadFiles, ThroughAPipeWithoutEndAreRefused) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const Scratch scratch;
+  const auto pipe = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& reader : readers()) {
+    std::thread endless([&] {
+      const int out = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+      const std::string text(1 << 16, 'a');
+      while (::write(out, text.data(), text.size()) > 0) continue;
+      ::close(out);
+    });
+    EXPECT_THAT(reader.message(pipe), HasSubstr("pipe: byte 0: not JSON"));
+    endless.join();
+  }
+}
+
+TEST(BadFiles, ThroughAPipeAreReadAsAnyOther) {
+  const Scratch scratch;
+  const auto json = RandomFile(1, 3000).json();  // more than a pipe holds
+  const auto pipe = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << json; });
+  expect_equal(*read_dataset(pipe), *parse_dataset(json, "x"));
+  writer.join();
+}
+
+long peak_mib() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss / 1024;
+}
+
+TEST(BadFiles, OfFourGigabytesOfNonsenseCostNoMemory) {
+  const Scratch scratch;
+  const auto peak = peak_mib();
+  for (const std::string head : {"", "[[", "{{", "aa", "  \n,"}) {
+    const auto file = scratch.file("x", head);
+    fs::resize_file(file, std::uintmax_t{4} << 30);  // zeros that take no space
+    for (const auto& reader : readers())
+      EXPECT_THAT(reader.message(file), HasSubstr("not JSON of the expected form")) << reader.name;
+  }
+  EXPECT_LT(peak_mib() - peak, 64);
+}
+
+TEST(BadFiles, OfMoreThanTheParserTakesAreRefusedUnread) {
+  const Scratch scratch;
+  const auto peak = peak_mib();
+  const auto file = scratch.file("x", R"([{"image_id":)");
+  fs::resize_file(file, std::uintmax_t{5} << 30);
+  EXPECT_THAT(readers()[1].message(file), HasSubstr(file.string()));
+  EXPECT_LT(peak_mib() - peak, 64);
+}
+
+TEST(BadFiles, CutAtAnyByteAreRefused) {
+  const Scratch scratch;
+  const auto refused_at_every_byte = [&](const Reader& reader, const std::string& whole) {
+    ASSERT_EQ(reader.message(scratch.file("x", whole)), "no error");
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      const auto message = reader.message(scratch.file("x", whole.substr(0, size)));
+      ASSERT_NE(message, "no error") << whole.substr(0, size);
+      ASSERT_THAT(message, HasSubstr((scratch / "x").string() + ": "));
+    }
+  };
+  refused_at_every_byte(readers()[0], RandomFile(1, 12).json());
+  refused_at_every_byte(
+      readers()[1],
+      R"([{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3.5, 4e0], "score": 0.25},
+          {"image_id": 1, "category_id": 2, "segmentation": {"size": [5, 6], "counts": "23i0"}, "score": 1}])");
+}
+
+/// Values, as they stand in JSON or as Python writes what JSON lacks, that a field must not have.
+const std::vector<std::string> kNoNumbers = {
+    R"("1")", "null",   "[]",  "{}",    "[1]",  "NaN", "Infinity", "-Infinity",
+    "1e999",  "-1e999", "nan", "1.2.3", "0x10", "+1",  "''",       ""};
+std::vector<std::string> no_integers() {
+  auto values = kNoNumbers;
+  values.insert(values.end(), {"1.5", "true", "9223372036854775808", "-9223372036854775809",
+                               "18446744073709551616", "1e19", "9007199254740994.0"});
+  return values;
+}
+std::vector<std::string> no_boxes() {
+  std::vector<std::string> values = {"7",           "\"1,2,3,4\"", "{}",          "[1,2,3]",
+                                     "[1,2,3,4,5]", "[[1,2,3,4]]", "[1,2,3,null]"};
+  for (const auto& number : kNoNumbers) values.push_back("[1,2,3," + number + "]");
+  return values;
+}
+const std::vector<std::string> kNoShapes = {
+    "7",
+    "\"x\"",
+    "true",
+    "{}",
+    "[7]",
+    "[{}]",
+    R"({"size": [5, 6]})",
+    R"({"counts": [30]})",
+    R"({"size": [5], "counts": [30]})",
+    R"({"size": [5, 6, 1], "counts": [30]})",
+    R"({"size": ["5", 6], "counts": [30]})",
+    R"({"size": [-5, -6], "counts": [30]})",
+    R"({"size": [5.5, 6], "counts": [33]})",
+    R"({"size": [1e999, 6], "counts": [30]})",
+    R"({"size": [4294967296, 1], "counts": [30]})",
+    R"({"size": [65536, 65536], "counts": [30]})",
+    R"({"size": [5, 6], "counts": [29]})",
+    R"({"size": [5, 6], "counts": [31]})",
+    R"({"size": [5, 6], "counts": [-1, 31]})",
+    R"({"size": [5, 6], "counts": [1.5, 28.5]})",
+    R"({"size": [5, 6], "counts": ["30"]})",
+    R"({"size": [5, 6], "counts": [9223372036854775807, 9223372036854775807]})",
+    R"({"size": [5, 6], "counts": "N"})",
+    R"({"size": [5, 6], "counts": "oooooooo"})",
+    R"({"size": [5, 6], "counts": "\u0000"})",
+    R"({"size": [5, 6], "counts": "\ud800"})",
+    R"({"size": [5, 6], "counts": 30})",
+    R"({"size": [5, 6], "counts": null})"};
+
+/// Fields of a record and their text; one of them replaced.
+using Fields = std::map<std::string, std::string>;
+std::string record(Fields fields, const std::string& name, const std::string& value) {
+  fields[name] = value;
+  std::string text;
+  for (const auto& [key, v] : fields)
+    text += fmt::format("{}\"{}\": {}", text.empty() ? "{" : ", ", key, v);
+  return text + "}";
+}
+
+/// Expects each of `values` in the field to be told with a byte of the file.
+void expect_refused(const Reader& reader, const Fields& fields, const std::string& field,
+                    const std::vector<std::string>& values, const std::string& before,
+                    const std::string& behind) {
+  const Scratch scratch;
+  ASSERT_EQ(
+      reader.message(scratch.file("x", before + record(fields, field, fields.at(field)) + behind)),
+      "no error");
+  for (const auto& value : values) {
+    const auto text = before + record(fields, field, value) + behind;
+    EXPECT_THAT(reader.message(scratch.file("x", text)),
+                AllOf(HasSubstr((scratch / "x").string() + ": "), HasSubstr("byte ")))
+        << text;
+  }
+}
+
+TEST(BadFiles, EveryFieldOfAResultIsChecked) {
+  const Fields fields = {{"image_id", "1"},
+                         {"category_id", "2"},
+                         {"score", "0.5"},
+                         {"bbox", "[1, 2, 3, 4]"},
+                         {"segmentation", R"({"size": [5, 6], "counts": [30]})"}};
+  const auto refused = [&](const std::string& field, const std::vector<std::string>& values) {
+    expect_refused(readers()[1], fields, field, values,
+                   R"([{"image_id":1,"category_id":1,"bbox":[0,0,1,1],"score":1},)", "]");
+  };
+  refused("image_id", no_integers());
+  refused("category_id", no_integers());
+  refused("score", kNoNumbers);
+  refused("bbox", no_boxes());
+  refused("bbox", {"[1, 2, -3, 4]", "[1, 2, 3, -4]"});
+  refused("segmentation", kNoShapes);
+}
+
+TEST(BadFiles, EveryFieldOfAnAnnotationIsChecked) {
+  const Fields fields = {{"id", "4"},
+                         {"image_id", "1"},
+                         {"category_id", "2"},
+                         {"area", "3"},
+                         {"iscrowd", "0"},
+                         {"bbox", "[1, 2, 3, 4]"},
+                         {"segmentation", "[[1, 1, 2, 1, 2, 2]]"}};
+  const auto refused = [&](const std::string& field, const std::vector<std::string>& values) {
+    expect_refused(
+        readers()[0], fields, field, values,
+        R"({"images": [{"id": 1, "file_name": "a", "width": 6, "height": 5}], "categories": [{"id": 2, "name": "b"}],
+                       "annotations": [)",
+        "]}");
+  };
+  refused("id", no_integers());
+  refused("image_id", no_integers());
+  refused("category_id", no_integers());
+  refused("area", kNoNumbers);
+  refused("iscrowd", kNoNumbers);
+  refused("bbox", no_boxes());
+  refused("bbox", {"[1, 2, -3, 4]", "[1, 2, 3, -4]"});
+  refused("segmentation", kNoShapes);
+  refused("segmentation",
+          {"[[]]", "[[1, 2, 3, 4]]", "[[1, 2, 3, 4, 5, 6, 7]]", "[[1, 2, 3, 4, 5, NaN]]",
+           "[[1, 2, 3, 4, 5, 1e999]]", R"({"size": [6, 5], "counts": [30]})"});
+}
+
+TEST(BadFiles, EveryFieldOfImagesAndCategoriesIsChecked) {
+  const auto sides = [] {
+    auto values = no_integers();
+    values.insert(values.end(), {"0", "-1", "2147483648", "1048577"});
+    return values;
+  }();
+  const std::vector<std::string> no_texts = {"7",           "null",     "[]",       "{}", "true",
+                                             "\"\\ud800\"", "\"\x01\"", "\"\xff\"", "\"", "'a'"};
+  const Fields image = {{"id", "1"}, {"file_name", "\"a\""}, {"width", "6"}, {"height", "5"}};
+  const auto refused_image = [&](const std::string& field, const std::vector<std::string>& values) {
+    expect_refused(readers()[0], image, field, values,
+                   R"({"categories": [], "annotations": [], "images": [)", "]}");
+  };
+  refused_image("id", no_integers());
+  refused_image("width", sides);
+  refused_image("height", sides);
+  refused_image("file_name", no_texts);
+  const Fields category = {{"id", "1"}, {"name", "\"a\""}};
+  const auto refused_category = [&](const std::string& field,
+                                    const std::vector<std::string>& values) {
+    expect_refused(readers()[0], category, field, values,
+                   R"({"images": [], "annotations": [], "categories": [)", "]}");
+  };
+  refused_category("id", no_integers());
+  refused_category("name", no_texts);
+}
+
+TEST(BadFiles, ImagesOfMorePixelsThanRunLengthsCountAreRefused) {
+  const Scratch scratch;
+  const auto file = scratch.file(
+      "x",
+      R"({"images": [{"id": 1, "file_name": "a", "width": 65536, "height": 65536}], "annotations": [], "categories": []})");
+  EXPECT_THAT(readers()[0].message(file),
+              HasSubstr("images[0] (id 1): 65536 x 65536 pixels are too many"));
+}
+
+TEST(BadFiles, WhatNobodyAskedForMayBeAnything) {
+  const Scratch scratch;
+  const std::string deep = std::string(500, '[') + std::string(500, ']');
+  const auto file = scratch.file(
+      "x",
+      fmt::format(
+          R"([{{"image_id": 1, "x": {}, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5}}])",
+          deep));
+  EXPECT_EQ(readers()[1].message(file), "no error");
+  EXPECT_NE(readers()[1].message(
+                scratch.file("x", fmt::format(R"([{{"image_id": {}}}])", std::string(5000, '[')))),
+            "no error");
+}
+
+}  // namespace
+}  // namespace millrace::coco

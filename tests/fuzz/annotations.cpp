@@ -1,0 +1,76 @@
+// Annotation files: a text is a data set or an Error, and the same one whether read in order or in pieces.
+#include <tbb/task_arena.h>
+
+#include <optional>
+
+#include "base/errors.h"
+#include "coco/annotation_pieces.h"
+#include "tests/fuzz/laws.h"
+
+namespace millrace::fuzz {
+namespace {
+
+using Set = std::shared_ptr<const coco::Dataset>;
+
+template <typename F>
+Set data_set_of(F read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    MILLRACE_LAW(*error.what() != '\0');
+    return nullptr;
+  }
+}
+
+template <typename T>
+bool equal(std::span<const T> a, std::span<const T> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+void expect_sound(const coco::Dataset& data) {
+  std::size_t objects = 0;
+  for (const auto& image : data.images) {
+    for (const auto& object : data.objects(image)) {
+      ++objects;
+      MILLRACE_LAW(object.image_id == image.id);
+      MILLRACE_LAW(data.category_index(object.category_id) >= 0);
+      const auto shape = data.segmentation(object);
+      const auto* mask = std::get_if<coco::Rle>(&shape);
+      if (!mask) continue;
+      std::uint64_t pixels = 0;
+      for (const auto run : mask->counts) pixels += run;
+      MILLRACE_LAW(pixels == std::uint64_t{mask->height} * mask->width);
+    }
+  }
+  MILLRACE_LAW(objects == data.annotations.size());
+}
+
+void check(std::string_view text) {
+  const Set whole = data_set_of([&] { return coco::parse_dataset(text, "fuzz"); });
+  if (whole) expect_sound(*whole);
+  const MemoryFile file(text);
+  const Set pieces = data_set_of([&]() -> Set {
+    auto records = coco::read_pieces(InputFile(file.path()), /*piece_bytes=*/64);
+    return records ? coco::assemble(std::move(*records), "fuzz") : nullptr;
+  });
+  if (!pieces) return;
+  MILLRACE_LAW(whole);
+  MILLRACE_LAW(equal(whole->images, pieces->images));
+  MILLRACE_LAW(equal(whole->annotations, pieces->annotations));
+  MILLRACE_LAW(equal(whole->categories, pieces->categories));
+  MILLRACE_LAW(equal(whole->coordinates, pieces->coordinates));
+  MILLRACE_LAW(equal(whole->polygon_ends, pieces->polygon_ends));
+  MILLRACE_LAW(equal(whole->runs, pieces->runs));
+  MILLRACE_LAW(equal(whole->names, pieces->names));
+}
+
+}  // namespace
+}  // namespace millrace::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static tbb::task_arena one_thread(1);
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  one_thread.execute([&] { millrace::fuzz::check(text); });
+  return 0;
+}

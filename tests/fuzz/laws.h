@@ -1,0 +1,67 @@
+// What every fuzz target uses: laws that end the run where they are broken, numbers out of the input, and texts as files.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+/// Ends the run as a crash, so that libFuzzer keeps the input.
+#define MILLRACE_LAW(holds)                                                    \
+  do {                                                                         \
+    if (!(holds)) {                                                            \
+      std::fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #holds); \
+      std::abort();                                                            \
+    }                                                                          \
+  } while (false)
+
+namespace millrace::fuzz {
+
+/// Takes values off the front of an input; zeros once it is used up.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : bytes_(data, size) {}
+
+  template <typename T>
+  T take() {
+    T value{};
+    const std::size_t count = std::min(sizeof(T), bytes_.size());
+    if (count > 0) std::memcpy(&value, bytes_.data(), count);
+    bytes_ = bytes_.subspan(count);
+    return value;
+  }
+
+  bool empty() const { return bytes_.empty(); }
+  std::string_view rest() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+/// A text as a file in memory, for what reads files.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view text = "") : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {
+    MILLRACE_LAW(fd_ >= 0);
+    MILLRACE_LAW(::write(fd_, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  ~MemoryFile() { ::close(fd_); }
+
+  std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace millrace::fuzz
