@@ -389,8 +389,9 @@ TEST(Evaluation, TakesEachImageOnce) {
 TEST(Evaluation, RefusesBrokenPartials) {
   const auto good = part(0, 4);
   const auto end = good.find('\n');
-  for (const auto& bad : {std::string(), good.substr(0, end), good.substr(0, end + 9), "x" + good,
-                          good.substr(0, good.size() - 1), "1 0 99999999\n", "8 8 -1\n"}) {
+  for (const std::string& bad :
+       std::vector<std::string>{"", good.substr(0, end), good.substr(0, end + 9), "x" + good,
+                                good.substr(0, good.size() - 1), "1 0 99999999\n", "8 8 -1\n"}) {
     DetectorEvaluation evaluation(testing::fake_validation().split, {});
     EXPECT_THAT([&] { evaluation.merge(bad); }, ThrowsMessage<Error>(HasSubstr("broken")));
   }
