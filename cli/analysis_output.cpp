@@ -35,18 +35,6 @@ std::size_t longest_name(const Analysis& analysis) {
   return longest;
 }
 
-/// Positions of the categories that have something to find, the greatest AP first.
-std::vector<std::size_t> by_ap(const Analysis& analysis) {
-  const auto ap = [&](std::size_t k) { return analysis.categories[k].stats[0]; };
-  std::vector<std::size_t> order;
-  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
-    if (ap(k) >= 0) order.push_back(k);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return ap(a) > ap(b); });
-  return order;
-}
-
 Json to_json(const Interval& interval) {
   return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
 }
@@ -83,7 +71,9 @@ void put_classes(std::string& out, const Analysis& analysis) {
       "\n{:<{}}  objects  detections     AP{}   AP50   AP75    APs    APm    APl     AR  dearest "
       "error\n",
       "class", width, analysis.spread ? "    95 % interval" : "");
-  for (const std::size_t k : by_ap(analysis)) {
+  auto order = weakest_first(analysis);
+  std::ranges::reverse(order);  // the last lines are those that a person sees
+  for (const std::size_t k : order) {
     const CategoryReport& one = analysis.categories[k];
     put(out, "{:<{}}  {:7}  {:10}  {}", one.name, width, one.objects, one.detections,
         percent(one.stats[0]));
@@ -92,11 +82,11 @@ void put_classes(std::string& out, const Analysis& analysis) {
       put(out, "  {:5.1f} .. {:5.1f}", 100 * ap.low, 100 * ap.high);
     }
     for (const std::size_t i : {1, 2, 3, 4, 5, 8}) put(out, "  {}", percent(one.stats[i]));
-    const auto& cost = analysis.errors.categories[k].cost;
-    const auto dearest = std::max_element(cost.begin(), cost.end());
-    if (*dearest > 0)
-      put(out, "  {} {:.1f}", kErrorNames[static_cast<std::size_t>(dearest - cost.begin())],
-          100 * *dearest);
+    const ErrorCosts& errors = analysis.errors.categories[k];
+    if (const auto kind = dearest(errors)) {
+      const auto e = static_cast<std::size_t>(*kind);
+      put(out, "  {} {:.1f}", kErrorNames[e], 100 * errors.cost[e]);
+    }
     out += '\n';
   }
 }

@@ -1,5 +1,7 @@
 #include "coco/analysis.h"
 
+#include <algorithm>
+
 #include "coco/accumulate.h"
 #include "coco/arena.h"
 #include "coco/summary.h"
@@ -54,6 +56,16 @@ std::vector<double> mean_precision(const std::vector<CategoryReport>& categories
 }
 
 }  // namespace
+
+std::vector<std::size_t> weakest_first(const Analysis& analysis) {
+  const auto ap = [&](std::size_t k) { return analysis.evaluation.category_ap[k]; };
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
+    if (ap(k) >= 0) order.push_back(k);
+  }
+  std::ranges::stable_sort(order, {}, ap);
+  return order;
+}
 
 Analysis analyze(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
                  std::size_t draws, const Detections* versus) {

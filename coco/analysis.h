@@ -40,6 +40,9 @@ struct Analysis {
   std::optional<Comparison> versus;
 };
 
+/// Positions of the categories that have something to find, the least AP first.
+std::vector<std::size_t> weakest_first(const Analysis& analysis);
+
 /// Matches and scores once and looks at the outcome from all sides. With `draws` > 0 also the bootstrap, and with
 /// `versus` the comparison with other results, by as many draws.
 /// REQUIRES: draws > 0 where `versus` is there.

@@ -104,6 +104,12 @@ ErrorCosts of_all(const std::vector<ErrorCosts>& categories) {
 
 }  // namespace
 
+std::optional<ErrorKind> dearest(const ErrorCosts& errors) {
+  const auto most = std::ranges::max_element(errors.cost);
+  if (!(*most > 0)) return {};
+  return static_cast<ErrorKind>(most - errors.cost.begin());
+}
+
 ErrorKinds::ErrorKinds(const Dataset& truth, const Matches& matches)
     : matches_(matches), verdicts_(matches.detections.size()), objects_(truth.annotations.size()) {}
 

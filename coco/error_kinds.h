@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct ErrorCosts {
   double false_positives = 0, false_negatives = 0;
   std::array<std::int64_t, kErrorKinds> count{};
 };
+
+/// The kind that costs most; none where no kind costs anything.
+std::optional<ErrorKind> dearest(const ErrorCosts& errors);
 
 /// How the errors lie. Detections that count neither as right nor as wrong are no errors.
 struct ErrorReport {

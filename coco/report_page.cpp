@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 
 #include "base/text.h"
 #include "coco/report_charts.h"
@@ -113,12 +111,6 @@ class Page {
   }
 
   void classes() {
-    std::vector<std::size_t> order(analysis_.categories.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::erase_if(order, [&](std::size_t k) { return analysis_.categories[k].stats[0] < 0; });
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return analysis_.categories[a].stats[0] < analysis_.categories[b].stats[0];
-    });
     put("<h2>Classes</h2>\n<p class=\"soft\">Weakest first{}. The curve is precision over recall "
         "at IoU .50; the dearest "
         "error is the kind that costs the class most AP50.</p>\n<div "
@@ -129,18 +121,18 @@ class Page {
         "colspan=\"2\">dearest "
         "error</th></tr></thead>\n<tbody>\n",
         analysis_.spread ? "; the line in the bar is the 95 % interval" : "");
-    for (const std::size_t k : order) {
+    for (const std::size_t k : weakest_first(analysis_)) {
       const CategoryReport& one = analysis_.categories[k];
       const ErrorCosts& errors = analysis_.errors.categories[k];
-      const auto dearest = std::max_element(errors.cost.begin(), errors.cost.end());
       put("<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", escaped(one.name),
           one.objects, one.detections, percent(one.stats[0]),
           ap_bar(one, analysis_.spread ? &analysis_.spread->category_ap[k] : nullptr));
       for (const std::size_t i : {1, 2, 3, 4, 5, 8}) put("<td>{}</td>", percent(one.stats[i]));
       put("<td>{}</td>", small_curve(one));
-      if (*dearest > 0) {
-        put("<td class=\"left\">{}</td><td>{:.1f}</td></tr>\n",
-            kErrorNames[static_cast<std::size_t>(dearest - errors.cost.begin())], 100 * *dearest);
+      if (const auto kind = dearest(errors)) {
+        const auto e = static_cast<std::size_t>(*kind);
+        put("<td class=\"left\">{}</td><td>{:.1f}</td></tr>\n", kErrorNames[e],
+            100 * errors.cost[e]);
       } else {
         out_ += "<td></td><td></td></tr>\n";
       }
@@ -159,7 +151,8 @@ class Page {
     const auto pairs = confused_pairs(matrix, 12);
     if (!pairs.empty()) {
       out_ +=
-          "<div class=\"scroll\"><table class=\"narrow\">\n<thead><tr><th>object</th><th class=\"left\">taken "
+          "<div class=\"scroll\"><table class=\"narrow\">\n<thead><tr><th>object</th><th "
+          "class=\"left\">taken "
           "for</th><th>times</th>"
           "<th>of its objects</th></tr></thead>\n<tbody>\n";
       for (const ConfusedPair& pair : pairs) {
