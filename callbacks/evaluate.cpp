@@ -2,7 +2,6 @@
 // goes on.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -198,16 +197,9 @@ class EvaluateDetector final : public Callback {
 
   /// Ends training, with a checkpoint, where the last scores reach all targets.
   bool stop_at_targets(TrainState& state) const {
-    if (options_.targets.empty() || history_.last().empty()) return false;
-    std::vector<std::string> reached;
-    for (const auto& [name, target] : options_.targets) {
-      const auto score = std::ranges::find(history_.last(), name, &Scalars::value_type::first);
-      if (score == history_.last().end())
-        throw Error(fmt::format("callbacks.evaluate.targets: the detector gives no {}", name));
-      if (!(score->second >= target)) return false;
-      reached.push_back(fmt::format("{} {:.4f} of {}", name, score->second, target));
-    }
-    state.stop(fmt::format("the targets that it reached ({})", joined(reached)));
+    const auto reached = history_.reach(options_.targets);
+    if (!reached) return false;
+    state.stop(fmt::format("the targets that it reached ({})", *reached));
     state.save_checkpoint();
     return true;
   }

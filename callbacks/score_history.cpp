@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "base/errors.h"
+#include "base/text.h"
 
 namespace millrace {
 
@@ -15,6 +19,19 @@ void ScoreHistory::add(const Moment& of, const DetectorScores& scores) {
   best_ = ap;
   best_step_ = of.step;
   best_kind_ = scores.masks ? "mask" : "box";
+}
+
+std::optional<std::string> ScoreHistory::reach(const Options::Table& targets) const {
+  if (targets.empty() || last_.empty()) return std::nullopt;
+  std::vector<std::string> reached;
+  for (const auto& [name, target] : targets) {
+    const auto score = std::ranges::find(last_, name, &Scalars::value_type::first);
+    if (score == last_.end())
+      throw Error(fmt::format("callbacks.evaluate.targets: the detector gives no {}", name));
+    if (!(score->second >= target)) return std::nullopt;
+    reached.push_back(fmt::format("{} {:.4f} of {}", name, score->second, target));
+  }
+  return joined(reached);
 }
 
 std::string ScoreHistory::last_text() const {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
+#include "base/options.h"
 #include "trainer/evaluation.h"
 
 namespace millrace {
@@ -14,6 +16,10 @@ class ScoreHistory {
 
   /// The last ones by name; empty where there are none.
   const Scalars& last() const { return last_; }
+
+  /// How the last scores reach all of `targets`, in words: "bbox/AP 0.3781 of 0.377, ..."; nothing where they do not or
+  /// where one of the two is empty. Throws Error naming a target that is no score of this detector.
+  std::optional<std::string> reach(const Options::Table& targets) const;
 
   /// The tables of the last scores, and the best AP, in words.
   std::string last_text() const;

@@ -123,12 +123,14 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
   prepare_opencv();
   const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
                                   .max_side = options.settled_test_max_side()};
+  auto how = flow_options(options, share);
+  if (how.on_error == OnError::replace) how.on_error = OnError::skip;
   return from(open_source(split, /*filter_empty=*/false))
       .map(decode_for(resize, options))
       .map(resize)
       .group(static_cast<std::size_t>(options.test_batch_size))
       .map(Pad{.divisor = options.divisor})
-      .start(flow_options(options, share));
+      .start(how);
 }
 
 }  // namespace millrace
