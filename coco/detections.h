@@ -63,11 +63,12 @@ class Detections {
   /// The same of one that has a mask, into memory that is used again.
   void decode(std::size_t i, Rle& runs) const;
 
-  /// Appends others, in their order. `reserve_for` times as many are expected in all.
-  void append(const Detections& others, std::size_t reserve_for = 1);
+  /// Appends others, in their order; the first ones make room for so many `times` as many, and a little more.
+  void append(const Detections& others, std::size_t times = 1);
   /// Keeps the memory.
   void clear();
   void add(const Detection& one);
+  /// One without a mask.
   void add(Record one) { records_.push_back(one); }
   /// The same with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
   void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width);
