@@ -20,7 +20,7 @@ Resamples resample(const WeightedAp& result, std::size_t images, std::size_t dra
 
 /// A figure and its 95 % interval, the basic one: as far above the figure as the 2.5th percentile of the draws lies below
 /// it, and the other way round. AP of fewer different objects comes out higher, and a draw has fewer than the set; the
-/// percentiles themselves would add that error where this takes it away (docs/evaluation.md has the coverage of both).
+/// percentiles themselves would add that error where this takes it away (docs/analysis.md has the coverage of both).
 /// NaN where no draw says anything.
 struct Interval {
   double value, low, high;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/text.h"
 #include "coco/summary.h"
 #include "coco/svg.h"
 
@@ -14,8 +15,9 @@ namespace {
 
 std::string begin(double width, double height, std::string_view style, std::string_view about) {
   return fmt::format(
-      "<svg class=\"{}\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n", style,
-      width, height, escaped(about));
+      "<svg class=\"{0}\" style=\"max-width: {1:.0f}px\" viewBox=\"0 0 {1:.0f} {2:.0f}\" "
+      "role=\"img\" aria-label=\"{3}\">\n",
+      style, width, height, escaped(about));
 }
 
 void rect(std::string& out, double x, double y, double width, double height, std::string_view style,
@@ -64,10 +66,9 @@ std::string error_chart(const ErrorCosts& errors) {
   };
   std::vector<Row> rows;
   for (std::size_t e = 0; e < kErrorKinds; ++e) {
-    const bool object = static_cast<ErrorKind>(e) == ErrorKind::missed;
+    const bool missed = static_cast<ErrorKind>(e) == ErrorKind::missed;
     rows.push_back({kErrorNames[e], errors.cost[e],
-                    fmt::format("{} {}", errors.count[e], object ? "objects" : "detections"),
-                    "bar"});
+                    counted(errors.count[e], missed ? "object" : "detection"), "bar"});
   }
   rows.push_back({"all wrong", errors.false_positives, "", "bar other"});
   rows.push_back({"all unfound", errors.false_negatives, "", "bar other"});
@@ -83,7 +84,7 @@ std::string error_chart(const ErrorCosts& errors) {
     text(out, kLabel - 10, y + 19, "label end", row.name);
     rect(out, kLabel, y + 5, width, kRow - 10, row.style);
     text(out, kLabel + width + 8, y + 19, "value", fmt::format("{:.1f}", 100 * row.cost));
-    text(out, kLabel + width + 44, y + 19, "note", row.note);
+    text(out, kLabel + width + 50, y + 19, "note", row.note);
     y += kRow;
   }
   return out + "</svg>\n";

@@ -36,7 +36,6 @@ th:first-child, td:first-child, .left { text-align: left; }
 tbody th { font-weight: 600; }
 svg { display: block; } svg text { fill: var(--ink); font-family: system-ui, sans-serif; }
 .chart, .plot { width: 100%; height: auto; font-size: 13px; }
-.chart { max-width: 760px; }
 .grid { stroke: var(--line); } .axis { stroke: var(--soft); }
 svg .tick, svg .name, svg .note { fill: var(--soft); font-size: 12px; }
 .middle { text-anchor: middle; } .end { text-anchor: end; }
@@ -49,7 +48,7 @@ svg .value { font-weight: 600; }
 circle.best { fill: var(--green); stroke: var(--ground); stroke-width: 2; }
 .small { width: 50px; height: 18px; } .small polyline { fill: none; stroke: var(--blue); stroke-width: 1.2; }
 .ap { width: 100px; height: 12px; } .whisker { stroke: var(--orange); stroke-width: 2; }
-.matrix { max-width: 900px; } .right { fill: var(--blue); } .wrong { fill: var(--orange); }
+.right { fill: var(--blue); } .wrong { fill: var(--orange); }
 line.better { stroke: var(--green); } circle.better { fill: var(--green); }
 line.worse { stroke: var(--red); } circle.worse { fill: var(--red); }
 line.unsure { stroke: var(--grey); } circle.unsure { fill: var(--grey); }
