@@ -8,10 +8,10 @@
 //   after_train                      always, also after an exception
 //
 // A step boundary is after_step, after_epoch where an epoch ended, on_scalars, then the checkpoint
-// if one was asked for; before_train and after_train end in the same way. Within each of these, the order of callbacks never changes a result:
-// scalars that one publishes and checkpoints that one asks for take effect only when all have been
-// called. Where some throw, the others are still called, and training ends with the first
-// exception. All hooks run on the training thread.
+// if one was asked for; before_train and after_train end in the same way. Within each of these, the
+// order of callbacks never changes a result: scalars that one publishes and checkpoints that one
+// asks for take effect only when all have been called. Where some throw, the others are still
+// called, and training ends with the first exception. All hooks run on the training thread.
 #pragma once
 
 #include <cstdint>

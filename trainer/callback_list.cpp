@@ -1,7 +1,10 @@
 #include "trainer/callback_list.h"
 
+#include <fmt/format.h>
+
 #include <exception>
 
+#include "base/errors.h"
 #include "base/log.h"
 
 namespace millrace {
@@ -33,9 +36,18 @@ std::map<std::string, std::string> CallbackList::save_states() const {
 }
 
 void CallbackList::load_states(const std::map<std::string, std::string>& states) {
-  for (auto& [name, callback] : all_)
-    if (const auto found = states.find(name); found != states.end())
+  for (auto& [name, callback] : all_) {
+    const auto found = states.find(name);
+    if (found == states.end()) continue;
+    try {
       callback->load_state(found->second);
+    } catch (const std::exception& problem) {
+      throw Error(fmt::format(
+          "the checkpoint's state of callback '{}' cannot be used; was it written by another "
+          "version? {}",
+          name, problem.what()));
+    }
+  }
 }
 
 }  // namespace millrace

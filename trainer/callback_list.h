@@ -21,6 +21,7 @@ class CallbackList {
 
   /// State by callback name; those without any are left out.
   std::map<std::string, std::string> save_states() const;
+  /// Throws Error naming the callback that cannot use what it is given.
   void load_states(const std::map<std::string, std::string>& states);
 
  private:

@@ -72,6 +72,20 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
   EXPECT_TRUE(lines[5].contains("bbox/AR100") && lines[5].contains("loss"));
 }
 
+TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
+  for (const auto* name : {"log", "evaluate", "keep_best"}) {
+    CallbackList list;
+    list.add("mine", testing::make_callback(name, ""));
+    for (const auto* state : {"{}", "[", "{\"bytes\":\"x\",\"owed\":3,\"best\":[]}"})
+      EXPECT_THAT(
+          [&] {
+            list.load_states({{"mine", state}});
+          },
+          ::testing::ThrowsMessage<Error>(HasSubstr("state of callback 'mine'")))
+          << name << state;
+  }
+}
+
 TEST(MetricsFile, IsCutAndAppendedTo) {
   const Scratch scratch;
   const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":1,\"lo");
