@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/errors.h"
+#include "coco/mask_extent.h"
 #include "coco/masks.h"
 #include "coco/run_writer.h"
 
@@ -84,19 +85,15 @@ std::uint64_t area(const Rle& mask) {
   return pixels;
 }
 
-Box bounding_box(const Rle& mask) {
-  std::uint32_t x1 = mask.width, y1 = mask.height, x2 = 0, y2 = 0;
-  for (Inside run(mask); run; run.next()) {
-    const std::uint32_t first = run.begin / mask.height, last = (run.end - 1) / mask.height;
-    x1 = std::min(x1, first);
-    x2 = std::max(x2, last + 1);
-    // A run that goes on in the next column counts as full height: so does COCO.
-    y1 = std::min(y1, first < last ? 0 : run.begin % mask.height);
-    y2 = std::max(y2, first < last ? mask.height : (run.end - 1) % mask.height + 1);
+Box bounding_box(const Rle& mask) { return extent_of(mask).box; }
+
+MaskExtent extent_of(const Rle& mask) {
+  ExtentMeter meter(mask.height, mask.width);
+  for (std::size_t i = 0; i + 1 < mask.counts.size(); i += 2) {
+    meter.outside(mask.counts[i]);
+    meter.inside(mask.counts[i + 1]);
   }
-  if (x2 == 0) return {};
-  return {static_cast<float>(x1), static_cast<float>(y1), static_cast<float>(x2),
-          static_cast<float>(y2)};
+  return meter.finish();
 }
 
 Rle merge(std::span<const Rle> masks) { return folded(masks, "union", united); }

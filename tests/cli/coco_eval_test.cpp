@@ -44,9 +44,11 @@ class TinyEval : public Trainer {
             {{{"image_id", 1}, {"category_id", 3}, {"bbox", {8, 8, 40, 40}}, {"score", 0.9}}}));
   }
 
-  Outcome evaluate() {
-    return trainer(
-        {"coco-eval", "--gt", truth_.string(), "--dt", found_.string(), "--iou", "bbox", "--json"});
+  Outcome evaluate(const std::vector<std::string>& more = {"--json"}) {
+    std::vector<std::string> arguments = {"coco-eval",     "--gt",  truth_.string(), "--dt",
+                                          found_.string(), "--iou", "bbox"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return trainer(arguments);
   }
 
   fs::path truth_ = in_folder("truth.json"), found_ = in_folder("found.json");
@@ -71,6 +73,34 @@ TEST_F(TinyEval, AMissingFileIsNamed) {
 
 TEST_F(TinyEval, AnUnknownIouIsWrongUsage) {
   expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "mask"}), 2, "segm");
+}
+
+TEST_F(TinyEval, KeypointsAreRefusedWithAWord) {
+  expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "keypoints"}), 2,
+               "keypoints are not evaluated");
+}
+
+TEST_F(TinyEval, WhatTheAnnotationsLackIsCounted) {
+  auto found = read_json(found_);
+  for (const int image : {1, 7, 8}) {
+    found.push_back(found[0]);
+    found.back()["image_id"] = image;
+    found.back()["category_id"] = 99;
+  }
+  write_json(found_, found);
+  const auto result = evaluate();
+  EXPECT_EQ(result.json().at("left_out"), (Json{{"images", 2}, {"categories", 1}}));
+  EXPECT_THAT(result.err, ::testing::HasSubstr("2 detections of images"));
+  EXPECT_THAT(result.err, ::testing::HasSubstr("1 detection of categories"));
+}
+
+TEST_F(TinyEval, ProposalsAreScoredWithOtherLimits) {
+  const auto result = evaluate({"--class-agnostic", "--max-dets", "1000,100,300"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string limit : {"100", "300", "1000"})
+    EXPECT_THAT(result.out, ::testing::HasSubstr("maxDets=" + limit + " ] = 1.000"));
+  expect_error(evaluate({"--max-dets", "0"}), 2, "--max-dets");
+  expect_error(evaluate({"--max-dets", "many"}), 2, "--max-dets");
 }
 
 }  // namespace
