@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "base/text.h"
+#include "cli/analysis_arguments.h"
 #include "cli/command.h"
 #include "coco/evaluate.h"
 
@@ -17,6 +19,7 @@ struct Arguments {
   bool class_agnostic = false, json = false;
   std::vector<std::uint32_t> max_detections = coco::EvaluateOptions().max_detections;
   int threads = 0;
+  AnalysisArguments analysis;
 };
 
 /// Why an --iou is not possible, or nothing.
@@ -43,30 +46,38 @@ int coco_eval(const Arguments& arguments) {
   const auto truth = coco::read_dataset(arguments.truth);
   const auto detections = coco::read_detections(arguments.detections, truth.get());
   const auto iou = arguments.iou == "bbox" ? coco::IouType::box : coco::IouType::mask;
-  const auto result = coco::evaluate(*truth, detections,
-                                     {.iou = iou,
+  const coco::EvaluateOptions options{.iou = iou,
                                       .area = coco::area_from(detections),
                                       .class_agnostic = arguments.class_agnostic,
                                       .max_detections = arguments.max_detections,
-                                      .threads = arguments.threads});
+                                      .threads = arguments.threads};
+  std::optional<coco::Analysis> analysis;
+  if (arguments.analysis.any()) analysis = arguments.analysis.run(*truth, detections, options);
+  const coco::Evaluation result =
+      analysis ? analysis->evaluation : coco::evaluate(*truth, detections, options);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
 
   tell_left_out(result, arguments.truth);
+  if (analysis)
+    arguments.analysis.write_files(*analysis, iou, arguments.truth, arguments.detections);
   if (!arguments.json) {
-    fmt::print("{}", coco::table(result, iou));
+    fmt::print("{}{}", coco::table(result, iou),
+               analysis ? arguments.analysis.text(*analysis) : "");
     return kDone;
   }
-  print(
-      {{"iou", arguments.iou},
-       {"class_agnostic", arguments.class_agnostic},
-       {"max_dets", result.max_detections},
-       {"stats", result.stats},
-       {"images", truth->images.size()},
-       {"detections", detections.size()},
-       {"left_out", {{"images", result.unknown_images}, {"categories", result.unknown_categories}}},
-       {"category_ids", result.category_ids},
-       {"category_ap", result.category_ap},
-       {"seconds", took.count()}});
+  Json json = {
+      {"iou", arguments.iou},
+      {"class_agnostic", arguments.class_agnostic},
+      {"max_dets", result.max_detections},
+      {"stats", result.stats},
+      {"images", truth->images.size()},
+      {"detections", detections.size()},
+      {"left_out", {{"images", result.unknown_images}, {"categories", result.unknown_categories}}},
+      {"category_ids", result.category_ids},
+      {"category_ap", result.category_ap},
+      {"seconds", took.count()}};
+  if (analysis) arguments.analysis.add(json, *analysis);
+  print(json);
   return kDone;
 }
 
@@ -95,13 +106,17 @@ void add_coco_eval(CLI::App& app, Action& action) {
       ->check(CLI::PositiveNumber);
   command->add_option("--threads", arguments->threads, "0: all cores")
       ->check(CLI::NonNegativeNumber);
+  arguments->analysis.add_to(*command);
   add_json_flag(*command, arguments->json);
   add_examples(
       *command,
       {"trainer coco-eval --gt annotations/instances_val2017.json --dt detections.json --iou bbox",
        "trainer coco-eval --gt gt.json --dt dt.json --iou segm --json | jq .stats[0]",
        "trainer coco-eval --gt gt.json --dt proposals.json --iou bbox --class-agnostic "
-       "--max-dets 100,300,1000"});
+       "--max-dets 100,300,1000",
+       "trainer coco-eval --gt gt.json --dt dt.json --iou bbox --analyze --bootstrap 1000 --html "
+       "page.html",
+       "trainer coco-eval --gt gt.json --dt new.json --iou bbox --versus old.json"});
   command->callback([=, &action] { action = [=] { return coco_eval(*arguments); }; });
 }
 

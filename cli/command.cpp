@@ -12,7 +12,8 @@ void add_json_flag(CLI::App& command, bool& json) {
 }
 
 void print(const Json& json) {
-  fmt::print("{}\n", json.dump());
+  // Names of files need not be UTF-8.
+  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
   std::fflush(stdout);
 }
 

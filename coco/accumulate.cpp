@@ -12,8 +12,6 @@
 namespace millrace::coco {
 namespace {
 
-constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
-
 /// A detection's place by falling score; of equals, by position.
 struct Place {
   std::uint64_t fall;

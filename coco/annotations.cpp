@@ -29,16 +29,14 @@ std::shared_ptr<const Dataset> read_in_order(std::string json, const std::string
   }
 }
 
-// Where a second thread gains more than the cutting costs.
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-
 }  // namespace
 
 std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
   std::error_code no_size;  // of what is no file: a pipe can be read once
-  if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
+  if (const auto size = std::filesystem::file_size(json, no_size);
+      !no_size && size >= 2 * kPieceBytes) {
     try {
-      if (auto records = read_pieces(open_json(json, '{'), kPiece))
+      if (auto records = read_pieces(open_json(json, '{'), kPieceBytes))
         return assemble(std::move(*records), json.string());
     } catch (const Contradiction&) {  // told below, with its place in the file
     }

@@ -53,6 +53,10 @@ struct Image {
   std::uint32_t first = 0, count = 0;  // its annotations in Dataset::annotations
 };
 
+/// The part of an object's box that lies in its image, which is what a detector learns; without an area, the object is
+/// of no use.
+Box clipped_box(const Annotation& object, const Image& image);
+
 struct Category {
   std::int64_t id = 0;
   TextRef name;  // see Dataset::text

@@ -11,6 +11,7 @@ struct Box {
   float width() const { return x2 - x1; }
   float height() const { return y2 - y1; }
   float area() const { return width() * height(); }
+  bool has_area() const { return x2 > x1 && y2 > y1; }
   friend bool operator==(const Box&, const Box&) = default;
 };
 

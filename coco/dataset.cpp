@@ -14,6 +14,15 @@ std::ptrdiff_t find_id(std::span<const Record> records, std::int64_t id) {
 
 }  // namespace
 
+Box clipped_box(const Annotation& object, const Image& image) {
+  const auto [x, y, width, height] = object.bbox;
+  const auto inside = [](double value, std::int32_t side) {
+    return static_cast<float>(std::clamp(value, 0.0, static_cast<double>(side)));
+  };
+  return {inside(x, image.width), inside(y, image.height), inside(x + width, image.width),
+          inside(y + height, image.height)};
+}
+
 Segmentation Dataset::segmentation(const Annotation& object) const {
   const auto& [first, count, kind] = object.shape;
   if (kind == ShapeKind::mask) {

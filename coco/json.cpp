@@ -182,15 +182,16 @@ const char* JsonText::here() {
   return text_.data() + text_.size();
 }
 
-std::string JsonText::unnamed(std::string_view section, std::size_t index) {
-  return fmt::format("{}[{}]", section, index);
-}
-
-std::string JsonText::named(json::object& record, std::string_view section, std::size_t index) {
+std::optional<std::int64_t> JsonText::id_of(json::object& record) {
   std::int64_t id = 0;
   const bool known = record.reset().error() == simdjson::SUCCESS &&
                      record.find_field_unordered("id").get_int64().get(id) == simdjson::SUCCESS;
-  return unnamed(section, index) + (known ? fmt::format(" (id {})", id) : "");
+  return known ? std::optional(id) : std::nullopt;
+}
+
+std::string JsonText::named(std::string_view section, std::size_t index,
+                            std::optional<std::int64_t> id) {
+  return fmt::format("{}[{}]", section, index) + (id ? fmt::format(" (id {})", *id) : "");
 }
 
 }  // namespace millrace::coco

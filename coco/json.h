@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +22,17 @@ namespace json = simdjson::ondemand;
 /// Something wrong at a place in the text. `JsonText` turns it into an Error that names file, line, byte and record.
 struct Wrong {
   const char* at;
+  std::string why;
+  std::string_view field = {};  // the innermost field that is wrong; empty: the record itself
+};
+
+/// A record that cannot be read, for those who go on behind it.
+struct RecordFault {
+  std::string_view section;
+  std::size_t index = 0;           // in the section
+  std::optional<std::int64_t> id;  // where it can be read
+  std::size_t byte = 0;            // of the fault in the text
+  std::string_view field;          // see Wrong
   std::string why;
 };
 
@@ -74,7 +87,12 @@ void read_fields(json::object fields, const char* at, Field<Fs>... known) {
     json::value value = field.value();
     const auto took = [&](auto& one) {
       if (!(key == one.name)) return false;
-      one.read(value);
+      try {
+        one.read(value);
+      } catch (Wrong& wrong) {
+        if (wrong.field.empty()) wrong.field = one.name;
+        throw;
+      }
       return one.seen = true;
     };
     static_cast<void>((took(known) || ...));
@@ -99,6 +117,9 @@ class JsonText {
     begin();
   }
 
+  /// From now on a record that is wrong is told to `on_fault` and left out, instead of ending everything.
+  void tolerate(std::function<void(RecordFault)> on_fault) { on_fault_ = std::move(on_fault); }
+
   /// Reads the document as one object; see `read_fields`.
   template <typename... Fs>
   void read(Field<Fs>... fields) {
@@ -111,12 +132,14 @@ class JsonText {
     std::size_t index = 0;
     for (json::value value : records) {
       const char* begin = place(value);
-      if (*begin != '{') fail(begin, unnamed(section, index) + " is not an object");
+      if (*begin != '{') fail(begin, named(section, index) + " is not an object");
       json::object record = value.get_object();
       try {
         on_record(record, begin);
       } catch (const Wrong& wrong) {
-        fail(wrong.at, named(record, section, index) + ": " + wrong.why);
+        const auto id = id_of(record);
+        if (!on_fault_) fail(wrong.at, named(section, index, id) + ": " + wrong.why);
+        on_fault_({section, index, id, offset(wrong.at), wrong.field, wrong.why});
       }
       ++index;
     }
@@ -165,12 +188,14 @@ class JsonText {
   [[noreturn]] void fail_json(simdjson::error_code code);
   /// Where reading stands: the end of the text once all is read.
   const char* here();
-  static std::string unnamed(std::string_view section, std::size_t index);
-  static std::string named(json::object& record, std::string_view section, std::size_t index);
+  static std::optional<std::int64_t> id_of(json::object& record);
+  static std::string named(std::string_view section, std::size_t index,
+                           std::optional<std::int64_t> id = {});
 
   std::string text_, source_;
   json::parser parser_;
   json::document document_;
+  std::function<void(RecordFault)> on_fault_;
 };
 
 }  // namespace millrace::coco

@@ -5,6 +5,8 @@
 #include <tbb/parallel_sort.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <utility>
 
 namespace millrace::coco {
@@ -12,60 +14,74 @@ namespace {
 
 constexpr std::uint32_t kNowhere = UINT32_MAX;
 
-/// Sorts by id; two records must not share one.
+using Tell = std::function<void(const Contradiction&)>;
+
+/// Sorts by id; of records that share one the first stays.
 template <typename Record>
-void order_by_id(std::vector<Record>& records, std::string_view noun) {
+void order_by_id(std::vector<Record>& records, Clash clash, std::string_view noun,
+                 const Tell& tell) {
   std::ranges::stable_sort(records, {}, &Record::id);
-  const auto twice = std::ranges::adjacent_find(records, {}, &Record::id);
-  if (twice != records.end())
-    throw Contradiction(fmt::format("{} id {} is there twice", noun, twice->id));
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const std::int64_t id = records[i].id;
+    if (records[i - 1].id == id)
+      tell({clash, id, fmt::format("{} id {} is there twice", noun, id)});
+  }
+  const auto rest = std::ranges::unique(records, {}, &Record::id);
+  records.erase(rest.begin(), rest.end());
 }
 
-[[noreturn]] void fail(std::size_t index, std::int64_t id, const std::string& why) {
-  throw Contradiction(fmt::format("annotations[{}] (id {}): {}", index, id, why), index);
-}
-
-void check_ids(const std::vector<Annotation>& annotations) {
+/// Leaves out, in `owners`, annotations whose id an earlier one has.
+void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_t>& owners,
+               const Tell& tell) {
   using Seen = std::pair<std::int64_t, std::size_t>;  // id, position
   std::vector<Seen> seen;
   seen.reserve(annotations.size());
   for (const Annotation& one : annotations) seen.emplace_back(one.id, seen.size());
   if (!std::ranges::is_sorted(seen)) tbb::parallel_sort(seen.begin(), seen.end());
-  const auto twice = std::ranges::adjacent_find(seen, {}, &Seen::first);
-  if (twice == seen.end()) return;
-  fail(twice[1].second, twice->first,
-       fmt::format("annotations[{}] has this id already", twice->second));
+  for (std::size_t i = 1, first = 0; i < seen.size(); ++i) {
+    if (seen[i].first != seen[first].first) {
+      first = i;
+      continue;
+    }
+    const std::size_t index = seen[i].second;
+    tell({Clash::annotation_twice, index, annotations[index],
+          fmt::format("annotations[{}] has this id already", seen[first].second)});
+    owners[index] = kNowhere;
+  }
 }
 
 /// Why an annotation cannot belong to its image, or nothing.
-std::string fault_of(const Annotation& one, const Image* image, const Dataset& data) {
-  if (!image) return fmt::format("there is no image with id {}", one.image_id);
+std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, const Image* image,
+                                                      const Dataset& data) {
+  if (!image) return {{Clash::no_image, fmt::format("there is no image with id {}", one.image_id)}};
   if (data.category_index(one.category_id) < 0)
-    return fmt::format("there is no category with id {}", one.category_id);
+    return {{Clash::no_category, fmt::format("there is no category with id {}", one.category_id)}};
   if (one.shape.kind == ShapeKind::mask) {
     const std::int64_t height = data.runs[one.shape.first], width = data.runs[one.shape.first + 1];
     if (height != image->height || width != image->width)
-      return fmt::format("its mask is {} x {}, its image {} x {} (height x width)", height, width,
-                         image->height, image->width);
+      return {
+          {Clash::mask_size, fmt::format("its mask is {} x {}, its image {} x {} (height x width)",
+                                         height, width, image->height, image->width)}};
   }
   return {};
 }
 
-/// The position of each annotation's image; checks what they say of each other.
-std::vector<std::uint32_t> find_images(const Dataset& data) {
+/// The position of each annotation's image; kNowhere of one that does not fit.
+std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
   const auto& all = data.annotations;
   std::vector<std::uint32_t> owners(all.size());
   tbb::parallel_for(std::size_t{0}, all.size(), [&](std::size_t i) {
     const Image* image = data.find_image(all[i].image_id);
-    owners[i] = fault_of(all[i], image, data).empty()
-                    ? static_cast<std::uint32_t>(image - data.images.data())
-                    : kNowhere;
+    owners[i] = fault_of(all[i], image, data)
+                    ? kNowhere
+                    : static_cast<std::uint32_t>(image - data.images.data());
   });
-  if (const auto bad = std::ranges::find(owners, kNowhere); bad != owners.end()) {
-    const auto index = static_cast<std::size_t>(bad - owners.begin());
-    const Annotation& one = all[index];
-    fail(index, one.id, fault_of(one, data.find_image(one.image_id), data));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (owners[i] != kNowhere) continue;
+    const auto fault = fault_of(all[i], data.find_image(all[i].image_id), data);
+    tell({fault->first, i, all[i], fault->second});
   }
+  check_ids(all, owners, tell);
   return owners;
 }
 
@@ -74,14 +90,17 @@ std::vector<Annotation> grouped(const std::vector<Annotation>& annotations,
                                 const std::vector<std::uint32_t>& owners,
                                 std::vector<Image>& images) {
   for (Image& image : images) image.count = 0;
-  for (const std::uint32_t owner : owners) ++images[owner].count;
+  std::size_t kept = 0;
+  for (const std::uint32_t owner : owners)
+    if (owner != kNowhere) ++images[owner].count, ++kept;
   std::uint32_t first = 0;
   for (Image& image : images) {
     image.first = first;
     first += std::exchange(image.count, 0);
   }
-  std::vector<Annotation> result(annotations.size());
+  std::vector<Annotation> result(kept);
   for (std::size_t i = 0; i < annotations.size(); ++i) {
+    if (owners[i] == kNowhere) continue;
     Image& image = images[owners[i]];
     result[image.first + image.count++] = annotations[i];
   }
@@ -153,11 +172,22 @@ void Records::add_annotations(const Records& others) {
   append(runs, others.runs);
 }
 
-std::shared_ptr<const Dataset> assemble(Records given, std::string source) {
+Contradiction::Contradiction(Clash which, std::size_t index, const Annotation& one,
+                             const std::string& reason)
+    : Error(fmt::format("annotations[{}] (id {}): {}", index, one.id, reason)),
+      clash(which),
+      id(one.id),
+      annotation(index),
+      image_id(one.image_id),
+      why(reason) {}
+
+std::shared_ptr<const Dataset> assemble(Records given, std::string source,
+                                        const Tell& on_contradiction) {
+  const Tell tell =
+      on_contradiction ? on_contradiction : [](const Contradiction& problem) { throw problem; };
   const auto records = std::make_shared<Records>(std::move(given));
-  order_by_id(records->images, "image");
-  order_by_id(records->categories, "category");
-  check_ids(records->annotations);
+  order_by_id(records->images, Clash::image_twice, "image", tell);
+  order_by_id(records->categories, Clash::category_twice, "category", tell);
   auto data = std::make_shared<Dataset>();
   data->source = std::move(source);
   data->memory = records;
@@ -168,7 +198,7 @@ std::shared_ptr<const Dataset> assemble(Records given, std::string source) {
   data->polygon_ends = records->polygon_ends;
   data->runs = records->runs;
   data->names = records->names;
-  records->annotations = grouped(records->annotations, find_images(*data), records->images);
+  records->annotations = grouped(records->annotations, find_images(*data, tell), records->images);
   data->annotations = records->annotations;
   return data;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,15 +38,35 @@ struct Records {
   void add_annotations(const Records& others);
 };
 
-/// Records that do not fit each other. The message names the record.
+/// How records may not fit each other.
+enum class Clash {
+  image_twice,
+  category_twice,
+  annotation_twice,
+  no_image,
+  no_category,
+  mask_size
+};
+
+/// A record that does not fit the others. The message names it.
 struct Contradiction : Error {
-  Contradiction(const std::string& why, std::optional<std::size_t> index = {})
-      : Error(why), annotation(index) {}
+  Contradiction(Clash which, std::int64_t of, const std::string& message)
+      : Error(message), clash(which), id(of) {}
+  Contradiction(Clash which, std::size_t index, const Annotation& one, const std::string& reason);
+
+  Clash clash;
+  std::int64_t id;
+  // Of an annotation:
   std::optional<std::size_t> annotation;  // its position in the records
+  std::int64_t image_id = 0;
+  std::string why;
 };
 
 /// Orders the records and checks what one says of another, by all threads of the caller's arena. Throws Contradiction:
 /// an id is there twice, an annotation has an unknown image or category, or a mask of another size than its image.
-std::shared_ptr<const Dataset> assemble(Records records, std::string source);
+/// With `on_contradiction`, each one is told to it in turn and the record (of two with one id the later) left out.
+std::shared_ptr<const Dataset> assemble(
+    Records records, std::string source,
+    const std::function<void(const Contradiction&)>& on_contradiction = {});
 
 }  // namespace millrace::coco

@@ -92,7 +92,7 @@ struct RleFields {
       return compressed ? decode_counts(*compressed, height, width)
                         : from_runs(runs, height, width);
     } catch (const Error& problem) {
-      throw Wrong{counts_at, problem.what()};
+      throw Wrong{counts_at, problem.what(), "counts"};
     }
   }
 };

@@ -48,17 +48,40 @@ DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path 
   return split;
 }
 
-DataSplit open_split(const DataOptions& options, const std::string& name) {
-  const fs::path root = options.root;
-  const auto json = root / "annotations" / ("instances_" + name + ".json");
-  const auto images = root / name;
+SplitPaths find_split(const std::string& root_name, const std::string& name) {
+  const fs::path root = root_name;
+  SplitPaths paths{root / "annotations" / ("instances_" + name + ".json"), root / name};
   require(fs::is_directory(root), "data folder", root,
           "set data.root to a folder in COCO's layout, or make one with `trainer sample`");
-  require(fs::is_regular_file(json), "annotation file", json,
+  require(fs::is_regular_file(paths.annotations), "annotation file", paths.annotations,
           "set data.train and data.val to the names of the splits in data.root");
-  require(fs::is_directory(images), "image folder", images,
-          fmt::format("put the images that '{}' names there", json.filename().string()));
-  return make_split(coco::read_dataset_cached(json), images, options.classes);
+  require(
+      fs::is_directory(paths.images), "image folder", paths.images,
+      fmt::format("put the images that '{}' names there", paths.annotations.filename().string()));
+  return paths;
+}
+
+void check_class_names(const std::vector<std::string>& classes) {
+  for (const auto& name : classes)
+    if (std::ranges::count(classes, name) > 1)
+      throw ConfigError(fmt::format("data.classes: '{}' is there twice", name));
+}
+
+std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,
+                                          const std::vector<std::string>& names) {
+  std::vector<std::int64_t> ids;
+  for (const auto& name : names) {
+    const auto found =
+        std::ranges::find(annotations.categories, name,
+                          [&](const coco::Category& one) { return annotations.text(one.name); });
+    ids.push_back(found == annotations.categories.end() ? kNoCategory : found->id);
+  }
+  return ids;
+}
+
+DataSplit open_split(const DataOptions& options, const std::string& name) {
+  const auto paths = find_split(options.root, name);
+  return make_split(coco::read_dataset_cached(paths.annotations), paths.images, options.classes);
 }
 
 }  // namespace millrace

@@ -21,6 +21,22 @@ struct DataSplit {
   std::vector<std::int64_t> category_ids;  // of class k, as results files name it
 };
 
+/// Where a split lies: `<root>/annotations/instances_<name>.json` and `<root>/<name>/`. Throws ConfigError saying what
+/// is missing and what to do.
+struct SplitPaths {
+  std::filesystem::path annotations, images;
+};
+SplitPaths find_split(const std::string& root, const std::string& name);
+
+/// Throws ConfigError where data.classes has a name twice.
+void check_class_names(const std::vector<std::string>& classes);
+
+/// No category has this id.
+inline constexpr std::int64_t kNoCategory = INT64_MIN;
+/// The ids of the categories with these names; kNoCategory where there is none.
+std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,
+                                          const std::vector<std::string>& names);
+
 /// Opens `<root>/annotations/instances_<name>.json` and `<root>/<name>/`. Throws ConfigError saying what
 /// is missing and what to do, or which class is unknown and the nearest name; Error for a bad file.
 DataSplit open_split(const DataOptions& options, const std::string& name);

@@ -10,21 +10,6 @@
 #include "base/text.h"
 
 namespace millrace {
-namespace {
-
-Box clipped_box(const coco::Annotation& object, const coco::Image& image) {
-  const auto [x, y, width, height] = object.bbox;
-  const auto inside = [](double value, std::int32_t side) {
-    return static_cast<float>(std::clamp(value, 0.0, static_cast<double>(side)));
-  };
-  return {inside(x, image.width), inside(y, image.height), inside(x + width, image.width),
-          inside(y + height, image.height)};
-}
-
-bool has_area(const Box& box) { return box.x2 > box.x1 && box.y2 > box.y1; }
-
-}  // namespace
-
 DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
     : split_(std::move(split)), class_of_category_(split_.annotations->categories.size(), -1) {
   const auto& dataset = *split_.annotations;
@@ -38,7 +23,7 @@ DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
     bool worth_it = !filter_empty;
     for (const auto& object : dataset.objects(image)) {
       if (class_of(object) < 0) continue;
-      if (has_area(clipped_box(object, image)))
+      if (clipped_box(object, image).has_area())
         worth_it = worth_it || !object.crowd;
       else if (++unusable_objects_ == 1)
         first_unusable = object.id;
@@ -66,7 +51,7 @@ Sample DetectionSource::operator[](std::int64_t index) const {
   for (const auto& object : split_.annotations->objects(image)) {
     const auto number = class_of(object);
     const auto box = clipped_box(object, image);
-    if (number < 0 || !has_area(box)) continue;
+    if (number < 0 || !box.has_area()) continue;
     sample.objects.boxes.push_back(box);
     sample.objects.classes.push_back(number);
     sample.objects.crowd.push_back(object.crowd);

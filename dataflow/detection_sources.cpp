@@ -122,9 +122,7 @@ class SourceGraph {
 
 /// The classes of a training whose sources are declared.
 std::vector<std::string> class_names(const DataOptions& data) {
-  for (const auto& name : data.classes)
-    if (std::ranges::count(data.classes, name) > 1)
-      throw ConfigError(fmt::format("data.classes: '{}' is there twice", name));
+  check_class_names(data.classes);
   if (!data.classes.empty()) return data.classes;
   if (!std::filesystem::is_directory(data.root))
     throw ConfigError(fmt::format(

@@ -9,7 +9,6 @@
 #include <opencv2/imgproc.hpp>
 #include <utility>
 
-#include "base/errors.h"
 #include "dataflow/exif.h"
 
 namespace millrace {
@@ -109,15 +108,19 @@ int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation
   if (!annotated) return orientation;
   if (own == *annotated) return 1;
   if (orientation >= 5 && cv::Size(own.height, own.width) == *annotated) return orientation;
-  throw DataError(file, fmt::format("is {} x {} pixels, but annotated as {} x {}", own.width,
+  throw WrongSize(file, fmt::format("is {} x {} pixels, but annotated as {} x {}", own.width,
                                     own.height, annotated->width, annotated->height));
+}
+
+int orientation_of(std::string_view bytes) {
+  return bytes.starts_with("\xFF\xD8") ? exif_orientation(bytes) : 1;
 }
 
 }  // namespace
 
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated, bool strict, cv::Size enough) {
-  const int orientation = bytes.starts_with("\xFF\xD8") ? exif_orientation(bytes) : 1;
+  const int orientation = orientation_of(bytes);
   if (const auto size = turbo_size(bytes, file, strict)) {
     // Before the pixels: a wrong head must not cost gigabytes.
     const int turn = needed_turn(*size, annotated, orientation, file);
@@ -126,6 +129,12 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
   }
   const auto image = decode_opencv(bytes, file);
   return upright(image, needed_turn(image.size(), annotated, orientation, file));
+}
+
+std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated) {
+  const auto size = turbo_size(bytes, file, /*strict=*/true);
+  if (!size) return {};
+  return needed_turn(*size, annotated, orientation_of(bytes), file);
 }
 
 }  // namespace millrace

@@ -6,7 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/errors.h"
+
 namespace millrace {
+
+/// A picture has another size than its annotations say.
+struct WrongSize : DataError {
+  using DataError::DataError;
+};
 
 /// (H, W, 3) 8-bit RGB from a file's bytes: TurboJPEG for JPEGs, OpenCV for anything else.
 ///
@@ -16,9 +23,13 @@ namespace millrace {
 /// truncated ones and those with damaged data. `enough` is the size that will do: a JPEG is decoded at a half, a
 /// quarter or an eighth of its size where that is not less and a whole number of pixels.
 ///
-/// Throws DataError naming `file`. Any thread; each keeps its own decompressor.
+/// Throws DataError naming `file`, WrongSize for the size alone. Any thread; each keeps its own decompressor.
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated = {}, bool strict = true,
                    cv::Size enough = {});
+
+/// Throws as `decode_rgb` what can be told without the pixels, from the beginning of a file or all of it. Returns the
+/// EXIF orientation that `decode_rgb` turns it by; nothing where only decoding tells: of all but JPEGs. Any thread.
+std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated);
 
 }  // namespace millrace

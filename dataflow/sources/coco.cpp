@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/text.h"
@@ -12,8 +12,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr auto kNoCategory = std::numeric_limits<std::int64_t>::min();
 
 struct CocoOptions {
   std::string root, split;
@@ -38,12 +36,7 @@ SourcePtr<Sample> open(const CocoOptions& options, const SourceContext& context)
   data.classes.clear();
   auto split = open_split(data, options.split);
   const auto own = std::exchange(split.classes, context.classes);
-  const auto ids = std::exchange(split.category_ids, {});
-  for (const auto& name : split.classes) {
-    const auto found = std::ranges::find(own, name);
-    split.category_ids.push_back(
-        found == own.end() ? kNoCategory : ids[static_cast<std::size_t>(found - own.begin())]);
-  }
+  split.category_ids = find_categories(*split.annotations, split.classes);
   if (std::ranges::count(split.category_ids, kNoCategory) == std::ssize(split.category_ids))
     throw ConfigError(fmt::format("{} has none of the classes {}; it has {}",
                                   split.annotations->source, joined(context.classes), joined(own)));

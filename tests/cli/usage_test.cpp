@@ -8,8 +8,8 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Usage = Trainer;
 
-const std::vector<std::string> kCommands = {"run",    "eval",   "coco-eval", "predict",
-                                            "sample", "config", "list",      "bench"};
+const std::vector<std::string> kCommands = {"run",    "eval", "coco-eval", "predict", "sample",
+                                            "config", "list", "bench",     "doctor"};
 
 TEST_F(Usage, HelpNamesEverySubcommand) {
   const auto help = trainer({"--help"});

@@ -1,0 +1,100 @@
+#include "coco/check_records.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/errors.h"
+#include "coco/annotation_pieces.h"
+#include "coco/record_reader.h"
+
+namespace millrace::coco {
+namespace {
+
+constexpr std::string_view kStops = "training stops before its first step";
+
+constexpr FindingKind kFile{"file-unreadable", Severity::error,
+                            "annotation files that cannot be read", kStops};
+constexpr FindingKind kRecord{"record-unreadable", Severity::error,
+                              "records with a field that is missing or of a wrong type", kStops};
+constexpr FindingKind kBox{"box-unreadable", Severity::error,
+                           "boxes that are not four finite numbers without a negative size",
+                           kStops};
+constexpr FindingKind kShape{
+    "shape-unreadable", Severity::error,
+    "shapes that are neither run lengths nor polygons of three points or more", kStops};
+constexpr FindingKind kRuns{"mask-unreadable", Severity::error,
+                            "run lengths that are damaged or do not fill their mask", kStops};
+
+/// By Clash.
+constexpr FindingKind kClashes[] = {
+    {"image-id-twice", Severity::error, "images with an id that another has", kStops},
+    {"category-id-twice", Severity::error, "categories with an id that another has", kStops},
+    {"annotation-id-twice", Severity::error, "annotations with an id that another has", kStops},
+    {"image-unknown", Severity::error, "annotations of an image that is not there", kStops},
+    {"category-unknown", Severity::error, "annotations of a category that is not there", kStops},
+    {"mask-size", Severity::error, "masks of another size than their image", kStops}};
+
+const FindingKind& kind_of(const RecordFault& fault) {
+  if (fault.field == "bbox") return kBox;
+  if (fault.field == "segmentation") return kShape;
+  if (fault.field == "counts" || fault.field == "size") return kRuns;
+  return kRecord;
+}
+
+FindingExample example_of(const RecordFault& fault) {
+  FindingExample example;
+  if (fault.section == "annotations") example.annotation = fault.id;
+  if (fault.section == "images") example.image = fault.id;
+  if (fault.section == "categories") example.category = fault.id;
+  example.what =
+      fmt::format("{}[{}], byte {}: {}", fault.section, fault.index, fault.byte, fault.why);
+  return example;
+}
+
+FindingExample example_of(const Contradiction& problem) {
+  FindingExample example;
+  if (problem.clash == Clash::image_twice) example.image = problem.id;
+  if (problem.clash == Clash::category_twice) example.category = problem.id;
+  if (!problem.annotation) return example;
+  example.annotation = problem.id;
+  example.image = problem.image_id;
+  // Positions count only the records that could be read.
+  if (problem.clash != Clash::annotation_twice) example.what = problem.why;
+  return example;
+}
+
+Records read_loosely(const std::filesystem::path& json, Findings& findings) {
+  if (auto records = read_pieces(open_json(json, '{'), kPieceBytes)) return std::move(*records);
+  JsonText text(read_json(json, '{'), json.string());
+  text.tolerate([&](const RecordFault& fault) {
+    findings.add(kind_of(fault), [&] { return example_of(fault); });
+  });
+  Records all, one;
+  read_sections(text, all, [&](json::value section) {
+    constexpr std::string_view kSection = "annotations";
+    text.each_record(array(section, kSection), kSection, [&](json::object fields, const char* at) {
+      one.clear();  // what is left of a record that was wrong
+      read_annotation(fields, at, one);
+      all.add_annotations(one);
+    });
+  });
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json,
+                                             Findings& findings) {
+  try {
+    return assemble(read_loosely(json, findings), json.string(), [&](const Contradiction& problem) {
+      findings.add(kClashes[static_cast<std::size_t>(problem.clash)],
+                   [&] { return example_of(problem); });
+    });
+  } catch (const Error& problem) {
+    findings.add(kFile, [&] { return FindingExample{.what = problem.what()}; });
+    return nullptr;
+  }
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,206 @@
+// trainer doctor: its report, its exit codes, and what it says of sources.
+#include "tests/cli/trainer.h"
+
+#include "tests/data.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// A small data set that a test makes unsound.
+class Doctor : public Trainer {
+ protected:
+  fs::path data_ = make_data();
+  fs::path annotations_ = data_ / "annotations" / "instances_train2017.json";
+
+  Outcome doctor(const std::vector<std::string>& more = {},
+                 const std::vector<std::string>& overrides = {}) const {
+    auto arguments = on(data_, {"doctor"}, overrides);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return trainer(arguments);
+  }
+
+  /// "severity name where count", one a finding.
+  static std::vector<std::string> findings(const Outcome& outcome, const std::string& severity) {
+    std::vector<std::string> result;
+    const auto json = outcome.json();
+    for (const auto& one : json["findings"])
+      if (one["severity"] == severity)
+        result.push_back(one["name"].get<std::string>() + " in " + one["where"].get<std::string>() +
+                         ": " + std::to_string(one["count"].get<int>()));
+    return result;
+  }
+  std::vector<std::string> errors(const std::vector<std::string>& overrides = {}) const {
+    const auto outcome = doctor({"--json"}, overrides);
+    const auto found = findings(outcome, "error");
+    EXPECT_EQ(outcome.exit_code, found.empty() ? 0 : 1) << outcome.err;
+    return found;
+  }
+
+  template <class F>
+  void edit(F change) {
+    auto json = read_json(annotations_);
+    change(json);
+    write_json(annotations_, json);
+  }
+  fs::path first_image() const {
+    return data_ / "train2017" / read_json(annotations_)["images"][0]["file_name"];
+  }
+};
+
+TEST_F(Doctor, TheSampleIsSound) {
+  const auto outcome = doctor();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("train2017: 8 images, "));
+  EXPECT_THAT(outcome.out, HasSubstr("\nval2017: 4 images, "));
+  EXPECT_THAT(outcome.out, HasSubstr("nothing stands against training: no errors"));
+  EXPECT_THAT(findings(doctor({"--json"}), "error"), IsEmpty());
+}
+
+TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
+  edit([](Json& json) { json["annotations"][0]["bbox"][2] = 0; });
+  const auto outcome = doctor();
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out,
+              HasSubstr("error    box-unusable, 1 in train2017: boxes without an area inside "
+                        "their image\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("training would be wrong: 1 error, "));
+  EXPECT_THAT(errors(), Contains("box-unusable in train2017: 1"));
+}
+
+TEST_F(Doctor, JsonHasIdsCountsAndExamples) {
+  edit([](Json& json) {
+    for (auto& object : json["annotations"]) object["image_id"] = 4711;
+  });
+  const auto outcome = doctor({"--json", "--max", "2"});
+  const auto json = outcome.json();
+  const auto count = read_json(annotations_)["annotations"].size();
+  const auto found = std::find_if(json["findings"].begin(), json["findings"].end(),
+                                  [](const auto& one) { return one["name"] == "image-unknown"; });
+  ASSERT_NE(found, json["findings"].end());
+  EXPECT_EQ((*found)["count"], count);
+  EXPECT_EQ((*found)["examples"].size(), 2U);
+  EXPECT_EQ((*found)["examples"][0]["image"], 4711);
+  EXPECT_EQ((*found)["examples"][0]["annotation"], read_json(annotations_)["annotations"][0]["id"]);
+  EXPECT_THAT(findings(outcome, "error"), Contains("nothing-to-train in train2017: 1"));
+}
+
+TEST_F(Doctor, AFileThatIsCutOffIsAFindingBesideThoseOfTheOtherSplit) {
+  const auto text = read_text(annotations_);
+  write_text(annotations_, text.substr(0, text.size() / 2));
+  fs::remove(data_ / "val2017" /
+             read_json(data_ / "annotations" / "instances_val2017.json")["images"][0]["file_name"]);
+  EXPECT_THAT(errors(), ::testing::ElementsAre("file-unreadable in train2017: 1",
+                                               "image-missing in val2017: 1"));
+}
+
+TEST_F(Doctor, BrokenImagesAreTold) {
+  const auto image = first_image();
+  fs::resize_file(image, fs::file_size(image) / 2);
+  EXPECT_THAT(errors(), ::testing::ElementsAre("image-unreadable in train2017: 1"));
+  const auto quick = doctor({"--images", "headers"});
+  EXPECT_EQ(quick.exit_code, 0);
+  EXPECT_THAT(quick.out, HasSubstr("not examined: the pixels of JPEGs (--images headers)"));
+  fs::remove(image);
+  EXPECT_EQ(doctor({"--images", "headers"}).exit_code, 1);
+  const auto blind = doctor({"--images", "none"});
+  EXPECT_EQ(blind.exit_code, 0);
+  EXPECT_THAT(blind.out, HasSubstr("not examined: image files (--images none)"));
+}
+
+TEST_F(Doctor, APhotoInBothSplitsIsTold) {
+  const auto name =
+      read_json(data_ / "annotations" / "instances_val2017.json")["images"][1]["file_name"];
+  const auto val = read_json(data_ / "annotations" / "instances_val2017.json")["images"][1];
+  fs::copy_file(data_ / "val2017" / name, first_image(), fs::copy_options::overwrite_existing);
+  edit([&](Json& json) {
+    json["images"][0]["width"] = val["width"];
+    json["images"][0]["height"] = val["height"];
+  });
+  EXPECT_THAT(errors(), Contains("photo-in-both-splits in all splits: 1"));
+}
+
+TEST_F(Doctor, TheClassesAreThoseOfTheConfiguration) {
+  const auto json = doctor({"--json"}, {"data.classes=[\"star\"]"}).json();
+  ASSERT_EQ(json["classes"].size(), 1U);
+  EXPECT_EQ(json["classes"][0]["name"], "star");
+  EXPECT_THAT(errors({"data.classes=[\"stra\"]"}), Contains("class-unknown in train2017: 1"));
+  expect_error(doctor({}, {"data.classes=[\"star\",\"star\"]"}), 2, "'star' is there twice");
+}
+
+TEST_F(Doctor, ShapesMatterWhereMasksAreLearned) {
+  edit([](Json& json) { json["annotations"][0]["segmentation"] = {{1, 1, 9, 9, 1, 1}}; });
+  EXPECT_THAT(errors(), ::testing::ElementsAre("shape-empty in train2017: 1"));
+  const auto boxes = doctor({}, {"model.masks=false"});
+  EXPECT_EQ(boxes.exit_code, 0);
+  EXPECT_THAT(boxes.out, HasSubstr("not examined: shapes"));
+}
+
+TEST_F(Doctor, OneSplitForBothIsSaid) {
+  const auto outcome = doctor({}, {"data.val=\"train2017\""});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out, Not(HasSubstr("photo-in-both-splits")));
+  EXPECT_THAT(outcome.out, HasSubstr("not examined: data.val, which is data.train"));
+}
+
+TEST_F(Doctor, WhatCannotBeFoundIsAWrongConfiguration) {
+  expect_error(doctor({}, {"data.train=\"nosuch\""}), 2, "instances_nosuch.json");
+  expect_error(doctor({}, {"data.batch_size=0"}), 2, "batch_size");
+  expect_error(doctor({"--images", "some"}), 2, "--images");
+}
+
+TEST_F(Doctor, ANameThatIsNoUtf8IsNoReasonToFail) {
+  write_text(data_ / "train2017" / "\xff.jpg", "");
+  const auto outcome = doctor({"--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(findings(outcome, "note"), Contains("file-orphan in train2017: 1"));
+}
+
+TEST_F(Doctor, DeclaredSourcesAreReadAsAFlowReadsThem) {
+  const auto store = in_folder("packed");
+  ASSERT_EQ(trainer(on(data_, {"pack"}, {})).exit_code, 2) << "needs --out";
+  auto pack = on(data_, {"pack"});
+  pack.insert(pack.end(), {"--out", store.string()});
+  ASSERT_EQ(trainer(pack).exit_code, 0);
+  const auto source = "data.sources=[{use=\"records\", folder=\"" + store.string() + "\"}]";
+  const auto sound = doctor({}, {source});
+  EXPECT_EQ(sound.exit_code, 0) << sound.err;
+  EXPECT_THAT(sound.out, StartsWith("data.sources: 8 images"));
+  EXPECT_THAT(sound.out, HasSubstr("not examined: the annotations of [[data.sources]]"));
+
+  const auto folder = "data.sources=[{use=\"coco\"}]";
+  fs::resize_file(first_image(), 300);
+  EXPECT_THAT(errors({folder}), ::testing::ElementsAre("sample-unusable in data.sources: 1"));
+  write_text(annotations_, "no JSON");
+  EXPECT_THAT(errors({folder, "data.classes=[\"star\"]"}),
+              ::testing::ElementsAre("source-unreadable in data.sources: 1"));
+}
+
+TEST_F(Doctor, TheReportDoesNotDependOnThreads) {
+  edit([](Json& json) {
+    for (std::size_t i = 0; i < json["annotations"].size(); i += 2)
+      json["annotations"][i]["bbox"][2] = 0;
+  });
+  const auto one = doctor({}, {"data.threads=1"});
+  EXPECT_EQ(one.exit_code, 1);
+  for (const char* threads : {"2", "3", "8"})
+    EXPECT_EQ(doctor({}, {std::string("data.threads=") + threads}).out, one.out);
+}
+
+TEST_F(Doctor, RealPhotosHaveNoErrors) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  const auto outcome = trainer(on(data_folder() / "coco_mini", {"doctor", "--json"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(findings(outcome, "error"), IsEmpty());
+  EXPECT_THAT(findings(outcome, "warning"),
+              ::testing::ElementsAre("class-unlearned in all splits: 9"));
+}
+
+}  // namespace
+}  // namespace millrace::testing
