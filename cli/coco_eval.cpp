@@ -1,6 +1,7 @@
 // trainer coco-eval: the evaluator alone.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <tbb/global_control.h>
 
 #include <chrono>
 #include <memory>
@@ -43,6 +44,10 @@ void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
 
 int coco_eval(const Arguments& arguments) {
   const auto began = std::chrono::steady_clock::now();
+  std::optional<tbb::global_control> limit;  // of reading and scoring
+  if (arguments.threads > 0)
+    limit.emplace(tbb::global_control::max_allowed_parallelism,
+                  static_cast<std::size_t>(arguments.threads));
   const auto truth = coco::read_dataset(arguments.truth);
   const auto detections = coco::read_detections(arguments.detections, truth.get());
   const auto iou = arguments.iou == "bbox" ? coco::IouType::box : coco::IouType::mask;

@@ -16,7 +16,9 @@ namespace {
 struct Place {
   std::uint64_t fall;
   std::uint32_t detection;
-  friend auto operator<=>(const Place&, const Place&) = default;
+  bool operator<(const Place& other) const {
+    return fall != other.fall ? fall < other.fall : detection < other.detection;
+  }
 };
 
 /// What one threshold and limit make of a category's detections, best first.
@@ -91,20 +93,23 @@ class Accumulator {
 
   /// Goes through a category's detections, best first.
   void follow(std::size_t k, Curves& curves) const {
-    constexpr unsigned kEvery = (1U << kThresholds) - 1;
     std::vector<double> wrong(kAreas * layout_.limits, 0);  // at every threshold
+    constexpr std::size_t kAhead = 8;                       // the order of scores is none in memory
     for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
+      if (i + kAhead < order_.size())
+        __builtin_prefetch(&matches_.detections[order_[i + kAhead].detection]);
       const Scored& one = matches_.detections[order_[i].detection];
       std::size_t least = layout_.limits;  // that lets it in
       while (least > 0 && one.rank < out_.max_detections[least - 1]) --least;
       for (std::size_t a = 0; a < kAreas; ++a) {
         const auto [hit, ignored] = one.outcomes[a];
-        const unsigned counted = kEvery & ~unsigned{ignored};
-        for (std::size_t m = a * layout_.limits + least; m < (a + 1) * layout_.limits; ++m) {
-          if (hit == 0 && counted == kEvery) {
-            ++wrong[m];
-            continue;
-          }
+        const unsigned counted = kEveryThreshold & ~unsigned{ignored};
+        const std::size_t begin = a * layout_.limits + least, end = (a + 1) * layout_.limits;
+        if (hit == 0 && (counted == 0 || counted == kEveryThreshold)) {  // most are so
+          for (std::size_t m = begin; m < end; ++m) wrong[m] += counted != 0;
+          continue;
+        }
+        for (std::size_t m = begin; m < end; ++m) {
           for (unsigned left = counted; left != 0; left &= left - 1) {
             const auto t = static_cast<std::size_t>(std::countr_zero(left));
             Curve& curve = curves[m * kThresholds + t];

@@ -18,7 +18,7 @@ namespace {
 
 struct Range {
   double low, high;  // both ends belong to it
-  bool has(double area) const { return !(area < low || area > high); }
+  bool has(double area) const { return !((area < low) | (area > high)); }
 };
 constexpr Range kAreaRanges[kAreas] = {
     {0, 1e10}, {0, 32 * 32}, {32 * 32, 96 * 96}, {96 * 96, 1e10}};
@@ -193,12 +193,13 @@ void ImageMatcher::Scratch::measure(const Image& image, const Detections& all) {
 
 void ImageMatcher::Scratch::match(std::span<Scored> out) {
   const bool none_near = std::ranges::all_of(most_, [](double m) { return m < kIouThresholds[0]; });
-  for (std::size_t a = 0; a < kAreas; ++a) {
-    if (!none_near) match(out, a);
-    for (std::size_t d = 0; d < out.size(); ++d) {
+  if (!none_near)
+    for (std::size_t a = 0; a < kAreas; ++a) match(out, a);
+  for (std::size_t d = 0; d < out.size(); ++d) {
+    for (std::size_t a = 0; a < kAreas; ++a) {
       Outcome& outcome = out[d].outcomes[a];
-      if (!kAreaRanges[a].has(areas_[d]))
-        outcome.ignored |= static_cast<std::uint16_t>(~outcome.hit);
+      const unsigned outside = kAreaRanges[a].has(areas_[d]) ? 0 : kEveryThreshold;
+      outcome.ignored |= static_cast<std::uint16_t>(outside & ~unsigned{outcome.hit});
     }
   }
 }

@@ -25,6 +25,9 @@ constexpr std::array<double, N> linspace(double start, double stop) {
 }
 inline constexpr auto kIouThresholds = linspace<kThresholds>(.5, .95);
 
+/// A bit for each threshold.
+inline constexpr unsigned kEveryThreshold = (1U << kThresholds) - 1;
+
 /// A detection in one range of areas; bit t speaks of threshold t.
 struct Outcome {
   std::uint16_t hit = 0;
