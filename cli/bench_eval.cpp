@@ -168,6 +168,7 @@ void add_bench_eval(CLI::App& bench, Action& action) {
   command->add_option("--detections", arguments->set.detections, "detections of each image")
       ->capture_default_str()
       ->check(CLI::Range(0, 10000));
+  command->add_option("--seed", arguments->set.seed, "of the made set")->capture_default_str();
   command
       ->add_option("--rounds", arguments->rounds,
                    "the least of so many counts; 0: the set is only made")

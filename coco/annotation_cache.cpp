@@ -29,7 +29,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSuffix = ".annotations";
+constexpr std::string_view kSuffix = ".annotations";  // behind a digest
+constexpr std::size_t kDigits = 32;
 constexpr auto kKept = std::chrono::days(90);     // after its last use
 constexpr auto kWriting = std::chrono::hours(1);  // longer than that no writer takes
 
@@ -253,7 +254,9 @@ class Cache {
     const auto now = fs::file_time_type::clock::now();
     for (const auto& entry : fs::directory_iterator(folder_.path)) {
       const auto name = entry.path().filename().string();
-      if (name.find(kSuffix) == name.npos) continue;
+      const auto digits = name.find_first_not_of("0123456789abcdef");
+      if (digits != kDigits || name.compare(digits, kSuffix.size(), kSuffix) != 0)
+        continue;            // not ours
       std::error_code gone;  // another process removed it
       const auto unused = now - fs::last_write_time(entry, gone);
       if (!gone && unused > (name.ends_with(kSuffix) ? kKept : kWriting)) fs::remove(entry, gone);

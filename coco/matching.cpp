@@ -213,7 +213,8 @@ void ImageMatcher::Scratch::match(std::span<Scored> out, std::size_t area) {
     // pycocotools stores the id and tests it for truth: an object with id 0 is never hit.
     targets_.push_back({g, one.crowd, !counts(one, area), one.id != 0, 0});
   }
-  std::ranges::stable_partition(targets_, [](const Target& t) { return !t.ignored; });
+  std::stable_partition(targets_.begin(), targets_.end(),
+                        [](const Target& t) { return !t.ignored; });
 
   for (std::size_t d = 0; d < out.size(); ++d) {
     Outcome& outcome = out[d].outcomes[area];

@@ -26,8 +26,8 @@ void order_by_id(std::vector<Record>& records, Clash clash, std::string_view nou
     if (records[i - 1].id == id)
       tell({clash, id, fmt::format("{} id {} is there twice", noun, id)});
   }
-  const auto rest = std::ranges::unique(records, {}, &Record::id);
-  records.erase(rest.begin(), rest.end());
+  const auto same = [](const Record& a, const Record& b) { return a.id == b.id; };
+  records.erase(std::unique(records.begin(), records.end(), same), records.end());
 }
 
 /// Leaves out, in `owners`, annotations whose id an earlier one has.

@@ -5,7 +5,7 @@
 
 Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100 detections each) under build/,
 and one of 118,287 images whose annotations alone are loaded. The peers are those of hotcoco, ultrafast-pycocotools and
-faster-coco-eval that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow adds one round of pycocotools. What is not there
+faster-coco-eval that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. What is not there
 is left out with a word. Rounds are interleaved. A peer's clock starts after its imports, ours with the process. CPU and
 peak memory are of the whole process, less, for peers, what an interpreter with the same imports takes.
 """
@@ -23,7 +23,7 @@ PEERS = {  # module -> how its COCO and COCOeval are called
     "faster_coco_eval": "from faster_coco_eval import COCO, COCOeval_faster as COCOeval",
     "pycocotools": "from pycocotools.coco import COCO\nfrom pycocotools.cocoeval import COCOeval",
 }
-SLOW = {"pycocotools"}
+SLOW = {"pycocotools", "faster_coco_eval"}
 # What a peer's process runs: imports, then one of the two jobs, told in the last line.
 EVALUATE = """
 import contextlib, json, os, sys, time
@@ -166,7 +166,7 @@ def main():
     parser.add_argument("--dt-bbox")
     parser.add_argument("--dt-segm")
     parser.add_argument("--load", help="annotations of your own to load")
-    parser.add_argument("--slow", action="store_true", help="pycocotools too, once")
+    parser.add_argument("--slow", action="store_true", help="faster-coco-eval and pycocotools too, once")
     parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
     a = parser.parse_args()
     trainer = os.path.abspath(a.trainer)

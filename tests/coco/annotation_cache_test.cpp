@@ -301,26 +301,29 @@ TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
              other = scratch_.file("b.json", padded(RandomFile(2).json()));
   read_and_cache(used);
   const auto kept = cached();
+  const auto named = [](char digit, const std::string& rest) {
+    return std::string(32, digit) + ".annotations" + rest;
+  };
   const auto aged = [&](const std::string& name, std::chrono::hours age) {
     const auto file = scratch_ / "cache" / name;
     if (!fs::exists(file)) std::ofstream(file) << "x";
     fs::last_write_time(file, fs::file_time_type::clock::now() - age);
   };
   using std::chrono::days, std::chrono::hours;
-  aged("0.annotations", days(100));
-  aged("1.annotations", days(80));
-  aged("2.annotations.aBcDeF.part", hours(2));
-  aged("3.annotations.aBcDeF.part", hours(0));
-  aged("4.txt", days(1000));  // not ours
+  aged(named('0', ""), days(100));
+  aged(named('1', ""), days(80));
+  aged(named('2', ".aBcDeF.part"), hours(2));
+  aged(named('3', ".aBcDeF.part"), hours(0));
+  aged("my.annotations", days(1000));  // not ours
   aged(kept.filename().string(), days(100));
   read_and_cache(used);  // so that it is used again
   read_and_cache(other);
   EXPECT_TRUE(fs::exists(kept));
-  EXPECT_FALSE(fs::exists(scratch_ / "cache" / "0.annotations"));
-  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "1.annotations"));
-  EXPECT_FALSE(fs::exists(scratch_ / "cache" / "2.annotations.aBcDeF.part"));
-  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "3.annotations.aBcDeF.part"));
-  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "4.txt"));
+  EXPECT_FALSE(fs::exists(scratch_ / "cache" / named('0', "")));
+  EXPECT_TRUE(fs::exists(scratch_ / "cache" / named('1', "")));
+  EXPECT_FALSE(fs::exists(scratch_ / "cache" / named('2', ".aBcDeF.part")));
+  EXPECT_TRUE(fs::exists(scratch_ / "cache" / named('3', ".aBcDeF.part")));
+  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "my.annotations"));
 }
 
 /// Runs in processes of its own, see below.

@@ -1,0 +1,55 @@
+// trainer bench eval: a made set is measured, and is the same each time.
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+using BenchEval = Trainer;
+
+TEST_F(BenchEval, MeasuresTheParts) {
+  const auto result = trainer({"bench", "eval", "--images", "20", "--rounds", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto figures = result.json();
+  EXPECT_EQ(figures.at("detections"), 2000);
+  for (const auto* iou : {"bbox", "segm"})
+    for (const auto* part :
+         {"read_truth_s", "read_detections_s", "evaluate_s", "s", "cpu_s", "floor_s"})
+      EXPECT_GT(figures.at(iou).at(part).get<double>(), 0) << iou << " " << part;
+}
+
+TEST_F(BenchEval, TheMadeSetIsTheSameForASeedAndCanBeScored) {
+  const auto make = [&](const std::string& name, const std::string& seed) {
+    const auto folder = in_folder(name);
+    const auto made = trainer({"bench", "eval", "--images", "12", "--rounds", "0", "--seed", seed,
+                               "--folder", folder.string()});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return folder;
+  };
+  const auto a = make("a", "1"), b = make("b", "1"), c = make("c", "2");
+  for (const std::string file : {"instances.json", "boxes.json", "masks.json"}) {
+    EXPECT_EQ(read_text(a / file), read_text(b / file));
+    EXPECT_NE(read_text(a / file), read_text(c / file));
+  }
+  for (const std::string iou : {"bbox", "segm"}) {
+    const auto scored = trainer({"coco-eval", "--gt", (a / "instances.json").string(), "--dt",
+                                 (a / (iou == "bbox" ? "boxes.json" : "masks.json")).string(),
+                                 "--iou", iou, "--json"});
+    ASSERT_EQ(scored.exit_code, 0) << scored.err;
+    const double ap = scored.json().at("stats").at(0);
+    EXPECT_GT(ap, 0);
+    EXPECT_LT(ap, 1);
+  }
+}
+
+TEST_F(BenchEval, LoadsAnnotationsFirstAndFromTheCache) {
+  const auto folder = in_folder("set");
+  trainer({"bench", "eval", "--images", "400", "--detections", "0", "--folder", folder.string()});
+  const auto result =
+      trainer({"bench", "eval", "--annotations", (folder / "instances.json").string(), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_GT(result.json().at("seconds").get<double>(), 0);
+  EXPECT_GT(result.json().at("cached_s").get<double>(), 0);
+}
+
+}  // namespace
+}  // namespace millrace::testing
