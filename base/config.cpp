@@ -119,30 +119,6 @@ std::string key_text(const std::string& key) {
   return string_text(key);
 }
 
-std::string value_text(const Config& value) {
-  struct Print {
-    std::string operator()(const Config::Table& table) const {
-      std::vector<std::string> parts;
-      for (const auto& [key, member] : table)
-        parts.push_back(key_text(key) + " = " + value_text(member));
-      return parts.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(parts, ", "));
-    }
-    std::string operator()(const Config::Array& array) const {
-      std::vector<std::string> parts;
-      for (const auto& item : array) parts.push_back(value_text(item));
-      return fmt::format("[{}]", fmt::join(parts, ", "));
-    }
-    std::string operator()(bool v) const { return v ? "true" : "false"; }
-    std::string operator()(std::int64_t v) const { return std::to_string(v); }
-    std::string operator()(double v) const {
-      const auto text = fmt::format("{}", v);  // the shortest that reads back equal
-      return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
-    }
-    std::string operator()(const std::string& v) const { return string_text(v); }
-  };
-  return std::visit(Print{}, value.data);
-}
-
 bool is_table_list(const Config& value) {
   const auto* array = std::get_if<Config::Array>(&value.data);
   return array && !array->empty() &&
@@ -233,6 +209,30 @@ void merge(Config& under, const Config& over) {
     else
       under.set(key, value);
   }
+}
+
+std::string value_text(const Config& value) {
+  struct Print {
+    std::string operator()(const Config::Table& table) const {
+      std::vector<std::string> parts;
+      for (const auto& [key, member] : table)
+        parts.push_back(key_text(key) + " = " + value_text(member));
+      return parts.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(parts, ", "));
+    }
+    std::string operator()(const Config::Array& array) const {
+      std::vector<std::string> parts;
+      for (const auto& item : array) parts.push_back(value_text(item));
+      return fmt::format("[{}]", fmt::join(parts, ", "));
+    }
+    std::string operator()(bool v) const { return v ? "true" : "false"; }
+    std::string operator()(std::int64_t v) const { return std::to_string(v); }
+    std::string operator()(double v) const {
+      const auto text = fmt::format("{}", v);  // the shortest that reads back equal
+      return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+    }
+    std::string operator()(const std::string& v) const { return string_text(v); }
+  };
+  return std::visit(Print{}, value.data);
 }
 
 std::string to_toml(const Config& table, bool origins) {

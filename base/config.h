@@ -57,6 +57,9 @@ Config parse_config(std::string_view toml, const std::string& source);
 /// Merges `over` into `under`: tables member by member, anything else replaces.
 void merge(Config& under, const Config& over);
 
+/// TOML text of one value, a table inline: `[640, 800]`, `{ a = 1 }`.
+std::string value_text(const Config& value);
+
 /// TOML text of a table; with `origins`, each value is followed by a comment saying where it came from.
 std::string to_toml(const Config& table, bool origins = false);
 

@@ -79,6 +79,18 @@ void read_value(const Entry& entry, const Config& value, std::string& into) {
   into = *v;
 }
 
+void read_value(const Entry& entry, const Config& value, Options::Table& into) {
+  if (!value.is_table()) refuse(entry, value, "a table of numbers");
+  Options::Table result;
+  for (const auto& [key, member] : value.table()) {
+    if (std::ranges::find(entry.choices, key) == entry.choices.end())
+      throw ConfigError(fmt::format("{}: {} does not know '{}'{}", member.origin.text(), entry.name,
+                                    key, suggestion(key, entry.choices)));
+    read_value(entry, member, result.emplace_back(key, 0).second);
+  }
+  into = std::move(result);
+}
+
 template <class T>
 void read_value(const Entry& entry, const Config& value, std::vector<T>& into) {
   std::vector<T> result;
@@ -101,6 +113,10 @@ Config as_config(const T& value) {
   if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
                 std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
     return {Config::Data(value), {}};
+  } else if constexpr (std::is_same_v<T, Options::Table>) {
+    Config table;
+    for (const auto& [key, number] : value) table.set(key, as_config(number));
+    return table;
   } else {
     Config::Array items;
     for (const auto& item : value) items.push_back(as_config(item));
@@ -132,6 +148,10 @@ void Options::add(std::string name, Reals& value, std::string doc, Limits limits
 void Options::add(std::string name, Strings& value, std::string doc,
                   std::vector<std::string> choices) {
   entries_.push_back({std::move(name), &value, std::move(doc), {}, std::move(choices)});
+}
+void Options::add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
+                  Limits limits) {
+  entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), std::move(keys)});
 }
 
 void Options::read(const Config& table, std::initializer_list<std::string_view> others) const {
@@ -165,8 +185,7 @@ Config Options::value(const Entry& entry) {
 std::vector<std::string> option_help(const Options& options) {
   std::vector<std::string> lines;
   for (const auto& entry : options.entries()) {
-    auto shown = to_toml(Config{Config::Table{{entry.name, Options::value(entry)}}, {}});
-    shown.pop_back();
+    const auto shown = entry.name + " = " + value_text(Options::value(entry));
     const auto legal =
         entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | ");
     lines.push_back(

@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,14 +34,16 @@ class Options {
   using Ints = std::vector<std::int64_t>;
   using Reals = std::vector<double>;
   using Strings = std::vector<std::string>;
-  using Target = std::variant<bool*, std::int64_t*, double*, std::string*, Ints*, Reals*, Strings*>;
+  using Table = std::vector<std::pair<std::string, double>>;  // numbers by name
+  using Target =
+      std::variant<bool*, std::int64_t*, double*, std::string*, Ints*, Reals*, Strings*, Table*>;
 
   struct Entry {
     std::string name;
     Target target;
     std::string doc;
     Limits limits;
-    std::vector<std::string> choices;  // of a string; empty: any
+    std::vector<std::string> choices;  // of a string, of a table's keys; empty: any
   };
 
   void add(std::string name, bool& value, std::string doc);
@@ -53,6 +56,9 @@ class Options {
   void add(std::string name, Reals& value, std::string doc, Limits limits = {});
   void add(std::string name, Strings& value, std::string doc,
            std::vector<std::string> choices = {});
+  /// A table of numbers; `keys` are those that it may have.
+  void add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
+           Limits limits = {});
 
   const std::vector<Entry>& entries() const { return entries_; }
 

@@ -37,13 +37,14 @@ class SaveCheckpoints final : public Callback {
   void on_checkpoint(TrainState& state, const fs::path& folder) override {
     saved_step_ = state.at.step;
     spdlog::info("saved {}", folder.string());
-    if (keep_ > 0) remove_old(folder.parent_path());
+    if (keep_ > 0) remove_old(folder.parent_path(), state.needed_checkpoints);
   }
 
  private:
-  void remove_old(const fs::path& folder) const {
+  void remove_old(const fs::path& folder, const std::set<std::int64_t>& needed) const {
     const auto all = list_checkpoints(folder);
     for (std::size_t i = 0; i + keep_ < all.size(); ++i) {
+      if (needed.contains(step_of(all[i]))) continue;
       auto part = all[i];
       part += ".part";  // no longer a checkpoint, even when killed in between
       fs::rename(all[i], part);

@@ -1,107 +1,221 @@
-// [callbacks.evaluate]: COCO's twelve figures for boxes and masks over the validation split.
+// [callbacks.evaluate]: COCO's twelve figures for boxes and masks over the validation split, while training waits or
+// goes on.
 #include <fmt/format.h>
 
+#include <chrono>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "trainer/evaluation.h"
+#include "callbacks/pending_evaluation.h"
+#include "callbacks/score_history.h"
+#include "trainer/checkpoint.h"
+#include "trainer/detector_evaluation.h"
+#include "trainer/restore.h"
 #include "trainer/stop_signals.h"
 #include "trainer/train_state.h"
 
 namespace millrace {
 namespace {
 
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 struct EvaluateOptions {
   std::string every = "1 epoch";
   std::int64_t images = 0;
+  std::string mode = "inline";
+  Options::Table targets;
+  bool results = true;
 
   void describe(Options& o) {
     o.add("every", every, "how often; also after the last step");
     o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"});
+    o.add("mode", mode,
+          "training waits for the scores, for the detections alone, or for nothing while a copy "
+          "of the weights is evaluated",
+          {"inline", "score_in_background", "background"});
+    o.add("targets", targets, "training ends once all of these scores are reached", score_names(),
+          {.min = 0, .max = 1});
+    o.add("results", results, "also write the detections, as COCO results, into detections/");
   }
 };
 
+/// At most one evaluation runs. Its scores are taken when the next one is due or training ends, never earlier, so that
+/// no figure, decision or file depends on how fast it was. The checkpoint of the step that it speaks of stays until
+/// then, for a resumed run to evaluate again, and to be kept as the best.
 class EvaluateDetector final : public Callback {
  public:
-  explicit EvaluateDetector(std::int64_t images) : images_(images) {}
+  explicit EvaluateDetector(EvaluateOptions options) : options_(std::move(options)) {}
 
   void before_train(TrainState& state) override {
-    if (!state.validation)
+    if (!state.validation) {
       spdlog::warn("no validation split (data.val): nothing will be evaluated");
+      return;
+    }
+    if (!state.make_model && (options_.mode == "background" || !owed_.empty()))
+      throw Error("evaluating beside the training takes a TrainPlan with make_model");
+    if (stop_at_targets(state)) return;
+    for (const auto& of : std::exchange(owed_, {})) {
+      if (of.step == state.at.step || fs::exists(checkpoint(state, of)))
+        evaluate(state, of);
+      else
+        spdlog::error("the evaluation of step {} is lost: there is no {}", of.step,
+                      checkpoint(state, of).string());
+    }
+  }
+
+  void after_step(TrainState& state) override {
+    if (pending_ && pending_->has_failed()) collect(state);
   }
 
   void trigger(TrainState& state) override {
     if (!state.validation) return;
-    const auto scores = evaluate_detector(
-        state.model, *state.validation,
-        {.max_images = images_, .cancelled = [] { return !StopSignals::received().empty(); }});
-    if (!scores) return;  // asked to stop: there may be little time
-
-    const auto folder = state.folder / "detections";
-    make_writable_folder(folder);
-    coco::write_detections(folder / fmt::format("step-{:06}.json", state.at.step),
-                           scores->detections);
-    state.publish(named_scores(*scores));
-    state.publish({{"time/evaluate_s", scores->seconds}});
-    remember(*scores, state.at.step);
+    evaluate(state, state.now());
+    if (pending_) state.save_checkpoint();
   }
 
   void after_train(TrainState& state) override {
-    if (!state.failure.empty() || tables_.empty()) return;
-    spdlog::info("evaluation after step {}\n{}", step_, tables_);
-    spdlog::info("best {} AP {:.4f}, after step {}; detections are in {}", best_kind_, best_,
-                 best_step_, (state.folder / "detections").string());
+    if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
+    if (!state.failure.empty() || history_.last().empty()) return;
+    spdlog::info(history_.last_text());
+    spdlog::info(
+        "{}{}", history_.best_text(),
+        options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
   }
 
   std::string save_state() const override {
-    if (tables_.empty()) return {};
-    return nlohmann::json{{"tables", tables_},
-                          {"step", step_},
-                          {"best", best_},
-                          {"best_step", best_step_},
-                          {"best_kind", best_kind_}}
-        .dump();
+    auto owed = nlohmann::json::array();
+    for (const auto& of : owed_) owed.push_back({of.step, of.progress});
+    return nlohmann::json{{"owed", owed}, {"history", history_.state()}}.dump();
   }
 
   void load_state(const std::string& text) override {
     const auto state = nlohmann::json::parse(text);
-    state.at("tables").get_to(tables_);
-    state.at("step").get_to(step_);
-    state.at("best").get_to(best_);
-    state.at("best_step").get_to(best_step_);
-    state.at("best_kind").get_to(best_kind_);
+    for (const auto& of : state.at("owed")) owed_.push_back({of.at(0), of.at(1)});
+    history_.load(state.at("history"));
   }
 
  private:
-  void remember(const DetectorScores& scores, std::int64_t step) {
-    tables_ = score_tables(scores);
-    step_ = step;
-    const double box_ap = scores.boxes.stats[0];
-    const double ap = scores.masks ? scores.masks->stats[0] : box_ap;
-    if (best_step_ < 0 || ap > best_) {
-      best_ = ap;
-      best_step_ = step;
-      best_kind_ = scores.masks ? "mask" : "box";
-    }
-    const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
-    spdlog::info("step {}: box AP {:.4f}{} ({} in {})", step, box_ap, masks,
-                 counted(scores.images, "image"), duration_text(scores.seconds));
+  static fs::path checkpoint(const TrainState& state, const Moment& of) {
+    return checkpoint_of(state.folder / "checkpoints", of.step);
   }
 
-  std::int64_t images_;
-  std::string tables_;  // of the last evaluation, after `step_`
-  std::int64_t step_ = 0;
-  double best_ = 0;
-  std::int64_t best_step_ = -1;
-  std::string best_kind_;
+  /// Takes the scores of the evaluation before, then starts one of the moment `of`.
+  void evaluate(TrainState& state, const Moment& of) {
+    owed_.push_back(of);
+    state.needed_checkpoints.insert(of.step);
+    if (pending_ && !collect(state)) return;
+    if (stop_at_targets(state)) return;
+    const bool waits = options_.mode == "inline" || state.is_last;
+    const auto began = Clock::now();
+    naming(of, [&] { start(state, of, waits); });
+    stood_still_s_ = seconds_since(began);
+    if (pending_ && waits) collect(state);
+  }
+
+  void start(TrainState& state, const Moment& of, bool waits) {
+    const auto& data = *state.validation;
+    EvaluationRun run{.max_images = options_.images, .keep_detections = options_.results};
+    const auto file = options_.results
+                          ? state.folder / "detections" / fmt::format("step-{:06}.json", of.step)
+                          : fs::path();
+    const bool of_now = of.step == state.at.step;
+    if (of_now && !waits && options_.mode == "score_in_background") {
+      run.cancelled = [] { return !StopSignals::received().empty(); };
+      const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
+      if (!evaluation->detect(state.model, *data.start())) return;
+      pending_ = std::make_unique<PendingEvaluation>(of, std::launch::async, [=](const auto&) {
+        return std::optional(with_results(evaluation->scores(), file));
+      });
+      return;
+    }
+    auto& model = of_now && waits ? state.model : copy_of(state, of);
+    pending_ = std::make_unique<PendingEvaluation>(
+        of, waits ? std::launch::deferred : std::launch::async,
+        [=, &model, &data](const auto& cancelled) mutable -> std::optional<DetectorScores> {
+          run.cancelled = cancelled;
+          auto scores = evaluate_detector(model, data, run);
+          if (scores) scores = with_results(std::move(*scores), file);
+          return scores;
+        });
+  }
+
+  /// A second model with the weights that the first one had at the moment `of`.
+  Detector& copy_of(TrainState& state, const Moment& of) {
+    if (!copy_) copy_ = state.make_model();
+    restore(*copy_, of.step == state.at.step ? named_values(state.model)
+                                             : read_checkpoint(checkpoint(state, of)).model);
+    return *copy_;
+  }
+
+  /// The scores with their detections in `file` instead of in memory; an empty name: without.
+  static DetectorScores with_results(DetectorScores scores, const fs::path& file) {
+    if (!file.empty()) {
+      make_writable_folder(file.parent_path());
+      coco::write_detections(file, std::exchange(scores.detections, {}));
+    }
+    return scores;
+  }
+
+  /// False where the process was asked to stop before there were scores.
+  bool collect(TrainState& state) {
+    const auto pending = std::exchange(pending_, nullptr);
+    const auto began = Clock::now();
+    const auto of = pending->of();
+    const auto& scores = naming(
+        of, [&]() -> auto& { return pending->scores(); });
+    if (!scores) return false;
+    stood_still_s_ += seconds_since(began);
+    std::erase_if(owed_, [&](const Moment& owed) { return owed.step == of.step; });
+    history_.add(of, *scores);
+    state.publish(of, history_.last());
+    state.publish(of,
+                  {{"time/evaluate_s", scores->seconds}, {"time/evaluate_wait_s", stood_still_s_}});
+    tell(of, *scores);
+    if (stop_at_targets(state))
+      spdlog::info("the checkpoint that reached the targets is {}", checkpoint(state, of).string());
+    else
+      state.needed_checkpoints.erase(of.step);
+    return true;
+  }
+
+  void tell(const Moment& of, const DetectorScores& scores) const {
+    const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
+    spdlog::info("step {}: box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
+                 scores.boxes.stats[0], masks, counted(scores.images, "image"),
+                 duration_text(scores.seconds), duration_text(stood_still_s_));
+  }
+
+  /// Ends training, with a checkpoint, where the last scores reach all targets.
+  bool stop_at_targets(TrainState& state) const {
+    const auto reached = history_.reach(options_.targets);
+    if (!reached) return false;
+    state.stop(fmt::format("the targets that it reached ({})", *reached));
+    state.save_checkpoint();
+    return true;
+  }
+
+  EvaluateOptions options_;
+  ScoreHistory history_;
+  std::vector<Moment> owed_;                    // started or due, not scored yet; seldom two
+  std::unique_ptr<Detector> copy_;              // outlives what is pending
+  std::unique_ptr<PendingEvaluation> pending_;  // of the first that is owed
+  double stood_still_s_ = 0;                    // training, for what is pending
 };
 
 const bool registered = callbacks().add<EvaluateOptions>(
     "evaluate", "scores the detector over the validation split",
     {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<EvaluateDetector>(read_options<EvaluateOptions>(table).images);
+       return std::make_unique<EvaluateDetector>(read_options<EvaluateOptions>(table));
      },
      /*by_default=*/true});
 

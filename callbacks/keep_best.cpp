@@ -1,6 +1,4 @@
 // [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "trainer/checkpoint.h"
 #include "trainer/train_state.h"
 
 namespace millrace {
@@ -33,24 +32,26 @@ class KeepBest final : public Callback {
 
   void before_train(TrainState& state) override {
     // A killed process may have saved the checkpoint without getting to keep it.
-    const auto saved = state.folder / "checkpoints" / fmt::format("step-{:06}", best_step_);
+    const auto saved = checkpoint_of(state.folder / "checkpoints", best_step_);
     if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);
   }
 
-  void on_scalars(TrainState& state, const Scalars& scalars) override {
+  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
     const auto found = std::find_if(scalars.begin(), scalars.end(),
                                     [&](const auto& s) { return s.first == options_.metric; });
     if (found == scalars.end() || !is_better(found->second)) return;
     best_ = found->second;
-    best_step_ = state.at.step;
-    state.save_checkpoint();
+    best_step_ = of.step;
+    if (of.step == state.at.step) return state.save_checkpoint();
+    // Whoever measures late has asked for that step's checkpoint, and it was kept.
+    const auto saved = checkpoint_of(state.folder / "checkpoints", of.step);
+    if (fs::exists(saved)) return keep(saved);
+    spdlog::warn("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
+                 options_.metric, *best_, of.step);
   }
 
   void on_checkpoint(TrainState& state, const fs::path& folder) override {
-    if (state.at.step != best_step_) return;
-    link_as_best(folder);
-    spdlog::info("the best {} so far, {:.4f}: also kept as {}", options_.metric, *best_,
-                 (folder.parent_path() / "best").string());
+    if (state.at.step == best_step_) keep(folder);
   }
 
   std::string save_state() const override {
@@ -68,6 +69,12 @@ class KeepBest final : public Callback {
   bool is_better(double value) const {
     if (!best_) return true;
     return options_.better == "higher" ? value > *best_ : value < *best_;
+  }
+
+  void keep(const fs::path& checkpoint) const {
+    link_as_best(checkpoint);
+    spdlog::info("the best {} so far, {:.4f}: also kept as {}", options_.metric, *best_,
+                 (checkpoint.parent_path() / "best").string());
   }
 
   /// Hard links: no bytes are copied, and `keep` of the checkpoints does not reach them.

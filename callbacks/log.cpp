@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "callbacks/metrics_file.h"
 #include "trainer/train_state.h"
@@ -17,13 +18,15 @@ struct LogOptions {
   void describe(Options& o) { o.add("every", every, "losses are averaged over so long"); }
 };
 
-/// Figures that depend on the clock are under "time" and "time/...": all others are the same in
-/// every run of a configuration.
+/// A line speaks of its step, though what is measured in the background is written later. Figures that depend on the
+/// clock are under "time" and "time/...": all others are the same in every run of a configuration. A
+/// resumed run first drops what was written after its checkpoint.
 class WriteMetrics final : public Callback {
  public:
   void before_train(TrainState& state) override {
     file_ = state.folder / "metrics.jsonl";
-    drop_lines_after(file_, state.at.step);
+    if (state.at.step == 0) known_bytes_ = 0;
+    if (known_bytes_) cut_file(file_, *known_bytes_);
     start_clock(state);
   }
 
@@ -38,11 +41,12 @@ class WriteMetrics final : public Callback {
 
   void trigger(TrainState&) override { is_due_ = true; }
 
-  void on_scalars(TrainState& state, const Scalars& published) override {
-    if (!is_due_ && published.empty()) return;
+  void on_scalars(TrainState& state, const Moment& of, const Scalars& published) override {
+    const bool has_window = is_due_ && of.step == state.at.step;
+    if (!has_window && published.empty()) return;
     nlohmann::ordered_json line = {
-        {"step", state.at.step}, {"epoch", state.at.progress}, {"time", seconds_since_1970()}};
-    if (is_due_) {
+        {"step", of.step}, {"epoch", of.progress}, {"time", seconds_since_1970()}};
+    if (has_window) {
       for (const auto& [name, mean] : window_)
         line[name] = mean.sum / static_cast<double>(mean.count);
       add_speed(line, state);
@@ -55,14 +59,18 @@ class WriteMetrics final : public Callback {
   }
 
   std::string save_state() const override {
-    nlohmann::json state;
-    for (const auto& [name, mean] : window_) state[name] = {mean.sum, mean.count};
-    return state.is_null() ? "" : state.dump();
+    std::error_code nothing_written;
+    const auto bytes = std::filesystem::file_size(file_, nothing_written);
+    auto window = nlohmann::json::object();
+    for (const auto& [name, mean] : window_) window[name] = {mean.sum, mean.count};
+    return nlohmann::json{{"bytes", nothing_written ? 0 : bytes}, {"window", window}}.dump();
   }
 
   void load_state(const std::string& text) override {
     const auto state = nlohmann::json::parse(text);
-    for (const auto& [name, mean] : state.items()) window_[name] = {mean.at(0), mean.at(1)};
+    known_bytes_ = state.at("bytes").get<std::uintmax_t>();
+    for (const auto& [name, mean] : state.at("window").items())
+      window_[name] = {mean.at(0), mean.at(1)};
   }
 
  private:
@@ -90,6 +98,7 @@ class WriteMetrics final : public Callback {
   }
 
   std::filesystem::path file_;
+  std::optional<std::uintmax_t> known_bytes_;  // of the file, when the checkpoint was taken
   std::map<std::string, Mean> window_;
   bool is_due_ = false;
   Clock::time_point started_;

@@ -5,23 +5,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/errors.h"
-#include "base/files.h"
 
 namespace millrace {
-namespace {
-
-bool is_at_most(const std::string& line, std::int64_t step) {
-  const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() && json.contains("step") && json["step"].is_number() &&
-         json["step"] <= step;
-}
-
-}  // namespace
-
 void append_line(const std::filesystem::path& file, const std::string& line) {
   const auto bytes = line + "\n";
   const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -32,14 +19,12 @@ void append_line(const std::filesystem::path& file, const std::string& line) {
   if (!written) throw Error(file.string() + ": cannot be written: " + std::strerror(problem));
 }
 
-void drop_lines_after(const std::filesystem::path& file, std::int64_t step) {
-  if (!std::filesystem::exists(file)) return;
-  const auto before = read_file(file);
-  std::istringstream lines(before);
-  std::string line, kept;
-  while (std::getline(lines, line) && !lines.eof())  // at the end: a line without its newline
-    if (is_at_most(line, step)) kept += line + "\n";
-  if (kept != before) write_file_atomically(file, kept);
+void cut_file(const std::filesystem::path& file, std::uintmax_t size) {
+  std::error_code problem;
+  const auto present = std::filesystem::file_size(file, problem);
+  if (problem || present <= size) return;
+  std::filesystem::resize_file(file, size, problem);
+  if (problem) throw Error(file.string() + ": cannot be cut: " + problem.message());
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// metrics.jsonl: a JSON object a line, in the order of steps.
+// metrics.jsonl: a JSON object a line, in the order in which figures became known.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@ namespace millrace {
 /// Appends a line in one write, so that no reader sees lines of two writers mixed. Throws Error.
 void append_line(const std::filesystem::path& file, const std::string& line);
 
-/// Removes the lines of steps after `step`, and one that a killed process left unfinished: a
-/// resumed run writes them again. Does nothing where the file is missing.
-void drop_lines_after(const std::filesystem::path& file, std::int64_t step);
+/// Drops what stands behind the first `size` bytes. Does nothing where the file is missing or not longer. Throws Error.
+void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 
 }  // namespace millrace

@@ -7,6 +7,7 @@ void add_bench(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("bench", "Measure the parts of a training run");
   command->require_subcommand(1);
   add_bench_dataflow(*command, action);
+  add_bench_eval(*command, action);
 }
 
 }  // namespace millrace::cli

@@ -32,7 +32,7 @@ Json to_json(const DetectorScores& scores) {
   Json json = {{"bbox", to_json(scores.boxes)}};
   if (scores.masks) json["segm"] = to_json(*scores.masks);
   json["images"] = scores.images;
-  json["detections"] = scores.detections.size();
+  json["detections"] = scores.found;
   json["seconds"] = scores.seconds;
   return json;
 }
@@ -43,7 +43,8 @@ int eval(const Arguments& arguments) {
   make_sample_on_first_use(recipe);
   const auto data = open_validation(recipe, recipe.data.classes);
   const auto detector = trained_detector(recipe, data.split.classes, arguments.weights);
-  const auto scores = evaluate_detector(*detector, data);
+  const auto scores =
+      evaluate_detector(*detector, data, {.keep_detections = !arguments.out.empty()});
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
   if (arguments.json)
     print(to_json(*scores));

@@ -12,20 +12,10 @@
 namespace millrace::coco {
 namespace {
 
-constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
-
 /// A detection's place by falling score; of equals, by position.
 struct Place {
   std::uint64_t fall;
   std::uint32_t detection;
-
-  /// Ascends as scores fall, NaN last.
-  static std::uint64_t fall_of(double score) {
-    if (score != score) return std::numeric_limits<std::uint64_t>::max();
-    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
-    const auto bits = std::bit_cast<std::uint64_t>(0.0 - score);  // never -0: that equals 0
-    return bits & kSign ? ~bits : bits | kSign;
-  }
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
@@ -46,12 +36,12 @@ class Curve {
     const auto right = static_cast<double>(hits_.size() + 1);
     hits_.push_back({right / (wrong_ + wrong_everywhere + right + kSpacing), score});
   }
-  /// The right ones, each with the best precision from there on: it changes nowhere else.
-  std::span<const Hit> finish() {
+  /// Gives each hit the best precision from there on: it changes nowhere else.
+  void finish() {
     for (std::size_t h = hits_.size(); h > 1; --h)
       hits_[h - 2].precision = std::max(hits_[h - 2].precision, hits_[h - 1].precision);
-    return hits_;
   }
+  const std::vector<Hit>& hits() const { return hits_; }
 
  private:
   std::vector<Hit> hits_;
@@ -70,82 +60,87 @@ class Accumulator {
 
   void run() {
     order_.resize(matches_.detections.size());
-    tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) { order(k); });
-    tbb::parallel_for(std::size_t{0}, layout_.categories * kAreas,
-                      [&](std::size_t i) { accumulate(i / kAreas, i % kAreas); });
+    tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) {
+      order(k);
+      accumulate(k);
+    });
   }
 
  private:
+  using Curves = std::vector<Curve>;  // (A, M, T)
+
   void order(std::size_t k) {
-    for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i)
-      order_[i] = {Place::fall_of(matches_.detections[i].score), static_cast<std::uint32_t>(i)};
-    const auto begin = order_.begin();
-    tbb::parallel_sort(begin + static_cast<std::ptrdiff_t>(matches_.first[k]),
-                       begin + static_cast<std::ptrdiff_t>(matches_.first[k + 1]));
+    const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(matches_.first[k]);
+    const auto end = order_.begin() + static_cast<std::ptrdiff_t>(matches_.first[k + 1]);
+    auto i = static_cast<std::uint32_t>(matches_.first[k]);
+    for (auto place = begin; place != end; ++place, ++i)
+      *place = {score_fall(matches_.detections[i].score), i};
+    tbb::parallel_sort(begin, end);
   }
 
-  void accumulate(std::size_t k, std::size_t a) {
-    const auto truths = static_cast<std::size_t>(matches_.truths[k][a]);
-    if (truths == 0) return;
-    std::vector<Curve> curves;
-    curves.reserve(layout_.limits * kThresholds);
-    while (curves.size() < layout_.limits * kThresholds) curves.emplace_back(truths);
-    follow(k, a, curves);
-
-    const auto needed = hits_needed(truths);
-    const double best = matches_.first[k] == matches_.first[k + 1] ? 0 : best_score(k);
-    for (std::size_t t = 0; t < kThresholds; ++t) {
-      for (std::size_t m = 0; m < layout_.limits; ++m) {
-        const auto hits = curves[m * kThresholds + t].finish();
-        out_.recall[layout_.at(t, k, a, m)] =
-            static_cast<double>(hits.size()) / static_cast<double>(truths);
-        for (std::size_t r = 0; r < kRecalls; ++r) {
-          const bool reached = needed[r] <= hits.size();
-          const std::size_t at = layout_.at(t, r, k, a, m);
-          out_.precision[at] = reached ? hits[needed[r] - 1].precision : 0;
-          out_.scores[at] = reached ? hits[needed[r] - 1].score : 0;
-        }
-        out_.scores[layout_.at(t, 0, k, a, m)] = best;  // whatever it hit
-      }
-    }
+  void accumulate(std::size_t k) {
+    Curves curves;
+    curves.reserve(kAreas * layout_.limits * kThresholds);
+    for (const std::int64_t truths : matches_.truths[k])
+      for (std::size_t i = 0; i < layout_.limits * kThresholds; ++i)
+        curves.emplace_back(static_cast<std::size_t>(truths));
+    follow(k, curves);
+    for (Curve& curve : curves) curve.finish();
+    for (std::size_t t = 0; t < kThresholds; ++t) write(k, t, curves);
   }
 
   /// Goes through a category's detections, best first.
-  void follow(std::size_t k, std::size_t a, std::span<Curve> curves) const {
+  void follow(std::size_t k, Curves& curves) const {
     constexpr unsigned kEvery = (1U << kThresholds) - 1;
-    std::vector<double> wrong(layout_.limits, 0);  // at every threshold
+    std::vector<double> wrong(kAreas * layout_.limits, 0);  // at every threshold
     for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
       const Scored& one = matches_.detections[order_[i].detection];
-      const auto [hit, ignored] = one.outcomes[a];
-      for (std::size_t m = layout_.limits; m-- > 0 && one.rank < out_.max_detections[m];) {
-        if ((hit | ignored) == 0) {
-          ++wrong[m];
-          continue;
-        }
-        for (unsigned left = kEvery & ~unsigned{ignored}; left != 0; left &= left - 1) {
-          const auto t = static_cast<std::size_t>(std::countr_zero(left));
-          Curve& curve = curves[m * kThresholds + t];
-          if (hit >> t & 1)
-            curve.add_right(wrong[m], one.score);
-          else
-            curve.add_wrong();
+      std::size_t least = layout_.limits;  // that lets it in
+      while (least > 0 && one.rank < out_.max_detections[least - 1]) --least;
+      for (std::size_t a = 0; a < kAreas; ++a) {
+        const auto [hit, ignored] = one.outcomes[a];
+        const unsigned counted = kEvery & ~unsigned{ignored};
+        for (std::size_t m = a * layout_.limits + least; m < (a + 1) * layout_.limits; ++m) {
+          if (hit == 0 && counted == kEvery) {
+            ++wrong[m];
+            continue;
+          }
+          for (unsigned left = counted; left != 0; left &= left - 1) {
+            const auto t = static_cast<std::size_t>(std::countr_zero(left));
+            Curve& curve = curves[m * kThresholds + t];
+            if (hit >> t & 1)
+              curve.add_right(wrong[m], one.score);
+            else
+              curve.add_wrong();
+          }
         }
       }
     }
   }
 
-  /// How many objects must be hit for each recall; for none, the first one.
-  static std::array<std::size_t, kRecalls> hits_needed(std::size_t truths) {
-    std::array<std::size_t, kRecalls> needed;
-    for (std::size_t r = 0, h = 1; r < kRecalls; ++r) {
-      while (static_cast<double>(h) / static_cast<double>(truths) < kRecallThresholds[r]) ++h;
-      needed[r] = h;
+  /// Fills the rows of a category and threshold, in the order in which they lie in memory.
+  void write(std::size_t k, std::size_t t, const Curves& curves) {
+    const bool any = matches_.first[k] < matches_.first[k + 1];
+    const double best = any ? matches_.detections[order_[matches_.first[k]].detection].score : 0;
+    std::array<std::size_t, kAreas> needed;
+    needed.fill(1);
+    for (std::size_t r = 0; r < kRecalls; ++r) {
+      for (std::size_t a = 0; a < kAreas; ++a) {
+        const auto truths = static_cast<double>(matches_.truths[k][a]);
+        if (truths == 0) continue;
+        while (static_cast<double>(needed[a]) / truths < kRecallThresholds[r]) ++needed[a];
+        for (std::size_t m = 0; m < layout_.limits; ++m) {
+          const auto& hits = curves[(a * layout_.limits + m) * kThresholds + t].hits();
+          const bool reached = needed[a] <= hits.size();
+          const std::size_t at = layout_.at(t, r, k, a, m);
+          out_.precision[at] = reached ? hits[needed[a] - 1].precision : 0;
+          // Recall 0 is reached by the first detection, whatever it hit.
+          out_.scores[at] = r == 0 ? best : reached ? hits[needed[a] - 1].score : 0;
+          if (r == 0)
+            out_.recall[layout_.at(t, k, a, m)] = static_cast<double>(hits.size()) / truths;
+        }
+      }
     }
-    return needed;
-  }
-
-  double best_score(std::size_t k) const {
-    return matches_.detections[order_[matches_.first[k]].detection].score;
   }
 
   const Matches& matches_;

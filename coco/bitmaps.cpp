@@ -1,7 +1,6 @@
 // Between run lengths, which go down the columns, and bitmaps, which go along the rows: 64 columns at a time, a row of them
 // as the bits of one word, so that only the places where a column changes sides are looked at one by one.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 
@@ -43,25 +42,38 @@ std::uint64_t row_of(const std::uint8_t* pixels, std::uint32_t columns) {
 }  // namespace
 
 Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width) {
-  RunWriter out(height, width);
-  if (height == 0) return std::move(out).finish();
-  std::array<std::vector<std::uint32_t>, kStripe> changes;  // rows where each column changes sides
-  for (std::uint32_t left = 0; left < width; left += kStripe) {
-    const std::uint32_t columns = std::min(kStripe, width - left);
-    std::uint64_t above = 0;
-    for (std::uint32_t y = 0; y < height; ++y) {
-      const std::uint64_t row = row_of(bitmap + std::size_t{y} * width + left, columns);
-      for (std::uint64_t changed = row ^ above; changed != 0; changed &= changed - 1) {
-        changes[static_cast<std::size_t>(std::countr_zero(changed))].push_back(y);
+  struct Change {
+    std::uint32_t x, y;  // column x changes sides at row y
+  };
+  std::vector<Change> changes;  // row by row
+  std::vector<std::size_t> first(std::size_t{width} +
+                                 1);  // of each column's, once they are in its order
+  std::vector<std::uint64_t> above(width / kStripe + 1);
+  for (std::uint32_t y = 0; y < height; ++y) {
+    const std::uint8_t* pixels = bitmap + std::size_t{y} * width;
+    for (std::uint32_t left = 0; left < width; left += kStripe) {
+      const std::uint32_t columns = std::min(kStripe, width - left);
+      if (y > 0 && std::memcmp(pixels + left, pixels + left - width, columns) == 0) continue;
+      std::uint64_t& before = above[left / kStripe];
+      const std::uint64_t row = row_of(pixels + left, columns);
+      for (std::uint64_t changed = row ^ before; changed != 0; changed &= changed - 1) {
+        const std::uint32_t x = left + static_cast<std::uint32_t>(std::countr_zero(changed));
+        changes.push_back({x, y});
+        ++first[x + 1];
       }
-      above = row;
+      before = row;
     }
-    for (std::uint32_t x = 0; x < columns; ++x) {
-      auto& rows = changes[x];
-      if (rows.size() % 2 == 1) rows.push_back(height);
-      const std::uint32_t top = (left + x) * height;
-      for (std::size_t i = 0; i < rows.size(); i += 2) out.add(top + rows[i], top + rows[i + 1]);
-      rows.clear();
+  }
+  for (std::size_t x = 0; x < width; ++x) first[x + 1] += first[x];
+  std::vector<std::uint32_t> rows(changes.size());
+  auto next = first;
+  for (const auto& [x, y] : changes) rows[next[x]++] = y;
+
+  RunWriter out(height, width, changes.size() + 2);
+  for (std::uint32_t x = 0; x < width; ++x) {
+    const std::uint32_t top = x * height;
+    for (std::size_t i = first[x]; i < first[x + 1]; i += 2) {
+      out.add(top + rows[i], top + (i + 1 < first[x + 1] ? rows[i + 1] : height));
     }
   }
   return std::move(out).finish();
@@ -97,8 +109,12 @@ void decode(const Rle& mask, std::uint8_t* bitmap) {
     }
     std::uint64_t row = 0;
     for (std::uint32_t y = 0; y < height; ++y) {
-      row ^= changes[y];
       std::uint8_t* pixels = bitmap + std::size_t{y} * width + left;
+      if (y > 0 && columns == kStripe && changes[y] == 0) {
+        std::memcpy(pixels, pixels - width, kStripe);
+        continue;
+      }
+      row ^= changes[y];
       for (std::uint32_t x = 0; x < columns; x += 8) {
         const std::uint64_t bytes = bytes_of(row >> x);
         std::memcpy(pixels + x, &bytes, std::min(8U, columns - x));

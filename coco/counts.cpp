@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "coco/mask_extent.h"
 #include "coco/masks.h"
 
 namespace millrace::coco {
@@ -33,11 +34,50 @@ std::int64_t number_at(std::string_view text, std::size_t& at) {
   }
 }
 
+/// Hands out the runs of a text, `outside` and `inside` in turn. Throws as `decode_counts`.
+template <typename F, typename G>
+void each_run(std::string_view text, std::uint32_t height, std::uint32_t width, F outside,
+              G inside) {
+  const std::uint64_t pixels = std::uint64_t{height} * width;
+  if (pixels > UINT32_MAX)
+    throw Error(fmt::format("counts: a mask of {} x {} is too large", height, width));
+  std::size_t at = 0, index = 0;
+  std::uint64_t sum = 0;
+  std::int64_t last = 0, before_last = 0;
+  const auto next = [&] {
+    const std::size_t begin = at;
+    const int bits = static_cast<unsigned char>(text[at]) - kZero;
+    std::int64_t run = 0;
+    if (bits >= 0 && bits <= kBits) {  // most numbers have one group
+      run = (bits ^ kSign) - kSign;
+      ++at;
+    } else {
+      run = number_at(text, at);
+    }
+    if (index++ > 2) run += before_last;
+    before_last = last, last = run;
+    if (run < 0) fail(begin, "a run is negative");
+    sum += static_cast<std::uint64_t>(run);
+    if (sum > pixels)
+      fail(begin, fmt::format("the runs leave the mask of {} x {} pixels", height, width));
+    return static_cast<std::uint32_t>(run);
+  };
+  while (at < text.size()) {
+    outside(next());
+    if (at == text.size()) break;
+    inside(next());
+  }
+  if (sum != pixels) {
+    throw Error(fmt::format("counts: the runs add up to {} pixels; {} x {} are {}", sum, height,
+                            width, pixels));
+  }
+}
+
 }  // namespace
 
 std::string encode_counts(const Rle& mask) {
-  std::string text;
-  text.reserve(mask.counts.size() * 2);
+  std::string text(mask.counts.size() * kMaxGroups, '\0');
+  char* at = text.data();
   for (std::size_t i = 0; i < mask.counts.size(); ++i) {
     std::int64_t value = mask.counts[i];
     if (i > 2) value -= mask.counts[i - 2];  // from the third on; the first two stand as they are
@@ -46,37 +86,34 @@ std::string encode_counts(const Rle& mask) {
       value >>= 5;
       more = bits & kSign ? value != -1 : value != 0;
       if (more) bits |= kMore;
-      text.push_back(static_cast<char>(bits + kZero));
+      *at++ = static_cast<char>(bits + kZero);
     }
   }
+  text.resize(static_cast<std::size_t>(at - text.data()));
   return text;
 }
 
 Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width) {
-  const std::uint64_t pixels = std::uint64_t{height} * width;
-  if (pixels > UINT32_MAX) {
-    throw Error(fmt::format("counts: a mask of {} x {} is too large", height, width));
-  }
-  Rle mask{height, width, {}};
-  const auto ends = [](char c) { return ((c - kZero) & kMore) == 0; };  // a number ends here
-  mask.counts.reserve(static_cast<std::size_t>(std::count_if(counts.begin(), counts.end(), ends)));
-  std::uint64_t sum = 0;
-  for (std::size_t at = 0; at < counts.size();) {
-    const std::size_t begin = at, i = mask.counts.size();
-    std::int64_t run = number_at(counts, at);
-    if (i > 2) run += mask.counts[i - 2];
-    if (run < 0) fail(begin, "a run is negative");
-    sum += static_cast<std::uint64_t>(run);
-    if (sum > pixels) {
-      fail(begin, fmt::format("the runs leave the mask of {} x {} pixels", height, width));
-    }
-    mask.counts.push_back(static_cast<std::uint32_t>(run));
-  }
-  if (sum != pixels) {
-    throw Error(fmt::format("counts: the runs add up to {} pixels; {} x {} are {}", sum, height,
-                            width, pixels));
-  }
+  Rle mask;
+  decode_counts(counts, height, width, mask);
   return mask;
+}
+
+void decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width, Rle& mask) {
+  mask.height = height, mask.width = width;
+  mask.counts.resize(counts.size());  // a byte each at least
+  std::uint32_t* end = mask.counts.data();
+  const auto put = [&](std::uint32_t run) { *end++ = run; };
+  each_run(counts, height, width, put, put);
+  mask.counts.resize(static_cast<std::size_t>(end - mask.counts.data()));
+}
+
+MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_t width) {
+  ExtentMeter meter(height, width);
+  each_run(
+      counts, height, width, [&](std::uint32_t run) { meter.outside(run); },
+      [&](std::uint32_t run) { meter.inside(run); });
+  return meter.finish();
 }
 
 }  // namespace millrace::coco

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "coco/annotations.h"
+#include "coco/mask_extent.h"
 
 namespace millrace::coco {
 
@@ -41,9 +41,7 @@ class Detections {
   struct Mask {
     std::uint64_t first = 0;  // byte where its counts begin
     std::uint32_t bytes = 0;  // of its counts
-    std::uint32_t height = 0, width = 0;
-    std::uint32_t pixels = 0;  // inside
-    Box box;                   // as `bounding_box` gives it
+    MaskExtent extent;
   };
 
   Detections() = default;
@@ -58,11 +56,17 @@ class Detections {
   /// Of a record that has a mask.
   const Mask& mask_of(const Record& one) const { return masks_[one.mask]; }
   std::string_view counts(const Mask& mask) const {
-    return std::string_view(counts_).substr(mask.first, mask.bytes);
+    return std::string_view(counts_.data() + mask.first, mask.bytes);
   }
   /// The runs of the mask of detection `i`, decoded; no counts where it has none.
   Rle mask(std::size_t i) const;
+  /// The same of one that has a mask, into memory that is used again.
+  void decode(std::size_t i, Rle& runs) const;
 
+  /// Appends others, in their order. `reserve_for` times as many are expected in all.
+  void append(const Detections& others, std::size_t reserve_for = 1);
+  /// Keeps the memory.
+  void clear();
   void add(const Detection& one);
   void add(Record one) { records_.push_back(one); }
   /// The same with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
@@ -71,7 +75,7 @@ class Detections {
  private:
   std::vector<Record> records_;
   std::vector<Mask> masks_;
-  std::string counts_;
+  std::vector<char> counts_;
 };
 
 /// Reads a results file: an array of detections, each with a box, a mask or both. Polygons, which pycocotools takes

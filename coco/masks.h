@@ -28,6 +28,8 @@ using Polygon = std::vector<double>;
 /// add up to height x width.
 std::string encode_counts(const Rle& mask);
 Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width);
+/// The same into a mask whose memory is used again; it is broken where that throws.
+void decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width, Rle& mask);
 
 /// From and to a bitmap, (height, width) row-major bytes, non-zero = inside.
 Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width);

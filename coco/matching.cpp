@@ -30,10 +30,35 @@ double area_of(const Detections& all, std::uint32_t index, AreaFrom from) {
     throw Error(fmt::format("detection {} (image {}) has no box, and areas are taken from boxes",
                             index, one.image_id));
   }
-  if (one.mask != Detections::kNoMask) return all.mask_of(one).pixels;
+  if (one.mask != Detections::kNoMask) return all.mask_of(one).extent.pixels;
   throw Error(fmt::format("detection {} (image {}) has no mask, and areas are taken from masks",
                           index, one.image_id));
 }
+
+/// Positions of categories; those of small numbers without a search.
+class CategoryIndex {
+ public:
+  explicit CategoryIndex(const Dataset& truth) : truth_(truth) {
+    for (std::size_t k = 0; k < truth.categories.size(); ++k) {
+      const std::int64_t id = truth.categories[k].id;
+      if (id < 0 || id >= kSmall) continue;
+      if (small_.size() <= static_cast<std::size_t>(id))
+        small_.resize(static_cast<std::size_t>(id) + 1, -1);
+      small_[static_cast<std::size_t>(id)] = static_cast<int>(k);
+    }
+  }
+
+  /// -1: none.
+  int operator()(std::int64_t id) const {
+    if (id < 0 || id >= kSmall) return truth_.category_index(id);
+    return static_cast<std::size_t>(id) < small_.size() ? small_[static_cast<std::size_t>(id)] : -1;
+  }
+
+ private:
+  static constexpr std::int64_t kSmall = 4096;
+  const Dataset& truth_;
+  std::vector<int> small_;
+};
 
 }  // namespace
 
@@ -62,98 +87,141 @@ void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
   }
 }
 
-struct ImageMatcher::Scratch {
-  const Dataset& truth;
-  const EvaluateOptions& options;
-  const std::uint32_t most = options.max_detections.back();
+class ImageMatcher::Scratch {
+ public:
+  Scratch(const Dataset& truth, const EvaluateOptions& options)
+      : truth_(truth), options_(options), category_of_(truth) {}
 
+  std::uint32_t match(const Image& image, const Detections& all,
+                      std::span<const std::uint32_t> given, std::vector<Scored>& out);
+
+ private:
   struct Candidate {
-    double score;
+    std::uint64_t fall;             // of its score
     std::uint32_t category, index;  // in the data set, among the detections
   };
+  using Object = std::pair<std::uint32_t, const Annotation*>;  // category first
   struct Target {
-    std::size_t column;  // in `overlaps`
+    std::size_t column;  // in `overlaps_`
     bool crowd, ignored, has_id;
     std::uint16_t taken;
   };
-  std::vector<Candidate> candidates;
-  std::vector<std::pair<std::uint32_t, const Annotation*>> truths;  // category, object
-  // Of one category.
-  std::vector<std::uint32_t> found;
-  std::vector<const Annotation*> objects;
-  std::vector<double> areas, overlaps;  // (D), (D, G)
-  std::vector<Target> targets;
 
-  /// Where categories are joined, detections and objects of equal rank still go by category.
-  bool same_cell(std::uint32_t a, std::uint32_t b) const {
-    return options.class_agnostic || a == b;
-  }
-
-  std::uint32_t list_candidates(const Detections& all, std::span<const std::uint32_t> given);
-  void list_truths(const Image& image);
-  void match(const Image& image, const Detections& all, std::span<Scored> out);
+  void list(const Detections& all, std::span<const std::uint32_t> given);
+  void list(const Image& image);
+  void measure(const Image& image, const Detections& all);
+  void match(std::span<Scored> out);
   void match(std::span<Scored> out, std::size_t area);
+
+  const Dataset& truth_;
+  const EvaluateOptions& options_;
+  CategoryIndex category_of_;
+  std::vector<Candidate> candidates_;  // of the image, by category and falling score
+  std::vector<Object> all_objects_;    // of the image, by category
+  // Of one category, or of all where they are joined.
+  std::vector<std::uint32_t> found_;
+  std::vector<const Annotation*> objects_;
+  std::vector<double> areas_, overlaps_, most_;  // (D), (D, G), (D) the largest overlap
+  std::vector<Target> targets_;
 };
 
-std::uint32_t ImageMatcher::Scratch::list_candidates(const Detections& all,
-                                                     std::span<const std::uint32_t> given) {
-  candidates.clear();
+void ImageMatcher::Scratch::list(const Detections& all, std::span<const std::uint32_t> given) {
+  candidates_.clear();
   for (const std::uint32_t index : given) {
-    const int category = truth.category_index(all[index].category_id);
+    const int category = category_of_(all[index].category_id);
     if (category >= 0)
-      candidates.push_back({all[index].score, static_cast<std::uint32_t>(category), index});
+      candidates_.push_back(
+          {score_fall(all[index].score), static_cast<std::uint32_t>(category), index});
   }
-  std::ranges::sort(candidates, [&](const Candidate& a, const Candidate& b) {
-    if (!same_cell(a.category, b.category)) return a.category < b.category;
-    if (scores_higher(a.score, b.score)) return true;
-    if (scores_higher(b.score, a.score)) return false;
-    return std::tie(a.category, a.index) < std::tie(b.category, b.index);
-  });
-  return static_cast<std::uint32_t>(given.size() - candidates.size());
+  // Where categories are joined, equal scores still go by category.
+  if (options_.class_agnostic)
+    std::ranges::sort(candidates_, {},
+                      [](const Candidate& c) { return std::tuple(c.fall, c.category, c.index); });
+  else
+    std::ranges::sort(candidates_, {},
+                      [](const Candidate& c) { return std::tuple(c.category, c.fall, c.index); });
 }
 
-void ImageMatcher::Scratch::list_truths(const Image& image) {
-  truths.clear();
-  for (const Annotation& object : truth.objects(image))
-    truths.emplace_back(truth.category_index(object.category_id), &object);
-  std::ranges::sort(truths);  // objects of a category lie in the order of the file
+void ImageMatcher::Scratch::list(const Image& image) {
+  all_objects_.clear();
+  for (const Annotation& object : truth_.objects(image))
+    all_objects_.emplace_back(category_of_(object.category_id), &object);
+  std::ranges::sort(all_objects_);  // those of a category in the order of the file
 }
 
-/// The detections `found` and the `objects` of one category, which may be all.
-void ImageMatcher::Scratch::match(const Image& image, const Detections& all,
-                                  std::span<Scored> out) {
-  areas.clear();
-  for (const std::uint32_t index : found) areas.push_back(area_of(all, index, options.area));
-  overlaps.clear();
-  if (!objects.empty()) {
-    if (options.iou == IouType::mask)
-      mask_overlaps(all, found, objects, truth, image, kIouThresholds[0], overlaps);
-    else
-      box_overlaps(all, found, objects, overlaps);
+std::uint32_t ImageMatcher::Scratch::match(const Image& image, const Detections& all,
+                                           std::span<const std::uint32_t> given,
+                                           std::vector<Scored>& out) {
+  list(all, given);
+  list(image);
+  out.reserve(out.size() + candidates_.size());
+  const auto position = static_cast<std::uint32_t>(&image - truth_.images.data());
+  const bool joined = options_.class_agnostic;
+  auto object = all_objects_.begin();
+  for (auto begin = candidates_.begin(), end = begin; begin != candidates_.end(); begin = end) {
+    const std::uint32_t category = joined ? 0 : begin->category;
+    while (end != candidates_.end() && (joined || end->category == category)) ++end;
+    const std::size_t first = out.size();
+    found_.clear();
+    for (auto one = begin; one != end && found_.size() < options_.max_detections.back(); ++one) {
+      const auto rank = static_cast<std::uint32_t>(found_.size());
+      out.push_back({all[one->index].score, category, position, rank, one->index, {}});
+      found_.push_back(one->index);
+    }
+    objects_.clear();
+    while (!joined && object != all_objects_.end() && object->first < category) ++object;
+    for (; object != all_objects_.end() && (joined || object->first == category); ++object)
+      objects_.push_back(object->second);
+    measure(image, all);
+    match(std::span(out).subspan(first));
   }
-  for (std::size_t a = 0; a < kAreas; ++a) match(out, a);
+  return static_cast<std::uint32_t>(given.size() - candidates_.size());
+}
+
+void ImageMatcher::Scratch::measure(const Image& image, const Detections& all) {
+  areas_.clear();
+  for (const std::uint32_t index : found_) areas_.push_back(area_of(all, index, options_.area));
+  most_.assign(found_.size(), 0);
+  if (objects_.empty()) return;
+  if (options_.iou == IouType::mask)
+    mask_overlaps(all, found_, objects_, truth_, image, kIouThresholds[0], overlaps_);
+  else
+    box_overlaps(all, found_, objects_, overlaps_);
+  for (std::size_t d = 0; d < most_.size(); ++d)
+    most_[d] = std::ranges::max(std::span(overlaps_).subspan(d * objects_.size(), objects_.size()));
+}
+
+void ImageMatcher::Scratch::match(std::span<Scored> out) {
+  const bool none_near = std::ranges::all_of(most_, [](double m) { return m < kIouThresholds[0]; });
+  for (std::size_t a = 0; a < kAreas; ++a) {
+    if (!none_near) match(out, a);
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      Outcome& outcome = out[d].outcomes[a];
+      if (!kAreaRanges[a].has(areas_[d]))
+        outcome.ignored |= static_cast<std::uint16_t>(~outcome.hit);
+    }
+  }
 }
 
 /// Greedy, best score first: each detection takes the free object that it overlaps most. Objects that do not count
 /// come last and are taken only where no other fits; crowds can be taken again.
 void ImageMatcher::Scratch::match(std::span<Scored> out, std::size_t area) {
-  targets.clear();
-  for (std::size_t g = 0; g < objects.size(); ++g) {
-    const Annotation& one = *objects[g];
+  targets_.clear();
+  for (std::size_t g = 0; g < objects_.size(); ++g) {
+    const Annotation& one = *objects_[g];
     // pycocotools stores the id and tests it for truth: an object with id 0 is never hit.
-    targets.push_back({g, one.crowd, !counts(one, area), one.id != 0, 0});
+    targets_.push_back({g, one.crowd, !counts(one, area), one.id != 0, 0});
   }
-  std::stable_partition(targets.begin(), targets.end(), [](const Target& t) { return !t.ignored; });
+  std::ranges::stable_partition(targets_, [](const Target& t) { return !t.ignored; });
 
   for (std::size_t d = 0; d < out.size(); ++d) {
     Outcome& outcome = out[d].outcomes[area];
-    const double* row = overlaps.data() + d * targets.size();
-    const double most_overlap = targets.empty() ? 0 : *std::max_element(row, row + targets.size());
-    for (std::size_t t = 0; t < kThresholds && kIouThresholds[t] <= most_overlap; ++t) {
+    const double* row = overlaps_.data() + d * targets_.size();
+    for (std::size_t t = 0; t < kThresholds && kIouThresholds[t] <= most_[d]; ++t) {
       const auto bit = static_cast<std::uint16_t>(1U << t);
       Target* best = nullptr;
       double least = kIouThresholds[t];
-      for (Target& target : targets) {
+      for (Target& target : targets_) {
         if ((target.taken & bit) && !target.crowd) continue;
         if (best && !best->ignored && target.ignored) break;
         if (row[target.column] < least) continue;
@@ -165,47 +233,16 @@ void ImageMatcher::Scratch::match(std::span<Scored> out, std::size_t area) {
       if (best->has_id) outcome.hit |= bit;
       if (best->ignored) outcome.ignored |= bit;
     }
-    if (!kAreaRanges[area].has(areas[d])) {
-      outcome.ignored |= static_cast<std::uint16_t>(~outcome.hit);
-    }
   }
 }
 
 ImageMatcher::ImageMatcher(const Dataset& truth, const EvaluateOptions& options)
-    : scratch_(new Scratch{truth, options}) {}
+    : scratch_(std::make_unique<Scratch>(truth, options)) {}
 ImageMatcher::~ImageMatcher() = default;
 
 std::uint32_t ImageMatcher::match(const Image& image, const Detections& all,
                                   std::span<const std::uint32_t> found, std::vector<Scored>& out) {
-  Scratch& s = *scratch_;
-  const std::uint32_t unknown = s.list_candidates(all, found);
-  s.list_truths(image);
-  auto object = s.truths.begin();
-  for (auto begin = s.candidates.begin(), end = begin; begin != s.candidates.end(); begin = end) {
-    while (end != s.candidates.end() && s.same_cell(end->category, begin->category)) ++end;
-    const std::size_t kept = std::min<std::size_t>(static_cast<std::size_t>(end - begin), s.most);
-    const std::uint32_t category = s.options.class_agnostic ? 0 : begin->category;
-    const std::size_t first = out.size();
-    s.found.clear();
-    for (std::uint32_t rank = 0; rank < kept; ++rank) {
-      const auto& one = begin[rank];
-      s.found.push_back(one.index);
-      out.push_back({one.score,
-                     category,
-                     static_cast<std::uint32_t>(&image - s.truth.images.data()),
-                     rank,
-                     one.index,
-                     {}});
-    }
-    s.objects.clear();
-    while (object != s.truths.end() && !s.same_cell(object->first, begin->category) &&
-           object->first < begin->category)
-      ++object;
-    for (; object != s.truths.end() && s.same_cell(object->first, begin->category); ++object)
-      s.objects.push_back(object->second);
-    s.match(image, all, std::span(out).subspan(first));
-  }
-  return unknown;
+  return scratch_->match(image, all, found, out);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -50,8 +51,13 @@ struct Matches {
   std::int64_t unknown_images = 0, unknown_categories = 0;  // as in Evaluation
 };
 
-/// pycocotools' order of scores: falling, NaN last.
-inline bool scores_higher(double a, double b) { return a > b || (b != b && a == a); }
+/// A key that ascends as scores fall, NaN last: pycocotools' order.
+inline std::uint64_t score_fall(double score) {
+  if (score != score) return UINT64_MAX;
+  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+  const auto bits = std::bit_cast<std::uint64_t>(0.0 - score);  // never -0, which equals 0
+  return bits & kSign ? ~bits : bits | kSign;
+}
 
 /// The options with limits in ascending order. Throws std::invalid_argument for none or one below 1.
 EvaluateOptions checked(EvaluateOptions options);
@@ -81,7 +87,7 @@ class ImageMatcher {
                       std::span<const std::uint32_t> found, std::vector<Scored>& out);
 
  private:
-  struct Scratch;
+  class Scratch;
   std::unique_ptr<Scratch> scratch_;
 };
 

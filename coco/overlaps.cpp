@@ -13,7 +13,7 @@ using Xywh = std::array<double, 4>;
 
 Xywh box_of(const Detections& all, const Detections::Record& one) {
   if (one.has_bbox) return {one.bbox[0], one.bbox[1], one.bbox[2], one.bbox[3]};
-  const Box box = all.mask_of(one).box;
+  const Box box = all.mask_of(one).extent.box;
   return {box.x1, box.y1, box.width(), box.height()};
 }
 
@@ -57,20 +57,26 @@ void mask_overlaps(const Detections& all, Found found, Objects objects, const Da
                    const Image& image, double least, std::vector<double>& out) {
   const auto height = static_cast<std::uint32_t>(image.height);
   const auto width = static_cast<std::uint32_t>(image.width);
-  std::vector<Rle> masks;  // `measured` borrows them
+  std::vector<Rle> masks;
+  std::vector<MaskExtent> extents;
   masks.reserve(objects.size());
-  std::vector<MeasuredMask> measured;
-  measured.reserve(objects.size());
+  extents.reserve(objects.size());
   for (const Annotation* object : objects) {
-    measured.emplace_back(masks.emplace_back(mask_of(truth.segmentation(*object), height, width)));
+    masks.push_back(mask_of(truth.segmentation(*object), height, width));
+    extents.push_back(extent_of(masks.back()));
   }
   out.clear();
+  Rle runs;  // of a detection, decoded where they are asked for
   for (const std::uint32_t d : found) {
     const bool has_mask = all[d].mask != Detections::kNoMask;
-    const Rle decoded = has_mask ? all.mask(d) : filled_box(all[d], height, width);
-    const MeasuredMask mask(decoded);
+    if (!has_mask) runs = filled_box(all[d], height, width);
+    const MaskExtent extent = has_mask ? all.mask_of(all[d]).extent : extent_of(runs);
+    bool decoded = !has_mask;
     for (std::size_t g = 0; g < objects.size(); ++g) {
-      out.push_back(iou(mask, measured[g], objects[g]->crowd, least));
+      out.push_back(iou(extent, extents[g], objects[g]->crowd, least, [&] {
+        if (!std::exchange(decoded, true)) all.decode(d, runs);
+        return shared_pixels(runs, masks[g]);
+      }));
     }
   }
 }

@@ -3,20 +3,27 @@
 
 #include <cmath>
 #include <iterator>
+#include <optional>
+#include <system_error>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "coco/detections.h"
 #include "coco/json.h"
+#include "coco/list_pieces.h"
 #include "coco/segmentation.h"
 
 namespace millrace::coco {
 namespace {
 
-/// Reads detections one after the other; keeps its memory.
+/// Reads detections one after the other.
 class DetectionReader {
  public:
-  DetectionReader(const Dataset* images, Detections& out) : images_(images), out_(out) {}
+  explicit DetectionReader(const Dataset* images) : images_(images) {}
+
+  Detections detections;
+
+  void clear() { detections.clear(); }
 
   void read(json::object fields, const char* at) {
     Detections::Record one;
@@ -32,11 +39,11 @@ class DetectionReader {
     if (!shape_.polygons.empty()) rasterize(one.image_id);
     if (shape_.counts.empty()) {
       if (!one.has_bbox) throw Wrong{at, "neither 'bbox' nor 'segmentation' is there"};
-      out_.add(one);
+      detections.add(one);
       return;
     }
     try {
-      out_.add(one, shape_.counts, shape_.height, shape_.width);
+      detections.add(one, shape_.counts, shape_.height, shape_.width);
     } catch (const Error& problem) {
       throw Wrong{shape_.at, problem.what()};
     }
@@ -58,7 +65,6 @@ class DetectionReader {
   }
 
   const Dataset* images_;
-  Detections& out_;
   DetectionShape shape_;
 };
 
@@ -80,15 +86,45 @@ void put_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
+Detections read_in_order(std::string json, const std::string& source, const Dataset* images) {
+  JsonText text(std::move(json), source);
+  DetectionReader reader(images);
+  text.each_record("detections",
+                   [&](json::object fields, const char* at) { reader.read(fields, at); });
+  return std::move(reader.detections);
+}
+
+/// Nothing where it cannot be read so, see `read_list`.
+std::optional<Detections> read_pieces(const InputFile& file, std::size_t piece_bytes,
+                                      const Dataset* images) {
+  constexpr std::size_t kHead = 4096;
+  const std::string head = text_at(file, 0, kHead);
+  const std::size_t first = skip_space(head, 0);
+  if (head.substr(first, 1) != "[") return {};
+  Detections all;
+  const auto last = read_list(file, first, piece_bytes, DetectionReader(images),
+                              [&](const DetectionReader& part, std::size_t pieces) {
+                                all.append(part.detections, pieces);
+                              });
+  if (!last) return {};
+  const std::string rest = text_at(file, *last + 1, kHead);
+  if (*last + 1 + rest.size() != file.size() || skip_space(rest, 0) != rest.size()) return {};
+  return all;
+}
+
+// Where a second thread gains more than the cutting costs.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
 }  // namespace
 
 Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
-  JsonText text(read_json(json, '['), json.string());
-  Detections detections;
-  DetectionReader reader(images, detections);
-  text.each_record("detections",
-                   [&](json::object fields, const char* at) { reader.read(fields, at); });
-  return detections;
+  std::error_code no_size;  // of what is no file: a pipe can be read once
+  if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
+    const InputFile file(json);
+    expect_opening(text_at(file, 0, 4096), json.string(), '[');
+    if (auto detections = read_pieces(file, kPiece, images)) return std::move(*detections);
+  }
+  return read_in_order(read_json(json, '['), json.string(), images);
 }
 
 void write_detections(const std::filesystem::path& json, const Detections& detections) {
@@ -110,7 +146,8 @@ void write_detections(const std::filesystem::path& json, const Detections& detec
     if (one.mask != Detections::kNoMask) {
       const Detections::Mask& mask = detections.mask_of(one);
       fmt::format_to(std::back_inserter(out),
-                     ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.height, mask.width);
+                     ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.extent.height,
+                     mask.extent.width);
       put_text(out, detections.counts(mask));
       out += '}';
     }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/errors.h"
+#include "coco/mask_extent.h"
 #include "coco/masks.h"
 #include "coco/run_writer.h"
 
@@ -34,7 +35,7 @@ class Inside {
 };
 
 Rle united(const Rle& a, const Rle& b) {
-  RunWriter out(a.height, a.width);
+  RunWriter out(a.height, a.width, a.counts.size() + b.counts.size());
   std::uint32_t begin = 0, end = 0;  // the stretch that is still growing
   for (Inside left(a), right(b); left || right;) {
     Inside& first = !right || (left && left.begin <= right.begin) ? left : right;
@@ -50,7 +51,7 @@ Rle united(const Rle& a, const Rle& b) {
 }
 
 Rle shared(const Rle& a, const Rle& b) {
-  RunWriter out(a.height, a.width);
+  RunWriter out(a.height, a.width, a.counts.size() + b.counts.size());
   for (Inside left(a), right(b); left && right;) {
     out.add(std::max(left.begin, right.begin), std::min(left.end, right.end));
     (left.end < right.end ? left : right).next();
@@ -84,19 +85,15 @@ std::uint64_t area(const Rle& mask) {
   return pixels;
 }
 
-Box bounding_box(const Rle& mask) {
-  std::uint32_t x1 = mask.width, y1 = mask.height, x2 = 0, y2 = 0;
-  for (Inside run(mask); run; run.next()) {
-    const std::uint32_t first = run.begin / mask.height, last = (run.end - 1) / mask.height;
-    x1 = std::min(x1, first);
-    x2 = std::max(x2, last + 1);
-    // A run that goes on in the next column counts as full height: so does COCO.
-    y1 = std::min(y1, first < last ? 0 : run.begin % mask.height);
-    y2 = std::max(y2, first < last ? mask.height : (run.end - 1) % mask.height + 1);
+Box bounding_box(const Rle& mask) { return extent_of(mask).box; }
+
+MaskExtent extent_of(const Rle& mask) {
+  ExtentMeter meter(mask.height, mask.width);
+  for (std::size_t i = 0; i + 1 < mask.counts.size(); i += 2) {
+    meter.outside(mask.counts[i]);
+    meter.inside(mask.counts[i + 1]);
   }
-  if (x2 == 0) return {};
-  return {static_cast<float>(x1), static_cast<float>(y1), static_cast<float>(x2),
-          static_cast<float>(y2)};
+  return meter.finish();
 }
 
 Rle merge(std::span<const Rle> masks) { return folded(masks, "union", united); }
@@ -105,7 +102,7 @@ Rle intersect(std::span<const Rle> masks) { return folded(masks, "intersection",
 
 Rle difference(const Rle& mask, const Rle& other) {
   check_sizes(mask, other, "difference");
-  RunWriter out(mask.height, mask.width);
+  RunWriter out(mask.height, mask.width, mask.counts.size() + other.counts.size());
   Inside hole(other);
   for (Inside run(mask); run; run.next()) {
     std::uint32_t begin = run.begin;

@@ -12,8 +12,10 @@ namespace millrace::coco {
 /// Empty ones are dropped and touching ones join, so the counts are canonical.
 class RunWriter {
  public:
-  RunWriter(std::uint32_t height, std::uint32_t width) {
+  /// `runs`: how many counts to expect, about.
+  RunWriter(std::uint32_t height, std::uint32_t width, std::size_t runs = 0) {
     mask_.height = height, mask_.width = width;
+    mask_.counts.reserve(runs);
   }
 
   void add(std::uint32_t begin, std::uint32_t end) {

@@ -91,16 +91,26 @@ double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::s
   return result.value();
 }
 
+/// The twelve of categories `first` to `last`.
+std::array<double, 12> stats_of(const Evaluation& e, std::size_t first, std::size_t last) {
+  std::array<double, 12> stats;
+  std::ranges::transform(figures(e.max_detections), stats.begin(),
+                         [&](const Figure& figure) { return mean(e, figure, first, last); });
+  return stats;
+}
+
 }  // namespace
 
 const std::array<const char*, 12> kStatNames = {"AP",  "AP50", "AP75",  "APs", "APm", "APl",
                                                 "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"};
 
+std::array<double, 12> category_stats(const Evaluation& evaluation, std::size_t category) {
+  return stats_of(evaluation, category, category + 1);
+}
+
 void summarize(Evaluation& evaluation) {
   const std::size_t categories = evaluation.category_ids.size();
-  std::ranges::transform(
-      figures(evaluation.max_detections), evaluation.stats.begin(),
-      [&](const Figure& figure) { return mean(evaluation, figure, 0, categories); });
+  evaluation.stats = stats_of(evaluation, 0, categories);
   const Figure overall{true, kAnyThreshold, all, evaluation.max_detections.back()};
   evaluation.category_ap.clear();
   for (std::size_t k = 0; k < categories; ++k)

@@ -9,6 +9,7 @@
 namespace millrace::coco {
 
 inline constexpr std::size_t kRecalls = 101;  // thresholds of recall: 0, .01, ... 1
+inline constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
 
 /// Where things are in the tables of an Evaluation.
 struct Layout {
@@ -26,6 +27,9 @@ struct Layout {
     return at(t * kRecalls + r, k, a, m);
   }
 };
+
+/// The twelve figures of one category alone.
+std::array<double, 12> category_stats(const Evaluation& evaluation, std::size_t category);
 
 /// Fills `stats` and `category_ap` from `precision` and `recall`.
 void summarize(Evaluation& evaluation);

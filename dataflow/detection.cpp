@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <mutex>
 
 #include <opencv2/core/utility.hpp>
 
@@ -19,8 +20,11 @@ namespace {
 
 /// OpenCV's own threads would fight with the graph's, which has an image for each core already.
 void prepare_opencv() {
-  cv::setNumThreads(1);
-  pool_images();
+  static std::once_flag once;  // a flow may start while another one runs
+  std::call_once(once, [] {
+    cv::setNumThreads(1);
+    pool_images();
+  });
 }
 
 OnError on_error(const std::string& name) {
@@ -119,12 +123,14 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
   prepare_opencv();
   const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
                                   .max_side = options.settled_test_max_side()};
+  auto how = flow_options(options, share);
+  if (how.on_error == OnError::replace) how.on_error = OnError::skip;
   return from(open_source(split, /*filter_empty=*/false))
       .map(decode_for(resize, options))
       .map(resize)
       .group(static_cast<std::size_t>(options.test_batch_size))
       .map(Pad{.divisor = options.divisor})
-      .start(flow_options(options, share));
+      .start(how);
 }
 
 }  // namespace millrace

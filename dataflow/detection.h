@@ -32,7 +32,8 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   const DataSplit& split, std::uint64_t seed,
                                                   Share share = {}, const Cursor& start = {});
 
-/// Every image of the split once, by ascending id, at the test size.
+/// Every image of the split once, by ascending id, at the test size. One that cannot be used is skipped where
+/// training would replace it: another one would come twice.
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share = {});
 

@@ -18,7 +18,7 @@
 namespace millrace::testing {
 
 /// Fits weight . x + bias to noisy numbers; the noise depends on seed and step, as a sampler's draws do.
-class LineDetector final : public Detector {
+class LineDetector : public Detector {
  public:
   LineDetector()
       : weight_(parameters_.add("line.weight", at::zeros({3}), ParameterKind::weight)),
@@ -119,7 +119,7 @@ inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder)
 struct LambdaCallback final : Callback {
   std::function<void(TrainState&)> on_before_train, on_before_step, on_after_step, on_after_epoch,
       on_after_train;
-  std::function<void(TrainState&, const Scalars&)> on_published;
+  std::function<void(TrainState&, const Moment&, const Scalars&)> on_published;
 
   static void call(const std::function<void(TrainState&)>& f, TrainState& s) {
     if (f) f(s);
@@ -129,8 +129,8 @@ struct LambdaCallback final : Callback {
   void after_step(TrainState& s) override { call(on_after_step, s); }
   void after_epoch(TrainState& s) override { call(on_after_epoch, s); }
   void after_train(TrainState& s) override { call(on_after_train, s); }
-  void on_scalars(TrainState& s, const Scalars& scalars) override {
-    if (on_published) on_published(s, scalars);
+  void on_scalars(TrainState& s, const Moment& of, const Scalars& scalars) override {
+    if (on_published) on_published(s, of, scalars);
   }
 };
 

@@ -8,12 +8,13 @@
 //   after_train                      always, also after an exception
 //
 // A step boundary is after_step, after_epoch where an epoch ended, on_scalars, then the checkpoint
-// if one was asked for. Within each of these, the order of callbacks never changes a result:
+// if one was asked for; before_train and after_train end in the same way. Within each of these, the order of callbacks never changes a result:
 // scalars that one publishes and checkpoints that one asks for take effect only when all have been
 // called. Where some throw, the others are still called, and training ends with the first
 // exception. All hooks run on the training thread.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -30,6 +31,12 @@ class TrainState;
 /// Figures by name.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
+/// A point of the training that figures speak of.
+struct Moment {
+  std::int64_t step = 0;
+  double progress = 0;  // epochs
+};
+
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -44,9 +51,10 @@ class Callback {
   /// What `every` repeats.
   virtual void trigger(TrainState&) {}
 
-  /// Once at each step boundary: what callbacks have published there, sorted by name, often
-  /// nothing. The step's own scalars are in the state.
-  virtual void on_scalars(TrainState&, const Scalars&) {}
+  /// What callbacks have published at this step boundary, sorted by name: once for each earlier
+  /// moment that some figures speak of, in their order, then once for the boundary itself, often
+  /// with nothing. The step's own scalars are in the state.
+  virtual void on_scalars(TrainState&, const Moment& of, const Scalars&) { (void)of; }
 
   /// A checkpoint of this step lies whole in `folder`.
   virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }

@@ -57,14 +57,6 @@ void read_state(const json& state, Checkpoint& checkpoint) {
   state.at("callbacks").get_to(checkpoint.callbacks);
 }
 
-std::int64_t step_of(const fs::path& checkpoint) {
-  const auto name = checkpoint.filename().string();
-  if (!name.starts_with("step-") || name.size() == 5 ||
-      name.find_first_not_of("0123456789", 5) != std::string::npos)
-    return -1;
-  return std::stoll(name.substr(5));
-}
-
 /// What a killed process left half done.
 void remove_parts(const fs::path& folder) {
   std::vector<fs::path> parts;
@@ -82,11 +74,24 @@ void point_latest_at(const fs::path& checkpoint) {
 
 }  // namespace
 
+fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
+  return folder / fmt::format("step-{:06}", step);
+}
+
+std::int64_t step_of(const fs::path& checkpoint) {
+  const auto name = checkpoint.filename().string();
+  if (!name.starts_with("step-") || name.size() == 5 ||
+      name.find_first_not_of("0123456789", 5) != std::string::npos)
+    return -1;
+  return std::stoll(name.substr(5));
+}
+
 fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) try {
   make_writable_folder(folder);
   remove_parts(folder);
-  const auto name = fmt::format("step-{:06}", checkpoint.at.step);
-  const auto part = folder / (name + ".part"), whole = folder / name;
+  const auto whole = checkpoint_of(folder, checkpoint.at.step);
+  const auto beside = [&](const char* ending) { return fs::path(whole.string() + ending); };
+  const auto part = beside(".part");
 
   make_writable_folder(part);
   write_safetensors(part / kModel, checkpoint.model);
@@ -97,7 +102,7 @@ fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) 
   write_file_atomically(part / kState, sealed.dump(1) + "\n");
   sync_path(part);
 
-  if (fs::exists(whole)) fs::rename(whole, folder / (name + ".replaced.part"));
+  if (fs::exists(whole)) fs::rename(whole, beside(".replaced.part"));
   fs::rename(part, whole);
   point_latest_at(whole);
   sync_path(folder);

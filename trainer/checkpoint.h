@@ -28,7 +28,13 @@ struct Checkpoint {
   std::string config;  // TOML
 };
 
-/// Writes `folder`/step-NNNNNN beside its place, syncs it, renames it there and points `latest` at
+/// Where the checkpoint of a step lies: `folder`/step-NNNNNN.
+std::filesystem::path checkpoint_of(const std::filesystem::path& folder, std::int64_t step);
+
+/// The step of such a folder; -1: it is none.
+std::int64_t step_of(const std::filesystem::path& checkpoint);
+
+/// Writes checkpoint_of(`folder`, its step) beside its place, syncs it, renames it there and points `latest` at
 /// it: a reader sees all of it or nothing, whenever the process dies. Replaces an older one of the
 /// same step. Returns the new folder.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,

@@ -17,7 +17,7 @@
 
 namespace millrace {
 
-/// The validation split: each call of `start` is a fresh pass that gives each image once.
+/// The validation split: each call of `start` is a fresh pass that gives each image once. Any thread may call it.
 struct EvalData {
   DataSplit split;
   std::function<std::unique_ptr<DataFlow<Batch>>()> start;
@@ -26,18 +26,20 @@ struct EvalData {
 struct DetectorScores {
   coco::Evaluation boxes;
   std::optional<coco::Evaluation> masks;  // nothing where the model gives no masks
-  coco::Detections detections;            // of every image, for a results file
-  std::int64_t images = 0;
+  coco::Detections detections;            // of every image, where they were to be kept
+  std::int64_t images = 0;                // that were looked at
+  std::int64_t found = 0;                 // objects
   double seconds = 0;
 };
 
 struct EvaluationRun {
   std::int64_t max_images = 0;                             // 0: all
-  int threads = 0;                                         // of the scoring; 0: all cores
+  bool keep_detections = false;                            // for a results file
   std::function<bool()> cancelled = [] { return false; };  // asked before each batch
 };
 
-/// Detects over a fresh pass and scores boxes and masks. Nothing where it was cancelled.
+/// Detects over a fresh pass and scores boxes and masks. Images that could not be read count as without detections.
+/// Nothing where it was cancelled. Throws Error for an image that comes twice or that the split lacks.
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
                                                 const EvaluationRun& run = {});
 
@@ -47,6 +49,9 @@ coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
 
 /// The figures under their names: "bbox/AP", "bbox/AP50", ..., "segm/AP", ...
 Scalars named_scores(const DetectorScores& scores);
+
+/// All of these names.
+std::vector<std::string> score_names();
 
 /// Both tables, as pycocotools prints them.
 std::string score_tables(const DetectorScores& scores);

@@ -33,8 +33,8 @@ class Every final : public Callback {
   void after_epoch(TrainState& state) override { inner_->after_epoch(state); }
   void after_train(TrainState& state) override { inner_->after_train(state); }
   void trigger(TrainState& state) override { inner_->trigger(state); }
-  void on_scalars(TrainState& state, const Scalars& scalars) override {
-    inner_->on_scalars(state, scalars);
+  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+    inner_->on_scalars(state, of, scalars);
   }
   void on_checkpoint(TrainState& state, const std::filesystem::path& folder) override {
     inner_->on_checkpoint(state, folder);

@@ -28,4 +28,16 @@ void restore(const NamedTensors& living, const NamedTensors& saved, const std::s
   for (const auto& [name, value] : living) value.detach().copy_(left.at(name));
 }
 
+void restore(Detector& model, const NamedTensors& saved) {
+  restore(named_values(model), saved, "the model");
+  model.parameters_changed();
+}
+
+NamedTensors named_values(const Detector& model) {
+  NamedTensors tensors;
+  for (const auto& parameter : model.parameters())
+    tensors.emplace_back(parameter.name, parameter.value.detach());
+  return tensors;
+}
+
 }  // namespace millrace

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "trainer/detector.h"
 #include "trainer/safetensors.h"
 
 namespace millrace {
@@ -11,5 +12,11 @@ namespace millrace {
 /// copied, where a name is missing on either side or a shape differs; `what` says of what in the
 /// message.
 void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
+
+/// The same for a model's parameters; it is told that they have changed.
+void restore(Detector& model, const NamedTensors& saved);
+
+/// A model's parameters by name; they share its memory.
+NamedTensors named_values(const Detector& model);
 
 }  // namespace millrace

@@ -53,12 +53,13 @@ void load_initial_weights(Detector& detector, const std::string& file) {
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,
                                          const std::vector<std::string>& classes) {
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  auto detector = detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
-  const auto& parameters = detector->parameters();
-  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained",
-               recipe.model_name, classes.size(), static_cast<double>(parameters.count()) / 1e6,
-               parameters.size(), static_cast<double>(parameters.trainable_count()) / 1e6);
-  return detector;
+  return detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
+}
+
+void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
+  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
+               classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
+               static_cast<double>(parameters.trainable_count()) / 1e6);
 }
 
 }  // namespace
@@ -109,6 +110,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
   write_file_atomically(folder / "config.toml", config);
 
   const auto detector = build_detector(recipe, train.classes);
+  tell_of(detector->parameters(), recipe.model_name, train.classes.size());
   if (!checkpoint && !recipe.weights.empty()) load_initial_weights(*detector, recipe.weights);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
@@ -123,6 +125,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                                                  start);
                        },
                    .validation = validation ? &*validation : nullptr,
+                   .make_model = [&] { return build_detector(recipe, train.classes); },
                    .folder = folder,
                    .config = config},
                   make_callbacks(recipe));

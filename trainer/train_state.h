@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "trainer/callback.h"
 #include "trainer/detector.h"
@@ -29,9 +32,15 @@ class TrainState {
   double total_epochs = 0;       // the same in epochs
   std::filesystem::path folder;  // of this run
   const EvalData* validation = nullptr;  // nullptr: there is none
+  /// Makes a second detector like `model`, with values of its own; empty where nobody can.
+  std::function<std::unique_ptr<Detector>()> make_model;
+  /// Steps whose checkpoints must stay for now: somebody waits for what will be said of them.
+  std::set<std::int64_t> needed_checkpoints;
   bool is_chief = true;
-  bool is_last = false;  // the last step has been done; false where a stop was asked for
+  bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
+
+  Moment now() const { return {at.step, at.progress}; }
 
   /// The epoch that the next sample belongs to, from 0.
   std::int64_t epoch() const { return static_cast<std::int64_t>(at.progress); }
@@ -39,6 +48,14 @@ class TrainState {
   /// Hands scalars to every callback's on_scalars at the end of this step boundary.
   void publish(const Scalars& more) {
     published_.insert(published_.end(), more.begin(), more.end());
+  }
+
+  /// The same for scalars that speak of an earlier moment.
+  void publish(const Moment& of, const Scalars& more) {
+    if (of.step == at.step) return publish(more);
+    auto& late = late_[of.step];
+    late.first = of;
+    late.second.insert(late.second.end(), more.begin(), more.end());
   }
 
   /// Asks for a checkpoint at the end of this step boundary.
@@ -53,6 +70,7 @@ class TrainState {
  private:
   friend class Trainer;
   Scalars published_;
+  std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
   bool save_asked_ = false;
   std::string stop_reason_;
 };

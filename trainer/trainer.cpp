@@ -19,13 +19,6 @@ namespace {
 
 constexpr std::int64_t kMaxBadInARow = 10;  // steps that are not finite, before training gives up
 
-NamedTensors named_values(const Parameters& parameters) {
-  NamedTensors tensors;
-  for (const auto& parameter : parameters)
-    tensors.emplace_back(parameter.name, parameter.value.detach());
-  return tensors;
-}
-
 /// The values of all losses in one transfer from wherever they live.
 std::vector<double> values_of(const Losses& losses) {
   std::vector<at::Tensor> all;
@@ -50,12 +43,12 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       state_(plan_.model) {
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
+  state_.make_model = plan_.make_model;
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
-  restore(named_values(plan_.model.parameters()), checkpoint.model, "the model");
+  restore(plan_.model, checkpoint.model);
   optimizer_.load(checkpoint.optimizer);
-  plan_.model.parameters_changed();
   callbacks_.load_states(checkpoint.callbacks);
   state_.at = checkpoint.at;
   state_.previous_progress = checkpoint.at.progress;
@@ -80,8 +73,7 @@ TrainEnd Trainer::run() {
   guarded([&] { train(); });
   if (failure) spdlog::error("training failed after step {}: {}", state_.at.step, state_.failure);
   guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
-  guarded([&] { hand_out_scalars(); });
-  guarded([&] { save_if_asked(); });
+  guarded([&] { settle(); });
   if (failure) std::rethrow_exception(failure);
   return {state_.at, state_.stop_reason(), !StopSignals::received().empty()};
 }
@@ -98,6 +90,7 @@ void Trainer::train() {
   }
 
   call("before_train", [&](Callback& c) { c.before_train(state_); });
+  settle();
   bool epoch_begins = true;
   while (!finished() && state_.stop_reason().empty()) {
     if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
@@ -173,7 +166,7 @@ void Trainer::reject_step(const std::string& why) {
 
 void Trainer::end_boundary(bool epoch_ended) {
   if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
-  state_.is_last = finished() && state_.stop_reason().empty();
+  state_.is_last = finished();
 
   std::exception_ptr first;
   const auto guarded = [&](auto&& work) {
@@ -186,16 +179,29 @@ void Trainer::end_boundary(bool epoch_ended) {
   guarded([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
   if (epoch_ended)
     guarded([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
-  guarded([&] { hand_out_scalars(); });
-  guarded([&] { save_if_asked(); });
+  guarded([&] { settle(); });
+  if (first) std::rethrow_exception(first);
+}
+
+void Trainer::settle() {
+  std::exception_ptr first;
+  try {
+    hand_out_scalars();
+  } catch (...) {
+    first = std::current_exception();
+  }
+  save_if_asked();
   if (first) std::rethrow_exception(first);
 }
 
 void Trainer::hand_out_scalars() {
-  auto published = std::exchange(state_.published_, {});
-  std::stable_sort(published.begin(), published.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  call("on_scalars", [&](Callback& c) { c.on_scalars(state_, published); });
+  auto reports = std::exchange(state_.late_, {});
+  reports[state_.at.step] = {state_.now(), std::exchange(state_.published_, {})};
+  for (auto& [step, report] : reports)
+    std::ranges::stable_sort(report.second, {}, &Scalars::value_type::first);
+  call("on_scalars", [&](Callback& c) {
+    for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
+  });
 }
 
 void Trainer::save_if_asked() {
@@ -204,7 +210,7 @@ void Trainer::save_if_asked() {
                                        {.at = state_.at,
                                         .seed = static_cast<std::uint64_t>(plan_.train.seed),
                                         .callbacks = callbacks_.save_states(),
-                                        .model = named_values(plan_.model.parameters()),
+                                        .model = named_values(plan_.model),
                                         .optimizer = optimizer_.state(),
                                         .config = plan_.config});
   call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, folder); });

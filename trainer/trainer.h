@@ -26,8 +26,9 @@ struct TrainPlan {
   std::int64_t images_per_step = 1;  // over all ranks
   std::function<std::unique_ptr<DataFlow<Batch>>(const Cursor& start)> start_data;
   const EvalData* validation = nullptr;
-  std::filesystem::path folder;  // of the run
-  std::string config;            // TOML, for checkpoints
+  std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
+  std::filesystem::path folder;                                // of the run
+  std::string config;                                          // TOML, for checkpoints
 };
 
 /// How a training ended without an exception.
@@ -54,6 +55,7 @@ class Trainer {
   void descend(const Losses& losses);
   void reject_step(const std::string& why);
   void end_boundary(bool epoch_ended);
+  void settle();
   void hand_out_scalars();
   void save_if_asked();
   bool finished() const;

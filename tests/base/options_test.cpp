@@ -10,7 +10,10 @@ namespace millrace {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 struct Example {
   double rate = 0.5;
@@ -18,6 +21,7 @@ struct Example {
   std::vector<std::int64_t> sides = {640, 800};
   std::string mode = "skip";
   bool fast = false;
+  Options::Table goals;
 
   void describe(Options& o) {
     o.add("rate", rate, "a share", {.min = 0, .max = 1});
@@ -25,6 +29,7 @@ struct Example {
     o.add("sides", sides, "lengths", {.min = 1, .unit = "px"});
     o.add("mode", mode, "what to do", {"skip", "fail", "replace"});
     o.add("fast", fast, "whether to hurry");
+    o.add("goals", goals, "what to reach", {"box/AP", "mask/AP"}, {.min = 0, .max = 1});
   }
 };
 
@@ -46,6 +51,18 @@ TEST(Options, ReadsOverDefaults) {
   EXPECT_EQ(example.mode, "fail");
 }
 
+TEST(Options, ReadsATableOfNumbers) {
+  const auto example = read_options<Example>(
+      parse_config("goals = { \"mask/AP\" = 1, \"box/AP\" = 0.25 }", "c.toml"));
+  EXPECT_THAT(example.goals, UnorderedElementsAre(Pair("box/AP", 0.25), Pair("mask/AP", 1.0)));
+  EXPECT_THAT(message_of("goals = 0.5"), HasSubstr("takes a table of numbers"));
+  EXPECT_THAT(message_of("[goals]\n\"box/AQ\" = 1"),
+              AllOf(HasSubstr("c.toml:2:12"), HasSubstr("did you mean 'box/AP'")));
+  EXPECT_THAT(message_of("[goals]\nloss = 1"), HasSubstr("known: box/AP, mask/AP"));
+  EXPECT_THAT(message_of("[goals]\n\"box/AP\" = 1.5"), HasSubstr("out of range (0 .. 1)"));
+  EXPECT_THAT(message_of("[goals]\n\"box/AP\" = \"high\""), HasSubstr("takes a number"));
+}
+
 TEST(Options, ErrorsNameFileLineColumnAndTheNearestKey) {
   EXPECT_THAT(message_of("\ncuont = 2"),
               AllOf(HasSubstr("c.toml:2:9"), HasSubstr("did you mean 'count'")));
@@ -58,11 +75,12 @@ TEST(Options, ErrorsNameFileLineColumnAndTheNearestKey) {
 }
 
 TEST(Options, CompletingAndReadingBackGivesTheSameValues) {
-  Config table = parse_config("count = 9", "c.toml");
+  Config table = parse_config("count = 9\n[goals]\n\"box/AP\" = 0.125", "c.toml");
   complete_options<Example>(table);
   const auto again = read_options<Example>(parse_config(to_toml(table), "again.toml"));
   EXPECT_EQ(again.count, 9);
   EXPECT_EQ(again.sides, Example{}.sides);
+  EXPECT_THAT(again.goals, ElementsAre(Pair("box/AP", 0.125)));
   EXPECT_EQ(table.find("rate")->origin.text(), "default");
 }
 

@@ -13,19 +13,11 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-using testing::Declared;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::metrics;
 using testing::Scratch;
 using testing::Training;
-
-std::vector<json> metrics(const fs::path& run) {
-  std::vector<json> lines;
-  std::istringstream text(read_file(run / "metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-  return lines;
-}
 
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
@@ -80,54 +72,16 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
   EXPECT_TRUE(lines[5].contains("bbox/AR100") && lines[5].contains("loss"));
 }
 
-TEST(EvaluateCallback, ScoresAndKeepsDetections) {
+TEST(MetricsFile, IsCutAndAppendedTo) {
   const Scratch scratch;
-  Training{.folder = scratch / "run", .declared = {{"evaluate", ""}, {"log", ""}}}();
-  const auto detections =
-      coco::read_detections(scratch / "run" / "detections" / "step-000015.json");
-  EXPECT_EQ(detections.size(), 10U);
-  EXPECT_EQ(detections[0].category_id, 7);
-  // Found boxes are right, or a pixel or two off: all at IoU 0.5, some at 0.95.
-  const auto last = metrics(scratch / "run").back();
-  EXPECT_EQ(last.at("bbox/AP50"), 1.0);
-  EXPECT_GT(last.at("bbox/AP"), 0.5);
-  EXPECT_LT(last.at("bbox/AP"), 1.0);
-  EXPECT_FALSE(last.contains("segm/AP"));
-}
-
-TEST(EvaluateCallback, DoesNothingWithoutValidationData) {
-  const Scratch scratch;
-  Training{.folder = scratch / "run",
-           .declared = {{"evaluate", ""}, {"pictures", ""}},
-           .adjust = [](TrainPlan& plan) { plan.validation = nullptr; }}();
-  EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
-}
-
-TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
-  testing::LineDetector model;
-  auto data = testing::fake_validation();
-  auto more = testing::fake_truth();
-  more.add_category(9, "ring");
-  more.annotations[3].category_id = 9;
-  data.split = make_split(assemble(std::move(more), "fake"), "nowhere", {"star"});
-  const auto scores = evaluate_detector(model, data);
-  EXPECT_EQ(scores->boxes.category_ids, std::vector<std::int64_t>{7});
-  EXPECT_EQ(scores->images, 10);
-}
-
-TEST(Evaluation, StopsWhereItIsCancelled) {
-  testing::LineDetector model;
-  EXPECT_FALSE(
-      evaluate_detector(model, testing::fake_validation(), {.cancelled = [] { return true; }}));
-}
-
-TEST(MetricsFile, DropsLaterLinesAndTornOnes) {
-  const Scratch scratch;
-  const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"step\":1,\"lo");
-  drop_lines_after(file, 2);
+  const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":1,\"lo");
+  cut_file(file, 100);
+  cut_file(file, 22);
   EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n");
   append_line(file, "{}");
   EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n{}\n");
+  cut_file(scratch / "missing", 0);
+  EXPECT_FALSE(fs::exists(scratch / "missing"));
   EXPECT_THROW(append_line(scratch / "no" / "folder" / "m", "{}"), Error);
 }
 

@@ -42,19 +42,25 @@ struct Training {
   Declared declared = kUsual;
   std::function<void(TrainState&)> before_step = {};
   std::function<void(TrainPlan&)> adjust = {};
+  std::function<std::unique_ptr<Detector>()> make_model = [] {
+    return std::make_unique<LineDetector>();
+  };
+  std::function<void(TrainState&, const Moment&, const Scalars&)> on_published = {};
 
   /// Trains from the newest checkpoint, if there is one.
   TrainEnd operator()() const {
     std::filesystem::create_directories(folder);
-    LineDetector model;
+    const auto model = make_model();
     const auto validation = fake_validation();
-    auto plan = fake_plan(model, folder);
+    auto plan = fake_plan(*model, folder);
     plan.validation = &validation;
+    plan.make_model = make_model;
     if (adjust) adjust(plan);
     CallbackList list;
     for (const auto& [name, toml] : declared) list.add(name, make_callback(name, toml));
     auto lambda = std::make_unique<LambdaCallback>();
     lambda->on_before_step = before_step;
+    lambda->on_published = on_published;
     list.add("test", std::move(lambda));
     Trainer trainer(std::move(plan), std::move(list));
     if (const auto checkpoint = newest_checkpoint(folder / "checkpoints"))
@@ -81,14 +87,20 @@ struct Training {
   }
 };
 
+/// The lines of metrics.jsonl.
+inline std::vector<nlohmann::json> metrics(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(read_file(run / "metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
 /// What must not depend on anything but the configuration: the weights, the momentum, the metrics
 /// without times.
 inline std::string essence(const std::filesystem::path& run) {
   auto text = read_file(run / "checkpoints" / "latest" / "model.safetensors") +
               read_file(run / "checkpoints" / "latest" / "optimizer.safetensors");
-  std::istringstream lines(read_file(run / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    auto json = nlohmann::json::parse(line);
+  for (auto json : metrics(run)) {
     for (auto member = json.begin(); member != json.end();)
       member = member.key().starts_with("time") ? json.erase(member) : std::next(member);
     text += json.dump() + "\n";

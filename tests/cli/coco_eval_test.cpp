@@ -44,9 +44,11 @@ class TinyEval : public Trainer {
             {{{"image_id", 1}, {"category_id", 3}, {"bbox", {8, 8, 40, 40}}, {"score", 0.9}}}));
   }
 
-  Outcome evaluate() {
-    return trainer(
-        {"coco-eval", "--gt", truth_.string(), "--dt", found_.string(), "--iou", "bbox", "--json"});
+  Outcome evaluate(const std::vector<std::string>& more = {"--json"}) {
+    std::vector<std::string> arguments = {"coco-eval",     "--gt",  truth_.string(), "--dt",
+                                          found_.string(), "--iou", "bbox"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return trainer(arguments);
   }
 
   fs::path truth_ = in_folder("truth.json"), found_ = in_folder("found.json");
@@ -69,8 +71,104 @@ TEST_F(TinyEval, AMissingFileIsNamed) {
   expect_error(evaluate(), 1, found_.string());
 }
 
+TEST_F(TinyEval, AnalysisStandsBesideTheFigures) {
+  const auto result =
+      evaluate({"--analyze", "--bootstrap", "100", "--versus", found_.string(), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json json = result.json();
+  EXPECT_EQ(json.at("stats"), evaluate().json().at("stats"));
+  const Json& star = json.at("per_class").at(0);
+  EXPECT_EQ(star.at("name"), "star");
+  EXPECT_EQ(star.at("objects"), 1);
+  EXPECT_EQ(star.at("stats").at("AP"), json.at("stats").at(0));
+  EXPECT_EQ(json.at("errors").at("missed").at("count"), 0);
+  EXPECT_EQ(json.at("operating_point").at("f1"), 1);
+  EXPECT_EQ(json.at("confusion").at("matrix"), Json::parse("[[1,0],[0,0]]"));
+  EXPECT_EQ(json.at("curves").at("mean").size(), 10U);
+  EXPECT_EQ(json.at("curves").at("mean").at(0).at("precision").size(), 101U);
+  EXPECT_EQ(json.at("bootstrap").at("draws"), 100);
+  EXPECT_NEAR(json.at("bootstrap").at("AP").at("low").get<double>(), 1, 1e-12);
+  EXPECT_EQ(json.at("versus").at("p"), 1);
+  EXPECT_EQ(json.at("versus").at("difference").at("AP").at("value"), 0);
+}
+
+TEST_F(TinyEval, AnalysisAsText) {
+  const auto result = evaluate({"--analyze", "--bootstrap", "100", "--versus", found_.string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part :
+       {"Average Precision", "Errors at IoU 0.50", "Best F1 1.000 at score 0.900", "star",
+        "95 % interval", "within noise"}) {
+    EXPECT_THAT(result.out, ::testing::HasSubstr(part));
+  }
+}
+
+TEST_F(TinyEval, ATableAndAPageAreWritten) {
+  const auto csv = in_folder("classes.csv"), html = in_folder("page.html");
+  const auto result = evaluate({"--csv", csv.string(), "--html", html.string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_text(csv),
+              ::testing::StartsWith("category_id,name,objects,detections,AP,AP50,"));
+  EXPECT_THAT(read_text(csv), ::testing::HasSubstr("\n3,star,1,1,0.99"));
+  EXPECT_THAT(read_text(html), ::testing::StartsWith("<!DOCTYPE html>"));
+}
+
+TEST_F(TinyEval, NamesInATableAreQuoted) {
+  auto truth = read_json(truth_);
+  truth["categories"][0]["name"] = "a \"star\", big";
+  write_json(truth_, truth);
+  const auto csv = in_folder("classes.csv");
+  ASSERT_EQ(evaluate({"--csv", csv.string()}).exit_code, 0);
+  EXPECT_THAT(read_text(csv), ::testing::HasSubstr("\n3,\"a \"\"star\"\", big\",1,1,"));
+}
+
+TEST_F(TinyEval, AFileThatCannotBeWrittenIsNamed) {
+  const auto page = in_folder("nowhere") / "page.html";
+  const auto result = evaluate({"--html", page.string()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, ::testing::HasSubstr(page.string()));
+}
+
+TEST_F(TinyEval, AMissingFileToCompareWithIsNamed) {
+  expect_error(evaluate({"--versus", in_folder("none.json").string()}), 1,
+               in_folder("none.json").string());
+}
+
+TEST_F(TinyEval, TooFewDrawsAreWrongUsage) {
+  for (const std::string draws : {"99", "-1", "many", "1.5"}) {
+    expect_error(evaluate({"--bootstrap", draws}), 2, "--bootstrap");
+  }
+}
+
 TEST_F(TinyEval, AnUnknownIouIsWrongUsage) {
   expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "mask"}), 2, "segm");
+}
+
+TEST_F(TinyEval, KeypointsAreRefusedWithAWord) {
+  expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "keypoints"}), 2,
+               "keypoints are not evaluated");
+}
+
+TEST_F(TinyEval, WhatTheAnnotationsLackIsCounted) {
+  auto found = read_json(found_);
+  for (const int image : {1, 7, 8}) {
+    found.push_back(found[0]);
+    found.back()["image_id"] = image;
+    found.back()["category_id"] = 99;
+  }
+  write_json(found_, found);
+  const auto result = evaluate();
+  EXPECT_EQ(result.json().at("left_out"), (Json{{"images", 2}, {"categories", 1}}));
+  EXPECT_THAT(result.err, ::testing::HasSubstr("2 detections of images"));
+  EXPECT_THAT(result.err, ::testing::HasSubstr("1 detection of categories"));
+}
+
+TEST_F(TinyEval, ProposalsAreScoredWithOtherLimits) {
+  const auto result = evaluate({"--class-agnostic", "--max-dets", "1000,100,300"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string limit : {"100", "300", "1000"})
+    EXPECT_THAT(result.out, ::testing::HasSubstr("maxDets=" + limit + " ] = 1.000"));
+  expect_error(evaluate({"--max-dets", "0"}), 2, "--max-dets");
+  expect_error(evaluate({"--max-dets", "many"}), 2, "--max-dets");
 }
 
 }  // namespace

@@ -86,8 +86,8 @@ TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {
       read.mask(0),
       from_polygons(std::vector<Polygon>{{1, 1, 5, 1, 5, 4}, {2, 3, 7, 3, 7, 5, 2, 5}}, 6, 8));
   EXPECT_EQ(read.mask(1), (Rle{6, 8, {3, 4, 41}}));
-  EXPECT_EQ(read.mask_of(read[1]).pixels, 4U);
-  EXPECT_EQ(read.mask_of(read[1]).box, bounding_box(read.mask(1)));
+  EXPECT_EQ(read.mask_of(read[1]).extent.pixels, 4U);
+  EXPECT_EQ(read.mask_of(read[1]).extent.box, bounding_box(read.mask(1)));
 }
 
 TEST(Detections, NoneIsAnEmptyArray) {

@@ -158,13 +158,16 @@ TEST(EvalFlow, GivesEachImageOnceInOrder) {
 TEST(EvalFlow, CountsATruncatedJpeg) {
   const TinyCoco data(12);
   std::filesystem::resize_file(data.image(3), std::filesystem::file_size(data.image(3)) / 2);
-  const auto options = data.options();
-  const auto flow = start_eval_flow(options, open_split(options, options.val));
-  EXPECT_THAT(testing::drain(*flow), SizeIs(11));
-  const auto report = flow->report();
-  EXPECT_EQ(report.skipped, 1);
-  EXPECT_THAT(report.skipped_reasons[0],
-              HasSubstr("stage 'decode': " + data.image(3).string() + ": broken JPEG"));
+  auto options = data.options();
+  for (const auto* on_error : {"skip", "replace"}) {
+    options.on_error = on_error;
+    const auto flow = start_eval_flow(options, open_split(options, options.val));
+    EXPECT_THAT(testing::drain(*flow), SizeIs(11));
+    const auto report = flow->report();
+    EXPECT_EQ(report.skipped, 1);
+    EXPECT_THAT(report.skipped_reasons[0],
+                HasSubstr("stage 'decode': " + data.image(3).string() + ": broken JPEG"));
+  }
 }
 
 TEST(EvalFlow, RanksShareTheImages) {

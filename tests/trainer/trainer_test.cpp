@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <tuple>
 
 #include "base/errors.h"
 #include "tests/fake_training.h"
@@ -83,7 +84,7 @@ TEST(Trainer, PublishesAtTheBoundaryWhateverTheOrder) {
     f.plan.train.max_steps = 2;
     std::vector<double> heard;
     const auto listen = [&] {
-      f.add("listener").on_published = [&](TrainState&, const Scalars& scalars) {
+      f.add("listener").on_published = [&](TrainState&, const Moment&, const Scalars& scalars) {
         for (const auto& [name, value] : scalars) heard.push_back(value);
       };
     };
@@ -94,6 +95,42 @@ TEST(Trainer, PublishesAtTheBoundaryWhateverTheOrder) {
     f.run();
     EXPECT_THAT(heard, ElementsAre(1, 11, 2, 12));
   }
+}
+
+TEST(Trainer, HandsOutWhatSpeaksOfEarlierMomentsFirst) {
+  Fixture f;
+  f.plan.train.max_steps = 3;
+  std::vector<std::tuple<std::int64_t, std::int64_t, double>> heard;  // when, of which step, what
+  f.add().on_after_step = [](TrainState& s) {
+    if (s.at.step != 3) return;
+    s.publish({{"now", 3}});
+    s.publish({2, 0.4}, {{"late", 2}});
+    s.publish({1, 0.2}, {{"late", 1}});
+    s.publish(s.now(), {{"also now", 4}});
+  };
+  f.add("listener").on_published = [&](TrainState& s, const Moment& of, const Scalars& scalars) {
+    EXPECT_NEAR(of.progress, 0.2 * static_cast<double>(of.step), 1e-12);
+    for (const auto& [name, value] : scalars) heard.emplace_back(s.at.step, of.step, value);
+  };
+  f.run();
+  EXPECT_THAT(heard, ElementsAre(std::tuple(3, 1, 1.0), std::tuple(3, 2, 2.0),
+                                 std::tuple(3, 3, 4.0), std::tuple(3, 3, 3.0)));
+}
+
+TEST(Trainer, SettlesWhatIsAskedForBeforeTheFirstStep) {
+  Fixture f;
+  f.add().on_before_train = [](TrainState& s) {
+    s.publish({{"early", 1}});
+    s.save_checkpoint();
+    s.stop("nothing to do");
+  };
+  std::vector<std::int64_t> heard;
+  f.add("listener").on_published = [&](TrainState& s, const Moment&, const Scalars& scalars) {
+    if (!scalars.empty()) heard.push_back(s.at.step);
+  };
+  EXPECT_EQ(f.run().at.step, 0);
+  EXPECT_THAT(heard, ElementsAre(0));
+  EXPECT_EQ(newest_checkpoint(f.scratch / "run" / "checkpoints")->at.step, 0);
 }
 
 TEST(Trainer, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {

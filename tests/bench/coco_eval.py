@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Our evaluator beside its peers, side by side in one run: load, evaluate and summarise, whole processes.
+
+    tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm] [--gt G --dt-bbox B --dt-segm S] [--slow] [--json]
+
+Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100 detections each) under build/,
+and one of 118,287 images whose annotations alone are loaded. The peers are those of hotcoco, ultrafast-pycocotools and
+faster-coco-eval that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow adds one round of pycocotools. What is not there
+is left out with a word. Rounds are interleaved. A peer's clock starts after its imports, ours with the process. CPU and
+peak memory are of the whole process, less, for peers, what an interpreter with the same imports takes.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PEERS = {  # module -> how its COCO and COCOeval are called
+    "hotcoco": "from hotcoco import COCO, COCOeval",
+    "ultrafast_pycocotools": "from ultrafast_pycocotools.coco import COCO\nfrom ultrafast_pycocotools.cocoeval import COCOeval",
+    "faster_coco_eval": "from faster_coco_eval import COCO, COCOeval_faster as COCOeval",
+    "pycocotools": "from pycocotools.coco import COCO\nfrom pycocotools.cocoeval import COCOeval",
+}
+SLOW = {"pycocotools"}
+# What a peer's process runs: imports, then one of the two jobs, told in the last line.
+EVALUATE = """
+import contextlib, json, os, sys, time
+{imports}
+job, gt, dt, iou = sys.argv[1:]
+began, stats = time.perf_counter(), None
+with contextlib.redirect_stdout(sys.stderr):
+    if job != "nothing":
+        truth = COCO(gt)
+    if job == "evaluate":
+        e = COCOeval(truth, truth.loadRes(dt), iou)
+        e.evaluate()
+        e.accumulate()
+        e.summarize()
+        stats = [float(x) for x in list(e.stats)[:12]]
+print(json.dumps({{"seconds": time.perf_counter() - began, "stats": stats}}))
+"""
+
+
+def run(command, threads, environment=None):
+    """The JSON in the last line that `command` prints, wall and CPU seconds and peak MiB; or None and why."""
+    env = dict(os.environ, RAYON_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads), **(environment or {}))
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        began = os.times().elapsed
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env)
+        _, status, used = os.wait4(child.pid, 0)
+        wall = os.times().elapsed - began
+        out.seek(0), err.seek(0)
+        if status:
+            return None, (err.read().strip().splitlines() or [f"ended with status {status}"])[-1]
+        answer = json.loads(out.read().splitlines()[-1])
+        return answer | {"wall": wall, "cpu": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss / 1024}, None
+
+
+class Millrace:
+    name = "millrace"
+
+    def __init__(self, trainer):
+        self.trainer = trainer
+
+    def evaluate(self, gt, dt, iou, threads):
+        command = [self.trainer, "coco-eval", "--gt", gt, "--dt", dt, "--iou", iou, "--threads", str(threads), "--json"]
+        answer, why = run(["taskset", "-c", ",".join(map(str, range(threads)))] + command, threads)
+        return answer and answer | {"seconds": answer["wall"]}, why
+
+
+class Peer:
+    def __init__(self, python, name):
+        self.python, self.name = python, name
+        self.program = EVALUATE.format(imports=PEERS[name])
+        self.empty, self.missing = self.start("nothing", "", "", "", 1)
+
+    def start(self, job, gt, dt, iou, threads):
+        cores = ",".join(map(str, range(threads)))
+        return run(["taskset", "-c", cores, self.python, "-c", self.program, job, gt, dt, iou], threads)
+
+    def measure(self, job, *arguments):
+        answer, why = self.start(job, *arguments)
+        return answer and answer | {"cpu": answer["cpu"] - self.empty["cpu"], "mib": answer["mib"] - self.empty["mib"]}, why
+
+    def evaluate(self, gt, dt, iou, threads):
+        return self.measure("evaluate", gt, dt, iou, threads)
+
+
+def made_set(trainer, folder, images, detections):
+    """The files of a set of this size, made once."""
+    done = os.path.join(folder, "made")
+    if not os.path.exists(done):
+        print(f"making {images} images with {detections} detections each in {folder}", file=sys.stderr)
+        subprocess.run([trainer, "bench", "eval", "--folder", folder, "--images", str(images), "--detections",
+                        str(detections), "--rounds", "0"], check=True, stdout=subprocess.DEVNULL)
+        open(done, "w").close()
+    return [os.path.join(folder, f + ".json") for f in ("instances", "boxes", "masks")]
+
+
+def compare(runners, threads, rounds, measure):
+    """Interleaved rounds: runner -> its answers; who fails is left out with a word."""
+    answers = {}
+    for k in range(rounds):
+        for runner in list(runners):
+            if runner.name in SLOW and k > 0:
+                continue
+            answer, why = measure(runner, threads)
+            if answer is None:
+                print(f"{runner.name} is left out: {why}", file=sys.stderr)
+                runners.remove(runner)
+                answers.pop(runner.name, None)
+            else:
+                answers.setdefault(runner.name, []).append(answer)
+    return answers
+
+
+def figures(answers):
+    column = {key: [a[key] for a in answers] for key in ("seconds", "cpu", "mib")}
+    return {"min_s": min(column["seconds"]), "median_s": statistics.median(column["seconds"]),
+            "cpu_s": statistics.median(column["cpu"]), "mib": statistics.median(column["mib"])}
+
+
+def table(title, answers):
+    """Prints it and gives the same as data."""
+    own = figures(answers["millrace"])
+    print(f"\n{title}\n  {'':<24}{'min s':>8}{'median':>8}{'CPU s':>8}{'MiB':>7}{'x ours':>8}   figures")
+    result = {}
+    for name, each in answers.items():
+        f = result[name] = figures(each)
+        stats, ours = each[0].get("stats"), answers["millrace"][0].get("stats")
+        same = ""
+        if stats and name != "millrace":
+            far = max(abs(a - b) for a, b in zip(stats, ours))
+            f["difference"] = far
+            same = "the same bits" if far == 0 else f"differ by {far:.1g}"
+        print(f"  {name:<24}{f['min_s']:>8.3f}{f['median_s']:>8.3f}{f['cpu_s']:>8.2f}{f['mib']:>7.0f}"
+              f"{f['min_s'] / own['min_s']:>8.2f}   {same}", flush=True)
+    return result
+
+
+def load(trainer, runners, gt, rounds):
+    """Annotations alone: our first load in a fresh process and one from the cache, beside the peers'."""
+    def measure(runner, threads):
+        if runner.name != "millrace":
+            return runner.measure("load", gt, "", "", threads)
+        answer, why = run([trainer, "bench", "eval", "--annotations", gt, "--json"], threads)
+        return answer and answer | {"cpu": answer["cpu_s"]}, why
+
+    answers = compare(runners, 2, rounds, measure)
+    answers["millrace, from the cache"] = [a | {"seconds": a["cached_s"], "cpu": a["cached_cpu_s"]}
+                                           for a in answers["millrace"]]
+    return table(f"{os.path.getsize(gt) / 1e6:.0f} MB of annotations, 2 threads: {rounds} rounds", answers)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trainer")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--iou", nargs="+", choices=["bbox", "segm"], default=["bbox", "segm"])
+    parser.add_argument("--threads", nargs="+", type=int, default=[2, 1])
+    parser.add_argument("--images", type=int, default=5000)
+    parser.add_argument("--load-images", type=int, default=118287, help="of the annotations that are loaded alone; 0: none")
+    parser.add_argument("--gt")
+    parser.add_argument("--dt-bbox")
+    parser.add_argument("--dt-segm")
+    parser.add_argument("--load", help="annotations of your own to load")
+    parser.add_argument("--slow", action="store_true", help="pycocotools too, once")
+    parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
+    a = parser.parse_args()
+    trainer = os.path.abspath(a.trainer)
+    files = [a.gt, a.dt_bbox, a.dt_segm]
+    if not a.gt:
+        files = made_set(trainer, f"build/bench-eval-{a.images}", a.images, 100)
+    python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
+    runners = [Millrace(trainer)]
+    if not python:
+        print("the peers are left out: set MILLRACE_PEERS_PYTHON to an interpreter that has them", file=sys.stderr)
+    for name in PEERS if python else ():
+        if name in SLOW and not a.slow:
+            continue
+        peer = Peer(python, name)
+        if peer.empty:
+            runners.append(peer)
+        else:
+            print(f"{name} is left out: {peer.missing}", file=sys.stderr)
+
+    result = {}
+    for iou in a.iou:
+        dt = files[1 if iou == "bbox" else 2]
+        for threads in a.threads:
+            answers = compare(list(runners), threads, a.rounds, lambda r, t: r.evaluate(files[0], dt, iou, t))
+            if "millrace" not in answers:
+                sys.exit(1)
+            result[f"{iou}-{threads}"] = table(f"{iou}, {threads} thread{'s' if threads > 1 else ''}: {a.rounds} rounds",
+                                               answers)
+        if {1, 2} <= set(a.threads):
+            scaling = {n: result[f"{iou}-1"][n]["min_s"] / result[f"{iou}-2"][n]["min_s"] for n in result[f"{iou}-2"]
+                       if n in result[f"{iou}-1"] and n not in SLOW}
+            result[f"{iou}-scaling"] = scaling
+            print("  from 1 to 2 threads: " + ", ".join(f"{n} {s:.2f}x" for n, s in scaling.items()))
+    if a.load_images or a.load:
+        gt = a.load or made_set(trainer, f"build/bench-eval-{a.load_images}", a.load_images, 0)[0]
+        result["load"] = load(trainer, [r for r in runners if r.name in ("millrace", "hotcoco")], gt, min(a.rounds, 3))
+    if a.json:
+        print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

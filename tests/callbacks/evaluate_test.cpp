@@ -1,0 +1,426 @@
+// Evaluation while training waits or goes on: the same weights, scores and decisions, however slow it is.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "tests/callbacks/training.h"
+#include "trainer/detector_evaluation.h"
+#include "trainer/stop_signals.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using testing::Declared;
+using ::testing::ElementsAre;
+using testing::essence;
+using ::testing::HasSubstr;
+using testing::metrics;
+using ::testing::Pair;
+using testing::Scratch;
+using ::testing::ThrowsMessage;
+using testing::Training;
+
+const std::vector<std::string> kModes = {"inline", "score_in_background", "background"};
+
+/// Finds boxes that come nearer to the objects while its weights grow. What `before_detecting` does, it does first.
+class LearningDetector : public testing::LineDetector {
+ public:
+  explicit LearningDetector(std::function<void()> before_detecting = [] {})
+      : before_detecting_(std::move(before_detecting)) {}
+
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    before_detecting_();
+    const auto& weight = parameters().find("line.weight")->value;
+    const auto off = 9 / (1 + std::abs(weight.sum().item<float>()));
+    std::vector<std::vector<DetectedObject>> found;
+    for (const auto& image : batch.images) {
+      const auto shift = off * static_cast<float>(image.image_id % 3);
+      found.push_back({{.box = {10 + shift, 10, 40 + shift, 40}, .label = 0, .score = 0.9F}});
+    }
+    return found;
+  }
+
+ private:
+  std::function<void()> before_detecting_;
+};
+
+/// Takes longer than several steps, and not always the same.
+std::unique_ptr<Detector> slow_detector() {
+  return std::make_unique<LearningDetector>([calls = 0]() mutable {
+    std::this_thread::sleep_for(std::chrono::milliseconds(calls++ % 7));
+  });
+}
+
+Declared declared(const std::string& mode, const std::string& more = "") {
+  return {{"log", "every = '2 steps'"},
+          {"checkpoint", "every = '3 steps'\nkeep = 1"},
+          {"evaluate", "every = '1 epoch'\nmode = '" + mode + "'\n" + more},
+          {"keep_best", "metric = 'bbox/AP'\nbetter = 'lower'"}};
+}
+
+Training training(const fs::path& folder, const std::string& mode, const std::string& more = "") {
+  return {.folder = folder, .declared = declared(mode, more), .make_model = slow_detector};
+}
+
+/// Every figure by name and step, times left out. Expects each once.
+std::map<std::pair<std::string, std::int64_t>, double> curves(const fs::path& run) {
+  std::map<std::pair<std::string, std::int64_t>, double> points;
+  for (const auto& line : metrics(run))
+    for (const auto& [name, value] : line.items()) {
+      if (name.starts_with("time") || name == "step" || name == "epoch") continue;
+      const bool is_new = points.emplace(std::pair(name, line.at("step")), value).second;
+      EXPECT_TRUE(is_new) << name << " of step " << line.at("step") << " comes twice";
+    }
+  return points;
+}
+
+/// Bytes of every results file, by name.
+std::map<std::string, std::string> results(const fs::path& run) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(run / "detections"))
+    files[entry.path().filename()] = read_file(entry.path());
+  return files;
+}
+
+std::string latest(const fs::path& run, const std::string& name = "latest") {
+  return read_file(run / "checkpoints" / name / "model.safetensors") +
+         read_file(run / "checkpoints" / name / "optimizer.safetensors");
+}
+
+std::string failure_of(const Training& run) {
+  try {
+    run();
+  } catch (const Error& problem) {
+    return problem.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(EvaluationModes, GiveTheSameWeightsScoresDetectionsAndBestCheckpoint) {
+  const Scratch scratch;
+  for (const auto& mode : kModes) training(scratch / mode, mode)();
+  const auto usual = scratch / "inline";
+  ASSERT_EQ(results(usual).size(), 3U);
+  EXPECT_EQ(read_checkpoint(usual / "checkpoints" / "best").at.step, 5);
+  EXPECT_LT(curves(usual).at({"bbox/AP", 5}), curves(usual).at({"bbox/AP", 10}));
+  for (const auto& mode : kModes) {
+    EXPECT_EQ(latest(scratch / mode), latest(usual)) << mode;
+    EXPECT_EQ(latest(scratch / mode, "best"), latest(usual, "best")) << mode;
+    EXPECT_EQ(curves(scratch / mode), curves(usual)) << mode;
+    EXPECT_EQ(results(scratch / mode), results(usual)) << mode;
+  }
+}
+
+TEST(EvaluationModes, TakeScoresWhenTheNextEvaluationIsDueOrTrainingEnds) {
+  const Scratch scratch;
+  for (const auto& mode : kModes) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken;  // when, of which step
+    auto run = training(scratch / mode, mode);
+    run.make_model = [] { return std::make_unique<LearningDetector>(); };  // quick
+    run.on_published = [&](TrainState& state, const Moment& of, const Scalars& scalars) {
+      for (const auto& [name, value] : scalars)
+        if (name == "bbox/AP") taken.emplace_back(state.at.step, of.step);
+    };
+    run();
+    if (mode == "inline")
+      EXPECT_THAT(taken, ElementsAre(Pair(5, 5), Pair(10, 10), Pair(15, 15)));
+    else
+      EXPECT_THAT(taken, ElementsAre(Pair(10, 5), Pair(15, 10), Pair(15, 15))) << mode;
+  }
+}
+
+TEST(EvaluationModes, LeaveOneLineOrderHoweverLongAnEvaluationTakes) {
+  const Scratch scratch;
+  for (const auto& mode : kModes) {
+    training(scratch / (mode + "-slow"), mode)();
+    auto quick = training(scratch / (mode + "-quick"), mode);
+    quick.make_model = [] { return std::make_unique<LearningDetector>(); };
+    quick();
+    EXPECT_EQ(essence(scratch / (mode + "-slow")), essence(scratch / (mode + "-quick"))) << mode;
+  }
+}
+
+TEST(EvaluationModes, RunAtMostOneAtATimeBesideTheTraining) {
+  const Scratch scratch;
+  static std::atomic<int> running, most, on_training_thread;
+  static const auto training_thread = std::this_thread::get_id();
+  running = most = on_training_thread = 0;
+  auto run = training(scratch / "run", "background", "results = false");
+  run.declared[2].second += "\nevery = '1 steps'";
+  run.declared[2].second.erase(0, std::string("every = '1 epoch'\n").size());
+  run.make_model = [] {
+    return std::make_unique<LearningDetector>([] {
+      most = std::max<int>(most, ++running);
+      on_training_thread += std::this_thread::get_id() == training_thread;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      --running;
+    });
+  };
+  run();
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(on_training_thread,
+            5);  // the batches of the last one, which nothing could go on beside
+  EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
+}
+
+TEST(EvaluationModes, EqualAnUninterruptedRunWhereverTheyWereKilled) {
+  const Scratch scratch;
+  for (const auto& mode : kModes) {
+    const auto whole = scratch / mode;
+    ASSERT_EQ(training(whole, mode).in_child(), 0);
+    for (std::int64_t victim = 4; victim < 15; ++victim) {
+      const auto folder = scratch / (mode + "-killed-" + std::to_string(victim));
+      auto killed = training(folder, mode);
+      killed.before_step = [&](TrainState& s) {
+        if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
+      };
+      ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
+      ASSERT_EQ(training(folder, mode).in_child(), 0);
+      EXPECT_EQ(essence(folder), essence(whole)) << mode << " killed before step " << victim;
+      EXPECT_EQ(latest(folder, "best"), latest(whole, "best")) << mode << ", " << victim;
+      EXPECT_EQ(results(folder), results(whole)) << mode << ", " << victim;
+    }
+  }
+}
+
+TEST(EvaluationModes, LoseAndDoubleNothingWhereASignalEndsTheRun) {
+  const Scratch scratch;
+  for (const auto& mode : kModes) {
+    const auto whole = scratch / mode;
+    training(whole, mode)();
+    for (std::int64_t victim = 4; victim < 15; victim += 2) {
+      const auto folder = scratch / (mode + "-stopped-" + std::to_string(victim));
+      auto stopped = training(folder, mode);
+      stopped.before_step = [&](TrainState& s) {
+        if (s.at.step == victim) std::raise(SIGTERM);
+      };
+      EXPECT_TRUE(stopped().signalled);
+      training(folder, mode)();
+      EXPECT_EQ(curves(folder), curves(whole)) << mode << " stopped in step " << victim + 1;
+      EXPECT_EQ(latest(folder), latest(whole)) << mode << ", " << victim;
+      EXPECT_EQ(latest(folder, "best"), latest(whole, "best")) << mode << ", " << victim;
+      EXPECT_EQ(results(folder), results(whole)) << mode << ", " << victim;
+    }
+  }
+}
+
+TEST(EvaluationModes, GoOnWhereTheCheckpointToEvaluateAgainIsGone) {
+  const Scratch scratch;
+  auto run = training(scratch / "run", "background");
+  run.make_model = [] {
+    return std::make_unique<LearningDetector>([] {
+      while (StopSignals::received().empty())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  };
+  run.before_step = [](TrainState& s) {
+    if (s.at.step == 7) std::raise(SIGTERM);
+  };
+  run();
+  ASSERT_TRUE(fs::exists(scratch / "run" / "checkpoints" / "step-000005"));
+  fs::remove_all(scratch / "run" / "checkpoints" / "step-000005");
+  EXPECT_EQ(training(scratch / "run", "background")().at.step, 15);
+  EXPECT_FALSE(curves(scratch / "run").contains({"bbox/AP", 5}));
+  EXPECT_TRUE(curves(scratch / "run").contains({"bbox/AP", 10}));
+}
+
+TEST(EvaluationModes, NameTheEvaluationThatFailed) {
+  const Scratch scratch;
+  for (const auto& mode : kModes) {
+    auto run = training(scratch / mode, mode);
+    run.make_model = [] {
+      return std::make_unique<LearningDetector>([] { throw Error("no such layer"); });
+    };
+    EXPECT_THAT(failure_of(run), HasSubstr("evaluation of step 5: no such layer")) << mode;
+    EXPECT_FALSE(fs::exists(scratch / mode / "detections")) << mode;
+  }
+}
+
+TEST(EvaluationModes, TakeTheLastScoresWhereAnotherCallbackFails) {
+  const Scratch scratch;
+  auto run = training(scratch / "run", "background");
+  run.before_step = [](TrainState& s) {
+    if (s.at.step == 7) throw Error("broke");
+  };
+  EXPECT_EQ(failure_of(run), "broke");
+  EXPECT_TRUE(curves(scratch / "run").contains({"bbox/AP", 5}));
+  run.before_step = {};
+  run();  // evaluates step 5 again
+  EXPECT_TRUE(curves(scratch / "run").contains({"bbox/AP", 5}));
+}
+
+TEST(EvaluationTargets, EndTrainingWithTheCheckpointThatReachedThem) {
+  const Scratch scratch;
+  training(scratch / "whole", "inline")();
+  const auto aps = curves(scratch / "whole");
+  const auto target = (aps.at({"bbox/AP", 5}) + aps.at({"bbox/AP", 10})) / 2;
+  const auto targets = fmt::format("targets = {{ 'bbox/AP' = {}, 'bbox/AP50' = 0.01 }}", target);
+  for (const auto& mode : kModes) {
+    const auto folder = scratch / mode;
+    const auto end = training(folder, mode, targets)();
+    EXPECT_EQ(end.at.step, mode == "inline" ? 10 : 15) << mode;
+    EXPECT_FALSE(end.signalled);
+    EXPECT_THAT(end.stop_reason,
+                AllOf(HasSubstr("bbox/AP 0."), HasSubstr("bbox/AP50 1.0000 of 0.01")));
+    EXPECT_EQ(read_checkpoint(folder / "checkpoints" / "step-000010").at.step, 10) << mode;
+    EXPECT_EQ(read_checkpoint(folder / "checkpoints" / "latest").at.step, end.at.step) << mode;
+    EXPECT_EQ(training(folder, mode, targets)().at.step, end.at.step) << mode << " resumed";
+  }
+}
+
+TEST(EvaluationTargets, AreNotReachedByOneOfTwo) {
+  const Scratch scratch;
+  const auto end =
+      training(scratch / "run", "inline", "targets = { 'bbox/AP50' = 0.01, 'bbox/AP' = 1 }")();
+  EXPECT_EQ(end.at.step, 15);
+  EXPECT_EQ(end.stop_reason, "");
+}
+
+TEST(EvaluationTargets, MustBeScoresThatThereAre) {
+  const Scratch scratch;
+  EXPECT_THAT(failure_of(training(scratch / "a", "inline", "targets = { 'bbox/AP60' = 0.5 }")),
+              AllOf(HasSubstr("test.toml:3"), HasSubstr("targets does not know 'bbox/AP60'"),
+                    HasSubstr("did you mean 'bbox/AP50'")));
+  EXPECT_THAT(failure_of(training(scratch / "b", "background", "targets = { 'segm/AP' = 0.1 }")),
+              HasSubstr("targets: the detector gives no segm/AP"));
+}
+
+TEST(EvaluateCallback, SaysThatABackgroundNeedsASecondModel) {
+  const Scratch scratch;
+  auto run = training(scratch / "run", "background");
+  run.adjust = [](TrainPlan& plan) { plan.make_model = nullptr; };
+  EXPECT_THAT(failure_of(run), HasSubstr("make_model"));
+}
+
+TEST(EvaluateCallback, ScoresAndKeepsDetections) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run", .declared = {{"evaluate", ""}, {"log", ""}}}();
+  const auto detections =
+      coco::read_detections(scratch / "run" / "detections" / "step-000015.json");
+  EXPECT_EQ(detections.size(), 10U);
+  EXPECT_EQ(detections[0].category_id, 7);
+  // Found boxes are right, or a pixel or two off: all at IoU 0.5, some at 0.95.
+  const auto last = metrics(scratch / "run").back();
+  EXPECT_EQ(last.at("bbox/AP50"), 1.0);
+  EXPECT_GT(last.at("bbox/AP"), 0.5);
+  EXPECT_LT(last.at("bbox/AP"), 1.0);
+  EXPECT_FALSE(last.contains("segm/AP"));
+}
+
+TEST(EvaluateCallback, DoesNothingWithoutValidationData) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run",
+           .declared = {{"evaluate", ""}, {"pictures", ""}},
+           .adjust = [](TrainPlan& plan) { plan.validation = nullptr; }}();
+  EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
+}
+
+TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
+  testing::LineDetector model;
+  auto data = testing::fake_validation();
+  auto more = testing::fake_truth();
+  more.add_category(9, "ring");
+  more.annotations[3].category_id = 9;
+  data.split = make_split(assemble(std::move(more), "fake"), "nowhere", {"star"});
+  const auto scores = evaluate_detector(model, data);
+  EXPECT_EQ(scores->boxes.category_ids, std::vector<std::int64_t>{7});
+  EXPECT_EQ(scores->images, 10);
+}
+
+TEST(Evaluation, StopsWhereItIsCancelled) {
+  testing::LineDetector model;
+  EXPECT_FALSE(
+      evaluate_detector(model, testing::fake_validation(), {.cancelled = [] { return true; }}));
+}
+
+/// What a part of the images comes to: positions `first` to `end` of the fake flow.
+std::string part(std::int64_t first, std::int64_t end) {
+  DetectorEvaluation evaluation(testing::fake_validation().split, {});
+  LearningDetector model;
+  testing::FakeFlow flow(testing::kEpochImages, first, end);
+  EXPECT_TRUE(evaluation.detect(model, flow));
+  return evaluation.partial();
+}
+
+TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
+  LearningDetector model;
+  const auto whole = evaluate_detector(model, testing::fake_validation());
+  std::array<std::string, 3> parts;
+  {
+    std::vector<std::jthread> threads;
+    for (const auto shard : {0, 1, 2})
+      threads.emplace_back(
+          [&parts, shard] { parts.at(shard) = part(shard * 4, std::min(shard * 4 + 4, 10)); });
+  }
+  for (int i = 0; i < 3; ++i) {
+    std::ranges::rotate(parts, parts.begin() + 1);
+    DetectorEvaluation all(testing::fake_validation().split, {});
+    for (const auto& one : parts) all.merge(one);
+    const auto scores = all.scores();
+    EXPECT_EQ(scores.boxes.stats, whole->boxes.stats);
+    EXPECT_EQ(scores.boxes.precision, whole->boxes.precision);
+    EXPECT_EQ(scores.boxes.scores, whole->boxes.scores);
+    EXPECT_EQ(scores.images, whole->images);
+    EXPECT_EQ(scores.found, whole->found);
+    EXPECT_FALSE(scores.masks);
+  }
+}
+
+TEST(Evaluation, TakesEachImageOnce) {
+  DetectorEvaluation evaluation(testing::fake_validation().split, {});
+  LearningDetector model;
+  testing::FakeFlow all(testing::kEpochImages, 0, 10), more(testing::kEpochImages, 10, 12);
+  EXPECT_TRUE(evaluation.detect(model, all));
+  EXPECT_THAT([&] { evaluation.detect(model, more); },
+              ThrowsMessage<Error>(HasSubstr("it was added before")));
+  EXPECT_THAT([&] { evaluation.merge(part(4, 6)); },
+              ThrowsMessage<Error>(HasSubstr("two partial results")));
+}
+
+TEST(Evaluation, RefusesBrokenPartials) {
+  const auto good = part(0, 4);
+  const auto end = good.find('\n');
+  for (const std::string& bad :
+       std::vector<std::string>{"", good.substr(0, end), good.substr(0, end + 9), "x" + good,
+                                good.substr(0, good.size() - 1), "1 0 99999999\n", "8 8 -1\n"}) {
+    DetectorEvaluation evaluation(testing::fake_validation().split, {});
+    EXPECT_THAT([&] { evaluation.merge(bad); }, ThrowsMessage<Error>(HasSubstr("broken")));
+  }
+}
+
+TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
+  auto data = testing::fake_validation();
+  LearningDetector model;
+  const auto whole = evaluate_detector(model, data);
+  data.start = [] { return std::make_unique<testing::FakeFlow>(testing::kEpochImages, 0, 8); };
+  const auto some = evaluate_detector(model, data);
+  EXPECT_EQ(some->images, 8);
+  EXPECT_LT(some->boxes.stats[8], whole->boxes.stats[8]);  // AR100
+  const auto asked = evaluate_detector(model, data, {.max_images = 8});
+  EXPECT_GT(asked->boxes.stats[8], some->boxes.stats[8]);
+  EXPECT_EQ(evaluate_detector(model, data, {.max_images = 3})->images, 3);
+}
+
+TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {
+  struct Half final : testing::LineDetector {
+    std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+      auto found = LineDetector::detect(batch);
+      found[0][0].mask = {.height = 64, .width = 64, .counts = {0, 64 * 64}};
+      return found;
+    }
+  } model;
+  EXPECT_THAT([&] { evaluate_detector(model, testing::fake_validation()); },
+              ThrowsMessage<Error>(HasSubstr("masks for 5 of 10 objects")));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,104 @@
+// The page of an evaluation: whole, self-contained, and the same for the same input.
+#include "coco/report_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "coco/svg.h"
+#include "tests/coco/result_sets.h"
+
+namespace millrace::coco {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string page(const ResultSet& set, const EvaluateOptions& options = {}, std::size_t draws = 0,
+                 bool versus = false) {
+  const Detections found(set.found), none;
+  const Analysis analysis = analyze(*set.data(), found, options, draws, versus ? &none : nullptr);
+  return report_page(analysis, options.iou, {"truth.json", "found <&\"> .json", "other.json"});
+}
+
+/// Every tag is closed in its turn, but for those that HTML never closes.
+void expect_balanced(const std::string& html) {
+  const std::regex tag("<(/?)([a-zA-Z0-9]+)[^>]*?(/?)>");
+  std::vector<std::string> open;
+  for (std::sregex_iterator it(html.begin(), html.end(), tag), end; it != end; ++it) {
+    const std::string name = (*it)[2];
+    if (name == "meta" || (*it)[3] == "/") continue;
+    if ((*it)[1] != "/") {
+      open.push_back(name);
+      continue;
+    }
+    ASSERT_FALSE(open.empty()) << "a stray " << it->str();
+    ASSERT_EQ(open.back(), name) << "at byte " << it->position();
+    open.pop_back();
+  }
+  EXPECT_TRUE(open.empty()) << open.back() << " is never closed";
+}
+
+void expect_whole(const std::string& html) {
+  expect_balanced(html);
+  EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
+  EXPECT_THAT(html, Not(HasSubstr("<script")));
+  EXPECT_THAT(html, Not(HasSubstr("src=")));
+  EXPECT_THAT(html, Not(HasSubstr("href=")));
+  EXPECT_THAT(html, Not(HasSubstr("url(")));
+  for (const char* number : {"nan", "inf", "-1.0<"})
+    EXPECT_THAT(html, Not(HasSubstr(std::string(">") + number)));
+  EXPECT_FALSE(std::regex_search(html, std::regex("\"-?(nan|inf)")))
+      << "a coordinate that is no number";
+}
+
+TEST(ReportPage, IsWholeAndSelfContained) {
+  const std::string html = page(random_results(1), {}, 20, /*versus=*/true);
+  expect_whole(html);
+  for (const char* part : {"What the errors cost", "Precision and recall", "Classes", "Confusions",
+                           "Compared with other.json"})
+    EXPECT_THAT(html, HasSubstr(part));
+}
+
+TEST(ReportPage, IsWholeWhereThereIsNothing) {
+  for (const bool joined : {false, true}) {
+    expect_whole(page(ResultSet(0, 0), {.class_agnostic = joined}, 5, true));
+    expect_whole(page(ResultSet(2, 1), {.class_agnostic = joined}, 5, true));
+    ResultSet set(2, 2);
+    set.detection(1, 1, {0, 0, 10, 10}, 7);
+    expect_whole(page(set, {.class_agnostic = joined}, 5, true));
+    set.object(2, 2, {0, 0, 10, 10});
+    expect_whole(page(set, {.class_agnostic = joined}, 5, true));
+  }
+}
+
+TEST(ReportPage, NamesAreText) {
+  ResultSet set = random_results(2);
+  set.truth.add_category(99, "<b>\"cup\" & saucer");
+  set.object(1, 1, {250, 250, 40, 40});
+  set.truth.annotations.back().category_id = 99;
+  const std::string html = page(set);
+  expect_whole(html);
+  EXPECT_THAT(html, HasSubstr("&lt;b&gt;&quot;cup&quot; &amp; saucer"));
+  EXPECT_THAT(html, Not(HasSubstr("<b>\"cup")));
+  EXPECT_THAT(html, HasSubstr("found &lt;&amp;&quot;&gt; .json"));
+}
+
+TEST(ReportPage, EqualInputGivesEqualBytes) {
+  const auto with = [](int threads) {
+    return page(random_results(3), {.threads = threads}, 20, true);
+  };
+  EXPECT_EQ(with(1), with(2));
+}
+
+TEST(Svg, PointsLieWhereTheAxesSay) {
+  Plot plot(156, 156, {0, 10, 2, "x"}, {0, 1, 2, "y"}, "a test");
+  const PlotPoint ends[] = {{0, 0}, {10, 1}};
+  plot.line(ends, "curve");
+  // The field is 100 x 100 pixels from (44, 12) on; y grows upwards.
+  EXPECT_THAT(plot.svg(), HasSubstr("points=\"44.0,112.0 144.0,12.0 \""));
+}
+
+}  // namespace
+}  // namespace millrace::coco

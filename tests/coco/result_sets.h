@@ -1,0 +1,84 @@
+// Small data sets with results, made by hand or by chance.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "coco/detections.h"
+#include "coco/matching.h"
+#include "coco/records.h"
+
+namespace millrace::coco {
+
+struct Rectangle {
+  double x, y, width, height;
+};
+
+/// Images of 300 x 300 with ids from 1, categories c1, c2, ... with ids 10, 20, ...
+struct ResultSet {
+  Records truth;
+  std::vector<Detection> found;
+
+  ResultSet(int images, int categories) {
+    for (int i = 1; i <= images; ++i) truth.add_image(i, std::to_string(i) + ".jpg", 300, 300);
+    for (int k = 1; k <= categories; ++k) truth.add_category(10 * k, "c" + std::to_string(k));
+  }
+
+  void object(int image, int category, Rectangle box, bool crowd = false) {
+    const auto id = static_cast<std::int64_t>(truth.annotations.size()) + 1;
+    const Polygon outline = {box.x,
+                             box.y,
+                             box.x + box.width,
+                             box.y,
+                             box.x + box.width,
+                             box.y + box.height,
+                             box.x,
+                             box.y + box.height};
+    truth.add({.id = id,
+               .image_id = image,
+               .category_id = 10 * category,
+               .bbox = {box.x, box.y, box.width, box.height},
+               .area = box.width * box.height,
+               .crowd = crowd},
+              std::vector<Polygon>{outline});
+  }
+
+  void detection(int image, int category, Rectangle box, double score) {
+    found.push_back({image, 10 * category, {box.x, box.y, box.width, box.height}, true, score, {}});
+  }
+
+  std::shared_ptr<const Dataset> data() const { return assemble(truth, "made"); }
+};
+
+/// Boxes by chance: hits, shifted and misnamed ones, duplicates and detections of nothing; every score its own.
+inline ResultSet random_results(std::uint64_t seed, int images = 30, int categories = 4,
+                                bool crowds = true) {
+  ResultSet set(images, categories);
+  Rng rng{seed};
+  const auto category = [&] { return static_cast<int>(rng.between(1, categories)); };
+  for (int i = 1; i <= images; ++i) {
+    for (auto n = rng.below(8); n > 0; --n) {
+      const Rectangle box{rng.uniform(0, 200), rng.uniform(0, 200), rng.uniform(10, 90),
+                          rng.uniform(10, 90)};
+      const int k = category();
+      set.object(i, k, box, crowds && rng.chance(.1));
+      for (auto d = rng.below(4); d > 0; --d) {
+        const double by = rng.chance(.5) ? 2 : 20;
+        set.detection(i, rng.chance(.7) ? k : category(),
+                      {box.x + rng.uniform(-by, by), box.y + rng.uniform(-by, by),
+                       box.width * rng.uniform(.7, 1.4), box.height * rng.uniform(.7, 1.4)},
+                      rng.uniform());
+      }
+    }
+    for (auto n = rng.below(3); n > 0; --n) {
+      set.detection(i, category(), {rng.uniform(0, 200), rng.uniform(0, 200), 30, 30},
+                    rng.uniform());
+    }
+  }
+  return set;
+}
+
+}  // namespace millrace::coco

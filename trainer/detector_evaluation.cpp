@@ -1,0 +1,115 @@
+#include "trainer/detector_evaluation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "base/errors.h"
+#include "coco/records.h"
+
+namespace millrace {
+namespace {
+
+/// The annotations of the classes that the detector knows: the others are not its task.
+std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
+  const auto& all = *split.annotations;
+  const auto counts = [&](std::int64_t category) {
+    return std::ranges::count(split.category_ids, category) > 0;
+  };
+  if (std::ranges::all_of(all.categories, counts, &coco::Category::id)) return split.annotations;
+  coco::Records part;
+  for (const auto& category : all.categories)
+    if (counts(category.id)) part.add_category(category.id, all.text(category.name));
+  for (const auto& image : all.images) {
+    part.add_image(image.id, all.text(image.file_name), image.width, image.height);
+    for (const auto& object : all.objects(image))
+      if (counts(object.category_id)) part.add(object, all.segmentation(object));
+  }
+  return assemble(std::move(part), all.source);
+}
+
+}  // namespace
+
+DetectorEvaluation::DetectorEvaluation(const DataSplit& split, EvaluationRun run)
+    : DetectorEvaluation(truth_of(split), split.category_ids, std::move(run)) {}
+
+DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
+                                       std::vector<std::int64_t> category_ids, EvaluationRun run)
+    : run_(std::move(run)),
+      category_ids_(std::move(category_ids)),
+      boxes_(truth, {.iou = coco::IouType::box}),
+      masks_(truth, {.iou = coco::IouType::mask}) {}
+
+bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
+  while (!has_enough()) {
+    if (run_.cancelled()) return false;
+    const auto batch = flow.next();
+    if (!batch) break;
+    auto found = detector.detect(batch->value);
+    if (found.size() != batch->value.size())
+      throw Error(fmt::format("the detector answered for {} of {} images", found.size(),
+                              batch->value.size()));
+    for (std::size_t i = 0; i < found.size() && !has_enough(); ++i)
+      add(batch->value.images[i].image_id, std::move(found[i]));
+  }
+  return true;
+}
+
+bool DetectorEvaluation::has_enough() const {
+  return run_.max_images > 0 && static_cast<std::int64_t>(boxes_.images()) >= run_.max_images;
+}
+
+void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> objects) {
+  std::vector<coco::Detection> boxes, masks;
+  for (auto& object : objects) {
+    auto mask = std::exchange(object.mask, {});
+    boxes.push_back(as_coco(std::move(object), image_id, category_ids_));
+    if (mask.counts.empty()) continue;
+    masks.push_back(boxes.back());
+    masks.back().mask = std::move(mask);
+  }
+  boxes_.add(image_id, boxes);
+  masks_.add(image_id, masks);
+  found_ += std::ssize(boxes);
+  masked_ += std::ssize(masks);
+  if (!run_.keep_detections) return;
+  for (const auto& one : masks.size() == boxes.size() ? masks : boxes) detections_.add(one);
+}
+
+std::string DetectorEvaluation::partial() const {
+  const auto boxes = boxes_.partial();
+  return fmt::format("{} {} {}\n", found_, masked_, boxes.size()) + boxes + masks_.partial();
+}
+
+void DetectorEvaluation::merge(std::string_view partial) {
+  std::int64_t found = 0, masked = 0;
+  std::size_t boxes = 0;
+  const auto head = partial.substr(0, partial.find('\n'));
+  partial.remove_prefix(std::min(head.size() + 1, partial.size()));
+  if (std::istringstream words{std::string(head)};
+      !(words >> found >> masked >> boxes) || boxes > partial.size())
+    throw Error("evaluation: the partial result is broken");
+  boxes_.merge(partial.substr(0, boxes));
+  masks_.merge(partial.substr(boxes));
+  found_ += found;
+  masked_ += masked;
+}
+
+DetectorScores DetectorEvaluation::scores() {
+  if (masked_ != 0 && masked_ != found_)
+    throw Error(fmt::format("the detector gave masks for {} of {} objects", masked_, found_));
+  using Scope = coco::Evaluator::Scope;
+  const auto scope = run_.max_images > 0 ? Scope::added : Scope::all;
+  DetectorScores scores;
+  scores.boxes = boxes_.result(scope);
+  if (masked_ == found_) scores.masks = masks_.result(scope);
+  scores.detections = std::move(detections_);
+  scores.images = static_cast<std::int64_t>(boxes_.images());
+  scores.found = found_;
+  scores.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  return scores;
+}
+
+}  // namespace millrace
