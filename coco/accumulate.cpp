@@ -16,7 +16,9 @@ namespace {
 struct Place {
   std::uint64_t fall;
   std::uint32_t detection;
-  friend auto operator<=>(const Place&, const Place&) = default;
+  bool operator<(const Place& other) const {
+    return fall != other.fall ? fall < other.fall : detection < other.detection;
+  }
 };
 
 /// What one threshold and limit make of a category's detections, best first.
@@ -100,11 +102,12 @@ class Accumulator {
       for (std::size_t a = 0; a < kAreas; ++a) {
         const auto [hit, ignored] = one.outcomes[a];
         const unsigned counted = kEvery & ~unsigned{ignored};
-        for (std::size_t m = a * layout_.limits + least; m < (a + 1) * layout_.limits; ++m) {
-          if (hit == 0 && counted == kEvery) {
-            ++wrong[m];
-            continue;
-          }
+        const std::size_t begin = a * layout_.limits + least, end = (a + 1) * layout_.limits;
+        if (hit == 0 && (counted == 0 || counted == kEvery)) {  // most are so
+          for (std::size_t m = begin; m < end; ++m) wrong[m] += counted != 0;
+          continue;
+        }
+        for (std::size_t m = begin; m < end; ++m) {
           for (unsigned left = counted; left != 0; left &= left - 1) {
             const auto t = static_cast<std::size_t>(std::countr_zero(left));
             Curve& curve = curves[m * kThresholds + t];

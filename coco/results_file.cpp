@@ -11,6 +11,7 @@
 #include "coco/detections.h"
 #include "coco/json.h"
 #include "coco/list_pieces.h"
+#include "coco/results_pieces.h"
 #include "coco/segmentation.h"
 
 namespace millrace::coco {
@@ -94,10 +95,14 @@ Detections read_in_order(std::string json, const std::string& source, const Data
   return std::move(reader.detections);
 }
 
-/// Nothing where it cannot be read so, see `read_list`.
-std::optional<Detections> read_pieces(const InputFile& file, std::size_t piece_bytes,
-                                      const Dataset* images) {
-  constexpr std::size_t kHead = 4096;
+constexpr std::size_t kHead = 4096;  // bytes that say what a file is
+// Where a second thread gains more than the cutting costs.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+}  // namespace
+
+std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t piece_bytes,
+                                             const Dataset* images) {
   const std::string head = text_at(file, 0, kHead);
   const std::size_t first = skip_space(head, 0);
   if (head.substr(first, 1) != "[") return {};
@@ -112,17 +117,12 @@ std::optional<Detections> read_pieces(const InputFile& file, std::size_t piece_b
   return all;
 }
 
-// Where a second thread gains more than the cutting costs.
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-
-}  // namespace
-
 Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
   std::error_code no_size;  // of what is no file: a pipe can be read once
   if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
     const InputFile file(json);
-    expect_opening(text_at(file, 0, 4096), json.string(), '[');
-    if (auto detections = read_pieces(file, kPiece, images)) return std::move(*detections);
+    expect_opening(text_at(file, 0, kHead), json.string(), '[');
+    if (auto detections = read_result_pieces(file, kPiece, images)) return std::move(*detections);
   }
   return read_in_order(read_json(json, '['), json.string(), images);
 }

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -11,6 +13,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "coco/records.h"
+#include "coco/results_pieces.h"
 
 namespace millrace::coco {
 namespace {
@@ -41,10 +44,11 @@ std::string message_of(std::string_view json) {
   return "no error";
 }
 
-TEST(Detections, ReadBackToTheBit) {
+/// With boxes, masks or both.
+std::vector<Detection> random_detections(std::size_t count) {
   std::mt19937_64 random(1);
-  std::vector<Detection> written(500);
-  for (auto& one : written) {
+  std::vector<Detection> made(count);
+  for (auto& one : made) {
     one.image_id = static_cast<std::int64_t>(random() >> 1);
     one.category_id = static_cast<std::int64_t>(random() % 90);
     one.score = std::generate_canonical<double, 53>(random);
@@ -59,18 +63,56 @@ TEST(Detections, ReadBackToTheBit) {
       one.mask = {60, 50, {begin, length, 3000 - begin - length}};
     }
   }
+  return made;
+}
+
+void expect_equal(const Detections& read, std::span<const Detection> expected) {
+  ASSERT_EQ(read.size(), expected.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    ASSERT_EQ(read[i].image_id, expected[i].image_id);
+    ASSERT_EQ(read[i].category_id, expected[i].category_id);
+    ASSERT_EQ(read[i].score, expected[i].score);
+    ASSERT_EQ(read[i].has_bbox, expected[i].has_bbox);
+    ASSERT_EQ(std::memcmp(read[i].bbox, expected[i].bbox, sizeof read[i].bbox), 0);
+    ASSERT_EQ(read.mask(i), expected[i].mask);
+  }
+}
+
+TEST(Detections, ReadBackToTheBit) {
+  const auto written = random_detections(500);
   const Scratch file;
   write_detections(file, Detections(written));
-  const auto read = read_detections(file);
-  ASSERT_EQ(read.size(), written.size());
-  for (std::size_t i = 0; i < read.size(); ++i) {
-    EXPECT_EQ(read[i].image_id, written[i].image_id);
-    EXPECT_EQ(read[i].category_id, written[i].category_id);
-    EXPECT_EQ(read[i].score, written[i].score);
-    EXPECT_EQ(read[i].has_bbox, written[i].has_bbox);
-    EXPECT_EQ(std::memcmp(read[i].bbox, written[i].bbox, sizeof read[i].bbox), 0);
-    EXPECT_EQ(read.mask(i), written[i].mask);
-  }
+  expect_equal(read_detections(file), written);
+}
+
+TEST(Detections, InPiecesAreTheSameForAnySizeAndNumberOfThreads) {
+  const auto written = random_detections(500);
+  const Scratch file;
+  write_detections(file, Detections(written));
+  const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 4);
+  for (const std::size_t bytes : {1, 64, 300, 5000, 1000000})
+    for (const int threads : {1, 4})
+      tbb::task_arena(threads).execute([&] {
+        const auto read = read_result_pieces(InputFile(file), bytes, nullptr);
+        ASSERT_TRUE(read) << bytes;
+        expect_equal(*read, written);
+      });
+}
+
+TEST(Detections, InPiecesAreNotGuessedAt) {
+  const std::string one = R"({"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1})";
+  const auto read = [](const std::string& json) {
+    return read_result_pieces(InputFile(Scratch(json)), 8, nullptr);
+  };
+  EXPECT_EQ(read("[" + one + ", " + one + "]\n")->size(), 2U);
+  EXPECT_FALSE(read("[" + one + ", " + one + "] 7"));
+  EXPECT_FALSE(read("[" + one + ", " + one));
+  EXPECT_FALSE(read("{}"));
+  // A gap inside of a text is no gap between records.
+  std::string noted = one;
+  noted.insert(1, R"("note": "a }, {", "more": [{}, {}], )");
+  EXPECT_FALSE(read("[" + noted + "]"));
+  EXPECT_EQ(read_detections(Scratch("[" + noted + "]")).size(), 1U);
 }
 
 TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {

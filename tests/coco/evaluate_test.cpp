@@ -161,7 +161,10 @@ TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
                        on(set.annotations[0], .9)};
   found[1].image_id = 7;
   found[2].category_id = 7;
-  EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kClose);
+  const auto result = evaluate(set, found, {});
+  EXPECT_NEAR(result.stats[0], 1, kClose);
+  EXPECT_EQ(result.unknown_images, 1);
+  EXPECT_EQ(result.unknown_categories, 1);
 }
 
 TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
@@ -180,6 +183,57 @@ TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
     std::shuffle(set.found.begin(), set.found.end(), std::mt19937(seed));
     expect_equal(evaluate(set.truth, set.found, {}), result);
   }
+}
+
+TEST(Evaluate, DuplicatesNeverRaiseAp) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    RandomResults set(seed);
+    const auto result = evaluate(set.truth, set.found, {});
+    std::mt19937 random(seed);
+    for (std::size_t i = set.found.size(); i-- > 0;)
+      if (random() % 2) set.found.push_back(set.found[i]);
+    const auto more = evaluate(set.truth, set.found, {});
+    for (std::size_t k = 0; k < result.category_ap.size(); ++k)
+      EXPECT_LE(more.category_ap[k], result.category_ap[k] + kClose);
+  }
+}
+
+TEST(Evaluate, LimitsAreTakenInAscendingOrder) {
+  const RandomResults set(6);
+  const auto result = evaluate(set.truth, set.found, {.max_detections = {100, 1, 10}});
+  expect_equal(result, evaluate(set.truth, set.found, {}));
+  EXPECT_THAT(result.max_detections, ElementsAre(1, 10, 100));
+}
+
+TEST(Evaluate, FewerThanThreeLimitsAreFilledWithTheLast) {
+  const RandomResults set(6);
+  const auto usual = evaluate(set.truth, set.found, {}).stats;
+  const auto one = evaluate(set.truth, set.found, {.max_detections = {100}}).stats;
+  EXPECT_EQ(one[0], usual[0]);
+  for (const std::size_t i : {6, 7, 8}) EXPECT_EQ(one[i], usual[8]);
+  EXPECT_EQ(one[11], usual[11]);
+}
+
+TEST(Evaluate, ApIsTakenWithAHundredDetectionsOrNotAtAll) {
+  const RandomResults set(6);
+  const auto result = evaluate(set.truth, set.found, {.max_detections = {5, 50, 500}});
+  EXPECT_EQ(result.stats[0], -1);  // as pycocotools
+  EXPECT_GT(result.stats[1], 0);
+  EXPECT_THAT(table(result, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
+}
+
+TEST(Evaluate, NoLimitIsRefused) {
+  EXPECT_THROW(evaluate(row_of(1), {}, {.max_detections = {}}), std::invalid_argument);
+  EXPECT_THROW(evaluate(row_of(1), {}, {.max_detections = {0, 1}}), std::invalid_argument);
+}
+
+TEST(Evaluate, WhatTheAreaIsTakenFromMustBeThere) {
+  const Records set = row_of(1);
+  std::vector found = {on(set.annotations[0], .9)};
+  EXPECT_THROW(evaluate(set, found, {.area = AreaFrom::mask}), Error);
+  found[0].mask = {100, 100000, {0, 40, 9999960}};
+  found[0].has_bbox = false;
+  EXPECT_THROW(evaluate(set, found, {.area = AreaFrom::box}), Error);
 }
 
 TEST(Evaluate, TiesOfDifferentImagesGoByImage) {
