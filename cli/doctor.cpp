@@ -75,6 +75,9 @@ class Doctor {
   DoctorReport examine() {
     const auto& data = recipe_.data;
     check_class_names(data.classes);
+    // What cannot be found is told before anything takes time.
+    if (recipe_.sources.empty()) find_split(data.root, data.train);
+    if (!data.val.empty()) find_split(data.root, data.val);
     if (recipe_.sources.empty())
       examine_split(data.train, /*trains=*/true);
     else
@@ -138,6 +141,7 @@ class Doctor {
                      static_cast<std::size_t>(crowds),
                      {}};
     const auto& sides = recipe_.data;
+    if (sides.short_side.empty()) return facts;
     if (!trains)
       facts.sizes = check_sizes(split, sides.settled_test_short_side(),
                                 sides.settled_test_max_side(), findings);

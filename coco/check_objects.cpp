@@ -234,7 +234,8 @@ class Checks {
     };
     std::ranges::stable_sort(objects, {}, key);
     for (std::size_t i = 1; i < objects.size(); ++i) {
-      if (key(objects[i]) != key(objects[i - 1]) || objects[i]->crowd) continue;
+      if (key(objects[i]) != key(objects[i - 1])) continue;
+      if (objects[i]->crowd || objects[i - 1]->crowd) continue;
       findings.add(kTwice, [&] {
         return example(*objects[i], image, fmt::format("as annotation {}", objects[i - 1]->id));
       });

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/errors.h"
+#include "base/random.h"
 #include "coco/check_objects.h"
 #include "coco/check_records.h"
 #include "tests/data.h"
@@ -171,6 +172,36 @@ TEST_F(Checks, TheFaultyRecordsLeaveTheRestAsItIs) {
   EXPECT_THAT(found[0], StartsWith("error record-unreadable 29: annotation 100"));
   EXPECT_THAT(found[1], StartsWith("error shape-unreadable 57: annotation 103"));
   EXPECT_EQ(objects_, 204U - 29 - 57);
+}
+
+TEST_F(Checks, AFileHasErrorsExactlyWhereTheReaderRefusesIt) {
+  const auto whole = json_.dump();
+  Rng rng{7};
+  int refused = 0;
+  for (int round = 0; round < 1000; ++round) {
+    auto text = whole;
+    for (auto changes = 1 + rng.below(3); changes > 0; --changes) {
+      constexpr std::string_view kBytes = "0123456789-.e,:[]{}\" tnfa\xff";
+      const auto at = rng.below(text.size());
+      if (rng.chance(0.3))
+        text.erase(at, rng.below(6));
+      else
+        text[at] = kBytes[rng.below(kBytes.size())];
+    }
+    write(text);
+    bool is_refused = false;
+    try {
+      read_dataset(file_);
+    } catch (const Error&) {
+      is_refused = true;
+    }
+    Findings findings(1);
+    check_records(file_, findings);
+    ASSERT_EQ(!lines(findings).empty(), is_refused) << text;
+    refused += is_refused;
+  }
+  EXPECT_GT(refused, 200);
+  EXPECT_LT(refused, 950);
 }
 
 TEST_F(Checks, AnIdThatIsThereTwiceIsTold) {
