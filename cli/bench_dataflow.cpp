@@ -163,14 +163,14 @@ void add_bench_dataflow(CLI::App& bench, Action& action) {
   arguments->config.add_to(*command);
   auto* batches =
       command->add_option("--batches", arguments->batches, "stop behind this batch (default 200)")
-          ->check(CLI::PositiveNumber);
+          ->check(positive());
   command->add_option("--seconds", arguments->seconds, "or stop after this time")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->excludes(batches);
   command->add_option("--threads", arguments->threads, "of the flow; 0: as data.threads says")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   command->add_option("--from", arguments->from, "start behind this many batches, through a cursor")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   command->add_flag("--digest", arguments->digest,
                     "also give a hash of each batch: equal hashes, equal bytes");
   add_json_flag(*command, arguments->json);

@@ -173,9 +173,8 @@ void add_bench_eval(CLI::App& bench, Action& action) {
       ->add_option("--rounds", arguments->rounds,
                    "the least of so many counts; 0: the set is only made")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--threads", arguments->threads, "0: all cores")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
+  command->add_option("--threads", arguments->threads, "0: all cores")->check(not_negative());
   command
       ->add_option("--folder", arguments->folder,
                    "keep the set here: instances.json, boxes.json, masks.json")

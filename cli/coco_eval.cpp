@@ -108,9 +108,8 @@ void add_coco_eval(CLI::App& app, Action& action) {
                    "three AR with the first three, all else with the third")
       ->delimiter(',')
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--threads", arguments->threads, "0: all cores")
-      ->check(CLI::NonNegativeNumber);
+      ->check(positive());
+  command->add_option("--threads", arguments->threads, "0: all cores")->check(not_negative());
   arguments->analysis.add_to(*command);
   add_json_flag(*command, arguments->json);
   add_examples(

@@ -5,6 +5,26 @@
 #include <cstdio>
 
 namespace millrace::cli {
+namespace {
+
+CLI::Validator numbers(const char* which, bool (*fit)(double)) {
+  return {[=](const std::string& text) -> std::string {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && fit(value)) return {};
+            return fmt::format("takes numbers {}, not '{}'", which, text);
+          },
+          ""};
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return numbers("above 0", [](double value) { return value > 0; });
+}
+
+CLI::Validator not_negative() {
+  return numbers("from 0 on", [](double value) { return value >= 0; });
+}
 
 void add_json_flag(CLI::App& command, bool& json) {
   command.add_flag("--json", json,

@@ -31,6 +31,10 @@ void add_doctor(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 
+/// Checks of numbers, in plain words.
+CLI::Validator positive();
+CLI::Validator not_negative();
+
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);
 

@@ -35,13 +35,13 @@ void add_sample(CLI::App& app, Action& action) {
   command->add_option("--out", arguments->out, "the folder to make")->required()->type_name("DIR");
   command->add_option("--train", options.train, "training images")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--val", options.val, "validation images")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--seed", options.seed, "the same seed gives the same bytes")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   add_examples(*command, {"trainer sample --out data/sample",
                           "trainer sample --out /tmp/large --train 118000 --val 5000 --seed 7"});
   command->callback([=, &action] { action = [=] { return sample(*arguments); }; });

@@ -63,7 +63,7 @@ class ExtentMeter {
     run -= height_ - row_;  // to the top of the next column
     ++column_;
     row_ = run;
-    if (run < height_) return;
+    if (run < height_ || height_ == 0) return;
     column_ += run / height_;
     row_ = run % height_;
   }

@@ -1,5 +1,7 @@
 #include "coco/mask_iou.h"
 
+#include <tbb/parallel_for.h>
+
 namespace millrace::coco {
 // Walks the runs once; each mask's odd runs are its inside.
 std::uint64_t shared_pixels(const Rle& a, const Rle& b) {
@@ -29,15 +31,14 @@ std::vector<double> mask_iou(std::span<const Rle> detections, std::span<const Rl
   std::vector<MaskExtent> extents;
   extents.reserve(truths.size());
   for (const Rle& truth : truths) extents.push_back(extent_of(truth));
-  std::vector<double> result;
-  result.reserve(detections.size() * truths.size());
-  for (const Rle& detection : detections) {
-    const MaskExtent extent = extent_of(detection);
+  std::vector<double> result(detections.size() * truths.size());
+  tbb::parallel_for(std::size_t{0}, detections.size(), [&](std::size_t d) {
+    const MaskExtent extent = extent_of(detections[d]);
     for (std::size_t g = 0; g < truths.size(); ++g) {
-      result.push_back(iou(extent, extents[g], !crowd.empty() && crowd[g], 0,
-                           [&] { return shared_pixels(detection, truths[g]); }));
+      result[d * truths.size() + g] = iou(extent, extents[g], !crowd.empty() && crowd[g], 0,
+                                          [&] { return shared_pixels(detections[d], truths[g]); });
     }
-  }
+  });
   return result;
 }
 

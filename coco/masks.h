@@ -55,7 +55,7 @@ Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height
 Rle from_polygons(std::span<const Polygon> polygons, std::uint32_t height, std::uint32_t width);
 
 /// IoU of each detection with each ground truth, (D, G) row-major; where `crowd[g]`, the union is the
-/// detection's area. Masks whose sizes differ give -1, as in COCO.
+/// detection's area. Masks whose sizes differ give -1, as in COCO. By all threads of the caller's arena.
 std::vector<double> mask_iou(std::span<const Rle> detections, std::span<const Rle> truths,
                              std::span<const std::uint8_t> crowd);
 

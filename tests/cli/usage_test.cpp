@@ -44,6 +44,13 @@ TEST_F(Usage, AnUnknownFlagIsWrongUsage) {
   expect_error(trainer({"list", "--colour"}), 2, "--colour");
 }
 
+TEST_F(Usage, ANumberOutOfRangeIsToldWithTheRange) {
+  expect_error(trainer({"sample", "--out", in_folder("x").string(), "--train", "0"}), 2,
+               "--train: takes numbers above 0, not '0'");
+  expect_error(trainer({"bench", "dataflow", "x.toml", "--threads", "-1"}), 2,
+               "--threads: takes numbers from 0 on, not '-1'");
+}
+
 TEST_F(Usage, AMissingArgumentIsNamed) {
   expect_error(trainer({"eval", "x.toml"}), 2, "--weights");
 }

@@ -178,6 +178,12 @@ TEST(Masks, WithoutPixelsAreAllowed) {
     EXPECT_EQ(bounding_box(mask), Box{});
     EXPECT_EQ(decode_counts(encode_counts(mask), mask.height, mask.width), mask);
   }
+  for (const auto& [height, width] : {std::pair{0U, 5U}, {5U, 0U}, {0U, 0U}}) {  // no run has any
+    const Rle none = decode_counts("000", height, width);
+    EXPECT_EQ(none.counts, (std::vector<std::uint32_t>{0, 0, 0}));
+    EXPECT_EQ(area(none), 0U);
+    EXPECT_EQ(bounding_box(none).x2, 0);
+  }
 }
 
 TEST(Masks, EveryByteButZeroIsInside) {
