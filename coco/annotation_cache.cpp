@@ -1,6 +1,7 @@
 #include "coco/annotation_cache.h"
 
 #include <fmt/format.h>
+#include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -56,8 +57,9 @@ struct Key {
 };
 
 Key key_of(const InputFile& file) {
+  tbb::enumerable_thread_specific<std::vector<char>> buffers;
   const auto block = [&](std::uint64_t offset, std::uint64_t size) {
-    thread_local std::vector<char> bytes;
+    auto& bytes = buffers.local();
     bytes.resize(size);
     file.read(offset, bytes);
     return wide_digest(bytes.data(), size);

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <regex>
-
 #include "coco/svg.h"
 #include "tests/coco/result_sets.h"
 
@@ -24,17 +22,18 @@ std::string page(const ResultSet& set, const EvaluateOptions& options = {}, std:
 
 /// Every tag is closed in its turn, but for those that HTML never closes.
 void expect_balanced(const std::string& html) {
-  const std::regex tag("<(/?)([a-zA-Z0-9]+)[^>]*?(/?)>");
   std::vector<std::string> open;
-  for (std::sregex_iterator it(html.begin(), html.end(), tag), end; it != end; ++it) {
-    const std::string name = (*it)[2];
-    if (name == "meta" || (*it)[3] == "/") continue;
-    if ((*it)[1] != "/") {
+  for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
+    const std::string tag = html.substr(at + 1, html.find('>', at) - at - 1);
+    const bool closes = tag.starts_with('/');
+    const std::string name = tag.substr(closes, tag.find_first_of(" /\n", closes) - closes);
+    if (name == "!DOCTYPE" || name == "meta" || tag.ends_with('/')) continue;
+    if (!closes) {
       open.push_back(name);
       continue;
     }
-    ASSERT_FALSE(open.empty()) << "a stray " << it->str();
-    ASSERT_EQ(open.back(), name) << "at byte " << it->position();
+    ASSERT_FALSE(open.empty()) << "a stray " << name << " at byte " << at;
+    ASSERT_EQ(open.back(), name) << "at byte " << at;
     open.pop_back();
   }
   EXPECT_TRUE(open.empty()) << open.back() << " is never closed";
@@ -47,10 +46,8 @@ void expect_whole(const std::string& html) {
   EXPECT_THAT(html, Not(HasSubstr("src=")));
   EXPECT_THAT(html, Not(HasSubstr("href=")));
   EXPECT_THAT(html, Not(HasSubstr("url(")));
-  for (const char* number : {"nan", "inf", "-1.0<"})
-    EXPECT_THAT(html, Not(HasSubstr(std::string(">") + number)));
-  EXPECT_FALSE(std::regex_search(html, std::regex("\"-?(nan|inf)")))
-      << "a coordinate that is no number";
+  for (const char* number : {">nan", ">inf", ">-1.0<", "\"nan", "\"-nan", "\"inf", "\"-inf"})
+    EXPECT_THAT(html, Not(HasSubstr(number)));
 }
 
 TEST(ReportPage, IsWholeAndSelfContained) {
