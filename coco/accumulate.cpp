@@ -96,7 +96,7 @@ class Accumulator {
     std::vector<double> wrong(kAreas * layout_.limits, 0);  // at every threshold
     constexpr std::size_t kAhead = 8;                       // the order of scores is none in memory
     for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
-      if (i + kAhead < order_.size())
+      if (i + kAhead < matches_.first[k + 1])
         __builtin_prefetch(&matches_.detections[order_[i + kAhead].detection]);
       const Scored& one = matches_.detections[order_[i].detection];
       std::size_t least = layout_.limits;  // that lets it in
