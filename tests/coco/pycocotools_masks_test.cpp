@@ -59,17 +59,20 @@ class Pycocotools : public ::testing::Test {
               expected.at("bbox").get<std::vector<double>>());
   }
 
+  static json no_cases() {
+    json cases;
+    for (const char* kind : {"polygons", "boxes", "runs", "bitmaps", "groups"})
+      cases[kind] = json::array();
+    return cases;
+  }
+
   millrace::testing::Scratch scratch_;
   std::mt19937 random_{1};
 };
 
 TEST_F(Pycocotools, GivesTheSameMasks) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
-  json cases = {{"polygons", json::array()},
-                {"boxes", json::array()},
-                {"runs", json::array()},
-                {"bitmaps", json::array()},
-                {"groups", json::array()}};
+  json cases = no_cases();
   std::vector<Rle> masks[4];
   std::uniform_real_distribution<double> at(-20, 90);
   const auto side = [&] { return static_cast<std::uint32_t>(1 + random_() % 80); };
@@ -110,11 +113,7 @@ TEST_F(Pycocotools, GivesTheSameMasks) {
 
 TEST_F(Pycocotools, GivesTheSameUnionsIntersectionsAndIous) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
-  json cases = {{"polygons", json::array()},
-                {"boxes", json::array()},
-                {"runs", json::array()},
-                {"bitmaps", json::array()},
-                {"groups", json::array()}};
+  json cases = no_cases();
   struct Group {
     std::vector<Rle> found, truth;
     std::vector<std::uint8_t> crowd;
