@@ -47,9 +47,9 @@ SampledRegions BoxHead::sample_regions(const at::Tensor& proposals, const Truth&
                                        const StepInfo& step, std::size_t image) const {
   const at::NoGradGuard no_grad;
   const auto candidates = at::cat({proposals, truth.boxes});
-  const auto matches = match(box_iou(truth.boxes, candidates, options_.box_offset),
-                             options_.roi_iou, options_.roi_iou,
-                             /*low_quality=*/false);
+  const auto matches =
+      match(truth.boxes, candidates,
+            {options_.roi_iou, options_.roi_iou, /*low_quality=*/false, options_.box_offset});
   Rng rng{step.seed, static_cast<std::uint64_t>(step.step), kSamplerStream, image};
   const auto [positive, negative] =
       sample(matches.label, options_.roi_batch, options_.roi_positive, rng);

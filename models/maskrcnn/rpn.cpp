@@ -114,9 +114,9 @@ Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
   std::int64_t sampled = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto& truth = truths[static_cast<std::size_t>(i)];
-    auto matches = match(box_iou(truth.boxes, output.anchors, options_.box_offset),
-                         options_.rpn_low, options_.rpn_high,
-                         /*low_quality=*/true);
+    auto matches =
+        match(truth.boxes, output.anchors,
+              {options_.rpn_low, options_.rpn_high, /*low_quality=*/true, options_.box_offset});
     if (options_.anchor_boundary >= 0)
       matches.label.masked_fill_(
           inside(output.anchors, truth.height, truth.width, options_.anchor_boundary).logical_not(),

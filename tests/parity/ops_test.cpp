@@ -129,10 +129,13 @@ TEST(BoxesParity, Iou) {
 }
 
 TEST(MatcherParity, LabelsAndTruths) {
+  const auto iou = golden_cases("boxes", "iou").at(0);
   for (const auto& golden : golden_cases("boxes", "match")) {
     SCOPED_TRACE(golden.name);
     const auto& p = golden.parameters;
-    const auto matches = match(golden["iou"], p["low"], p["high"], p["allow_low_quality"]);
+    ASSERT_TRUE(same(iou["output"], golden["iou"]));
+    const auto matches =
+        match(iou["a"], iou["b"], {p["low"], p["high"], p["allow_low_quality"].get<bool>()});
     const auto& expected = golden["output"];  // the truth, -1 background, -2 ignored
     const auto label = expected.ge(0).to(at::kChar) - expected.eq(-2).to(at::kChar);
     EXPECT_TRUE(same(matches.label, label));
