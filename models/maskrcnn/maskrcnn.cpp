@@ -50,6 +50,13 @@ Truth truth_of(const Instances& objects, const ImageInfo& image) {
   return truth;
 }
 
+/// True (height, width) of the images, network pixels.
+std::vector<std::pair<double, double>> sizes_of(const Batch& batch) {
+  std::vector<std::pair<double, double>> sizes;
+  for (const auto& image : batch.images) sizes.emplace_back(image.height, image.width);
+  return sizes;
+}
+
 class MaskRcnn final : public Detector {
  public:
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
@@ -76,12 +83,10 @@ class MaskRcnn final : public Detector {
     const auto rpn = rpn_(features, {batch.height, batch.width});
     auto losses = rpn_.losses(rpn, truths, step);
 
+    const auto proposals = rpn_.proposals(rpn, sizes_of(batch), /*training=*/true);
     std::vector<SampledRegions> regions;
-    for (std::size_t i = 0; i < truths.size(); ++i) {
-      const auto proposals = rpn_.proposals(rpn, static_cast<std::int64_t>(i), truths[i].height,
-                                            truths[i].width, true);
-      regions.push_back(box_head_.sample_regions(proposals, truths[i], step, i));
-    }
+    for (std::size_t i = 0; i < truths.size(); ++i)
+      regions.push_back(box_head_.sample_regions(proposals[i], truths[i], step, i));
     for (auto& loss : box_head_.losses(features, regions, truths))
       losses.push_back(std::move(loss));
     if (options_.masks)
@@ -93,14 +98,9 @@ class MaskRcnn final : public Detector {
     const at::NoGradGuard no_grad;
     const auto features = this->features(batch, /*training=*/false);
     const auto rpn = rpn_(features, {batch.height, batch.width});
-    std::vector<at::Tensor> proposals;
-    std::vector<std::pair<double, double>> sizes;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      sizes.emplace_back(batch.images[i].height, batch.images[i].width);
-      proposals.push_back(rpn_.proposals(rpn, static_cast<std::int64_t>(i), sizes[i].first,
-                                         sizes[i].second, false));
-    }
-    const auto found = box_head_.detect(features, proposals, sizes);
+    const auto sizes = sizes_of(batch);
+    const auto found =
+        box_head_.detect(features, rpn_.proposals(rpn, sizes, /*training=*/false), sizes);
 
     at::Tensor masks;
     if (options_.masks) {

@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "models/layers/losses.h"
-#include "models/ops/nms.h"
+#include "models/ops/proposals.h"
 
 namespace millrace {
 namespace {
@@ -67,44 +67,17 @@ Rpn::Output Rpn::operator()(const std::vector<at::Tensor>& features,
   return output;
 }
 
-at::Tensor Rpn::proposals(const Output& output, std::int64_t n, double height, double width,
-                          bool training) const {
-  const at::NoGradGuard no_grad;
-  const auto before = training ? options_.rpn_pre_nms_train : options_.rpn_pre_nms_test;
-  const auto after = training ? options_.rpn_post_nms_train : options_.rpn_post_nms_test;
-  const auto all_logits = output.logits[n].detach(), all_deltas = output.deltas[n].detach();
-
-  std::vector<at::Tensor> indices, levels;
-  std::int64_t first = 0;
-  for (std::size_t level = 0; level < output.level_counts.size(); ++level) {
-    const auto count = output.level_counts[level];
-    const auto top = std::get<1>(all_logits.narrow(0, first, count).topk(std::min(before, count)));
-    indices.push_back(top + first);
-    levels.push_back(at::full({top.size(0)}, static_cast<std::int64_t>(level), at::kLong));
-    first += count;
-  }
-  const auto index = at::cat(indices);
-  auto scores = all_logits.index_select(0, index);
-  auto boxes = options_.rpn_coder().decode(output.anchors.index_select(0, index),
-                                           all_deltas.index_select(0, index));
-  auto level = at::cat(levels);
-
-  boxes = clip_boxes(boxes, height, width);
-  const auto w = boxes.select(1, 2) - boxes.select(1, 0),
-             h = boxes.select(1, 3) - boxes.select(1, 1);
-  auto good = at::isfinite(boxes).all(1) & at::isfinite(scores);
-  good = good &
-         (options_.rpn_min_side > 0 ? (w >= options_.rpn_min_side) & (h >= options_.rpn_min_side)
-                                    : (w > 0) & (h > 0));
-  const auto kept = good.nonzero().squeeze(1);
-  boxes = boxes.index_select(0, kept);
-  scores = scores.index_select(0, kept);
-  level = level.index_select(0, kept);
-
-  // torchvision ranks by probability: logits that round to the same one are tied.
-  if (options_.rpn_rank == "probability") scores = scores.sigmoid();
-  const auto best = batched_nms(boxes, scores, level, options_.rpn_nms, options_.box_offset);
-  return boxes.index_select(0, best.narrow(0, 0, std::min(after, best.size(0))));
+std::vector<at::Tensor> Rpn::proposals(const Output& output,
+                                       const std::vector<std::pair<double, double>>& sizes,
+                                       bool training) const {
+  return millrace::proposals(
+      output.logits, output.deltas, output.anchors, output.level_counts, sizes,
+      {.before = training ? options_.rpn_pre_nms_train : options_.rpn_pre_nms_test,
+       .after = training ? options_.rpn_post_nms_train : options_.rpn_post_nms_test,
+       .threshold = options_.rpn_nms,
+       .min_side = options_.rpn_min_side,
+       .by_probability = options_.rpn_rank == "probability",
+       .coder = options_.rpn_coder()});
 }
 
 Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,

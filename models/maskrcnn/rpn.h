@@ -38,9 +38,10 @@ class Rpn {
   Output operator()(const std::vector<at::Tensor>& features,
                     std::pair<std::int64_t, std::int64_t> padded) const;
 
-  /// Proposals of image `n`, (P, 4), best first; not differentiable.
-  at::Tensor proposals(const Output& output, std::int64_t n, double height, double width,
-                       bool training) const;
+  /// Proposals of each image, (P, 4), best first; `sizes` are true (height, width). Not differentiable.
+  std::vector<at::Tensor> proposals(const Output& output,
+                                    const std::vector<std::pair<double, double>>& sizes,
+                                    bool training) const;
 
   /// "rpn_objectness" and "rpn_box" over the batch.
   Losses losses(const Output& output, const std::vector<Truth>& truths, const StepInfo& step) const;

@@ -149,9 +149,11 @@ TEST_F(TorchvisionStages, ProposalsFromRecordedLogitsAreTheSame) {
   output.logits = golden_["rpn.logits"];
   output.deltas = golden_["rpn.deltas"];
   const auto* size = golden_["in.image_sizes"].data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < 2; ++i) {
-    const auto ours = rpn_.proposals(output, i, static_cast<double>(size[i * 2]),
-                                     static_cast<double>(size[i * 2 + 1]), false);
+  std::vector<std::pair<double, double>> sizes;
+  for (int i = 0; i < 2; ++i) sizes.emplace_back(size[i * 2], size[i * 2 + 1]);
+  const auto proposals = rpn_.proposals(output, sizes, false);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& ours = proposals[i];
     const auto theirs = golden_["rpn.proposals" + std::to_string(i)];
     ASSERT_EQ(ours.sizes(), theirs.sizes());
     // torchvision's last sort is not stable: of equal probabilities the order is left open.
