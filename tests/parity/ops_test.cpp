@@ -70,7 +70,8 @@ TEST(RoiAlignParity, MaskTargets) {
                                      static_cast<std::uint32_t>(width)));
   std::vector<const coco::Segmentation*> matched;
   for (std::int64_t i = 0; i < golden["boxes"].size(0); ++i)
-    matched.push_back(&shapes[golden["matched_idxs"][i].item<std::size_t>()]);
+    matched.push_back(
+        &shapes[static_cast<std::size_t>(golden["matched_idxs"][i].item<std::int64_t>())]);
   const auto targets = mask_targets(matched, golden["boxes"], golden.parameters["M"], "soft",
                                     static_cast<double>(height), static_cast<double>(width));
   EXPECT_TRUE(close(targets, golden["output"], kRounding));
