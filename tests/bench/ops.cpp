@@ -1,6 +1,5 @@
 // What the operators of the detectors cost, on inputs that ops.py makes in the same way for torchvision. The counter
 // `check` is a number of the result, by which the two are seen to do the same.
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -35,10 +34,9 @@ at::Tensor boxes(std::int64_t count, double width, double height, double least, 
   return at::stack({x, y, (x + w).clamp_max(width), (y + h).clamp_max(height)}, 1).to(at::kFloat);
 }
 
-/// Runs `work` with as many threads as the benchmark's last argument says; `check` of its result is reported.
+/// Times `work`; `check` of its result is reported. OMP_NUM_THREADS says by how many threads.
 template <typename Work, typename Check>
 void measure(benchmark::State& state, Work work, Check check) {
-  at::set_num_threads(static_cast<int>(state.range(state.range_size() - 1)));
   auto result = work();
   for (auto _ : state) benchmark::DoNotOptimize(result = work());
   state.counters["check"] = static_cast<double>(check(result));
@@ -68,7 +66,7 @@ struct Pooling {
   at::Tensor operator()() const { return roi_align(maps, rois, levels, options); }
 };
 
-/// Arguments: regions, cells a side, adaptive sampling, threads.
+/// Arguments: regions, cells a side, adaptive sampling.
 void roi_align_forward(benchmark::State& state) {
   const at::NoGradGuard no_grad;
   const Pooling pooling(state.range(0), state.range(1), state.range(2) != 0);
@@ -87,7 +85,7 @@ void roi_align_backward(benchmark::State& state) {
       [](const std::vector<at::Tensor>& grads) { return grads[0].square().mean().item<double>(); });
 }
 
-/// Arguments: boxes, groups, hundredths of IoU, threads.
+/// Arguments: boxes, groups, hundredths of IoU.
 void nms_of_groups(benchmark::State& state) {
   const auto count = state.range(0), groups = state.range(1);
   const auto candidates = boxes(count, 600, 600, 16, 300);
@@ -119,7 +117,7 @@ struct Anchors {
   }
 };
 
-/// Two images. Argument: threads.
+/// Two images.
 void proposals_of_batch(benchmark::State& state) {
   const Anchors anchors;
   const auto all = at::cat(anchors.levels);
@@ -135,7 +133,7 @@ void proposals_of_batch(benchmark::State& state) {
       [](const std::vector<at::Tensor>& found) { return found[0].size(0) + found[1].size(0); });
 }
 
-/// Arguments: objects, threads.
+/// Argument: objects.
 void match_anchors(benchmark::State& state) {
   const Anchors anchors;
   const auto all = at::cat(anchors.levels), truth = boxes(state.range(0), 1333, 800, 10, 400);
@@ -147,7 +145,7 @@ void match_anchors(benchmark::State& state) {
       [](const Matches& matches) { return matches.label.eq(1).sum().item<double>(); });
 }
 
-/// 128 regions of 20 objects, octagons, in 512 x 512 pixels. Arguments: soft or binary, threads.
+/// 128 regions of 20 objects, octagons, in 512 x 512 pixels. Argument: soft or binary.
 void targets_of_masks(benchmark::State& state) {
   const auto objects = boxes(20, 512, 512, 40, 300);
   std::vector<coco::Segmentation> shapes;
@@ -172,17 +170,19 @@ void targets_of_masks(benchmark::State& state) {
       [](const at::Tensor& targets) { return targets.mean().item<double>(); });
 }
 
-#define MILLRACE_OP(function, ...) \
-  BENCHMARK(function)->ArgsProduct({__VA_ARGS__, {1, 2}})->MeasureProcessCPUTime()->UseRealTime()
-MILLRACE_OP(roi_align_forward, {1024}, {7}, {0, 1});
-MILLRACE_OP(roi_align_forward, {256}, {14}, {0, 1});
-MILLRACE_OP(roi_align_backward, {1024}, {7}, {0, 1});
-MILLRACE_OP(roi_align_backward, {256}, {14}, {0, 1});
-MILLRACE_OP(nms_of_groups, {1000, 5000}, {1}, {50, 70});
-MILLRACE_OP(nms_of_groups, {5000}, {5, 80}, {70});
-BENCHMARK(proposals_of_batch)->Arg(1)->Arg(2)->MeasureProcessCPUTime()->UseRealTime();
-MILLRACE_OP(match_anchors, {20, 200});
-MILLRACE_OP(targets_of_masks, {0, 1});
+#define MILLRACE_OP(function) BENCHMARK(function)->MeasureProcessCPUTime()->UseRealTime()
+MILLRACE_OP(roi_align_forward)
+    ->ArgsProduct({{1024}, {7}, {0, 1}})
+    ->ArgsProduct({{256}, {14}, {0, 1}});
+MILLRACE_OP(roi_align_backward)
+    ->ArgsProduct({{1024}, {7}, {0, 1}})
+    ->ArgsProduct({{256}, {14}, {0, 1}});
+MILLRACE_OP(nms_of_groups)
+    ->ArgsProduct({{1000, 5000}, {1}, {50, 70}})
+    ->ArgsProduct({{5000}, {5, 80}, {70}});
+MILLRACE_OP(proposals_of_batch);
+MILLRACE_OP(match_anchors)->Arg(20)->Arg(200);
+MILLRACE_OP(targets_of_masks)->Arg(0)->Arg(1);
 
 }  // namespace
 }  // namespace millrace
