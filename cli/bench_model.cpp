@@ -1,7 +1,6 @@
 // trainer bench model: seconds a training step or a detection takes on batches that lie ready, where they go, and the
 // memory that it takes.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "cli/bench.h"
 #include "cli/config_arguments.h"
 #include "cli/op_profile.h"
+#include "cli/process_usage.h"
 #include "cli/sample_data.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
@@ -58,7 +58,8 @@ class ReadyBatches final : public DataFlow<Batch> {
 
 struct Measurement {
   std::vector<double> step_s;  // of the timed steps
-  double images = 0;           // of all timed steps
+  double cpu_s = 0;            // of the process, over all timed steps
+  double images = 0;           // the same
   std::int64_t peak_rss_bytes = 0;
   std::vector<OpTime> kinds, operators;  // over all timed steps
   Scalars first;  // losses of the first step, from which weights and data can be compared
@@ -83,12 +84,14 @@ class Stopwatch {
 
   void begin() {
     if (done_ == kWarmUp) profile_.emplace();
+    start_cpu_ = cpu_seconds();
     start_ = Clock::now();
   }
   void end(std::size_t images) {
     const std::chrono::duration<double> took = Clock::now() - start_;
     if (done_++ < kWarmUp) return;
     result_.step_s.push_back(took.count());
+    result_.cpu_s += cpu_seconds() - start_cpu_;
     result_.images += static_cast<double>(images);
   }
   void stop() {
@@ -97,15 +100,14 @@ class Stopwatch {
       result_.operators = profile_->operators();
     }
     profile_.reset();
-    rusage used{};
-    ::getrusage(RUSAGE_SELF, &used);
-    result_.peak_rss_bytes = used.ru_maxrss * 1024;
+    result_.peak_rss_bytes = peak_rss_bytes();
   }
 
  private:
   Measurement& result_;
   std::int64_t done_ = 0;
   Clock::time_point start_;
+  double start_cpu_ = 0;
   std::optional<OpProfile> profile_;
 };
 
@@ -198,6 +200,7 @@ Json to_json(const Measurement& m) {
   Json first = Json::object();
   for (const auto& [name, value] : m.first) first[name] = value;
   return {{"step_s", m.median_s()},
+          {"cpu_s", m.cpu_s / static_cast<double>(m.step_s.size())},
           {"images_per_s", m.images / m.whole_s()},
           {"peak_rss_bytes", m.peak_rss_bytes},
           {"steps_s", m.step_s},
@@ -224,9 +227,10 @@ int bench_model(const Arguments& arguments) {
   add_rest(m);
   if (m.operators.size() > kOperators) m.operators.resize(kOperators);
   if (arguments.json) return print(to_json(m)), kDone;
-  fmt::print("{}: median {:.1f} ms of {}, {:.2f} images/s, peak memory {}\n",
+  fmt::print("{}: median {:.1f} ms of {} ({:.1f} ms of CPU), {:.2f} images/s, peak memory {}\n",
              arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
-             counted(std::ssize(m.step_s), "step"), m.images / m.whole_s(),
+             counted(std::ssize(m.step_s), "step"),
+             1e3 * m.cpu_s / static_cast<double>(m.step_s.size()), m.images / m.whole_s(),
              byte_text(static_cast<double>(m.peak_rss_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
