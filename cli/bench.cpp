@@ -8,6 +8,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->require_subcommand(1);
   add_bench_dataflow(*command, action);
   add_bench_eval(*command, action);
+  add_bench_model(*command, action);
 }
 
 }  // namespace millrace::cli

@@ -1,6 +1,5 @@
 // trainer bench eval: what scoring costs, part by part, beside reading the same bytes.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <tbb/global_control.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/made_results.h"
+#include "cli/process_usage.h"
 #include "coco/annotation_cache.h"
 #include "coco/evaluate.h"
 
@@ -53,15 +53,6 @@ class SetFolder {
 struct Parts {
   double read = 1e9, truth = 1e9, detections = 1e9, evaluate = 1e9, whole = 1e9, cpu = 1e9;
 };
-
-double cpu_seconds() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](timeval time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 Parts measure(const fs::path& truth, const fs::path& detections, coco::IouType iou,
               const Arguments& arguments) {

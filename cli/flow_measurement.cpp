@@ -1,7 +1,6 @@
 #include "cli/flow_measurement.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,26 +8,12 @@
 #include <thread>
 
 #include "base/digest.h"
+#include "cli/process_usage.h"
 
 namespace millrace::cli {
 namespace {
 
 constexpr double kHardlyEver = 0.1;  // share of the time
-
-rusage used_by_process() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return used;
-}
-
-/// User and system time.
-double cpu_s() {
-  const auto used = used_by_process();
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
 
 const StageReport* slowest(const FlowReport& flow) {
   const auto found = std::ranges::max_element(flow.stages, {}, &StageReport::busy_s);
@@ -66,7 +51,7 @@ std::string FlowMeasurement::verdict(int threads) const {
 FlowMeasurement drain(DataFlow<Batch>& flow, const DrainOptions& options) {
   FlowMeasurement result;
   const auto began = std::chrono::steady_clock::now();
-  const double cpu_before = cpu_s();
+  const double cpu_before = cpu_seconds();
   const auto wall = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   };
@@ -89,8 +74,8 @@ FlowMeasurement drain(DataFlow<Batch>& flow, const DrainOptions& options) {
   }
   for (auto& waiting : result.mean_waiting) waiting /= static_cast<double>(result.batches);
   result.wall_s = wall();
-  result.cpu_s = cpu_s() - cpu_before;
-  result.peak_rss_bytes = std::int64_t{1024} * used_by_process().ru_maxrss;
+  result.cpu_s = cpu_seconds() - cpu_before;
+  result.peak_rss_bytes = peak_rss_bytes();
   result.flow = flow.report();
   return result;
 }

@@ -27,12 +27,6 @@ struct LogFile {
   ~LogFile() { log_to_file({}); }
 };
 
-void use_deterministic_maths(bool deterministic) {
-  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
-  at::globalContext().setDeterministicFillUninitializedMemory(
-      false);  // costs time, changes nothing
-}
-
 void warn_of(const std::string& what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   const auto shown = std::min(std::ssize(names), kNamesShown);
@@ -41,7 +35,23 @@ void warn_of(const std::string& what, const std::vector<std::string>& names) {
                shown < std::ssize(names) ? ", ..." : "");
 }
 
-void load_initial_weights(Detector& detector, const std::string& file) {
+void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
+  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
+               classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
+               static_cast<double>(parameters.trainable_count()) / 1e6);
+}
+
+}  // namespace
+
+void use_deterministic_maths(bool deterministic) {
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
+  at::globalContext().setDeterministicFillUninitializedMemory(
+      false);  // costs time, changes nothing
+}
+
+void load_initial_weights(Detector& detector, const Recipe& recipe) {
+  const auto& file = recipe.weights;
+  if (file.empty()) return;
   const auto report = load_weights(detector.parameters(), file);
   detector.parameters_changed();
   spdlog::info("{} of {} tensors start from {}", report.loaded, detector.parameters().size(), file);
@@ -55,14 +65,6 @@ std::unique_ptr<Detector> build_detector(const Recipe& recipe,
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
   return detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
 }
-
-void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
-  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
-               classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
-               static_cast<double>(parameters.trainable_count()) / 1e6);
-}
-
-}  // namespace
 
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
   auto data = recipe.data;
@@ -111,7 +113,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
 
   const auto detector = build_detector(recipe, train.classes);
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
-  if (!checkpoint && !recipe.weights.empty()) load_initial_weights(*detector, recipe.weights);
+  if (!checkpoint) load_initial_weights(*detector, recipe);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
   Trainer trainer({.model = *detector,

@@ -29,6 +29,16 @@ struct RunEnd {
 /// Error where the run fails.
 RunEnd run_training(const Recipe& recipe, const RunOptions& options);
 
+/// The recipe's detector with random weights. Throws ConfigError.
+std::unique_ptr<Detector> build_detector(const Recipe& recipe,
+                                         const std::vector<std::string>& classes);
+
+/// Loads what model.weights names, if anything, and logs what came of it. Throws Error.
+void load_initial_weights(Detector& detector, const Recipe& recipe);
+
+/// Whether libtorch is to choose operators that give the same bytes every time.
+void use_deterministic_maths(bool deterministic);
+
 /// The validation split of a recipe; classes are those of `classes` by name. Throws ConfigError
 /// where it is missing.
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes);
