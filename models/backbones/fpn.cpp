@@ -28,12 +28,12 @@ std::vector<at::Tensor> Fpn::operator()(const std::vector<at::Tensor>& c, bool t
   std::vector<at::Tensor> p(5);
   at::Tensor inner;
   for (std::size_t level = 4; level-- > 0;) {
-    auto lateral = lateral_[level](c[level], training);
+    After coarser;
     if (inner.defined()) {
-      const std::array size{lateral.size(2), lateral.size(3)};
-      lateral = lateral + at::upsample_nearest2d(inner, size);
+      const std::array size{c[level].size(2), c[level].size(3)};
+      coarser.add = at::upsample_nearest2d(inner, size);
     }
-    inner = lateral;
+    inner = lateral_[level](c[level], training, coarser);
     p[level] = output_[level](inner, training);
   }
   p[4] = at::max_pool2d(p[3], 1, 2);

@@ -2,7 +2,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/relu.h>
 
 #include <stdexcept>
 #include <string>
@@ -73,15 +72,12 @@ ResNet::ResNet(const Scope& scope, const ResNetOptions& options)
 
 at::Tensor ResNet::Block::operator()(const at::Tensor& x, bool training) const {
   auto y = x;
-  for (std::size_t i = 0; i < convs.size(); ++i) {
-    y = convs[i](y, training);
-    if (i + 1 < convs.size()) y = at::relu(y);
-  }
-  return at::relu(y + (projects ? shortcut(x, training) : x));
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, training, {.relu = true});
+  return convs.back()(y, training, {projects ? shortcut(x, training) : x, true});
 }
 
 std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, bool training) const {
-  auto y = at::max_pool2d(at::relu(stem_(x, training)), 3, 2, 1);
+  auto y = at::max_pool2d(stem_(x, training, {.relu = true}), 3, 2, 1);
   std::vector<at::Tensor> outputs;
   for (const auto& stage : stages_) {
     for (const auto& block : stage) y = block(y, training);

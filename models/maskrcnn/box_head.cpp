@@ -39,8 +39,10 @@ BoxHead::BoxHead(const Scope& scope, const MaskRcnnOptions& options, std::int64_
 BoxHead::Output BoxHead::operator()(const std::vector<at::Tensor>& features,
                                     const at::Tensor& rois) const {
   const auto pooled = pool_regions(features, rois, options_.box_size, options_);
-  const auto hidden = at::relu(fc7_(at::relu(fc6_(pooled.flatten(1)))));  // flattened as (C, H, W)
-  return {logits_(hidden), deltas_(hidden).view({-1, classes_ + first_, 4})};
+  const auto hidden =
+      fc7_(fc6_(pooled.flatten(1)).relu_()).relu_();  // flattened as (C, H, W)
+  return {logits_(hidden).to(at::kFloat),
+          deltas_(hidden).view({-1, classes_ + first_, 4}).to(at::kFloat)};
 }
 
 SampledRegions BoxHead::sample_regions(const at::Tensor& proposals, const Truth& truth,

@@ -31,8 +31,8 @@ MaskHead::MaskHead(const Scope& scope, const MaskRcnnOptions& options, std::int6
 at::Tensor MaskHead::operator()(const std::vector<at::Tensor>& features, const at::Tensor& rois,
                                 bool training) const {
   auto x = pool_regions(features, rois, options_.mask_size, options_);  // (F, C, 14, 14)
-  for (const auto& conv : convs_) x = at::relu(conv(x, training));
-  return logits_(at::relu(upsample_(x)));  // (F, K, 28, 28)
+  for (const auto& conv : convs_) x = conv(x, training, {.relu = true});
+  return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
 }
 
 at::Tensor MaskHead::loss(const std::vector<at::Tensor>& features,

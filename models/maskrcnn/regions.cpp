@@ -26,13 +26,13 @@ at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tenso
     const auto here = (levels == level).nonzero().squeeze(1);
     if (here.size(0) == 0) continue;
     order.push_back(here);
-    pooled.push_back(roi_align(features[static_cast<std::size_t>(level - 2)],
+    pooled.push_back(roi_align(features[static_cast<std::size_t>(level - 2)].to(at::kFloat),
                                rois.index_select(0, here),
                                {size, 1.0 / static_cast<double>(1 << level),
                                 options.roi_sampling_ratio, options.roi_aligned}));
   }
   if (order.empty())
-    return roi_align(features[0], rois,
+    return roi_align(features[0].to(at::kFloat), rois,
                      {size, 0.25, options.roi_sampling_ratio, options.roi_aligned});
   if (order.size() == 1) return pooled[0];
   return at::cat(pooled).index_select(0, at::argsort(at::cat(order)));

@@ -6,7 +6,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
@@ -47,7 +46,7 @@ Rpn::Output Rpn::operator()(const std::vector<at::Tensor>& features,
   for (std::size_t level = 0; level < features.size(); ++level) {
     const auto n = features[level].size(0), height = features[level].size(2),
                width = features[level].size(3);
-    const auto hidden = at::relu(conv_(features[level]));
+    const auto hidden = conv_(features[level], {.relu = true});
     // Channels last in memory, so that these views cost nothing.
     logits.push_back(logits_(hidden).permute({0, 2, 3, 1}).reshape({n, -1}));
     deltas.push_back(deltas_(hidden).permute({0, 2, 3, 1}).reshape({n, -1, 4}));
@@ -61,8 +60,8 @@ Rpn::Output Rpn::operator()(const std::vector<at::Tensor>& features,
                       by_grid ? static_cast<double>(padded.second / width) : stride}));
     output.level_counts.push_back(anchors.back().size(0));
   }
-  output.logits = at::cat(logits, 1);
-  output.deltas = at::cat(deltas, 1);
+  output.logits = at::cat(logits, 1).to(at::kFloat);
+  output.deltas = at::cat(deltas, 1).to(at::kFloat);
   output.anchors = at::cat(anchors);
   return output;
 }
