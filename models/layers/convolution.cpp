@@ -58,37 +58,41 @@ at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tens
                       1, "add", 1.0, then, Scalars(), "");
 }
 
+at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
+  return scale.defined() ? weight * scale.view({-1, 1, 1, 1}) : weight;
+}
+
 class Convolve : public torch::autograd::Function<Convolve> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& scale, const at::Tensor& bias, const at::Tensor& add,
                             std::int64_t stride, std::int64_t padding, bool relu) {
     const auto type = x.scalar_type();
-    const auto scaled = (scale.defined() ? weight * scale.view({-1, 1, 1, 1}) : weight).to(type);
-    const auto y = millrace::forward(x, scaled, bias.defined() ? bias.to(type) : bias, stride,
-                                     padding, {add, relu});
-    context->save_for_backward({x, scaled, scale, relu ? y : at::Tensor()});
+    const auto y =
+        millrace::forward(x, scaled(weight, scale).to(type), bias.defined() ? bias.to(type) : bias,
+                          stride, padding, {add, relu});
+    context->save_for_backward({x, weight, scale, relu ? y : at::Tensor()});
     context->saved_data["stride"] = stride;
     context->saved_data["padding"] = padding;
     context->saved_data["bias"] = bias.defined();
-    context->saved_data["type"] = static_cast<std::int64_t>(weight.scalar_type());
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto &x = saved[0], &scaled = saved[1], &scale = saved[2], &y = saved[3];
+    const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
     const auto stride = context->saved_data["stride"].toInt(),
                padding = context->saved_data["padding"].toInt();
     const bool has_bias = context->saved_data["bias"].toBool();
     const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
     const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
-    const std::array<std::int64_t, 1> biases{scaled.size(0)};
+    const std::array<std::int64_t, 1> biases{weight.size(0)};
     auto [dx, dw, db] = at::convolution_backward(
-        gradient, x, scaled, at::OptionalIntArrayRef(biases), sides, paddings, ones, false, none, 1,
+        gradient, x, scaled(weight, scale).to(x.scalar_type()), at::OptionalIntArrayRef(biases),
+        sides, paddings, ones, false, none, 1,
         {context->needs_input_grad(0), context->needs_input_grad(1),
          has_bias && context->needs_input_grad(3)});
-    const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
+    const auto type = weight.scalar_type();
     if (dw.defined()) {
       dw = dw.to(type);
       if (scale.defined()) dw.mul_(scale.view({-1, 1, 1, 1}));

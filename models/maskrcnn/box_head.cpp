@@ -1,127 +1,103 @@
 #include "models/maskrcnn/box_head.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/isfinite.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/softmax.h>
-
-#include <algorithm>
-
-#include "models/layers/losses.h"
-#include "models/maskrcnn/regions.h"
-#include "models/ops/nms.h"
+#include <ATen/ops/zeros_like.h>
 
 namespace millrace {
-namespace {
 
-constexpr std::uint64_t kSamplerStream = 2;  // of the step's random numbers
-
-}  // namespace
-
-BoxHead::BoxHead(const Scope& scope, const MaskRcnnOptions& options, std::int64_t classes)
-    : options_(options), classes_(classes), first_(options.background == "first") {
-  const auto in = options.fpn_channels * options.box_size * options.box_size;
-  const auto predictor = scope / "box_predictor";
-  fc6_ = Linear(scope / "box_head" / "fc6", in, options.box_channels, {Init::Kind::xavier});
-  fc7_ = Linear(scope / "box_head" / "fc7", options.box_channels, options.box_channels,
-                {Init::Kind::xavier});
-  logits_ = Linear(predictor / "cls_score", options.box_channels, classes + 1,
-                   {Init::Kind::normal, 0.01});
-  deltas_ = Linear(predictor / "bbox_pred", options.box_channels, (classes + first_) * 4,
-                   {Init::Kind::normal, 0.001});
+void BoxHeadOptions::describe(Options& o) {
+  o.add("box_head", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
+        {"2fc", "4conv1fc"});
+  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn"});
+  o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64});
+  o.add("box_channels", channels, "width of the box head's layers", {.min = 1});
+  o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each");
+  o.add("roi_loss", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
+        {"smooth_l1", "giou"});
+  o.add("roi_beta", loss.beta, "smooth-L1 beta of the regions' boxes; 0 is L1", {.min = 0});
+  o.add("label_smoothing", label_smoothing, "share of a region's class given to all classes",
+        {.min = 0, .max = 0.999});
 }
 
-BoxHead::Output BoxHead::operator()(const std::vector<at::Tensor>& features,
-                                    const at::Tensor& rois) const {
-  const auto pooled = pool_regions(features, rois, options_.box_size, options_);
-  const auto hidden =
-      fc7_(fc6_(pooled.flatten(1)).relu_()).relu_();  // flattened as (C, H, W)
-  return {logits_(hidden).to(at::kFloat),
-          deltas_(hidden).view({-1, classes_ + first_, 4}).to(at::kFloat)};
+void BoxHeadOptions::use_torchvision() { loss.beta = 1.0 / 9; }
+
+BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
+                 const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first)
+    : options_(options), coder_(coder), classes_(classes), first_(first) {
+  const Init xavier{Init::Kind::xavier};
+  const auto width = options.channels, cells = options.size * options.size;
+  if (options.kind == "4conv1fc") {  // names as in torchvision's sequence of modules
+    for (std::int64_t i = 0; i < 4; ++i)
+      convs_.emplace_back(head / i / 0, head / i / 1, Conv2d::Shape{in, in, 3},
+                          NormOptions{.kind = options.norm});
+    layers_ = {Linear(head / 5, in * cells, width, xavier)};
+  } else {
+    layers_ = {Linear(head / "fc6", in * cells, width, xavier),
+               Linear(head / "fc7", width, width, xavier)};
+  }
+  logits_ = Linear(predictor / "cls_score", width, classes + 1, {Init::Kind::normal, 0.01});
+  deltas_ = Linear(predictor / "bbox_pred", width,
+                   (options.class_agnostic ? 1 : classes + first) * 4, {Init::Kind::normal, 0.001});
 }
 
-SampledRegions BoxHead::sample_regions(const at::Tensor& proposals, const Truth& truth,
-                                       const StepInfo& step, std::size_t image) const {
-  const at::NoGradGuard no_grad;
-  const auto candidates = at::cat({proposals, truth.boxes});
-  const auto matches = match(box_iou(truth.boxes, candidates, options_.box_offset),
-                             options_.roi_iou, options_.roi_iou,
-                             /*low_quality=*/false);
-  Rng rng{step.seed, static_cast<std::uint64_t>(step.step), kSamplerStream, image};
-  const auto [positive, negative] =
-      sample(matches.label, options_.roi_batch, options_.roi_positive, rng);
-  return {candidates.index_select(0, at::cat({positive, negative})),
-          matches.truth.index_select(0, positive), positive.size(0)};
+at::Tensor BoxHead::hidden(const at::Tensor& pooled, bool training) const {
+  auto x = pooled;
+  for (const auto& conv : convs_) x = conv(x, training, {.relu = true});
+  x = x.flatten(1);  // as (C, H, W)
+  for (const auto& layer : layers_) x = layer(x).relu_();
+  return x;
 }
 
-Losses BoxHead::losses(const std::vector<at::Tensor>& features,
-                       const std::vector<SampledRegions>& regions,
-                       const std::vector<Truth>& truths) const {
-  std::vector<at::Tensor> boxes, labels, foreground, foreground_labels, targets;
+BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, bool training) const {
+  const auto x = hidden(pooled, training);
+  const auto deltas = deltas_(x).to(at::kFloat);
+  return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
+}
+
+BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegions>& regions,
+                            const std::vector<Truth>& truths) const {
+  const auto total = output.logits.size(0);
+  if (total == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
+  const auto background = first_ ? 0 : classes_;
+  std::vector<at::Tensor> labels, foreground, foreground_labels, references, targets;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < regions.size(); ++i) {
-    const auto& [region, truth, count] = regions[i];
-    const auto total = region.size(0);
-    const auto label = truths[i].labels.index_select(0, truth);
-    boxes.push_back(region);
-    labels.push_back(label + first_);
-    labels.push_back(at::full({total - count}, background(), at::kLong));
+    const auto& [boxes, truth, count] = regions[i];
+    const auto label = truths[i].labels.index_select(0, truth) + first_;
+    labels.push_back(label);
+    labels.push_back(at::full({boxes.size(0) - count}, background, at::kLong));
     foreground.push_back(at::arange(first, first + count, at::kLong));
-    foreground_labels.push_back(label + first_);
-    targets.push_back(options_.roi_coder().encode(region.narrow(0, 0, count),
-                                                  truths[i].boxes.index_select(0, truth)));
-    first += total;
+    foreground_labels.push_back(label);
+    references.push_back(boxes.narrow(0, 0, count));
+    targets.push_back(truths[i].boxes.index_select(0, truth));
+    first += boxes.size(0);
   }
-  const auto [logits, deltas] = (*this)(features, as_rois(boxes));
-  const auto classification = at::cross_entropy_loss(logits, at::cat(labels));
-  const auto predicted = deltas.index({at::cat(foreground), at::cat(foreground_labels)});  // (F, 4)
-  const auto regression = smooth_l1_sum(predicted, at::cat(targets), options_.roi_beta) /
-                          static_cast<double>(std::max<std::int64_t>(1, first));
-  return {{"box_class", classification}, {"box_regression", regression}};
+  auto group = at::cat(foreground_labels);
+  if (options_.class_agnostic) group = at::zeros_like(group);
+  const auto predicted = output.deltas.index({at::cat(foreground), group});  // (F, 4)
+  return {at::cross_entropy_loss(output.logits, at::cat(labels), /*weight=*/{}, at::Reduction::Mean,
+                                 /*ignore_index=*/-100, options_.label_smoothing),
+          options_.loss.sum(coder_, at::cat(references), predicted, at::cat(targets)) /
+              static_cast<double>(total)};
 }
 
-std::vector<BoxHead::Found> BoxHead::detect(
-    const std::vector<at::Tensor>& features, const std::vector<at::Tensor>& proposals,
-    const std::vector<std::pair<double, double>>& sizes) const {
-  const auto [logits, deltas] = (*this)(features, as_rois(proposals));
-  const auto all_scores = at::softmax(logits, 1).narrow(1, first_, classes_);
-  const auto all_deltas = deltas.narrow(1, first_, classes_).flatten(1);
+at::Tensor BoxHead::scores(const Output& output) const {
+  return at::softmax(output.logits, 1).narrow(1, first_, classes_);
+}
 
-  std::vector<Found> found;
-  std::int64_t first = 0;
-  for (std::size_t i = 0; i < proposals.size(); ++i) {
-    const auto count = proposals[i].size(0);
-    const auto scores = all_scores.narrow(0, first, count);
-    const auto decoded =
-        options_.roi_coder().decode(proposals[i], all_deltas.narrow(0, first, count));
-    first += count;
+at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) const {
+  const auto own = options_.class_agnostic ? deltas : deltas.narrow(1, first_, classes_);
+  return coder_.decode(regions, own.flatten(1)).view({regions.size(0), own.size(1), 4});
+}
 
-    const auto candidates =
-        ((scores > options_.score_threshold) & at::isfinite(scores)).nonzero();  // (D, 2)
-    const auto row = candidates.select(1, 0), label = candidates.select(1, 1);
-    auto box = clip_boxes(decoded.view({-1, classes_, 4}).index({row, label}), sizes[i].first,
-                          sizes[i].second);
-    auto score = scores.index({row, label});
-    const auto w = box.select(1, 2) - box.select(1, 0), h = box.select(1, 3) - box.select(1, 1);
-    const auto good = ((w >= options_.detection_min_side) & (h >= options_.detection_min_side) &
-                       at::isfinite(w + h))
-                          .nonzero()
-                          .squeeze(1);
-    box = box.index_select(0, good);
-    score = score.index_select(0, good);
-    const auto kept_label = label.index_select(0, good);
-
-    auto best = batched_nms(box, score, kept_label, options_.detection_nms, options_.box_offset);
-    best = best.narrow(0, 0, std::min(options_.detections, best.size(0)));
-    found.push_back(
-        {box.index_select(0, best), score.index_select(0, best), kept_label.index_select(0, best)});
-  }
-  return found;
+void BoxHead::refresh() {
+  for (auto& conv : convs_) conv.refresh();
 }
 
 }  // namespace millrace
