@@ -45,10 +45,13 @@ void end(const at::RecordFunction& function, at::ObserverContext*) {
 }
 
 /// Parts of names, in the order in which they are looked for.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 32> kKinds = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 35> kKinds = {{
     {"roi_align", "ROIAlign"},
     {"RoiAlign", "ROIAlign"},
-    {"nms", "NMS"},
+    {"proposals", "proposals, NMS"},
+    {"nms", "proposals, NMS"},
+    {"match", "matching"},
+    {"mask_targets", "mask targets"},
     {"batch_norm", "normalisation"},
     {"group_norm", "normalisation"},
     {"sgd", "optimizer"},

@@ -31,16 +31,18 @@ json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
   const auto& at = checkpoint.at;
   json files;
   for (const auto* name : kPayload) files[name] = digest_text(read_file(folder / name));
-  return {{"format", 1},
-          {"step", at.step},
-          {"progress", at.progress},
-          {"images", at.images},
-          {"bad_steps", at.bad_steps},
-          {"bad_in_a_row", at.bad_in_a_row},
-          {"seed", checkpoint.seed},
-          {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
-          {"callbacks", checkpoint.callbacks},
-          {"files", files}};
+  return {
+      {"format", 1},
+      {"step", at.step},
+      {"progress", at.progress},
+      {"images", at.images},
+      {"bad_steps", at.bad_steps},
+      {"bad_in_a_row", at.bad_in_a_row},
+      {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
+      {"seed", checkpoint.seed},
+      {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
+      {"callbacks", checkpoint.callbacks},
+      {"files", files}};
 }
 
 void read_state(const json& state, Checkpoint& checkpoint) {
@@ -51,6 +53,10 @@ void read_state(const json& state, Checkpoint& checkpoint) {
   state.at("images").get_to(at.images);
   state.at("bad_steps").get_to(at.bad_steps);
   state.at("bad_in_a_row").get_to(at.bad_in_a_row);
+  if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
+    scale->at("factor").get_to(at.loss_scale.factor);
+    scale->at("good_steps").get_to(at.loss_scale.good_steps);
+  }
   state.at("seed").get_to(checkpoint.seed);
   state.at("cursor").at("next").get_to(at.cursor.next);
   state.at("cursor").at("pending").get_to(at.cursor.pending);

@@ -58,7 +58,7 @@ Sgd::Group& Sgd::group_for(const Parameter& parameter) {
   return groups_.emplace_back(Group{decay, lr_factor, {}, {}, {}});
 }
 
-SgdStep Sgd::step(double lr) {
+SgdStep Sgd::step(double lr, double scale) {
   const c10::NoGradGuard no_graph;
   const auto work = gather();
 
@@ -67,6 +67,7 @@ SgdStep Sgd::step(double lr) {
   for (const auto& group : work)
     all.insert(all.end(), group.gradients.begin(), group.gradients.end());
   if (all.empty()) return result;
+  if (scale != 1) at::_foreach_mul_(all, at::Scalar(1 / scale));
   const auto norms = at::stack(at::_foreach_norm(all)).to(at::kCPU, at::kDouble);
   const auto* norm = norms.const_data_ptr<double>();
   for (const auto& group : work)

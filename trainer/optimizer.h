@@ -45,9 +45,9 @@ class Sgd {
  public:
   Sgd(const Parameters& parameters, const OptimizerOptions& options);
 
-  /// Applies the gradients at rate `lr` and clears them. Parameters without a gradient are left
-  /// alone.
-  SgdStep step(double lr);
+  /// Applies the gradients at rate `lr` and clears them; they are `scale` times what they should be.
+  /// Parameters without a gradient are left alone.
+  SgdStep step(double lr, double scale = 1);
 
   void clear_gradients();
 

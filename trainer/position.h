@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dataflow/dataflow.h"
+#include "trainer/loss_scale.h"
 
 namespace millrace {
 
@@ -13,6 +14,7 @@ struct Position {
   std::int64_t images = 0;        // seen by this rank
   std::int64_t bad_steps = 0;     // skipped, since a loss or gradient was not finite
   std::int64_t bad_in_a_row = 0;  // of these, the last ones without a good step between
+  LossScale loss_scale;           // of fp16
   Cursor cursor;                  // of the data behind the last step
 };
 

@@ -22,7 +22,8 @@ struct TrainOptions {
     o.add("max_steps", max_steps, "stop there, whatever the epochs; 0: no such limit",
           {.min = 0, .unit = "steps"});
     o.add("seed", seed, "of initial weights, order of data and every random draw", {.min = 0});
-    o.add("precision", precision, "of the arithmetic", {"fp32"});
+    o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses",
+          {"fp32", "bf16", "fp16"});
     o.add("deterministic", deterministic, "the same run gives the same bytes");
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
     o.add("output", output, "folder that run folders are made in");

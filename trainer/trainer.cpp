@@ -28,6 +28,11 @@ std::vector<double> values_of(const Losses& losses) {
   return {first, first + losses.size()};
 }
 
+at::DeviceType device_of(const Detector& model) {
+  const auto& parameters = model.parameters();
+  return parameters.size() > 0 ? parameters.begin()->value.device().type() : at::kCPU;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -40,7 +45,12 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       optimizer_(plan_.model.parameters(), plan_.optimizer),
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
+      type_(precision_type(plan_.train.precision)),
+      device_(device_of(plan_.model)),
       state_(plan_.model) {
+  if (device_ == at::kCPU && !cpu_multiplies(type_))
+    spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
+                 plan_.train.precision);
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
@@ -121,11 +131,16 @@ bool Trainer::finished() const {
 void Trainer::step(const Batch& batch) {
   state_.lr = schedule_.rate(state_.at.progress, state_.at.step);
   state_.scalars.clear();
-  descend(plan_.model.losses(
-      batch, {.seed = static_cast<std::uint64_t>(plan_.train.seed), .step = state_.at.step}));
+  descend(losses(batch));
   state_.scalars.emplace_back("lr", state_.lr);
   if (state_.at.bad_steps > 0)
     state_.scalars.emplace_back("bad_steps", static_cast<double>(state_.at.bad_steps));
+}
+
+Losses Trainer::losses(const Batch& batch) {
+  const ComputeIn precision(type_, device_);
+  return plan_.model.losses(
+      batch, {.seed = static_cast<std::uint64_t>(plan_.train.seed), .step = state_.at.step});
 }
 
 void Trainer::descend(const Losses& losses) {
@@ -143,12 +158,25 @@ void Trainer::descend(const Losses& losses) {
 
   auto total = losses[0].second.reshape({});
   for (std::size_t i = 1; i < losses.size(); ++i) total = total + losses[i].second.reshape({});
+  const bool scaled = type_ == at::kHalf;
+  auto& scale = state_.at.loss_scale;
+  const double factor = scaled ? scale.factor : 1;
+  if (scaled) {
+    state_.scalars.emplace_back("loss_scale", factor);
+    total = total * factor;
+  }
   total.backward();
-  const auto done = optimizer_.step(state_.lr);
+  const auto done = optimizer_.step(state_.lr, factor);
   state_.scalars.emplace_back("gradient_norm", done.gradient_norm);
-  if (!done.not_finite.empty())
-    return reject_step(fmt::format("the gradient of '{}' is not finite", done.not_finite));
-  state_.at.bad_in_a_row = 0;
+  if (done.not_finite.empty()) {
+    if (scaled) scale.grow();
+    state_.at.bad_in_a_row = 0;
+    return;
+  }
+  if (scaled && scale.shrink())  // no fault of the model's: the search for a factor
+    return spdlog::info("step {}: gradients overflow; the loss scale is {} from here on",
+                        state_.at.step + 1, scale.factor);
+  reject_step(fmt::format("the gradient of '{}' is not finite", done.not_finite));
 }
 
 void Trainer::reject_step(const std::string& why) {

@@ -11,6 +11,7 @@
 #include "trainer/callback_list.h"
 #include "trainer/checkpoint.h"
 #include "trainer/optimizer.h"
+#include "trainer/precision.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
 #include "trainer/train_state.h"
@@ -52,8 +53,10 @@ class Trainer {
  private:
   void train();
   void step(const Batch& batch);
+  Losses losses(const Batch& batch);
   void descend(const Losses& losses);
   void reject_step(const std::string& why);
+
   void end_boundary(bool epoch_ended);
   void settle();
   void hand_out_scalars();
@@ -66,6 +69,8 @@ class Trainer {
   CallbackList callbacks_;
   Sgd optimizer_;
   Schedule schedule_;
+  at::ScalarType type_;  // of convolutions and matrix products
+  at::DeviceType device_;
   TrainState state_;
 };
 

@@ -37,12 +37,12 @@ std::vector<at::Tensor> Fpn::operator()(at::TensorList c, bool training) const {
   std::vector<at::Tensor> p(c.size());
   at::Tensor inner;
   for (std::size_t level = c.size(); level-- > 0;) {
-    auto lateral = lateral_[level](c[level], training);
+    After coarser;
     if (inner.defined()) {
-      const std::array size{lateral.size(2), lateral.size(3)};
-      lateral = lateral + at::upsample_nearest2d(inner, size);
+      const std::array size{c[level].size(2), c[level].size(3)};
+      coarser.add = at::upsample_nearest2d(inner, size);
     }
-    inner = lateral;
+    inner = lateral_[level](c[level], training, coarser);
     p[level] = output_[level](inner, training);
   }
   if (top_ == FpnTop::pool) {

@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/relu.h>
 
 #include <stdexcept>
 #include <string>
@@ -86,20 +85,18 @@ ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
 
 at::Tensor ResNet::Block::operator()(const at::Tensor& x, bool training) const {
   auto y = x;
-  for (std::size_t i = 0; i < convs.size(); ++i) {
-    y = convs[i](y, training);
-    if (i + 1 < convs.size()) y = at::relu(y);
-  }
-  if (!projects) return at::relu(y + x);
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, training, {.relu = true});
+  const auto& last = convs.back();
+  if (!projects) return last(y, training, {x, true});
   const auto from = pools ? at::avg_pool2d(x, 2, 2, 0, /*ceil_mode=*/true,
                                            /*count_include_pad=*/false)
                           : x;
-  return at::relu(y + shortcut(from, training));
+  return last(y, training, {shortcut(from, training), true});
 }
 
 std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, bool training) const {
   auto y = x;
-  for (const auto& conv : stem_) y = at::relu(conv(y, training));
+  for (const auto& conv : stem_) y = conv(y, training, {.relu = true});
   y = at::max_pool2d(y, 3, 2, 1);
   std::vector<at::Tensor> outputs;
   for (const auto& stage : stages_) {

@@ -1,8 +1,8 @@
 #include "models/layers/layers.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/linear.h>
@@ -39,8 +39,8 @@ Conv2d::Conv2d(const Scope& scope, const Shape& shape, const Init& init)
   if (shape.bias) bias = scope.constant("bias", {shape.out}, 0, ParameterKind::bias);
 }
 
-at::Tensor Conv2d::operator()(const at::Tensor& x) const {
-  return at::conv2d(x, weight, bias, stride, padding);
+at::Tensor Conv2d::operator()(const at::Tensor& x, const After& after) const {
+  return convolve(x, {weight, {}, bias, stride, padding}, after);
 }
 
 Deconv2x2::Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out)
@@ -79,23 +79,40 @@ ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Sha
 
 ConvNorm::Folded ConvNorm::fold() const {
   const auto scale = weight_ * at::rsqrt(var_ + norm_.epsilon);
-  return {conv_.weight * scale.view({-1, 1, 1, 1}), bias_ - mean_ * scale};
+  return {scale, bias_ - mean_ * scale, {}};
 }
 
-at::Tensor ConvNorm::operator()(const at::Tensor& x, bool training) const {
-  if (norm_.kind == "none") return conv_(x);
-  if (norm_.kind == "gn") return at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon);
+at::Tensor ConvNorm::operator()(const at::Tensor& x, bool training, const After& after) const {
+  if (norm_.kind == "none") return conv_(x, after);
+  if (norm_.kind == "gn")
+    return finish(at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon), after);
   if (norm_.kind == "bn")
-    return at::batch_norm(conv_(x), weight_, bias_, mean_, var_, training, 0.1, norm_.epsilon,
-                          false);
+    return finish(
+        at::batch_norm(conv_(x), weight_, bias_, mean_, var_, training, 0.1, norm_.epsilon, false),
+        after);
+  return frozen(x, after);
+}
 
-  const bool trained = conv_.weight.requires_grad() || weight_.requires_grad();
-  if (trained) {
-    const auto [weight, bias] = fold();
-    return at::conv2d(x, weight, bias, conv_.stride, conv_.padding);
+at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
+  const auto with = [&](const at::Tensor& weight, const Folded& folded, const at::Tensor& scale) {
+    return convolve(x, {weight, scale, folded.shift, conv_.stride, conv_.padding}, after);
+  };
+  const bool graph = at::GradMode::is_enabled();
+  if (graph &&
+      weight_.requires_grad()) {  // the affine part is trained, so its fold belongs to the graph
+    const auto folded = fold();
+    return with(conv_.weight * folded.scale.view({-1, 1, 1, 1}), folded, {});
   }
-  if (!folded_) folded_ = fold();
-  return at::conv2d(x, folded_->weight, folded_->bias, conv_.stride, conv_.padding);
+  if (!folded_ || weight_.requires_grad()) folded_ = fold();
+  if (graph && conv_.weight.requires_grad()) {
+    folded_->weight.reset();
+    return with(conv_.weight, *folded_, folded_->scale);
+  }
+  if (!folded_->weight.defined() || folded_->version != conv_.weight._version()) {
+    folded_->weight = conv_.weight.detach() * folded_->scale.view({-1, 1, 1, 1});
+    folded_->version = static_cast<std::uint32_t>(conv_.weight._version());
+  }
+  return with(folded_->weight, *folded_, {});
 }
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "models/layers/convolution.h"
 #include "models/layers/scope.h"
 
 namespace millrace {
@@ -36,7 +37,7 @@ struct Conv2d {
 
   Conv2d() = default;
   Conv2d(const Scope& scope, const Shape& shape, const Init& init);
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const at::Tensor& x, const After& after = {}) const;
 };
 
 /// A 2x2 transposed convolution of stride 2: doubles height and width.
@@ -66,8 +67,8 @@ struct NormOptions {
   double epsilon = 1e-5;
 };
 
-/// A convolution and its normalisation. Frozen statistics are folded into the convolution: once where nothing in it is
-/// trained, on the fly otherwise (a product of the weight's size instead of two passes over the activations).
+/// A convolution, its normalisation and what follows. Frozen statistics are folded into the convolution: once where no
+/// graph is kept, on the fly otherwise (a product of the weight's size instead of two passes over the activations).
 class ConvNorm {
  public:
   ConvNorm() = default;
@@ -76,15 +77,19 @@ class ConvNorm {
            const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
 
   /// `training` tells batch norm whether to use and update batch statistics.
-  at::Tensor operator()(const at::Tensor& x, bool training) const;
+  at::Tensor operator()(const at::Tensor& x, bool training, const After& after = {}) const;
 
   /// Forgets what was folded; call after parameters changed.
   void refresh() { folded_.reset(); }
 
  private:
+  /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {
-    at::Tensor weight, bias;
+    at::Tensor scale, shift;
+    at::Tensor weight;  // scaled, where no graph was kept; of the convolution's weight at `version`
+    std::uint32_t version = 0;
   };
+  at::Tensor frozen(const at::Tensor& x, const After& after) const;
   Folded fold() const;
 
   Conv2d conv_;

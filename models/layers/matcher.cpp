@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <array>
@@ -164,6 +165,7 @@ at::Tensor draw(std::vector<std::int64_t> from, std::int64_t count, Rng& rng) {
 }  // namespace
 
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
+  RECORD_USER_SCOPE("match");
   for (const auto* list : {&truth, &boxes})
     if (list->dim() != 2 || list->size(1) != 4 || list->scalar_type() != at::kFloat)
       throw std::invalid_argument("match: truth and boxes must be (G, 4) and (N, 4) float");

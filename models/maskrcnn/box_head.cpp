@@ -6,7 +6,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -49,16 +48,16 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
 
 at::Tensor BoxHead::hidden(const at::Tensor& pooled, bool training) const {
   auto x = pooled;
-  for (const auto& conv : convs_) x = at::relu(conv(x, training));
+  for (const auto& conv : convs_) x = conv(x, training, {.relu = true});
   x = x.flatten(1);  // as (C, H, W)
-  for (const auto& layer : layers_) x = at::relu(layer(x));
+  for (const auto& layer : layers_) x = layer(x).relu_();
   return x;
 }
 
 BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, bool training) const {
   const auto x = hidden(pooled, training);
-  const auto deltas = deltas_(x);
-  return {logits_(x), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
+  const auto deltas = deltas_(x).to(at::kFloat);
+  return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }
 
 BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegions>& regions,

@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
 
@@ -50,8 +49,8 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
                                 bool training) const {
   auto x = pool_regions(features.maps, rois, options_.size, pool_);  // (F, C, 14, 14)
-  for (const auto& conv : convs_) x = at::relu(conv(x, training));
-  return logits_(at::relu(upsample_(x)));  // (F, K, 28, 28)
+  for (const auto& conv : convs_) x = conv(x, training, {.relu = true});
+  return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
 }
 
 at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledRegions>& regions,

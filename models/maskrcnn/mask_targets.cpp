@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <map>
@@ -114,6 +115,7 @@ at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
 at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
                         const at::Tensor& boxes, std::int64_t size, const std::string& kind,
                         double height, double width) {
+  RECORD_USER_SCOPE("mask_targets");
   return kind == "soft" ? soft_targets(shapes, boxes, size, static_cast<std::uint32_t>(height),
                                        static_cast<std::uint32_t>(width))
                         : binary_targets(shapes, boxes, size);

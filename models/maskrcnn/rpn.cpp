@@ -2,7 +2,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -74,15 +73,15 @@ Rpn::Output Rpn::operator()(const Features& features) const {
   std::vector<at::Tensor> logits, deltas;
   for (const auto& map : features.maps) {
     const auto n = map.size(0);
-    const auto hidden = at::relu(conv_(map));
+    const auto hidden = conv_(map, {.relu = true});
     // Channels last in memory, so that these views cost nothing.
     logits.push_back(logits_(hidden).permute({0, 2, 3, 1}).reshape({n, -1}));
     deltas.push_back(deltas_(hidden).permute({0, 2, 3, 1}).reshape({n, -1, 4}));
   }
   const auto anchors = options_.anchors(features.maps, features.padded, /*first_stride=*/4);
   for (const auto& level : anchors) output.level_counts.push_back(level.size(0));
-  output.logits = at::cat(logits, 1);
-  output.deltas = at::cat(deltas, 1);
+  output.logits = at::cat(logits, 1).to(at::kFloat);
+  output.deltas = at::cat(deltas, 1).to(at::kFloat);
   output.anchors = at::cat(anchors);
   return output;
 }

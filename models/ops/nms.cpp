@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <atomic>
@@ -70,6 +71,7 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, double thresho
 
 at::Tensor batched_nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
                        double threshold, double offset) {
+  RECORD_USER_SCOPE("nms");
   if (groups.sizes() != scores.sizes() || groups.scalar_type() != at::kLong)
     throw std::invalid_argument("batched_nms: groups must be (N) int64");
   return suppress(boxes, scores, groups.contiguous(), threshold, offset);

@@ -6,6 +6,7 @@
 #include <ATen/ops/exp.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <atomic>
@@ -156,6 +157,7 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
                                   const std::vector<std::pair<double, double>>& sizes,
                                   const ProposalOptions& options) {
   const at::NoGradGuard no_grad;
+  RECORD_USER_SCOPE("proposals");
   check(logits, deltas, anchors, level_counts, sizes.size());
   const auto plain = [](const at::Tensor& values) { return values.to(at::kFloat).contiguous(); };
   const auto all_logits = plain(logits), all_deltas = plain(deltas), all_anchors = plain(anchors);

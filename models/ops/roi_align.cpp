@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <stdexcept>
@@ -113,6 +114,7 @@ void check_maps(at::TensorList maps) {
 
 at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
                      const RoiAlignOptions& options) {
+  RECORD_USER_SCOPE("roi_align");
   check_maps(maps);
   const auto type = maps[0].scalar_type();
   if (!at::isFloatingType(type))

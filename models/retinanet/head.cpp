@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/relu.h>
 
 namespace millrace {
 
@@ -25,11 +24,11 @@ at::Tensor DenseHead::operator()(const std::vector<at::Tensor>& maps) const {
   std::vector<at::Tensor> levels;
   for (const auto& map : maps) {
     auto x = map;
-    for (const auto& conv : convs_) x = at::relu(conv(x, /*training=*/true));
+    for (const auto& conv : convs_) x = conv(x, /*training=*/true, {.relu = true});
     // Channels last in memory, so that this view costs nothing.
     levels.push_back(last_(x).permute({0, 2, 3, 1}).reshape({map.size(0), -1, values_}));
   }
-  return at::cat(levels, 1);
+  return at::cat(levels, 1).to(at::kFloat);
 }
 
 }  // namespace millrace

@@ -1,0 +1,121 @@
+#include "models/layers/convolution.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/threshold_backward.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "trainer/precision.h"
+
+namespace millrace {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Scalars = c10::List<std::optional<at::Scalar>>;
+using OptionalTensor = std::optional<at::Tensor>;
+
+using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
+                             at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
+                             std::string_view, Scalars, std::optional<std::string_view>);
+using PointwiseBinary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                   const OptionalTensor&, at::IntArrayRef, at::IntArrayRef,
+                                   at::IntArrayRef, std::int64_t, std::string_view,
+                                   std::optional<at::Scalar>, std::optional<std::string_view>,
+                                   Scalars, std::optional<std::string_view>);
+
+/// One of libtorch's operators around oneDNN; nothing where it was built without.
+template <class Signature>
+std::optional<c10::TypedOperatorHandle<Signature>> onednn(const char* overload) {
+  const auto found =
+      c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", overload});
+  if (!found) return std::nullopt;
+  return found->typed<Signature>();
+}
+
+/// Convolution and epilogue, all of one type.
+at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                   std::int64_t stride, std::int64_t padding, const After& after) {
+  static const auto unary = onednn<Pointwise>("");
+  static const auto binary = onednn<PointwiseBinary>("binary");
+  const bool fused = unary && binary && x.is_cpu() && x.numel() > 0 &&
+                     x.scalar_type() != at::kHalf && (after.relu || after.add.defined());
+  if (!fused) return finish(at::conv2d(x, weight, bias, stride, padding), after);
+  const std::array paddings{padding, padding}, strides{stride, stride}, dilations{1L, 1L};
+  const OptionalTensor shift = bias.defined() ? OptionalTensor(bias) : std::nullopt;
+  if (!after.add.defined())
+    return unary->call(x, weight, shift, paddings, strides, dilations, 1, "relu", Scalars(), "");
+  std::optional<std::string_view> then;
+  if (after.relu) then = "relu";
+  return binary->call(x, after.add.to(x.scalar_type()), weight, shift, paddings, strides, dilations,
+                      1, "add", 1.0, then, Scalars(), "");
+}
+
+at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
+  return scale.defined() ? weight * scale.view({-1, 1, 1, 1}) : weight;
+}
+
+class Convolve : public torch::autograd::Function<Convolve> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& scale, const at::Tensor& bias, const at::Tensor& add,
+                            std::int64_t stride, std::int64_t padding, bool relu) {
+    const auto type = x.scalar_type();
+    const auto y =
+        millrace::forward(x, scaled(weight, scale).to(type), bias.defined() ? bias.to(type) : bias,
+                          stride, padding, {add, relu});
+    context->save_for_backward({x, weight, scale, relu ? y : at::Tensor()});
+    context->saved_data["stride"] = stride;
+    context->saved_data["padding"] = padding;
+    context->saved_data["bias"] = bias.defined();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
+    const auto stride = context->saved_data["stride"].toInt(),
+               padding = context->saved_data["padding"].toInt();
+    const bool has_bias = context->saved_data["bias"].toBool();
+    const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
+    const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
+    const std::array<std::int64_t, 1> biases{weight.size(0)};
+    auto [dx, dw, db] = at::convolution_backward(
+        gradient, x, scaled(weight, scale).to(x.scalar_type()), at::OptionalIntArrayRef(biases),
+        sides, paddings, ones, false, none, 1,
+        {context->needs_input_grad(0), context->needs_input_grad(1),
+         has_bias && context->needs_input_grad(3)});
+    const auto type = weight.scalar_type();
+    if (dw.defined()) {
+      dw = dw.to(type);
+      if (scale.defined()) dw.mul_(scale.view({-1, 1, 1, 1}));
+    }
+    if (db.defined()) db = db.to(type);
+    const auto dadd = context->needs_input_grad(4) ? gradient : at::Tensor();
+    return {dx, dw, {}, db, dadd, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor finish(at::Tensor y, const After& after) {
+  if (after.add.defined()) y.add_(after.add);
+  if (after.relu) at::relu_(y);
+  return y;
+}
+
+at::Tensor convolve(const at::Tensor& x, const Convolution& c, const After& after) {
+  const auto type = compute_type(x);
+  return Convolve::apply(x.to(type), c.weight, c.scale, c.bias,
+                         after.add.defined() ? after.add.to(type) : after.add, c.stride, c.padding,
+                         after.relu);
+}
+
+}  // namespace millrace
