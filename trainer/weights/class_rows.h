@@ -1,0 +1,37 @@
+// The rows of heads from one order of classes into another. Files do not say where their background is: their shapes and
+// names do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trainer/weights/schemes.h"
+
+namespace millrace {
+
+/// How the heads of a file number their classes.
+struct FileClasses {
+  std::int64_t count = 0;                    // but for the background
+  Background background = Background::none;  // none: not to be told from the file
+
+  /// The axis of a tensor of `rows` rows, `values` a class; nothing where they are not this file's classes.
+  std::optional<ClassAxis> axis(std::int64_t rows, std::int64_t values) const;
+};
+
+/// Rows a class of a head's tensor, by our name; 0 for any other tensor.
+std::int64_t values_per_class(std::string_view name);
+
+/// From the file's names and the shapes of its heads; nothing where it has no classifier. A background that also has
+/// boxes and masks comes first (torchvision), one that has neither comes last (detectron2).
+std::optional<FileClasses> classes_of(const TranslatedTensors& file);
+
+/// The rows of `value` in another order of classes. Rows for a background that `from` does not have are zeros: it is only
+/// left out where nothing reads them. Where `from` has the 90 classes of COCO's raw ids and `to` wants 80, those of the
+/// 80 categories are taken; nothing where the counts differ otherwise.
+std::optional<at::Tensor> with_classes(const at::Tensor& value, const ClassAxis& from,
+                                       const ClassAxis& to, std::int64_t to_classes);
+
+}  // namespace millrace
