@@ -20,6 +20,9 @@ struct Arguments {
 int convert(const Arguments& arguments) {
   const auto& scheme = scheme_named(arguments.names);
   const auto done = convert_weights(arguments.in, arguments.out, scheme);
+  if (done.assumed_background)
+    spdlog::warn("{} does not tell whether its background comes first or last: taken as {} has it",
+                 arguments.in.string(), done.from);
   if (!done.unnamed.empty()) {
     spdlog::warn("{} without a name of {} keep theirs, such as {}",
                  counted(std::ssize(done.unnamed), "tensor"), scheme.name, done.unnamed.front());

@@ -72,6 +72,23 @@ TEST_F(Convert, TorchvisionLoadsTheResultStrictly) {
   EXPECT_EQ(check("back.pth"), 0);
 }
 
+TEST_F(Convert, ReadsNumPysArraysOfEveryProtocol) {
+  MILLRACE_NEEDS_PYTHON("numpy");
+  write_text(in_folder("make.py"), R"(import pickle, sys, numpy as np
+arrays = {"a": np.arange(6, dtype="f4").reshape(2, 3), "b": np.float64(3), "c": np.arange(3, dtype="i8") - 1}
+for protocol in range(2, 6):
+    with open(f"{sys.argv[1]}/{protocol}.pkl", "wb") as file:
+        pickle.dump({"model": arrays, "__author__": "somebody"}, file, protocol)
+)");
+  ASSERT_EQ(run_python(in_folder("make.py").string() + " " + in_folder("").string()), 0);
+  for (const std::string protocol : {"2", "3", "4", "5"}) {
+    const auto done = convert(in_folder(protocol + ".pkl"), protocol + ".safetensors");
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr(": 2 tensors, no heads"));
+    expect_same_bytes("2.safetensors", protocol + ".safetensors");
+  }
+}
+
 TEST_F(Convert, WhatASchemeHasNoNameForIsSaid) {
   const auto outcome = convert(kFixtures + "zip.pth", "a.npz", "resnet");
   EXPECT_EQ(outcome.exit_code, 0);

@@ -14,11 +14,14 @@
 namespace millrace {
 namespace {
 
-/// Heads whose rows are classes, by our names.
-constexpr std::pair<std::string_view, std::int64_t> kHeads[] = {
-    {"roi_heads.box_predictor.cls_score", 1},
-    {"roi_heads.box_predictor.bbox_pred", 4},
-    {"roi_heads.mask_predictor.mask_fcn_logits", 1},
+using Kind = ClassHead::Kind;
+
+/// By our names. A cascade has a classifier for each stage; its boxes are of no class.
+constexpr std::pair<std::string_view, ClassHead> kHeads[] = {
+    {"roi_heads.box_predictor.cls_score", {Kind::scores, 1}},
+    {"roi_heads.box_predictor.{a}.cls_score", {Kind::scores, 1}},
+    {"roi_heads.box_predictor.bbox_pred", {Kind::boxes, 4}},
+    {"roi_heads.mask_predictor.mask_fcn_logits", {Kind::masks, 1}},
 };
 
 constexpr std::int64_t kRawCocoIds = 90, kCocoCategories = 80;
@@ -35,18 +38,29 @@ std::optional<std::vector<std::int64_t>> sources(std::int64_t from, std::int64_t
   return classes;
 }
 
-std::int64_t rows_of(const TranslatedTensors& file, std::string_view name) {
-  for (const auto& tensor : file.tensors)
-    if (tensor.name == name && tensor.value.dim() > 0) return tensor.value.size(0);
+/// Rows of the first head of this kind; 0 where there is none.
+std::int64_t rows_of(const TranslatedTensors& file, Kind kind) {
+  for (const auto& tensor : file.tensors) {
+    const auto head = head_of(tensor.name);
+    if (head && head->kind == kind && tensor.value.dim() > 0) return tensor.value.size(0);
+  }
   return 0;
 }
 
 }  // namespace
 
-std::int64_t values_per_class(std::string_view name) {
-  for (const auto& [head, values] : kHeads)
-    if (name.starts_with(head) && name.substr(head.size()).starts_with('.')) return values;
-  return 0;
+std::optional<ClassHead> head_of(std::string_view name) {
+  const auto layer = name.substr(0, name.rfind('.'));
+  for (const auto& [pattern, head] : kHeads)
+    if (match_name(pattern, layer)) return head;
+  return {};
+}
+
+ClassAxis ClassHead::axis(const Scheme& scheme) const {
+  const bool has_background = kind == Kind::scores ||
+                              (kind == Kind::boxes && scheme.background == Background::first) ||
+                              (kind == Kind::masks && scheme.background_has_mask);
+  return {values, has_background ? scheme.background : Background::none};
 }
 
 std::optional<ClassAxis> FileClasses::axis(std::int64_t rows, std::int64_t values) const {
@@ -56,10 +70,10 @@ std::optional<ClassAxis> FileClasses::axis(std::int64_t rows, std::int64_t value
 }
 
 std::optional<FileClasses> classes_of(const TranslatedTensors& file) {
-  const auto scores = rows_of(file, "roi_heads.box_predictor.cls_score.weight");
+  const auto scores = rows_of(file, Kind::scores);
   if (scores < 2) return {};
-  const auto masks = rows_of(file, "roi_heads.mask_predictor.mask_fcn_logits.weight");
-  const auto boxes = rows_of(file, "roi_heads.box_predictor.bbox_pred.weight");
+  const auto masks = rows_of(file, Kind::masks);
+  const auto boxes = rows_of(file, Kind::boxes);
   FileClasses classes{scores - 1, Background::none};
   if (!file.scheme->background_has_mask)
     classes.background = file.scheme->background;  // only one order has these names

@@ -12,6 +12,19 @@
 
 namespace millrace {
 
+/// A head whose rows are classes.
+struct ClassHead {
+  enum class Kind { scores, boxes, masks };
+  Kind kind;
+  std::int64_t values;  // rows a class
+
+  /// The order of its rows where a scheme's names are.
+  ClassAxis axis(const Scheme& scheme) const;
+};
+
+/// The head that a tensor belongs to, by our name; nothing where its rows are no classes.
+std::optional<ClassHead> head_of(std::string_view name);
+
 /// How the heads of a file number their classes.
 struct FileClasses {
   std::int64_t count = 0;                    // but for the background
@@ -20,9 +33,6 @@ struct FileClasses {
   /// The axis of a tensor of `rows` rows, `values` a class; nothing where they are not this file's classes.
   std::optional<ClassAxis> axis(std::int64_t rows, std::int64_t values) const;
 };
-
-/// Rows a class of a head's tensor, by our name; 0 for any other tensor.
-std::int64_t values_per_class(std::string_view name);
 
 /// From the file's names and the shapes of its heads; nothing where it has no classifier. A background that also has
 /// boxes and masks comes first (torchvision), one that has neither comes last (detectron2).

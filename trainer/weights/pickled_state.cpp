@@ -90,20 +90,31 @@ std::string_view array_type(const PickleValue& value) {
   return arguments[0]->text;
 }
 
+PickledTensor array(const PickleValue& shape, const PickleValue& type, bool fortran_order,
+                    const PickleValue& bytes) {
+  PickledTensor tensor;
+  tensor.shape = counts_of(shape);
+  product(tensor.shape);
+  tensor.array_type = array_type(type);
+  if (fortran_order) throw Error("it is in Fortran order; store a C-ordered copy");
+  if (bytes.kind != Kind::text) throw Error("it holds Python objects instead of numbers");
+  tensor.array_bytes = bytes.text;
+  return tensor;
+}
+
 /// _reconstruct(...) with the state (version, shape, type, Fortran order?, bytes)
-PickledTensor array(const PickleValue& value) {
+PickledTensor reconstructed_array(const PickleValue& value) {
   const auto* state = value.state;
   if (!state || state->kind != Kind::tuple || state->items.size() != 5)
     throw Error("it is not described as NumPy does");
   const auto& part = state->items;
-  PickledTensor tensor;
-  tensor.shape = counts_of(*part[1]);
-  product(tensor.shape);
-  tensor.array_type = array_type(*part[2]);
-  if (part[3]->integer != 0) throw Error("it is in Fortran order; store a C-ordered copy");
-  if (part[4]->kind != Kind::text) throw Error("it holds Python objects instead of numbers");
-  tensor.array_bytes = part[4]->text;
-  return tensor;
+  return array(*part[1], *part[2], part[3]->integer != 0, *part[4]);
+}
+
+/// Of protocol 5: _frombuffer(bytes, type, shape, order)
+PickledTensor buffer_array(const std::vector<const PickleValue*>& arguments) {
+  if (arguments.size() != 4) throw Error("it is not described as NumPy does");
+  return array(*arguments[2], *arguments[1], arguments[3]->text != "C", *arguments[0]);
 }
 
 /// Nothing for what is no tensor.
@@ -114,7 +125,8 @@ std::optional<PickledTensor> tensor_of(const PickleValue& value) {
   const auto function = inner->function();
   if (function == "torch._utils._rebuild_tensor_v2" || function == "torch._utils._rebuild_tensor")
     return torch_tensor(inner->arguments());
-  if (function.ends_with("multiarray._reconstruct")) return array(*inner);
+  if (function.ends_with("multiarray._reconstruct")) return reconstructed_array(*inner);
+  if (function.ends_with("numeric._frombuffer")) return buffer_array(inner->arguments());
   return {};
 }
 
