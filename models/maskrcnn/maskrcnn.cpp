@@ -1,4 +1,4 @@
-// Mask R-CNN (He et al. 2017) on a feature pyramid: wires the parts together and registers itself.
+// Mask R-CNN (He et al. 2017) on a feature pyramid and its kin: wires the parts together and registers them.
 #include <ATen/ops/cat.h>
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 class MaskRcnn final : public PyramidDetector {
  public:
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
-      : PyramidDetector(options.pyramid, options.mask_head.paste, context),
+      : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
         detection_(options.detection),
         rpn_(root() / "rpn", options.rpn, options.boxes, options.pyramid.channels),
         box_stages_(root() / "roi_heads", options.box_stages, options.boxes, options.pool,
@@ -24,6 +24,7 @@ class MaskRcnn final : public PyramidDetector {
 
   void parameters_changed() override {
     PyramidDetector::parameters_changed();
+    box_stages_.refresh();
     if (mask_head_) mask_head_->refresh();
   }
 
@@ -70,12 +71,20 @@ class MaskRcnn final : public PyramidDetector {
   std::optional<MaskHead> mask_head_;
 };
 
-const bool registered = detectors().add<MaskRcnnOptions>(
-    "maskrcnn", "Mask R-CNN (or Faster R-CNN with masks = false) on a ResNet feature pyramid",
-    [](const Config& table, const ModelContext& context) -> std::unique_ptr<Detector> {
-      return std::make_unique<MaskRcnn>(read_options<MaskRcnnOptions>(table, {"name", "weights"}),
-                                        context);
-    });
+template <class T>
+bool add(const char* name, const char* doc) {
+  return detectors().add<T>(
+      name, doc, [](const Config& table, const ModelContext& context) -> std::unique_ptr<Detector> {
+        return std::make_unique<MaskRcnn>(read_options<T>(table, {"name", "weights"}), context);
+      });
+}
+
+const bool registered =
+    add<FasterRcnnOptions>("fasterrcnn", "Faster R-CNN on a ResNet feature pyramid: boxes only") &&
+    add<MaskRcnnOptions>("maskrcnn", "Mask R-CNN on a ResNet feature pyramid") &&
+    add<CascadeRcnnOptions>(
+        "cascadercnn",
+        "Cascade R-CNN on a ResNet feature pyramid; masks = true: Cascade Mask R-CNN");
 
 }  // namespace
 }  // namespace millrace

@@ -168,6 +168,29 @@ const std::vector<Scheme> kSchemes = {
              {norm, ".running_var", "_riv"},
          },
      .folded_statistics = true},
+
+    {.name = "caffe2-gn",
+     .doc = "the same with group norm (FAIR/R-50-GN.pkl)",
+     .layers =
+         {
+             {conv, "backbone.body.conv1", "conv1"},
+             {norm, "backbone.body.bn1", "conv1_gn"},
+             {conv, "backbone.body.layer{a}.{b}.conv1", "res{a+1}_{b}_branch2a"},
+             {norm, "backbone.body.layer{a}.{b}.bn1", "res{a+1}_{b}_branch2a_gn"},
+             {conv, "backbone.body.layer{a}.{b}.conv2", "res{a+1}_{b}_branch2b"},
+             {norm, "backbone.body.layer{a}.{b}.bn2", "res{a+1}_{b}_branch2b_gn"},
+             {conv, "backbone.body.layer{a}.{b}.conv3", "res{a+1}_{b}_branch2c"},
+             {norm, "backbone.body.layer{a}.{b}.bn3", "res{a+1}_{b}_branch2c_gn"},
+             {conv, "backbone.body.layer{a}.{b}.downsample.0", "res{a+1}_{b}_branch1"},
+             {norm, "backbone.body.layer{a}.{b}.downsample.1", "res{a+1}_{b}_branch1_gn"},
+         },
+     .suffixes =
+         {
+             {conv, ".weight", "_w"},
+             {conv, ".bias", "_b"},
+             {norm, ".weight", "_s"},
+             {norm, ".bias", "_b"},
+         }},
 };
 
 /// Our names of a convolution of the backbone and of its norm.
