@@ -27,6 +27,7 @@ void add_predict(CLI::App& app, Action& action);
 void add_sample(CLI::App& app, Action& action);
 void add_config(CLI::App& app, Action& action);
 void add_pack(CLI::App& app, Action& action);
+void add_convert(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);

@@ -61,7 +61,9 @@ void add_eval(CLI::App& app, Action& action) {
       app.add_subcommand("eval", "Detect over the validation split and print the 12 COCO figures");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command);
-  command->add_option("--weights", arguments->weights, "a checkpoint folder, .safetensors or .npz")
+  command
+      ->add_option("--weights", arguments->weights,
+                   "a checkpoint folder, .safetensors, .pth, .pkl or .npz")
       ->required()
       ->type_name("W");
   command->add_option("--out", arguments->out, "also write the detections, as a COCO results file")

@@ -131,7 +131,9 @@ void add_predict(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command);
   command->add_option("IMAGE", arguments->images, "image files, or folders of them")->required();
-  command->add_option("--weights", arguments->weights, "a checkpoint folder, .safetensors or .npz")
+  command
+      ->add_option("--weights", arguments->weights,
+                   "a checkpoint folder, .safetensors, .pth, .pkl or .npz")
       ->required()
       ->type_name("W");
   command

@@ -22,6 +22,11 @@ void Parameters::freeze(std::string_view prefix) {
     if (parameter.name.starts_with(prefix)) parameter.value.set_requires_grad(false);
 }
 
+void Parameters::set_classes(std::string_view prefix, ClassAxis axis) {
+  for (auto& parameter : all_)
+    if (parameter.name.starts_with(prefix)) parameter.classes = axis;
+}
+
 std::int64_t Parameters::trainable_count() const {
   std::int64_t total = 0;
   for (const auto& parameter : all_)

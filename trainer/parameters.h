@@ -18,10 +18,27 @@ enum class ParameterKind {
   buffer,  // running statistics and the like: saved, never trained
 };
 
+/// Where a class axis has the background.
+enum class Background { none, first, last };
+
+/// How the rows (the first dimension) of a head's tensor belong to classes: in the order of the labels, `values` rows a
+/// class, with rows for the background before or behind them, or without.
+struct ClassAxis {
+  std::int64_t values = 0;  // 0: the rows are no classes
+  Background background = Background::none;
+
+  /// Classes but for the background; -1 where so many rows cannot be.
+  std::int64_t classes(std::int64_t rows) const {
+    if (values == 0 || rows % values != 0) return -1;
+    return rows / values - (background != Background::none);
+  }
+};
+
 struct Parameter {
   std::string name;  // as in torchvision's state dict: "backbone.body.layer1.0.conv1.weight"
   at::Tensor value;  // fp32
   ParameterKind kind = ParameterKind::weight;
+  ClassAxis classes = {};
 
   bool trainable() const { return value.requires_grad(); }
 };
@@ -38,6 +55,9 @@ class Parameters {
 
   /// Stops training of everything whose name starts with `prefix`.
   void freeze(std::string_view prefix);
+
+  /// Says that the rows of everything whose name starts with `prefix` are classes.
+  void set_classes(std::string_view prefix, ClassAxis axis);
 
   /// Number of values in tensors that are trained, and in all.
   std::int64_t trainable_count() const;

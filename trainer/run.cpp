@@ -19,21 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::ptrdiff_t kNamesShown = 5;
-
 /// The log also goes to a run's log.txt while this lives.
 struct LogFile {
   explicit LogFile(const fs::path& file) { log_to_file(file); }
   ~LogFile() { log_to_file({}); }
 };
-
-void warn_of(const std::string& what, const std::vector<std::string>& names) {
-  if (names.empty()) return;
-  const auto shown = std::min(std::ssize(names), kNamesShown);
-  spdlog::warn("{} {}: {}{}", counted(std::ssize(names), "tensor"), what,
-               joined({names.data(), static_cast<std::size_t>(shown)}),
-               shown < std::ssize(names) ? ", ..." : "");
-}
 
 void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
   spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
@@ -54,10 +44,7 @@ void load_initial_weights(Detector& detector, const Recipe& recipe) {
   if (file.empty()) return;
   const auto report = load_weights(detector.parameters(), file);
   detector.parameters_changed();
-  spdlog::info("{} of {} tensors start from {}", report.loaded, detector.parameters().size(), file);
-  warn_of("not in the file start from random values", report.missing);
-  warn_of("with another shape start from random values", report.mismatched);
-  warn_of("of the file are not used", report.unused);
+  log_report(report, detector.parameters().size(), file);
 }
 
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,

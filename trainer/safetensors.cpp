@@ -3,42 +3,20 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "trainer/tensor_bytes.h"
+#include "trainer/weights/tensor_bytes.h"
+#include "trainer/weights/tensor_types.h"
 
 namespace millrace {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<const char*, at::ScalarType>, 10> kTypes = {{{"F64", at::kDouble},
-                                                                            {"F32", at::kFloat},
-                                                                            {"F16", at::kHalf},
-                                                                            {"BF16", at::kBFloat16},
-                                                                            {"I64", at::kLong},
-                                                                            {"I32", at::kInt},
-                                                                            {"I16", at::kShort},
-                                                                            {"I8", at::kChar},
-                                                                            {"U8", at::kByte},
-                                                                            {"BOOL", at::kBool}}};
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes, the format's own limit
-
-at::ScalarType type_of(const std::string& name) {
-  for (const auto& [known, type] : kTypes)
-    if (name == known) return type;
-  throw Error("unknown type '" + name + "'");
-}
-
-std::string name_of(at::ScalarType type) {
-  for (const auto& [name, known] : kTypes)
-    if (type == known) return name;
-  throw Error(std::string("tensors of type ") + c10::toString(type) + " cannot be stored");
-}
 
 /// One tensor as the header describes it; offsets count from the end of the header.
 struct Entry {
@@ -57,7 +35,8 @@ Entry entry_of(const std::string& name, const json& value) try {
   if (!offsets.is_array() || offsets.size() != 2 ||
       !std::all_of(offsets.begin(), offsets.end(), whole))
     throw Error("its offsets are not two whole numbers");
-  Entry entry{name, type_of(value.at("dtype").get<std::string>()), {}, offsets[0], offsets[1]};
+  const auto type = type_named(&TensorType::safetensors, value.at("dtype").get<std::string>());
+  Entry entry{name, type, {}, offsets[0], offsets[1]};
   for (const auto& side : shape) entry.shape.push_back(side.get<std::int64_t>());
   if (entry.end < entry.begin || entry.end - entry.begin != byte_count(entry.shape, entry.type))
     throw Error("its offsets do not match its shape and type");
@@ -129,9 +108,9 @@ json read_header(Reader& in) {
 NamedTensors read_tensors(Reader& in, const json& header) {
   NamedTensors tensors;
   for (const auto& entry : entries_of(header, in.left())) {
-    auto tensor = at::empty(entry.shape, entry.type == at::kBool ? at::kByte : entry.type);
+    auto tensor = at::empty(entry.shape, bytes_type(entry.type));
     in.read(tensor.mutable_data_ptr(), entry.end - entry.begin);
-    tensors.emplace_back(entry.name, entry.type == at::kBool ? tensor.ne(0) : tensor);
+    tensors.emplace_back(entry.name, of_type(tensor, entry.type));
   }
   return tensors;
 }
@@ -166,7 +145,7 @@ void write_safetensors(const std::filesystem::path& file, const NamedTensors& te
   for (const auto& [name, tensor] : ordered) {
     if (name == "__metadata__" || header.contains(name))
       throw Error(file.string() + ": the tensor name '" + name + "' is taken");
-    header[name] = {{"dtype", name_of(tensor.scalar_type())},
+    header[name] = {{"dtype", name_of(&TensorType::safetensors, tensor.scalar_type())},
                     {"shape", tensor.sizes().vec()},
                     {"data_offsets", {size, size + tensor.nbytes()}}};
     size += tensor.nbytes();

@@ -6,22 +6,32 @@
 #include <vector>
 
 #include "trainer/parameters.h"
-#include "trainer/safetensors.h"
 
 namespace millrace {
 
 /// What loading did: a person should see it whenever anything was missing.
 struct LoadReport {
-  std::size_t loaded = 0;
+  std::string scheme;      // whose names the file has (schemes.h)
+  std::size_t loaded = 0;  // parameters
   std::vector<std::string>
       missing;                      // of the model, not in the file: they keep their initial values
   std::vector<std::string> unused;  // of the file, not in the model
   std::vector<std::string>
       mismatched;  // "name: file (81, 1024), model (7, 1024)"; keep their initial values
+  std::vector<std::string>
+      other_classes;  // "name: file 80 classes, model 6"; heads that keep their initial values
+  std::vector<std::string> notes;  // sentences on what was done or is to be done
+
+  /// What of the model keeps its initial values.
+  std::vector<std::string> not_loaded() const;
 };
 
-/// Reads .safetensors, tensorpack's .npz (names and HWIO layout translated to ours; batch norm folded or not), or a
-/// checkpoint folder. Throws Error where the file cannot be read or nothing at all in it fits.
+/// Reads .safetensors, .pth, .pkl, .npz or a checkpoint folder (weights/formats.h), with names of ours, torchvision,
+/// detectron2, tensorpack ... (weights/schemes.h). Rows of heads are put into the model's order of classes. Throws
+/// Error where the file cannot be read or nothing at all in it fits.
 LoadReport load_weights(const Parameters& parameters, const std::filesystem::path& file);
+
+/// Tells of a report: counts and first names; on the log's debug level all names.
+void log_report(const LoadReport& report, std::size_t parameters, const std::string& file);
 
 }  // namespace millrace

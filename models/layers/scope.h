@@ -38,6 +38,11 @@ class Scope {
   /// Stops training of every tensor declared so far whose name below this scope starts with `prefix`.
   void freeze(std::string_view prefix) const { parameters_.freeze(full(prefix)); }
 
+  /// Says how the rows of a layer below this scope, which has been declared, belong to classes.
+  void set_classes(std::string_view layer, const ClassAxis& axis) const {
+    parameters_.set_classes(full(layer) + ".", axis);
+  }
+
  private:
   std::string full(std::string_view name) const {
     return prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);

@@ -44,6 +44,9 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
   logits_ = Linear(predictor / "cls_score", width, classes + 1, {Init::Kind::normal, 0.01});
   deltas_ = Linear(predictor / "bbox_pred", width,
                    (options.class_agnostic ? 1 : classes + first) * 4, {Init::Kind::normal, 0.001});
+  predictor.set_classes("cls_score", {1, first ? Background::first : Background::last});
+  if (!options.class_agnostic)
+    predictor.set_classes("bbox_pred", {4, first ? Background::first : Background::none});
 }
 
 at::Tensor BoxHead::hidden(const at::Tensor& pooled, bool training) const {

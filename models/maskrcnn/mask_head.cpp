@@ -44,6 +44,7 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
   logits_ =
       Conv2d(predictor / "mask_fcn_logits", {options.channels, classes + first, 1},
              options.init > 0 ? Init{Init::Kind::normal, options.init} : Init{Init::Kind::he});
+  predictor.set_classes("mask_fcn_logits", {1, first ? Background::first : Background::none});
 }
 
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,

@@ -1,4 +1,4 @@
-#include "trainer/npz.h"
+#include "trainer/weights/npz.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -41,6 +41,26 @@ TEST(Npz, ReadsArraysOfBothVersionsPackedAndNot) {
   EXPECT_EQ(arrays.at("none").sizes(), at::IntArrayRef({0, 4}));
 }
 
+TEST(Npz, WritesWhatItReads) {
+  const Scratch scratch;
+  const NamedTensors all = {{"group0/conv/W", at::arange(6, at::kFloat).view({2, 3}).t()},
+                            {"h", at::full({3}, 1.5, at::kHalf)},
+                            {"b", at::full({2}, true, at::kBool)},
+                            {"i", at::arange(2, at::kLong)},
+                            {"scalar", at::full({}, 3.5)}};
+  write_npz(scratch / "a.npz", all);
+  const auto read = read_npz(scratch / "a.npz");
+  ASSERT_EQ(read.size(), all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(read[i].first, all[i].first);
+    EXPECT_TRUE(same(read[i].second, all[i].second)) << all[i].first;
+  }
+  const auto file = scratch / "b.npz";
+  MILLRACE_EXPECT_ERROR(write_npz(file, {{"x", at::full({1}, 1, at::kBFloat16)}}), file,
+                        "'x': tensors of type BFloat16 cannot be stored");
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 TEST(Npz, SaysWhatIsWrongWithAnArray) {
   const Scratch scratch;
   const auto file = scratch / "bad.npz";
@@ -74,7 +94,7 @@ TEST(Npz, SaysThatAFileIsSomethingElse) {
   const Scratch scratch;
   for (const std::string bytes : {"", "\x89PNG\r\n", "PK\x03\x04"}) {
     const auto file = scratch.file("a.npz", bytes);
-    MILLRACE_EXPECT_ERROR(read_npz(file), file, "cannot be read as .npz");
+    MILLRACE_EXPECT_ERROR(read_npz(file), file, "cannot be read as a zip archive");
   }
 }
 

@@ -1,14 +1,17 @@
 #include "trainer/weights.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rsqrt.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include "tests/data.h"
 #include "tests/tensors.h"
 #include "tests/trainer/scratch.h"
-#include "trainer/npz.h"
+#include "trainer/safetensors.h"
+#include "trainer/weights/npz.h"
 
 namespace millrace {
 namespace {
@@ -65,6 +68,104 @@ TEST(LoadWeights, ReadsOtherPrecisionsAndDropsCountersAndWrappers) {
   EXPECT_TRUE(same(value_of(model, "b"), at::full({2}, 2.5)));
 }
 
+TEST(LoadWeights, ReadsTheOtherNamesOfTorchvision) {
+  const std::filesystem::path fixtures = "tests/parity/goldens/loader";
+  const std::map<std::string, std::string> schemes = {{"zip.pth", "torchvision"},
+                                                      {"legacy.pth", "torchvision-2019"},
+                                                      {"module_prefix.pth", "torchvision"},
+                                                      {"checkpoint.pth", "torchvision"},
+                                                      {"fp32.safetensors", "torchvision"}};
+  for (const auto& [file, scheme] : schemes) {
+    const auto model = model_of({{"backbone.body.conv1.weight", {4, 3, 7, 7}},
+                                 {"rpn.head.conv.0.0.weight", {5, 5, 3, 3}},
+                                 {"backbone.fpn.inner_blocks.0.0.bias", {5}},
+                                 {"roi_heads.mask_head.0.0.weight", {5, 5, 3, 3}}});
+    const auto report = load_weights(model, fixtures / file);
+    EXPECT_EQ(report.scheme, scheme) << file;
+    EXPECT_EQ(report.loaded, 4U) << file;
+    EXPECT_EQ(report.unused.size(), 9U) << file;
+    EXPECT_EQ(report.notes.size(), file == "legacy.pth" ? 1U : 0U);
+  }
+}
+
+constexpr const char* kScores = "roi_heads.box_predictor.cls_score.weight";
+constexpr const char* kBoxes = "roi_heads.box_predictor.bbox_pred.weight";
+constexpr const char* kMasks = "roi_heads.mask_predictor.mask_fcn_logits.bias";
+
+/// Heads for so many classes, whose rows say to which class they belong: 100 is the background.
+NamedTensors heads(std::int64_t classes, Background background) {
+  const auto column = [&](std::int64_t values, bool has_background) {
+    auto labels = at::arange(classes, at::kFloat);
+    const auto none = at::full({1}, 100.0);
+    if (has_background)
+      labels = background == Background::first ? at::cat({none, labels}) : at::cat({labels, none});
+    return labels.repeat_interleave(values);
+  };
+  const bool first = background == Background::first;
+  return {{kScores, column(1, true).view({-1, 1})},
+          {kBoxes, column(4, first).view({-1, 1})},
+          {kMasks, column(1, first)}};
+}
+
+Parameters model_with_heads(std::int64_t classes, Background background) {
+  const bool first = background == Background::first;
+  const auto rows = classes + first;
+  auto model = model_of({{kScores, {classes + 1, 1}}, {kBoxes, {rows * 4, 1}}, {kMasks, {rows}}});
+  const auto others = first ? Background::first : Background::none;
+  model.set_classes(kScores, {1, background});
+  model.set_classes(kBoxes, {4, others});
+  model.set_classes(kMasks, {1, others});
+  return model;
+}
+
+TEST(LoadWeights, HeadsComeIntoTheModelsOrderOfClasses) {
+  const Scratch scratch;
+  for (const auto from : {Background::first, Background::last})
+    for (const auto to : {Background::first, Background::last}) {
+      write_safetensors(scratch / "w.safetensors", heads(3, from));
+      const auto model = model_with_heads(3, to);
+      const auto report = load_weights(model, scratch / "w.safetensors");
+      EXPECT_EQ(report.loaded, 3U);
+      for (const auto& [name, expected] : heads(3, to)) {
+        // A background that the file does not have is left at zero.
+        const auto wanted = from == Background::last && name != kScores
+                                ? at::where(expected == 100, at::zeros({}), expected)
+                                : expected;
+        EXPECT_TRUE(same(value_of(model, name), wanted)) << name;
+      }
+    }
+}
+
+TEST(LoadWeights, OfNinetyRawIdsTheRowsOfTheCategoriesAreTaken) {
+  const Scratch scratch;
+  write_safetensors(scratch / "w.safetensors", heads(90, Background::first));
+  const auto model = model_with_heads(80, Background::last);
+  const auto report = load_weights(model, scratch / "w.safetensors");
+  EXPECT_EQ(report.loaded, 3U);
+  EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("rows of the 80 categories")));
+  const auto scores = value_of(model, kScores).flatten();
+  EXPECT_EQ(scores[0].item<float>(), 0);    // person, id 1
+  EXPECT_EQ(scores[11].item<float>(), 12);  // stop sign, id 13
+  EXPECT_EQ(scores[79].item<float>(), 89);  // toothbrush, id 90
+  EXPECT_EQ(scores[80].item<float>(), 100);
+  EXPECT_EQ(value_of(model, kBoxes)[79 * 4 + 3].item<float>(), 89);
+}
+
+TEST(LoadWeights, HeadsForAnotherNumberOfClassesKeepTheirValuesAndAreReported) {
+  const Scratch scratch;
+  auto stored = heads(3, Background::first);
+  stored.emplace_back("a", at::full({2}, 1.5));
+  write_safetensors(scratch / "w.safetensors", stored);
+  auto model = model_with_heads(5, Background::first);
+  model.add("a", at::zeros({2}), ParameterKind::weight);
+  const auto report = load_weights(model, scratch / "w.safetensors");
+  EXPECT_EQ(report.loaded, 1U);
+  EXPECT_THAT(report.other_classes, Contains(std::string(kScores) + ": file 3 classes, model 5"));
+  EXPECT_EQ(report.other_classes.size(), 3U);
+  EXPECT_EQ(report.not_loaded().size(), 3U);
+  EXPECT_EQ(value_of(model, kBoxes).abs().sum().item<float>(), 0);
+}
+
 TEST(LoadWeights, ReadsACheckpointFolder) {
   const Scratch scratch;
   write_safetensors(scratch / "model.safetensors", {{"a", at::full({2}, 1.5)}});
@@ -88,7 +189,7 @@ TEST(LoadWeights, WrongFilesAreErrors) {
   const auto png = scratch.file("w.png", "\x89PNG\r\n");
   MILLRACE_EXPECT_ERROR(load_weights(model, png), png, "weights come as .safetensors");
   const auto empty = scratch.file("w.npz", "");
-  MILLRACE_EXPECT_ERROR(load_weights(model, empty), empty, "cannot be read as .npz");
+  MILLRACE_EXPECT_ERROR(load_weights(model, empty), empty, "cannot be read as a zip archive");
 }
 
 TEST(LoadWeights, ReadsTensorpacksResNet50) {

@@ -1,7 +1,6 @@
-#include "trainer/npz.h"
+#include "trainer/weights/npz.h"
 
 #include <ATen/ops/empty.h>
-#include <zip.h>
 
 #include <algorithm>
 #include <array>
@@ -12,57 +11,14 @@
 #include <string_view>
 
 #include "base/errors.h"
-#include "trainer/tensor_bytes.h"
+#include "trainer/weights/archive.h"
+#include "trainer/weights/tensor_bytes.h"
+#include "trainer/weights/tensor_types.h"
 
 namespace millrace {
 namespace {
 
-using UniqueZip = std::unique_ptr<zip_t, decltype(&zip_discard)>;
-using UniqueZipFile = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
-
-constexpr std::array<std::pair<std::string_view, at::ScalarType>, 9> kTypes = {
-    {{"<f2", at::kHalf},
-     {"<f4", at::kFloat},
-     {"<f8", at::kDouble},
-     {"<i8", at::kLong},
-     {"<i4", at::kInt},
-     {"<i2", at::kShort},
-     {"|i1", at::kChar},
-     {"|u1", at::kByte},
-     {"|b1", at::kBool}}};
-
-UniqueZip open_archive(const std::filesystem::path& file) {
-  int code = 0;
-  UniqueZip archive(zip_open(file.c_str(), ZIP_RDONLY, &code), zip_discard);
-  if (archive) return archive;
-  zip_error_t error;
-  zip_error_init_with_code(&error, code);
-  const std::string why = zip_error_strerror(&error);
-  zip_error_fini(&error);
-  throw Error("cannot be read as .npz: " + why);
-}
-
-/// One array of an archive, read from its start.
-class Member {
- public:
-  Member(zip_t* archive, zip_uint64_t index)
-      : file_(zip_fopen_index(archive, index, 0), zip_fclose) {
-    if (!file_) throw Error(zip_strerror(archive));
-  }
-
-  void read(void* to, std::uint64_t bytes) {
-    for (auto* at = static_cast<char*>(to); bytes > 0;) {
-      const auto got = zip_fread(file_.get(), at, bytes);
-      if (got < 0) throw Error(zip_file_strerror(file_.get()));
-      if (got == 0) throw Error("ends too early");
-      at += got;
-      bytes -= static_cast<std::uint64_t>(got);
-    }
-  }
-
- private:
-  UniqueZipFile file_;
-};
+constexpr std::string_view kSuffix = ".npy";
 
 struct Header {
   at::ScalarType type;
@@ -110,10 +66,15 @@ class Scanner {
   std::string_view rest_;
 };
 
+/// "<f4" or "|u1": little-endian, or of one byte.
 at::ScalarType type_of(std::string_view name) {
-  for (const auto& [known, type] : kTypes)
-    if (name == known) return type;
-  throw Error("unknown type '" + std::string(name) + "'");
+  if (!name.starts_with('<') && !name.starts_with('|'))
+    throw Error("unknown type '" + std::string(name) + "'");
+  try {
+    return type_named(&TensorType::numpy, name.substr(1));
+  } catch (const Error&) {
+    throw Error("unknown type '" + std::string(name) + "'");
+  }
 }
 
 /// From e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (64, 3), }
@@ -136,7 +97,7 @@ Header parse(std::string_view text) {
   return header;
 }
 
-Header read_header(Member& member) {
+Header read_header(ArchiveMember& member) {
   constexpr std::uint32_t kMaxHeader = 4096;
   std::array<unsigned char, 8> start{};
   member.read(start.data(), start.size());
@@ -153,36 +114,26 @@ Header read_header(Member& member) {
   return header;
 }
 
-at::Tensor read_array(zip_t* archive, zip_uint64_t index, const zip_stat_t& entry) {
-  constexpr std::uint64_t kBestDeflate = 1032;  // deflate never packs tighter
-  if (entry.comp_method != ZIP_CM_STORE && entry.comp_method != ZIP_CM_DEFLATE)
-    throw Error("it is packed by an unknown method");
-  if (entry.size / kBestDeflate > entry.comp_size) throw Error("its size is a lie");
-  Member member(archive, index);
+at::Tensor read_array(const Archive& archive, std::size_t entry) {
+  auto member = archive.open(entry);
   const auto header = read_header(member);
-  const auto bytes = byte_count(header.shape, header.type);
-  if (!bytes || *bytes != entry.size - header.bytes)
-    throw Error("its shape and type do not match its " + std::to_string(entry.size) + " bytes");
-  auto tensor = at::empty(header.shape, header.type == at::kBool ? at::kByte : header.type);
+  const auto bytes = byte_count(header.shape, bytes_type(header.type));
+  const auto size = archive.entries()[entry].bytes;
+  if (!bytes || *bytes != size - header.bytes)
+    throw Error("its shape and type do not match its " + std::to_string(size) + " bytes");
+  auto tensor = at::empty(header.shape, bytes_type(header.type));
   member.read(tensor.mutable_data_ptr(), *bytes);
-  return header.type == at::kBool ? tensor.ne(0) : tensor;
+  return of_type(tensor, header.type);
 }
 
-NamedTensors read_arrays(zip_t* archive) {
-  constexpr std::string_view kSuffix = ".npy";
+NamedTensors read_arrays(const Archive& archive) {
   NamedTensors tensors;
-  const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(archive, 0));
-  for (zip_uint64_t index = 0; index < count; ++index) {
-    zip_stat_t entry;
-    constexpr auto kNeeded =
-        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
-    if (zip_stat_index(archive, index, 0, &entry) != 0 || (entry.valid & kNeeded) != kNeeded)
-      throw Error("entry " + std::to_string(index) + " of the archive is damaged");
-    std::string name = entry.name;
+  for (std::size_t entry = 0; entry < archive.entries().size(); ++entry) {
+    auto name = archive.entries()[entry].name;
     if (!name.ends_with(kSuffix)) continue;
     name.resize(name.size() - kSuffix.size());
     try {
-      tensors.emplace_back(name, read_array(archive, index, entry));
+      tensors.emplace_back(name, read_array(archive, entry));
     } catch (const Error& problem) {
       throw Error("array '" + name + "': " + problem.what());
     }
@@ -190,12 +141,42 @@ NamedTensors read_arrays(zip_t* archive) {
   return tensors;
 }
 
+/// As NumPy writes it, padded so that the values behind it are aligned.
+std::string header_of(const at::Tensor& tensor) {
+  constexpr std::size_t kStart = 10, kAlignment = 64;
+  const auto type = name_of(&TensorType::numpy, tensor.scalar_type());
+  std::string shape;
+  for (const auto side : tensor.sizes()) shape += std::to_string(side) + ",";
+  auto text = std::string("{'descr': '") + (type.ends_with('1') ? "|" : "<") + std::string(type) +
+              "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  const auto length = (kStart + text.size() + kAlignment) / kAlignment * kAlignment - kStart;
+  text.resize(length - 1, ' ');
+  const std::string version("\1\0", 2);
+  return "\x93NUMPY" + version + static_cast<char>(length & 255) + static_cast<char>(length >> 8) +
+         text + "\n";
+}
+
 }  // namespace
 
 NamedTensors read_npz(const std::filesystem::path& file) try {
-  return read_arrays(open_archive(file).get());
+  return read_arrays(Archive(file));
 } catch (const Error& problem) {
   throw Error(file.string() + ": " + problem.what());
+}
+
+void write_npz(const std::filesystem::path& file, const NamedTensors& tensors) {
+  std::vector<std::string> arrays;
+  for (const auto& [name, tensor] : tensors) try {
+      const auto plain = tensor.detach().cpu().contiguous();
+      arrays.push_back(header_of(plain));
+      arrays.back().append(static_cast<const char*>(plain.const_data_ptr()), plain.nbytes());
+    } catch (const Error& problem) {
+      throw Error(file.string() + ": '" + name + "': " + problem.what());
+    }
+  ArchiveParts parts;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    parts.emplace_back(tensors[i].first + std::string(kSuffix), arrays[i]);
+  write_archive(file, parts);
 }
 
 }  // namespace millrace

@@ -1,0 +1,116 @@
+// trainer convert: the real program, with files that torch has written and will read.
+#include "tests/cli/trainer.h"
+#include "tests/python.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kFixtures = "tests/parity/goldens/loader/";
+
+class Convert : public Trainer {
+ protected:
+  Outcome convert(const fs::path& in, const std::string& out, const std::string& names = "") {
+    std::vector<std::string> arguments = {"convert", in.string(), in_folder(out).string()};
+    if (!names.empty()) arguments.insert(arguments.end(), {"--names", names});
+    return trainer(arguments);
+  }
+
+  void expect_same_bytes(const std::string& a, const std::string& b) {
+    EXPECT_EQ(read_text(in_folder(a)), read_text(in_folder(b))) << a << " and " << b;
+  }
+};
+
+TEST_F(Convert, EveryContainerGivesTheSameWeights) {
+  const auto first = convert(kFixtures + "zip.pth", "a.safetensors");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.out, in_folder("a.safetensors").string() +
+                           ": 13 tensors, heads for 2 classes, names of torchvision (from "
+                           "torchvision)\n");
+  int number = 0;
+  for (const auto* file :
+       {"legacy.pth", "checkpoint.pth", "module_prefix.pth", "fp32.safetensors"}) {
+    const auto out = std::to_string(++number) + ".safetensors";
+    ASSERT_EQ(convert(kFixtures + file, "b.pth").exit_code, 0) << file;
+    ASSERT_EQ(convert(in_folder("b.pth"), "b.npz").exit_code, 0) << file;
+    ASSERT_EQ(convert(in_folder("b.npz"), out).exit_code, 0) << file;
+    if (file == std::string("fp32.safetensors")) continue;  // sorted by name
+    expect_same_bytes("a.safetensors", out);
+  }
+}
+
+TEST_F(Convert, FromNamesOfOthersToOursAndBackAreTheSameBytes) {
+  for (const std::string names : {"torchvision-2019", "detectron2", "tensorpack"}) {
+    const auto there = convert(kFixtures + "zip.pth", "there.npz", names);
+    ASSERT_EQ(there.exit_code, 0) << there.err;
+    const auto ours = convert(in_folder("there.npz"), "ours.safetensors");
+    ASSERT_EQ(ours.exit_code, 0) << ours.err;
+    EXPECT_THAT(ours.out, HasSubstr("(from " + names + ")"));
+    ASSERT_EQ(convert(in_folder("ours.safetensors"), "again.npz", names).exit_code, 0);
+    expect_same_bytes("there.npz", "again.npz");
+  }
+}
+
+TEST_F(Convert, TorchvisionLoadsTheResultStrictly) {
+  MILLRACE_NEEDS_PYTHON("torchvision");
+  const std::string script = "tests/cli/torchvision_weights.py ";
+  ASSERT_EQ(run_python(script + "make " + in_folder("").string()), 0);
+  const auto check = [&](const std::string& file) {
+    return run_python(script + "check " + in_folder("new.pth").string() + " " +
+                      in_folder(file).string());
+  };
+  ASSERT_EQ(convert(in_folder("new.pth"), "new.safetensors").exit_code, 0);
+  ASSERT_EQ(convert(in_folder("old.pth"), "old.safetensors").exit_code, 0);
+  expect_same_bytes("new.safetensors", "old.safetensors");
+  ASSERT_EQ(convert(in_folder("new.safetensors"), "again.pth").exit_code, 0);
+  EXPECT_EQ(check("again.pth"), 0);
+
+  ASSERT_EQ(convert(in_folder("old.pth"), "detectron2.pth", "detectron2").exit_code, 0);
+  ASSERT_EQ(convert(in_folder("detectron2.pth"), "tensorpack.npz", "tensorpack").exit_code, 0);
+  ASSERT_EQ(convert(in_folder("tensorpack.npz"), "back.pth").exit_code, 0);
+  EXPECT_EQ(check("back.pth"), 0);
+}
+
+TEST_F(Convert, ReadsNumPysArraysOfEveryProtocol) {
+  MILLRACE_NEEDS_PYTHON("numpy");
+  write_text(in_folder("make.py"), R"(import pickle, sys, numpy as np
+arrays = {"a": np.arange(6, dtype="f4").reshape(2, 3), "b": np.float64(3), "c": np.arange(3, dtype="i8") - 1}
+for protocol in range(2, 6):
+    with open(f"{sys.argv[1]}/{protocol}.pkl", "wb") as file:
+        pickle.dump({"model": arrays, "__author__": "somebody"}, file, protocol)
+)");
+  ASSERT_EQ(run_python(in_folder("make.py").string() + " " + in_folder("").string()), 0);
+  for (const std::string protocol : {"2", "3", "4", "5"}) {
+    const auto done = convert(in_folder(protocol + ".pkl"), protocol + ".safetensors");
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr(": 2 tensors, no heads"));
+    expect_same_bytes("2.safetensors", protocol + ".safetensors");
+  }
+}
+
+TEST_F(Convert, WhatASchemeHasNoNameForIsSaid) {
+  const auto outcome = convert(kFixtures + "zip.pth", "a.npz", "resnet");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("8 tensors without a name of resnet keep theirs, such as "
+                                     "backbone.fpn.inner_blocks.0.0.weight"));
+}
+
+TEST_F(Convert, WrongUseIsNamedAndLeavesNoFile) {
+  expect_error(convert(kFixtures + "zip.pth", "a.onnx"), 2, "are written as .safetensors, .pth");
+  expect_error(convert(kFixtures + "zip.pth", "a.pth", "detectron"), 2,
+               "did you mean 'detectron2'?");
+  expect_error(convert("nosuch.pth", "a.pth"), 1, "nosuch.pth: there is no such file");
+  expect_error(convert(kFixtures + "zip.pth", "nosuch/a.pth"), 1, "nosuch/a.pth");
+  expect_error(convert(kFixtures + "bf16.safetensors", "a.npz"), 1,
+               "tensors of type BFloat16 cannot be stored");
+  write_text(in_folder("evil.pth"),
+             "\x80\x02"
+             "cposix\nsystem\nX\x02\0\0\0ls\x85R.");
+  expect_error(convert(in_folder("evil.pth"), "a.pth"), 1, "it asks for 'posix.system'");
+  EXPECT_FALSE(fs::exists(in_folder("a.pth")));
+  EXPECT_FALSE(fs::exists(in_folder("a.npz")));
+}
+
+}  // namespace
+}  // namespace millrace::testing

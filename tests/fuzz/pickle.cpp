@@ -1,0 +1,49 @@
+// Pickles: any bytes are a tree or an Error; each tensor in it is a view within its storage.
+#include "trainer/weights/pickle.h"
+
+#include "base/errors.h"
+#include "tests/fuzz/laws.h"
+#include "trainer/weights/pickled_state.h"
+
+namespace millrace::fuzz {
+namespace {
+
+/// As torch reads it: the place of the last value, in 128 bits.
+void expect_view_within_storage(const PickledTensor& tensor) {
+  MILLRACE_LAW(tensor.strides.size() == tensor.shape.size());
+  MILLRACE_LAW(tensor.storage.count >= 0 && tensor.offset >= 0);
+  __int128 last = tensor.offset, total = 1;
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    MILLRACE_LAW(tensor.shape[i] >= 0 && tensor.strides[i] >= 0);
+    if (tensor.shape[i] == 0) return;
+    last += static_cast<__int128>(tensor.shape[i] - 1) * tensor.strides[i];
+    total *= tensor.shape[i];
+    MILLRACE_LAW(total <= tensor.storage.count);
+  }
+  MILLRACE_LAW(last < tensor.storage.count);
+}
+
+void check(std::string_view bytes) {
+  try {
+    const Pickle pickle(bytes);
+    MILLRACE_LAW(pickle.size() <= bytes.size());
+    MILLRACE_LAW(pickle.values().size() <= bytes.size());
+    for (const auto& tensor : state_of(pickle.root())) {
+      if (!tensor.storage.key.empty()) {
+        expect_view_within_storage(tensor);
+      } else {
+        MILLRACE_LAW(tensor.array_bytes.size() <= bytes.size());
+      }
+    }
+  } catch (const Error& error) {
+    MILLRACE_LAW(*error.what() != '\0');
+  }
+}
+
+}  // namespace
+}  // namespace millrace::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  millrace::fuzz::check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

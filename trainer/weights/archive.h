@@ -1,0 +1,50 @@
+// Zip archives, as .npz and .pth files are.
+#pragma once
+
+#include <zip.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+/// One file of an archive, read from its start.
+class ArchiveMember {
+ public:
+  ArchiveMember(zip_t* archive, zip_uint64_t index);
+
+  /// The next `bytes` bytes. Throws Error where there are fewer, or they are damaged.
+  void read(void* to, std::uint64_t bytes);
+
+ private:
+  std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file_;
+};
+
+class Archive {
+ public:
+  struct Entry {
+    std::string name;
+    std::uint64_t bytes;  // unpacked
+  };
+
+  /// Throws Error where the file is no archive, or claims to unpack to far more than any weights would.
+  explicit Archive(const std::filesystem::path& file);
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  ArchiveMember open(std::size_t entry) const;
+
+ private:
+  std::unique_ptr<zip_t, decltype(&zip_discard)> zip_;
+  std::vector<Entry> entries_;
+};
+
+/// Writes an archive of these files, unpacked, atomically: name and bytes, which are borrowed until it returns. The same
+/// members give the same bytes.
+using ArchiveParts = std::vector<std::pair<std::string, std::string_view>>;
+void write_archive(const std::filesystem::path& file, const ArchiveParts& members);
+
+}  // namespace millrace

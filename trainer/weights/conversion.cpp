@@ -1,0 +1,38 @@
+#include "trainer/weights/conversion.h"
+
+#include <set>
+
+#include "base/errors.h"
+#include "trainer/weights/class_rows.h"
+#include "trainer/weights/formats.h"
+
+namespace millrace {
+Conversion convert_weights(const std::filesystem::path& in, const std::filesystem::path& out,
+                           const Scheme& scheme) {
+  check_writable_format(out);
+  const auto file = in_our_names(read_weights(in));
+  auto classes = classes_of(file);
+  Conversion result{.from = std::string(file.scheme->name),
+                    .tensors = file.tensors.size(),
+                    .classes = classes ? classes->count : 0};
+  if (classes && classes->background == Background::none) {
+    classes->background = file.scheme->background;
+    result.assumed_background = true;
+  }
+  NamedTensors ours;
+  std::set<std::string> seen;
+  for (const auto& [stored_as, name, value] : file.tensors) {
+    if (!seen.insert(name).second) throw Error(in.string() + ": has '" + name + "' twice");
+    ours.emplace_back(name, value);
+    const auto head = head_of(name);
+    if (!head || !classes || value.dim() == 0) continue;
+    const auto from = classes->axis(value.size(0), head->values);
+    if (!from) continue;
+    if (const auto rows = with_classes(value, *from, head->axis(scheme), classes->count))
+      ours.back().second = *rows;
+  }
+  write_weights(out, in_names_of(scheme, ours, result.unnamed));
+  return result;
+}
+
+}  // namespace millrace

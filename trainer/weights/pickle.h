@@ -1,0 +1,71 @@
+// Python's pickle, read as data: what the bytes describe is laid out as a tree, and nothing of it is ever run. No torch
+// here: what a tree means is said by pickled_state.h.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// One object of a pickle. Texts point into the pickle's bytes. Objects may be shared, and lists and dicts may even
+/// contain themselves, as in Python: whoever walks a tree bounds its depth.
+struct PickleValue {
+  enum class Kind {
+    none,
+    boolean,
+    integer,
+    real,
+    text,   // str and bytes alike
+    tuple,  // `items`: its members
+    list,   // `items`: its members
+    dict,   // `items`: key, value, key, value ... in the pickle's order; an OrderedDict is one, too
+    global,      // `text`: "module.name" of a function or class
+    call,        // `items`: a global, a tuple of arguments; `state`: what the object was then given
+    persistent,  // `items`: the id of something stored elsewhere
+    other,       // a number that is too large, and the like
+  };
+
+  Kind kind = Kind::none;
+  std::int64_t integer = 0;  // of booleans, too
+  double real = 0;
+  std::string_view text;
+  std::vector<const PickleValue*> items;
+  const PickleValue* state = nullptr;
+
+  /// The value of a dict's key; nullptr where there is none, or this is no dict.
+  const PickleValue* find(std::string_view key) const;
+
+  /// Of a call: the name and the arguments; empty for anything else.
+  std::string_view function() const;
+  const std::vector<const PickleValue*>& arguments() const;
+};
+
+/// A pickle of protocol 2 to 5 that begins with the first of `bytes`, which must outlive it.
+class Pickle {
+ public:
+  /// Throws Error naming the byte (counted from `first_byte`, the pickle's place in its file) where the bytes end too
+  /// early, are no pickle, or name a function or class that weights have no use for: what is not on the list in
+  /// pickle.cpp is refused.
+  explicit Pickle(std::string_view bytes, std::uint64_t first_byte = 0);
+
+  const PickleValue& root() const { return *root_; }
+
+  /// Every object in it, in the order of their making.
+  const std::deque<PickleValue>& values() const { return values_; }
+
+  /// Bytes that the pickle takes.
+  std::size_t size() const { return size_; }
+
+ private:
+  class Machine;
+
+  std::deque<PickleValue> values_;  // pointers between them do not own
+  std::deque<std::string> texts_;   // that are not in the bytes as they are
+  const PickleValue* root_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace millrace
