@@ -35,6 +35,9 @@ class Scope {
   at::Tensor uniform(std::string_view name, at::IntArrayRef shape, double bound,
                      ParameterKind kind) const;
 
+  /// Stops training of every tensor declared so far whose name below this scope starts with `prefix`.
+  void freeze(std::string_view prefix) const { parameters_.freeze(full(prefix)); }
+
  private:
   std::string full(std::string_view name) const {
     return prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);

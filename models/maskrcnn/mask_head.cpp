@@ -9,35 +9,53 @@
 
 #include "models/layers/losses.h"
 #include "models/maskrcnn/mask_targets.h"
-#include "models/maskrcnn/regions.h"
 
 namespace millrace {
 
-MaskHead::MaskHead(const Scope& scope, const MaskRcnnOptions& options, std::int64_t classes)
-    : options_(options), first_(options.background == "first") {
-  const NormOptions norm{options.fpn_norm, options.norm_epsilon};
-  const auto predictor = scope / "mask_predictor";
-  auto in = options.fpn_channels;
-  for (std::int64_t i = 0; i < options.mask_convs; ++i, in = options.mask_channels) {
-    const auto place = scope / "mask_head" / i;
-    convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.mask_channels, 3}, norm);
-  }
-  upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.mask_channels);
-  logits_ = Conv2d(
-      predictor / "mask_fcn_logits", {options.mask_channels, classes + first_, 1},
-      options.mask_init > 0 ? Init{Init::Kind::normal, options.mask_init} : Init{Init::Kind::he});
+void MaskHeadOptions::describe(Options& o) {
+  o.add("mask_size", size, "cells of the mask head's regions; masks have twice as many",
+        {.min = 1, .max = 128});
+  o.add("mask_channels", channels, "channels of the mask head", {.min = 1});
+  o.add("mask_convs", convs, "its 3x3 convolutions", {.min = 0, .max = 16});
+  o.add("mask_init", init,
+        "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
+  o.add("mask_target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)",
+        {"binary", "soft"});
+  o.add("mask_paste", paste,
+        "grid (continuous box, detectron2) or padded (integer box, torchvision)",
+        {"grid", "padded"});
 }
 
-at::Tensor MaskHead::operator()(const std::vector<at::Tensor>& features, const at::Tensor& rois,
+void MaskHeadOptions::use_torchvision() {
+  init = 0;
+  target = "soft";
+  paste = "padded";
+}
+
+MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
+                   const PoolOptions& pool, std::int64_t in, std::int64_t classes,
+                   std::int64_t first)
+    : options_(options), pool_(pool), first_(first) {
+  const auto predictor = scope / "mask_predictor";
+  for (std::int64_t i = 0; i < options.convs; ++i, in = options.channels) {
+    const auto place = scope / "mask_head" / i;
+    convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.channels, 3}, norm);
+  }
+  upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.channels);
+  logits_ =
+      Conv2d(predictor / "mask_fcn_logits", {options.channels, classes + first, 1},
+             options.init > 0 ? Init{Init::Kind::normal, options.init} : Init{Init::Kind::he});
+}
+
+at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
                                 bool training) const {
-  auto x = pool_regions(features, rois, options_.mask_size, options_);  // (F, C, 14, 14)
+  auto x = pool_regions(features.maps, rois, options_.size, pool_);  // (F, C, 14, 14)
   for (const auto& conv : convs_) x = at::relu(conv(x, training));
   return logits_(at::relu(upsample_(x)));  // (F, K, 28, 28)
 }
 
-at::Tensor MaskHead::loss(const std::vector<at::Tensor>& features,
-                          const std::vector<SampledRegions>& regions,
-                          const std::vector<Truth>& truths, bool training) const {
+at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledRegions>& regions,
+                          const std::vector<Truth>& truths) const {
   std::vector<at::Tensor> boxes, labels, targets;
   std::int64_t count = 0;
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -54,18 +72,18 @@ at::Tensor MaskHead::loss(const std::vector<at::Tensor>& features,
     boxes.push_back(regions[i].boxes.index_select(0, index));
     labels.push_back(truths[i].labels.index_select(0, regions[i].truth.index_select(0, index)));
     if (!shapes.empty())
-      targets.push_back(mask_targets(shapes, boxes.back(), options_.mask_size * 2,
-                                     options_.mask_target, truths[i].height, truths[i].width));
+      targets.push_back(mask_targets(shapes, boxes.back(), options_.size * 2, options_.target,
+                                     truths[i].height, truths[i].width));
     count += static_cast<std::int64_t>(shapes.size());
   }
-  if (count == 0) return features[0].sum() * 0;
-  const auto logits = (*this)(features, as_rois(boxes), training);
+  if (count == 0) return features.maps[0].sum() * 0;
+  const auto logits = (*this)(features, as_rois(boxes), /*training=*/true);
   const auto mine = logits.index({at::arange(count), at::cat(labels) + first_});  // (F, M, M)
   return binary_cross_entropy_sum(mine, at::cat(targets)) / static_cast<double>(mine.numel());
 }
 
-at::Tensor MaskHead::detect(const std::vector<at::Tensor>& features,
-                            const std::vector<at::Tensor>& boxes, const at::Tensor& labels) const {
+at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
+                            const at::Tensor& labels) const {
   const auto logits = (*this)(features, as_rois(boxes), /*training=*/false);
   return at::sigmoid(logits.index({at::arange(logits.size(0)), labels + first_})).contiguous();
 }

@@ -4,36 +4,51 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/layers/layers.h"
-#include "models/maskrcnn/box_head.h"
-#include "models/maskrcnn/options.h"
+#include "models/maskrcnn/region_samples.h"
+#include "models/maskrcnn/regions.h"
+#include "models/pyramid_detector.h"
 
 namespace millrace {
 
+struct MaskHeadOptions {
+  std::int64_t size = 14;
+  std::int64_t channels = 256;
+  std::int64_t convs = 4;
+  double init = 0.001;
+  std::string target = "binary";
+  std::string paste = "grid";
+
+  void describe(Options& o);
+  void use_torchvision();
+};
+
 class MaskHead {
  public:
-  MaskHead() = default;
-  MaskHead(const Scope& scope, const MaskRcnnOptions& options, std::int64_t classes);
+  /// Declares its tensors under `scope`; `in` are the pyramid's channels, `first` as in BoxHead.
+  MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
+           const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
   /// "mask" over the foreground regions of the batch. Objects without a shape do not take part.
-  at::Tensor loss(const std::vector<at::Tensor>& features,
-                  const std::vector<SampledRegions>& regions, const std::vector<Truth>& truths,
-                  bool training) const;
+  at::Tensor loss(const Features& features, const std::vector<SampledRegions>& regions,
+                  const std::vector<Truth>& truths) const;
 
   /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images together.
-  at::Tensor detect(const std::vector<at::Tensor>& features, const std::vector<at::Tensor>& boxes,
+  at::Tensor detect(const Features& features, const std::vector<at::Tensor>& boxes,
                     const at::Tensor& labels) const;
 
   void refresh();
 
  private:
-  at::Tensor operator()(const std::vector<at::Tensor>& features, const at::Tensor& rois,
-                        bool training) const;
+  at::Tensor operator()(const Features& features, const at::Tensor& rois, bool training) const;
 
-  MaskRcnnOptions options_;
-  std::int64_t first_ = 0;  // 1: the background comes first
+  MaskHeadOptions options_;
+  PoolOptions pool_;
+  std::int64_t first_;
   std::vector<ConvNorm> convs_;
   Deconv2x2 upsample_;
   Conv2d logits_;

@@ -9,7 +9,26 @@
 
 namespace millrace {
 
-at::Tensor region_levels(const at::Tensor& boxes, const MaskRcnnOptions& options) {
+void PoolOptions::describe(Options& o) {
+  o.add("roi_sampling_ratio", sampling_ratio, "ROIAlign samples a cell and axis; 0: adaptive",
+        {.min = 0, .max = 16});
+  o.add("roi_aligned", aligned, "ROIAlign with the half-pixel shift");
+  o.add("level_epsilon", level_epsilon, "added inside the logarithm that picks a region's level",
+        {.min = 0});
+  o.add("level_epsilon_after_log", level_epsilon_after_log,
+        "added behind that logarithm (torchvision)", {.min = 0});
+  o.add("level_canonical_size", level_canonical_size, "regions of this side go to P4",
+        {.min = 1, .unit = "px"});
+}
+
+void PoolOptions::use_torchvision() {
+  sampling_ratio = 2;
+  aligned = false;
+  level_epsilon = 0;
+  level_epsilon_after_log = 1e-6;
+}
+
+at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
   const auto side =
       ((boxes.select(1, 2) - boxes.select(1, 0)) * (boxes.select(1, 3) - boxes.select(1, 1)))
           .sqrt();
@@ -19,21 +38,19 @@ at::Tensor region_levels(const at::Tensor& boxes, const MaskRcnnOptions& options
 }
 
 at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,
-                        std::int64_t size, const MaskRcnnOptions& options) {
+                        std::int64_t size, const PoolOptions& options) {
   const auto levels = region_levels(rois.narrow(1, 1, 4), options);
   std::vector<at::Tensor> order, pooled;
   for (std::int64_t level = 2; level <= 5; ++level) {
     const auto here = (levels == level).nonzero().squeeze(1);
     if (here.size(0) == 0) continue;
     order.push_back(here);
-    pooled.push_back(roi_align(features[static_cast<std::size_t>(level - 2)],
-                               rois.index_select(0, here),
-                               {size, 1.0 / static_cast<double>(1 << level),
-                                options.roi_sampling_ratio, options.roi_aligned}));
+    pooled.push_back(roi_align(
+        features[static_cast<std::size_t>(level - 2)], rois.index_select(0, here),
+        {size, 1.0 / static_cast<double>(1 << level), options.sampling_ratio, options.aligned}));
   }
   if (order.empty())
-    return roi_align(features[0], rois,
-                     {size, 0.25, options.roi_sampling_ratio, options.roi_aligned});
+    return roi_align(features[0], rois, {size, 0.25, options.sampling_ratio, options.aligned});
   if (order.size() == 1) return pooled[0];
   return at::cat(pooled).index_select(0, at::argsort(at::cat(order)));
 }

@@ -29,9 +29,44 @@ at::Tensor inside(const at::Tensor& anchors, double height, double width, double
 
 }  // namespace
 
-Rpn::Rpn(const Scope& scope, const MaskRcnnOptions& options) : options_(options) {
-  const auto cells = static_cast<std::int64_t>(options.anchor_ratios.size());
-  const auto channels = options.fpn_channels;
+void RpnOptions::describe(Options& o) {
+  const Limits share{.min = 0, .max = 1}, count{.min = 1};
+  anchors.describe(o);
+  o.add("anchor_boundary", anchor_boundary,
+        "anchors further outside are not trained on; < 0: all are", {.unit = "px"});
+  o.add("rpn_high", high, "IoU from which an anchor is foreground", share);
+  o.add("rpn_low", low, "IoU below which an anchor is background", share);
+  o.add("rpn_batch", batch, "anchors sampled an image", count);
+  o.add("rpn_positive", positive, "largest share of foreground among them", share);
+  o.add("rpn_beta", beta, "smooth-L1 beta of the RPN's boxes; 0 is L1", {.min = 0});
+  o.add("rpn_normalizer", normalizer,
+        "RPN losses are divided by rpn_batch x images, or by the anchors sampled",
+        {"batch", "sampled"});
+  o.add("rpn_pre_nms_train", pre_nms_train, "proposals a level before NMS", count);
+  o.add("rpn_pre_nms_test", pre_nms_test, "the same when detecting", count);
+  o.add("rpn_post_nms_train", post_nms_train, "proposals an image after NMS", count);
+  o.add("rpn_post_nms_test", post_nms_test, "the same when detecting", count);
+  o.add("rpn_nms", nms, "IoU of the proposals' NMS", share);
+  o.add("rpn_rank", rank,
+        "NMS ranks proposals by logit, or by probability (torchvision: more ties)",
+        {"logit", "probability"});
+  o.add("rpn_min_side", min_side, "smaller proposals go (sides must exceed 0 in any case)",
+        {.min = 0, .unit = "px"});
+}
+
+void RpnOptions::use_torchvision() {
+  anchors.use_torchvision();
+  beta = 1.0 / 9;
+  normalizer = "sampled";
+  post_nms_train = 2000;
+  rank = "probability";
+  min_side = 1e-3;
+}
+
+Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
+         std::int64_t channels)
+    : options_(options), coder_(boxes.coder()) {
+  const auto cells = options.anchors.cell_count();
   const auto head = scope / "head";
   const Init small{Init::Kind::normal, 0.01};
   conv_ = Conv2d(head / "conv" / 0 / 0, {channels, channels, 3}, small);
@@ -39,39 +74,29 @@ Rpn::Rpn(const Scope& scope, const MaskRcnnOptions& options) : options_(options)
   deltas_ = Conv2d(head / "bbox_pred", {channels, cells * 4, 1}, small);
 }
 
-Rpn::Output Rpn::operator()(const std::vector<at::Tensor>& features,
-                            std::pair<std::int64_t, std::int64_t> padded) const {
-  const auto anchor_options = options_.anchors();
+Rpn::Output Rpn::operator()(const Features& features) const {
   Output output;
-  std::vector<at::Tensor> logits, deltas, anchors;
-  for (std::size_t level = 0; level < features.size(); ++level) {
-    const auto n = features[level].size(0), height = features[level].size(2),
-               width = features[level].size(3);
-    const auto hidden = at::relu(conv_(features[level]));
+  std::vector<at::Tensor> logits, deltas;
+  for (const auto& map : features.maps) {
+    const auto n = map.size(0);
+    const auto hidden = at::relu(conv_(map));
     // Channels last in memory, so that these views cost nothing.
     logits.push_back(logits_(hidden).permute({0, 2, 3, 1}).reshape({n, -1}));
     deltas.push_back(deltas_(hidden).permute({0, 2, 3, 1}).reshape({n, -1, 4}));
-
-    const double stride = static_cast<double>(4 << level);
-    const bool by_grid = options_.anchor_stride == "grid";
-    const auto cells = cell_anchors(anchor_options.sizes[level], anchor_options, stride);
-    anchors.push_back(
-        grid_anchors(cells, height, width,
-                     {by_grid ? static_cast<double>(padded.first / height) : stride,
-                      by_grid ? static_cast<double>(padded.second / width) : stride}));
-    output.level_counts.push_back(anchors.back().size(0));
   }
+  const auto anchors = options_.anchors(features.maps, features.padded, /*first_stride=*/4);
+  for (const auto& level : anchors) output.level_counts.push_back(level.size(0));
   output.logits = at::cat(logits, 1);
   output.deltas = at::cat(deltas, 1);
   output.anchors = at::cat(anchors);
   return output;
 }
 
-at::Tensor Rpn::proposals(const Output& output, std::int64_t n, double height, double width,
+at::Tensor Rpn::proposals(const Output& output, std::int64_t n, const ImageSize& size,
                           bool training) const {
   const at::NoGradGuard no_grad;
-  const auto before = training ? options_.rpn_pre_nms_train : options_.rpn_pre_nms_test;
-  const auto after = training ? options_.rpn_post_nms_train : options_.rpn_post_nms_test;
+  const auto before = training ? options_.pre_nms_train : options_.pre_nms_test;
+  const auto after = training ? options_.post_nms_train : options_.post_nms_test;
   const auto all_logits = output.logits[n].detach(), all_deltas = output.deltas[n].detach();
 
   std::vector<at::Tensor> indices, levels;
@@ -85,66 +110,76 @@ at::Tensor Rpn::proposals(const Output& output, std::int64_t n, double height, d
   }
   const auto index = at::cat(indices);
   auto scores = all_logits.index_select(0, index);
-  auto boxes = options_.rpn_coder().decode(output.anchors.index_select(0, index),
-                                           all_deltas.index_select(0, index));
+  auto boxes =
+      coder_.decode(output.anchors.index_select(0, index), all_deltas.index_select(0, index));
   auto level = at::cat(levels);
 
-  boxes = clip_boxes(boxes, height, width);
+  boxes = clip_boxes(boxes, size.first, size.second);
   const auto w = boxes.select(1, 2) - boxes.select(1, 0),
              h = boxes.select(1, 3) - boxes.select(1, 1);
   auto good = at::isfinite(boxes).all(1) & at::isfinite(scores);
-  good = good &
-         (options_.rpn_min_side > 0 ? (w >= options_.rpn_min_side) & (h >= options_.rpn_min_side)
-                                    : (w > 0) & (h > 0));
+  good = good & (options_.min_side > 0 ? (w >= options_.min_side) & (h >= options_.min_side)
+                                       : (w > 0) & (h > 0));
   const auto kept = good.nonzero().squeeze(1);
   boxes = boxes.index_select(0, kept);
   scores = scores.index_select(0, kept);
   level = level.index_select(0, kept);
 
   // torchvision ranks by probability: logits that round to the same one are tied.
-  if (options_.rpn_rank == "probability") scores = scores.sigmoid();
-  const auto best = batched_nms(boxes, scores, level, options_.rpn_nms, options_.box_offset);
+  if (options_.rank == "probability") scores = scores.sigmoid();
+  const auto best = batched_nms(boxes, scores, level, options_.nms, coder_.offset);
   return boxes.index_select(0, best.narrow(0, 0, std::min(after, best.size(0))));
 }
 
+Matches Rpn::match_anchors(const at::Tensor& anchors, const Truth& truth) const {
+  auto matches = match(box_iou(truth.boxes, anchors, coder_.offset), options_.low, options_.high,
+                       /*low_quality=*/true);
+  if (options_.anchor_boundary >= 0)
+    matches.label.masked_fill_(
+        inside(anchors, truth.height, truth.width, options_.anchor_boundary).logical_not(), -1);
+  return matches;
+}
+
+std::vector<Rpn::Drawn> Rpn::draw(const Output& output, const std::vector<Truth>& truths,
+                                  const StepInfo& step) const {
+  std::vector<Drawn> drawn;
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    const auto matches = match_anchors(output.anchors, truths[i]);
+    Rng rng{step.seed, static_cast<std::uint64_t>(step.step), kSamplerStream, i};
+    auto anchors = sample(matches.label, options_.batch, options_.positive, rng);
+    auto truth = matches.truth.index_select(0, anchors.positive);
+    drawn.push_back({std::move(anchors), std::move(truth)});
+  }
+  return drawn;
+}
+
 Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
-                   const StepInfo& step) const {
-  const auto n = static_cast<std::int64_t>(truths.size());
+                   const std::vector<Drawn>& drawn) const {
   std::vector<at::Tensor> logits, targets, deltas, delta_targets;
   std::int64_t sampled = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto& truth = truths[static_cast<std::size_t>(i)];
-    auto matches = match(box_iou(truth.boxes, output.anchors, options_.box_offset),
-                         options_.rpn_low, options_.rpn_high,
-                         /*low_quality=*/true);
-    if (options_.anchor_boundary >= 0)
-      matches.label.masked_fill_(
-          inside(output.anchors, truth.height, truth.width, options_.anchor_boundary).logical_not(),
-          -1);
-    Rng rng{step.seed, static_cast<std::uint64_t>(step.step), kSamplerStream,
-            static_cast<std::uint64_t>(i)};
-    const auto [positive, negative] =
-        sample(matches.label, options_.rpn_batch, options_.rpn_positive, rng);
-    sampled += positive.size(0) + negative.size(0);
-
-    logits.push_back(output.logits[i].index_select(0, at::cat({positive, negative})));
-    auto target = at::zeros({positive.size(0) + negative.size(0)});
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    const auto& [positive, negative] = drawn[i].anchors;
+    const auto image = static_cast<std::int64_t>(i);
+    const auto count = positive.size(0) + negative.size(0);
+    sampled += count;
+    logits.push_back(output.logits[image].index_select(0, at::cat({positive, negative})));
+    auto target = at::zeros({count});
     target.narrow(0, 0, positive.size(0)).fill_(1);
     targets.push_back(target);
     if (positive.size(0) == 0) continue;
-    deltas.push_back(output.deltas[i].index_select(0, positive));
-    delta_targets.push_back(options_.rpn_coder().encode(
-        output.anchors.index_select(0, positive),
-        truth.boxes.index_select(0, matches.truth.index_select(0, positive))));
+    deltas.push_back(output.deltas[image].index_select(0, positive));
+    delta_targets.push_back(coder_.encode(output.anchors.index_select(0, positive),
+                                          truths[i].boxes.index_select(0, drawn[i].truth)));
   }
-  const double divisor = options_.rpn_normalizer == "batch"
-                             ? static_cast<double>(options_.rpn_batch * n)
-                             : static_cast<double>(std::max<std::int64_t>(1, sampled));
+  const double divisor =
+      options_.normalizer == "batch"
+          ? static_cast<double>(options_.batch) * static_cast<double>(truths.size())
+          : static_cast<double>(std::max<std::int64_t>(1, sampled));
   const auto objectness = binary_cross_entropy_sum(at::cat(logits), at::cat(targets)) / divisor;
   const auto box =
       deltas.empty()
           ? output.deltas.sum() * 0
-          : smooth_l1_sum(at::cat(deltas), at::cat(delta_targets), options_.rpn_beta) / divisor;
+          : smooth_l1_sum(at::cat(deltas), at::cat(delta_targets), options_.beta) / divisor;
   return {{"rpn_objectness", objectness}, {"rpn_box", box}};
 }
 

@@ -4,22 +4,34 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <utility>
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "models/layers/box_options.h"
 #include "models/layers/layers.h"
 #include "models/layers/matcher.h"
-#include "models/maskrcnn/options.h"
-#include "trainer/detector.h"
+#include "models/layers/pyramid_anchors.h"
+#include "models/pyramid_detector.h"
 
 namespace millrace {
 
-/// What the losses need of one image's ground truth; crowd regions are not part of it.
-struct Truth {
-  at::Tensor boxes;                                      // (G, 4) network pixels
-  at::Tensor labels;                                     // (G) int64, 0 .. classes - 1
-  std::vector<const coco::Segmentation*> segmentations;  // (G) borrowed from the batch
-  double height = 0, width = 0;                          // true size of the image, network pixels
+struct RpnOptions {
+  PyramidAnchors anchors;
+  double anchor_boundary = -1;
+  double high = 0.7, low = 0.3;
+  std::int64_t batch = 256;
+  double positive = 0.5;
+  double beta = 0;
+  std::string normalizer = "batch";
+  std::int64_t pre_nms_train = 2000, pre_nms_test = 1000;
+  std::int64_t post_nms_train = 1000, post_nms_test = 1000;
+  double nms = 0.7;
+  std::string rank = "logit";
+  double min_side = 0;
+
+  void describe(Options& o);
+  void use_torchvision();
 };
 
 class Rpn {
@@ -31,22 +43,36 @@ class Rpn {
     std::vector<std::int64_t> level_counts;  // (L) anchors of each level
   };
 
-  Rpn() = default;
-  Rpn(const Scope& scope, const MaskRcnnOptions& options);
+  /// The anchors of one image that are trained on.
+  struct Drawn {
+    Samples anchors;   // which of the T
+    at::Tensor truth;  // ground truth of each positive one, int64
+  };
 
-  /// `padded` is the batch's (height, width).
-  Output operator()(const std::vector<at::Tensor>& features,
-                    std::pair<std::int64_t, std::int64_t> padded) const;
+  /// Declares its tensors under `scope` for maps of `channels`.
+  Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
+      std::int64_t channels);
+
+  Output operator()(const Features& features) const;
 
   /// Proposals of image `n`, (P, 4), best first; not differentiable.
-  at::Tensor proposals(const Output& output, std::int64_t n, double height, double width,
+  at::Tensor proposals(const Output& output, std::int64_t n, const ImageSize& size,
                        bool training) const;
 
-  /// "rpn_objectness" and "rpn_box" over the batch.
-  Losses losses(const Output& output, const std::vector<Truth>& truths, const StepInfo& step) const;
+  /// The ground truth of each anchor (T, 4).
+  Matches match_anchors(const at::Tensor& anchors, const Truth& truth) const;
+
+  /// Matches and samples for every image.
+  std::vector<Drawn> draw(const Output& output, const std::vector<Truth>& truths,
+                          const StepInfo& step) const;
+
+  /// "rpn_objectness" and "rpn_box" over the anchors drawn.
+  Losses losses(const Output& output, const std::vector<Truth>& truths,
+                const std::vector<Drawn>& drawn) const;
 
  private:
-  MaskRcnnOptions options_;
+  RpnOptions options_;
+  BoxCoder coder_;
   Conv2d conv_, logits_, deltas_;
 };
 

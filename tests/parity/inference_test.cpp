@@ -8,13 +8,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "models/backbones/fpn.h"
 #include "models/backbones/resnet.h"
-#include "models/maskrcnn/box_head.h"
-#include "models/maskrcnn/mask_head.h"
-#include "models/maskrcnn/regions.h"
-#include "models/maskrcnn/rpn.h"
+#include "models/maskrcnn/options.h"
 #include "tests/data.h"
 #include "trainer/safetensors.h"
 
@@ -78,13 +76,15 @@ class TorchvisionStages : public ::testing::Test {
     for (auto& [name, tensor] : read_safetensors(goldens() / "r50_infer.safetensors"))
       golden_[name] = tensor;
     options_ = MaskRcnnOptions::defaults_for(parse_config("style = \"torchvision\"", "test"));
-    options_.rpn_post_nms_test = 200;
+    options_.rpn.post_nms_test = 200;
     const Scope root(parameters_, 1);
-    body_ = ResNet(root / "backbone" / "body", options_.resnet());
-    fpn_ = Fpn(root / "backbone" / "fpn", body_.channels(), 256, {"none", 1e-5});
-    rpn_ = Rpn(root / "rpn", options_);
-    box_head_ = BoxHead(root / "roi_heads", options_, 90);
-    mask_head_ = MaskHead(root / "roi_heads", options_, 90);
+    body_ = ResNet(root / "backbone" / "body", options_.pyramid.resnet());
+    fpn_ = Fpn(root / "backbone" / "fpn", body_.channels(), 256, options_.pyramid.head_norm());
+    rpn_.emplace(root / "rpn", options_.rpn, options_.boxes, 256);
+    box_stages_.emplace(root / "roi_heads", options_.box_stages, options_.boxes, options_.pool, 256,
+                        90, options_.first_class());
+    mask_head_.emplace(root / "roi_heads", options_.mask_head, options_.pyramid.head_norm(),
+                       options_.pool, 256, 90, options_.first_class());
     fill_by_formula(parameters_, 1);
   }
 
@@ -107,7 +107,15 @@ class TorchvisionStages : public ::testing::Test {
     }
   }
 
-  std::vector<at::Tensor> pyramid() { return fpn_(body_(golden_["in.batch"], false), false); }
+  std::vector<ImageSize> sizes() {
+    const auto* size = golden_["in.image_sizes"].data_ptr<std::int64_t>();
+    return {{size[0], size[1]}, {size[2], size[3]}};
+  }
+
+  Features features() {
+    const auto& batch = golden_["in.batch"];
+    return {fpn_(body_(batch, false), false), {batch.size(2), batch.size(3)}, sizes()};
+  }
 
   const at::NoGradGuard no_grad_;
   std::map<std::string, at::Tensor> golden_;
@@ -115,9 +123,9 @@ class TorchvisionStages : public ::testing::Test {
   Parameters parameters_;
   ResNet body_;
   Fpn fpn_;
-  Rpn rpn_;
-  BoxHead box_head_;
-  MaskHead mask_head_;
+  std::optional<Rpn> rpn_;
+  std::optional<BoxStages> box_stages_;
+  std::optional<MaskHead> mask_head_;
 };
 
 TEST_F(TorchvisionStages, ParametersAreTorchvisionsByNameAndNumber) {
@@ -138,20 +146,19 @@ TEST_F(TorchvisionStages, BackboneAndPyramidAgree) {
 }
 
 TEST_F(TorchvisionStages, RpnAgrees) {
-  const auto output = rpn_(pyramid(), {golden_["in.batch"].size(2), golden_["in.batch"].size(3)});
+  const auto output = (*rpn_)(features());
   EXPECT_TRUE(output.anchors.equal(golden_["rpn.anchors"]));
   EXPECT_LT(relative_error(output.logits, golden_["rpn.logits"]), 1e-5);
   EXPECT_LT(relative_error(output.deltas, golden_["rpn.deltas"]), 1e-5);
 }
 
 TEST_F(TorchvisionStages, ProposalsFromRecordedLogitsAreTheSame) {
-  auto output = rpn_(pyramid(), {golden_["in.batch"].size(2), golden_["in.batch"].size(3)});
+  auto output = (*rpn_)(features());
   output.logits = golden_["rpn.logits"];
   output.deltas = golden_["rpn.deltas"];
-  const auto* size = golden_["in.image_sizes"].data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < 2; ++i) {
-    const auto ours = rpn_.proposals(output, i, static_cast<double>(size[i * 2]),
-                                     static_cast<double>(size[i * 2 + 1]), false);
+    const auto ours =
+        rpn_->proposals(output, i, sizes()[static_cast<std::size_t>(i)], /*training=*/false);
     const auto theirs = golden_["rpn.proposals" + std::to_string(i)];
     ASSERT_EQ(ours.sizes(), theirs.sizes());
     // torchvision's last sort is not stable: of equal probabilities the order is left open.
@@ -166,26 +173,24 @@ TEST_F(TorchvisionStages, ProposalsFromRecordedLogitsAreTheSame) {
 
 TEST_F(TorchvisionStages, RegionsGoToTheSameLevelsAndHaveTheSameFeatures) {
   const auto rois = as_rois({golden_["rpn.proposals0"], golden_["rpn.proposals1"]});
-  EXPECT_TRUE((region_levels(rois.narrow(1, 1, 4), options_) - 2).equal(golden_["roi.levels"]));
+  EXPECT_TRUE(
+      (region_levels(rois.narrow(1, 1, 4), options_.pool) - 2).equal(golden_["roi.levels"]));
   const auto kept = rois.index_select(0, golden_["roi.first_idx"]);
-  const auto p = pyramid();
-  const auto box = pool_regions(p, kept, 7, options_);
+  const auto p = features().maps;
+  const auto box = pool_regions(p, kept, 7, options_.pool);
   EXPECT_LT(relative_error(box.index_select(1, golden_["roi.box_feats.chan"]),
                            golden_["roi.box_feats.sub"]),
             1e-5);
-  const auto mask = pool_regions(p, kept, 14, options_);
+  const auto mask = pool_regions(p, kept, 14, options_.pool);
   EXPECT_LT(relative_error(mask.index_select(1, golden_["roi.mask_feats.chan"]),
                            golden_["roi.mask_feats.sub"]),
             1e-5);
 }
 
 TEST_F(TorchvisionStages, DetectionsFromRecordedProposalsMatchByBoxAndScore) {
-  const auto* size = golden_["in.image_sizes"].data_ptr<std::int64_t>();
-  std::vector<std::pair<double, double>> sizes;
-  for (int i = 0; i < 2; ++i) sizes.emplace_back(size[i * 2], size[i * 2 + 1]);
-  const auto p = pyramid();
-  const auto found =
-      box_head_.detect(p, {golden_["rpn.proposals0"], golden_["rpn.proposals1"]}, sizes);
+  const auto p = features();
+  const auto found = box_stages_->detect(p, {golden_["rpn.proposals0"], golden_["rpn.proposals1"]},
+                                         options_.detection);
   std::vector<at::Tensor> boxes, labels, masks;
   for (std::size_t i = 0; i < 2; ++i) {
     const auto det = "det" + std::to_string(i);
@@ -197,7 +202,7 @@ TEST_F(TorchvisionStages, DetectionsFromRecordedProposalsMatchByBoxAndScore) {
     labels.push_back(golden_[det + ".labels"] - 1);
     masks.push_back(golden_[det + ".mask28"]);
   }
-  EXPECT_LT(relative_error(mask_head_.detect(p, boxes, at::cat(labels)), at::cat(masks)), 1e-4);
+  EXPECT_LT(relative_error(mask_head_->detect(p, boxes, at::cat(labels)), at::cat(masks)), 1e-4);
 }
 
 }  // namespace

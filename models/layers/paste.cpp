@@ -1,4 +1,4 @@
-#include "models/maskrcnn/paste.h"
+#include "models/layers/paste.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/constant_pad_nd.h>

@@ -1,0 +1,59 @@
+// From a batch's bytes to a feature pyramid: pixels, residual network and FPN, as configured.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/options.h"
+#include "models/backbones/fpn.h"
+#include "models/backbones/resnet.h"
+#include "models/layers/normalize.h"
+
+namespace millrace {
+
+/// Defaults are detectron2's.
+struct PyramidOptions {
+  std::string pixel_order = "bgr";
+  std::vector<double> pixel_mean = {103.53, 116.28, 123.675};
+  std::vector<double> pixel_std = {1, 1, 1};
+
+  std::string backbone = "resnet50";
+  std::int64_t width = 64;
+  std::string norm = "frozen_bn";
+  double norm_epsilon = 1e-5;
+  std::int64_t freeze_at = 2;
+  bool stride_in_1x1 = true;
+  bool zero_init_residual = false;
+
+  std::int64_t channels = 256;
+  std::string fpn_norm = "none";
+
+  void describe(Options& o);
+  void use_torchvision();
+
+  PixelOptions pixels() const;
+  ResNetOptions resnet() const;
+  /// Of what follows the backbone.
+  NormOptions head_norm() const { return {fpn_norm, norm_epsilon}; }
+};
+
+class Pyramid {
+ public:
+  /// Declares its tensors under `scope` (body and fpn) and freezes the stages that the options name.
+  Pyramid(const Scope& scope, const PyramidOptions& options);
+
+  /// P2..P6, each (N, channels, height / stride, width / stride)
+  std::vector<at::Tensor> operator()(const Batch& batch, bool training) const;
+
+  void refresh();
+
+ private:
+  PixelOptions pixels_;
+  ResNet body_;
+  Fpn fpn_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,41 @@
+#include "models/layers/detections.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+
+#include "models/layers/boxes.h"
+#include "models/ops/nms.h"
+
+namespace millrace {
+namespace {
+
+Found rows(const Found& all, const at::Tensor& index) {
+  return {all.boxes.index_select(0, index), all.scores.index_select(0, index),
+          all.labels.index_select(0, index)};
+}
+
+}  // namespace
+
+void DetectionOptions::describe(Options& o) {
+  o.add("score_threshold", score_threshold, "detections must exceed it", {.min = 0, .max = 1});
+  o.add("detection_nms", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("detections", most, "at most so many an image", {.min = 1});
+  o.add("detection_min_side", min_side, "smaller detections go", {.min = 0, .unit = "px"});
+}
+
+Found best_detections(const Found& candidates, const ImageSize& size, double offset,
+                      const DetectionOptions& options) {
+  const auto boxes = clip_boxes(candidates.boxes, size.first, size.second);
+  const auto w = boxes.select(1, 2) - boxes.select(1, 0),
+             h = boxes.select(1, 3) - boxes.select(1, 1);
+  const auto good = ((w >= options.min_side) & (h >= options.min_side) & at::isfinite(w + h))
+                        .nonzero()
+                        .squeeze(1);
+  const auto found = rows({boxes, candidates.scores, candidates.labels}, good);
+  const auto best = batched_nms(found.boxes, found.scores, found.labels, options.nms, offset);
+  return rows(found, best.narrow(0, 0, std::min(options.most, best.size(0))));
+}
+
+}  // namespace millrace

@@ -1,0 +1,37 @@
+// The anchors of a feature pyramid, as configured.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/options.h"
+
+namespace millrace {
+
+struct PyramidAnchors {
+  std::vector<double> sizes = {32, 64, 128, 256, 512};
+  std::vector<double> ratios = {0.5, 1, 2};
+  std::string cells = "exact";
+  std::string stride = "level";
+  std::int64_t octaves = 1;   // scales a level: size, size 2^(1/octaves), ...
+  bool whole_scales = false;  // scales cut to whole pixels
+
+  void describe(Options& o);
+  void use_torchvision();
+
+  /// Anchors at each place of a map.
+  std::int64_t cell_count() const { return octaves * std::ssize(ratios); }
+
+  /// All anchors of each map (N, C, H_l, W_l), (H_l W_l A, 4). The first map's stride is `first_stride` pixels and
+  /// doubles from map to map; `padded` is the batch's (height, width). Throws ConfigError where the sizes are not one
+  /// a map.
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps,
+                                     std::pair<std::int64_t, std::int64_t> padded,
+                                     std::int64_t first_stride) const;
+};
+
+}  // namespace millrace

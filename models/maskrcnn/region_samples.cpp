@@ -1,0 +1,29 @@
+#include "models/maskrcnn/region_samples.h"
+
+#include <ATen/ops/cat.h>
+
+#include "models/layers/boxes.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t kSamplerStream = 2;  // of the step's random numbers
+
+}  // namespace
+
+Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset) {
+  return {boxes, match(box_iou(truth.boxes, boxes, offset), iou, iou, /*low_quality=*/false)};
+}
+
+Samples draw_regions(const Candidates& candidates, std::int64_t count, double positive_fraction,
+                     const StepInfo& step, std::size_t image) {
+  Rng rng{step.seed, static_cast<std::uint64_t>(step.step), kSamplerStream, image};
+  return sample(candidates.matches.label, count, positive_fraction, rng);
+}
+
+SampledRegions take(const Candidates& candidates, const Samples& drawn) {
+  return {candidates.boxes.index_select(0, at::cat({drawn.positive, drawn.negative})),
+          candidates.matches.truth.index_select(0, drawn.positive), drawn.positive.size(0)};
+}
+
+}  // namespace millrace
