@@ -59,22 +59,27 @@ Losses BoxStages::losses(const Features& features, const std::vector<SampledRegi
 std::vector<Found> BoxStages::detect(const Features& features,
                                      const std::vector<at::Tensor>& proposals,
                                      const DetectionOptions& detection) const {
-  const auto output = (*this)(features, as_rois(proposals));
-  const auto all_scores = head_.scores(output);
+  const auto [logits, deltas] = (*this)(features, as_rois(proposals));
   std::vector<Found> found;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     const auto count = proposals[i].size(0);
-    const auto scores = all_scores.narrow(0, first, count);
-    const auto boxes = head_.boxes(output.deltas.narrow(0, first, count), proposals[i]);
+    found.push_back(detect({logits.narrow(0, first, count), deltas.narrow(0, first, count)},
+                           proposals[i], features.sizes[i], detection));
     first += count;
-    const auto good =
-        ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();  // (D, 2)
-    const auto row = good.select(1, 0), label = good.select(1, 1);
-    found.push_back(best_detections({boxes.index({row, label}), scores.index({row, label}), label},
-                                    features.sizes[i], boxes_.offset, detection));
   }
   return found;
+}
+
+Found BoxStages::detect(const BoxHead::Output& output, const at::Tensor& proposals,
+                        const ImageSize& size, const DetectionOptions& detection) const {
+  const auto scores = head_.scores(output);
+  const auto good =
+      ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();  // (D, 2)
+  const auto row = good.select(1, 0), label = good.select(1, 1);
+  const auto boxes = head_.boxes(output.deltas, proposals).index({row, label});
+  return best_detections({boxes, scores.index({row, label}), label}, size, boxes_.offset,
+                         detection);
 }
 
 }  // namespace millrace

@@ -46,6 +46,10 @@ class BoxStages {
   std::vector<Found> detect(const Features& features, const std::vector<at::Tensor>& proposals,
                             const DetectionOptions& detection) const;
 
+  /// Detections of one image from what the head says of its proposals (P, 4).
+  Found detect(const BoxHead::Output& output, const at::Tensor& proposals, const ImageSize& size,
+               const DetectionOptions& detection) const;
+
   /// Classes and deltas of rois (R, 5).
   BoxHead::Output operator()(const Features& features, const at::Tensor& rois) const;
 

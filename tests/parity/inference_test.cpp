@@ -1,208 +1,290 @@
-// Stage by stage against torchvision's Mask R-CNN: each stage is fed the recorded tensor of the stage before.
+// Inference stage by stage against torchvision's recordings: each stage is fed the recorded tensor of the stage before,
+// so what is discrete must be equal, and the rest within the rounding that was measured with it.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <map>
-#include <optional>
-
-#include "models/backbones/fpn.h"
-#include "models/backbones/resnet.h"
-#include "models/maskrcnn/options.h"
-#include "tests/data.h"
-#include "trainer/safetensors.h"
+#include "coco/masks.h"
+#include "dataflow/stages/pad.h"
+#include "dataflow/stages/resize_shortest_edge.h"
+#include "models/layers/normalize.h"
+#include "models/layers/paste.h"
+#include "tests/parity/formula_weights.h"
+#include "tests/parity/golden_model.h"
+#include "tests/tensors.h"
 
 namespace millrace {
 namespace {
 
-std::filesystem::path goldens() {
-  const char* set = std::getenv("MILLRACE_GOLDENS");
-  return set ? std::filesystem::path(set) : testing::data_folder() / "goldens";
-}
+using testing::agrees;
+using testing::GoldenModel;
+using testing::GoldenRun;
+using testing::same;
 
-/// The goldens' formula weights: splitmix64 over (name, seed, index).
-void fill_by_formula(const Parameters& parameters, std::uint64_t seed) {
-  const at::NoGradGuard no_grad;
-  constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15U;
-  for (const auto& [name, value, kind] : parameters) {
-    const auto has = [&, &name = name](const char* part) {
-      return name.find(part) != std::string::npos;
-    };
-    const auto ends = [&, &name = name](const char* part) { return name.ends_with(part); };
-    const bool norm = has(".bn") || has("downsample.1");
-    double offset = 0, scale = 0.05;
-    if (norm && ends(".weight")) {
-      offset = has("bn3") ? 0.25 : 1;
-      scale = has("bn3") ? 0.05 : 0.2;
-    } else if (norm && ends("running_var")) {
-      offset = 1, scale = 0.3;
-    } else if (norm) {
-      scale = 0.1;
-    } else if (ends(".weight")) {
-      double f = 6;
-      if (has(".fpn.")) f = 1;
-      if (has(".box_head.") || has("cls_logits") || has("box_predictor.bbox_pred")) f = 3;
-      if (has("rpn.head.bbox_pred")) f = 0.5;
-      if (has("cls_score")) f = 12;
-      if (has("mask_fcn_logits")) f = 4;
-      const auto fan_in = has("conv5_mask") ? value.size(0) : value.numel() / value.size(0);
-      scale = std::sqrt(f / static_cast<double>(fan_in));
-    }
-    std::uint64_t hash = 0xCBF29CE484222325U;
-    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-    auto flat = at::empty(value.sizes(), at::kFloat);
-    auto* out = flat.data_ptr<float>();
-    for (std::int64_t i = 0; i < flat.numel(); ++i) {
-      const auto u =
-          static_cast<double>(
-              mix(hash + seed * kStep + static_cast<std::uint64_t>(i + 1) * kStep) >> 40) /
-              0x1p23 -
-          1;
-      out[i] = static_cast<float>(offset + scale * u);
-    }
-    at::Tensor(value).copy_(flat);
-  }
-}
-
-class TorchvisionStages : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(goldens() / "r50_infer.safetensors"))
-      GTEST_SKIP() << "no goldens in " << goldens() << " (set MILLRACE_GOLDENS)";
-    for (auto& [name, tensor] : read_safetensors(goldens() / "r50_infer.safetensors"))
-      golden_[name] = tensor;
-    options_ = MaskRcnnOptions::defaults_for(parse_config("style = \"torchvision\"", "test"));
-    options_.rpn.post_nms_test = 200;
-    const Scope root(parameters_, 1);
-    body_ = ResNet(root / "backbone" / "body", options_.pyramid.resnet());
-    fpn_ = Fpn(root / "backbone" / "fpn", body_.channels(), 256, options_.pyramid.head_norm());
-    rpn_.emplace(root / "rpn", options_.rpn, options_.boxes, 256);
-    box_stages_.emplace(root / "roi_heads", options_.box_stages, options_.boxes, options_.pool, 256,
-                        90, options_.first_class());
-    mask_head_.emplace(root / "roi_heads", options_.mask_head, options_.pyramid.head_norm(),
-                       options_.pool, 256, 90, options_.first_class());
-    fill_by_formula(parameters_, 1);
-  }
-
-  /// Largest difference over the largest value.
-  static double relative_error(const at::Tensor& a, const at::Tensor& b) {
-    return ((a.to(at::kDouble) - b.to(at::kDouble)).abs().max() / b.abs().max().to(at::kDouble))
-        .item<double>();
-  }
-
-  void expect_maps(const std::vector<at::Tensor>& maps, const std::string& prefix, int first) {
-    for (std::size_t i = 0; i < maps.size(); ++i) {
-      const auto name = prefix + std::to_string(first + static_cast<int>(i));
-      EXPECT_LT(
-          relative_error(maps[i].index_select(1, golden_[name + ".chan"]), golden_[name + ".sub"]),
-          1e-5)
-          << name;
-      EXPECT_LT(relative_error(maps[i].to(at::kDouble).abs().sum({2, 3}), golden_[name + ".abs"]),
-                1e-6)
-          << name;
-    }
-  }
-
-  std::vector<ImageSize> sizes() {
-    const auto* size = golden_["in.image_sizes"].data_ptr<std::int64_t>();
-    return {{size[0], size[1]}, {size[2], size[3]}};
-  }
-
-  Features features() {
-    const auto& batch = golden_["in.batch"];
-    return {fpn_(body_(batch, false), false), {batch.size(2), batch.size(3)}, sizes()};
-  }
-
+class InferenceParity : public ::testing::Test {
+ private:
   const at::NoGradGuard no_grad_;
-  std::map<std::string, at::Tensor> golden_;
-  MaskRcnnOptions options_;
-  Parameters parameters_;
-  ResNet body_;
-  Fpn fpn_;
-  std::optional<Rpn> rpn_;
-  std::optional<BoxStages> box_stages_;
-  std::optional<MaskHead> mask_head_;
 };
 
-TEST_F(TorchvisionStages, ParametersAreTorchvisionsByNameAndNumber) {
-  EXPECT_EQ(parameters_.size(), 307U);
-  EXPECT_EQ(parameters_.count(), 44'507'633);
-  EXPECT_NEAR(
-      parameters_.find("backbone.body.conv1.weight")->value.to(at::kDouble).sum().item<double>(),
-      14.001398033587, 1e-6);
-  EXPECT_NEAR(
-      parameters_.find("roi_heads.box_head.fc6.weight")->value.to(at::kDouble).sum().item<double>(),
-      57.059520863199, 1e-5);
+/// A map's kept channels, and the sums of all.
+void expect_map(const at::Tensor& map, const GoldenRun& golden, const std::string& name) {
+  const auto all = map.to(at::kDouble);
+  EXPECT_TRUE(agrees(map.index_select(1, golden[name + ".chan"]), golden, name + ".sub"));
+  EXPECT_TRUE(agrees(all.sum({2, 3}), golden, name + ".sum"));
+  if (golden.has(name + ".abs")) {
+    EXPECT_TRUE(agrees(all.abs().sum({2, 3}), golden, name + ".abs"));
+  }
 }
 
-TEST_F(TorchvisionStages, BackboneAndPyramidAgree) {
-  const auto c = body_(golden_["in.batch"], false);
-  expect_maps(c, "body.C", 2);
-  expect_maps(fpn_(c, false), "fpn.P", 2);
+/// The recorded photos as the data flow makes a batch of them.
+Batch batch_of(const GoldenRun& golden) {
+  const ResizeShortestEdge resize{.short_side = {golden.count("min_size")},
+                                  .max_side = golden.count("max_size"),
+                                  .style = "torchvision"};
+  std::vector<Sample> samples;
+  for (const auto& image : golden.of_images("in.image")) {
+    Rng rng{1};
+    Sample sample;
+    sample.width = static_cast<std::int32_t>(image.size(1));
+    sample.height = static_cast<std::int32_t>(image.size(0));
+    sample.image =
+        cv::Mat(sample.height, sample.width, CV_8UC3, image.contiguous().data_ptr<std::uint8_t>())
+            .clone();
+    samples.push_back(resize(std::move(sample), rng));
+  }
+  return Pad{}(std::move(samples));
 }
 
-TEST_F(TorchvisionStages, RpnAgrees) {
-  const auto output = (*rpn_)(features());
-  EXPECT_TRUE(output.anchors.equal(golden_["rpn.anchors"]));
-  EXPECT_LT(relative_error(output.logits, golden_["rpn.logits"]), 1e-5);
-  EXPECT_LT(relative_error(output.deltas, golden_["rpn.deltas"]), 1e-5);
-}
-
-TEST_F(TorchvisionStages, ProposalsFromRecordedLogitsAreTheSame) {
-  auto output = (*rpn_)(features());
-  output.logits = golden_["rpn.logits"];
-  output.deltas = golden_["rpn.deltas"];
-  for (std::int64_t i = 0; i < 2; ++i) {
-    const auto ours =
-        rpn_->proposals(output, i, sizes()[static_cast<std::size_t>(i)], /*training=*/false);
-    const auto theirs = golden_["rpn.proposals" + std::to_string(i)];
-    ASSERT_EQ(ours.sizes(), theirs.sizes());
-    // torchvision's last sort is not stable: of equal probabilities the order is left open.
-    const auto by_place = [](const at::Tensor& boxes) {
-      const auto key =
-          boxes.to(at::kDouble).mul(at::tensor({1.0, 1e3, 1e6, 1e9}, at::kDouble)).sum(1);
-      return boxes.index_select(0, key.argsort());
+TEST_F(InferenceParity, ParametersAreTorchvisionsByNameAndValue) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    if (golden.argument("model") != "r50" || golden.count("num_classes") != 91 ||
+        golden.count("weight_seed") != 1)
+      continue;  // the README of the goldens has the figures of that one
+    const GoldenModel model(golden);
+    const auto sum = [&](const char* name) {
+      return model.parameters.find(name)->value.to(at::kDouble).sum().item<double>();
     };
-    EXPECT_LT(relative_error(by_place(ours), by_place(theirs)), 1e-6);
+    EXPECT_EQ(model.parameters.size(), 307U);
+    EXPECT_EQ(model.parameters.count(), 44'507'633);
+    EXPECT_NEAR(sum("backbone.body.conv1.weight"), 14.001398033587, 1e-6);
+    EXPECT_NEAR(sum("roi_heads.box_head.fc6.weight"), 57.059520863199, 1e-5);
   }
 }
 
-TEST_F(TorchvisionStages, RegionsGoToTheSameLevelsAndHaveTheSameFeatures) {
-  const auto rois = as_rois({golden_["rpn.proposals0"], golden_["rpn.proposals1"]});
-  EXPECT_TRUE(
-      (region_levels(rois.narrow(1, 1, 4), options_.pool) - 2).equal(golden_["roi.levels"]));
-  const auto kept = rois.index_select(0, golden_["roi.first_idx"]);
-  const auto p = features().maps;
-  const auto box = pool_regions(p, kept, 7, options_.pool);
-  EXPECT_LT(relative_error(box.index_select(1, golden_["roi.box_feats.chan"]),
-                           golden_["roi.box_feats.sub"]),
-            1e-5);
-  const auto mask = pool_regions(p, kept, 14, options_.pool);
-  EXPECT_LT(relative_error(mask.index_select(1, golden_["roi.mask_feats.chan"]),
-                           golden_["roi.mask_feats.sub"]),
-            1e-5);
+TEST_F(InferenceParity, PhotosBecomeTheSameInput) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const auto batch = batch_of(golden);
+    auto sizes = golden["in.image_sizes"].clone();
+    bool resized = false;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      sizes[static_cast<std::int64_t>(i)][0] = batch.images[i].height;
+      sizes[static_cast<std::int64_t>(i)][1] = batch.images[i].width;
+      resized = resized || batch.images[i].height != batch.images[i].original_height;
+    }
+    EXPECT_TRUE(same(sizes, golden["in.image_sizes"]));
+
+    const auto input = normalize(batch, GoldenModel(golden).options.pyramid.pixels());
+    ASSERT_EQ(input.sizes(), golden["in.batch"].sizes());
+    if (resized)  // ours are whole grey levels then, of 1/255 / 0.225 or so
+      EXPECT_LT((input - golden["in.batch"]).abs().max().item<double>(), 1 / 57.0);
+    else
+      EXPECT_TRUE(agrees(input, golden, "in.batch"));
+  }
 }
 
-TEST_F(TorchvisionStages, DetectionsFromRecordedProposalsMatchByBoxAndScore) {
-  const auto p = features();
-  const auto found = box_stages_->detect(p, {golden_["rpn.proposals0"], golden_["rpn.proposals1"]},
-                                         options_.detection);
-  std::vector<at::Tensor> boxes, labels, masks;
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto det = "det" + std::to_string(i);
-    ASSERT_EQ(found[i].boxes.sizes(), golden_[det + ".boxes_net"].sizes());
-    EXPECT_LT(relative_error(found[i].scores, golden_[det + ".scores"]), 1e-4);
-    EXPECT_TRUE((found[i].labels + 1).equal(golden_[det + ".labels"]));
-    EXPECT_LT(relative_error(found[i].boxes, golden_[det + ".boxes_net"]), 1e-4);
-    boxes.push_back(golden_[det + ".boxes_net"]);
-    labels.push_back(golden_[det + ".labels"] - 1);
-    masks.push_back(golden_[det + ".mask28"]);
+TEST_F(InferenceParity, BackboneAndPyramid) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto c = model.body(golden["in.batch"], /*training=*/false);
+    const auto p = model.fpn(c, /*training=*/false);
+    for (std::size_t i = 0; i < c.size(); ++i)
+      expect_map(c[i], golden, "body.C" + std::to_string(i + 2));
+    for (std::size_t i = 0; i < p.size(); ++i)
+      expect_map(p[i], golden, "fpn.P" + std::to_string(i + 2));
   }
-  EXPECT_LT(relative_error(mask_head_->detect(p, boxes, at::cat(labels)), at::cat(masks)), 1e-4);
+}
+
+TEST_F(InferenceParity, AnchorsLogitsAndDeltas) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto output = model.rpn(model.features(golden["in.batch"], golden["in.image_sizes"]));
+    EXPECT_TRUE(same(output.anchors, golden["rpn.anchors"]));
+    EXPECT_TRUE(same(at::tensor(output.level_counts, at::kLong), golden["rpn.anchors_per_level"]));
+    EXPECT_TRUE(agrees(output.logits, golden, "rpn.logits"));
+    EXPECT_TRUE(agrees(output.deltas, golden, "rpn.deltas"));
+  }
+}
+
+TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto sizes = testing::image_sizes(golden["in.image_sizes"]);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto ours =
+          model.rpn.proposals(testing::recorded_rpn(golden), static_cast<std::int64_t>(i), sizes[i],
+                              /*training=*/false);
+      EXPECT_TRUE(testing::same_boxes(ours, golden["rpn.proposals" + std::to_string(i)]));
+    }
+  }
+}
+
+TEST_F(InferenceParity, RegionsGoToTheSameLevelsAndHaveTheSameFeatures) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto rois = as_rois(golden.of_images("rpn.proposals"));
+    EXPECT_TRUE(
+        same(region_levels(rois.narrow(1, 1, 4), model.options.pool) - 2, golden["roi.levels"]));
+    const auto kept = rois.index_select(0, golden["roi.first_idx"]);
+    const auto p = model.features(golden["in.batch"], golden["in.image_sizes"]).maps;
+    expect_map(pool_regions(p, kept, model.options.box_stages.head.size, model.options.pool),
+               golden, "roi.box_feats");
+    expect_map(pool_regions(p, kept, model.options.mask_head.size, model.options.pool), golden,
+               "roi.mask_feats");
+  }
+}
+
+TEST_F(InferenceParity, BoxHeadClassifiesAndRefinesAlike) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
+    const auto rois = as_rois(golden.of_images("rpn.proposals"));
+    const auto output = model.box_stages(features, rois);
+    EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
+    EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
+
+    const auto& options = model.options;
+    const auto kept = rois.index_select(0, golden["roi.first_idx"]);
+    const auto pooled =
+        pool_regions(features.maps, kept, options.box_stages.head.size, options.pool);
+    Parameters parameters;
+    const Scope head(parameters, 1, "roi_heads.box_head"), unused(parameters, 1);
+    const BoxHead box_head(head, unused, options.box_stages.head, {}, options.pyramid.channels,
+                           model.classes, options.first_class());
+    testing::fill_by_formula(parameters, static_cast<std::uint64_t>(golden.count("weight_seed")));
+    EXPECT_TRUE(agrees(box_head.hidden(pooled), golden, "roi.fc7"));
+  }
+}
+
+TEST_F(InferenceParity, DetectionsFromRecordedLogits) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto sizes = testing::image_sizes(golden["in.image_sizes"]);
+    const auto proposals = golden.of_images("rpn.proposals");
+    const auto classes = golden.count("num_classes");
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const auto count = proposals[i].size(0);
+      const BoxHead::Output output{
+          golden["roi.class_logits"].narrow(0, first, count),
+          golden["roi.box_deltas"].narrow(0, first, count).view({-1, classes, 4})};
+      first += count;
+      const auto found =
+          model.box_stages.detect(output, proposals[i], sizes[i], model.options.detection);
+      const auto det = "det" + std::to_string(i);
+      EXPECT_TRUE(same(found.labels + 1, golden[det + ".labels"]));
+      EXPECT_TRUE(agrees(found.scores, golden, det + ".scores"));
+      EXPECT_TRUE(agrees(found.boxes, golden, det + ".boxes_net"));
+    }
+  }
+}
+
+TEST_F(InferenceParity, MaskProbabilitiesOfRecordedDetections) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
+    const auto masks = model.mask_head.detect(features, golden.of_images("det", ".boxes_net"),
+                                              at::cat(golden.of_images("det", ".labels")) - 1);
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < features.sizes.size(); ++i) {
+      const auto name = "det" + std::to_string(i) + ".mask28";
+      const auto count = golden[name].size(0);
+      EXPECT_TRUE(agrees(masks.narrow(0, first, count), golden, name));
+      first += count;
+    }
+  }
+}
+
+TEST_F(InferenceParity, RecordedMasksArePastedToTheSameRunLengths) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const auto images = golden.of_images("in.image");
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      const auto det = "det" + std::to_string(i);
+      const auto masks = golden[det + ".mask28"];
+      const auto* box = golden[det + ".boxes"].data_ptr<float>();
+      const auto* counts = golden[det + ".rle_counts"].data_ptr<std::int32_t>();
+      const auto* offset = golden[det + ".rle_offsets"].data_ptr<std::int32_t>();
+      for (std::int64_t d = 0; d < masks.size(0); ++d, box += 4, ++offset) {
+        const auto mask = paste_mask("padded", masks[d].data_ptr<float>(), masks.size(-1),
+                                     {box[0], box[1], box[2], box[3]},
+                                     static_cast<std::uint32_t>(images[i].size(0)),
+                                     static_cast<std::uint32_t>(images[i].size(1)));
+        const std::vector<std::uint32_t> expected(counts + offset[0], counts + offset[1]);
+        EXPECT_EQ(mask.counts, expected) << det << ", detection " << d;
+        EXPECT_EQ(coco::area(mask),
+                  static_cast<std::uint64_t>(golden[det + ".area"][d].item<std::int64_t>()));
+      }
+    }
+  }
+}
+
+/// How many boxes of `a` have one of `b` with the same label and IoU above 0.9 to themselves.
+std::int64_t matched(const Found& a, const at::Tensor& boxes, const at::Tensor& labels) {
+  const auto alike =
+      (box_iou(a.boxes, boxes) > 0.9).logical_and(a.labels.unsqueeze(1) == labels.unsqueeze(0));
+  std::vector<bool> taken(static_cast<std::size_t>(boxes.size(0)));
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < alike.size(0); ++i)
+    for (std::int64_t j = 0; j < alike.size(1); ++j)
+      if (!taken[static_cast<std::size_t>(j)] && alike[i][j].item<bool>()) {
+        taken[static_cast<std::size_t>(j)] = true;
+        ++count;
+        break;
+      }
+  return count;
+}
+
+TEST_F(InferenceParity, FromInputToDetectionsWithoutHelp) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const GoldenModel model(golden);
+    const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
+    const auto rpn = model.rpn(features);
+    std::vector<at::Tensor> proposals;
+    for (std::size_t i = 0; i < features.sizes.size(); ++i)
+      proposals.push_back(
+          model.rpn.proposals(rpn, static_cast<std::int64_t>(i), features.sizes[i], false));
+    const auto found = model.box_stages.detect(features, proposals, model.options.detection);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto det = "det" + std::to_string(i);
+      const auto count = golden[det + ".labels"].size(0);
+      EXPECT_EQ(found[i].labels.size(0), count);
+      EXPECT_EQ(matched(found[i], golden[det + ".boxes_net"], golden[det + ".labels"] - 1), count);
+      EXPECT_TRUE(testing::close(std::get<0>(found[i].scores.sort()),
+                                 std::get<0>(golden[det + ".scores"].sort()), 1e-4));
+    }
+  }
 }
 
 }  // namespace
