@@ -8,15 +8,30 @@
 #include <vector>
 
 #include "models/backbones/pyramid.h"
+#include "models/layers/box_options.h"
 #include "models/layers/detections.h"
 #include "models/layers/truth.h"
+#include "models/layers/views.h"
 #include "trainer/detector.h"
 
 namespace millrace {
 
+/// The options that they share. Defaults are detectron2's.
+struct PyramidDetectorOptions {
+  std::string style = "detectron2";
+  PyramidOptions pyramid;
+  BoxOptions boxes;
+  DetectionOptions detection;
+  TestViews views;
+
+  void describe(Options& o);
+  void use_torchvision() { pyramid.use_torchvision(); }
+  void check(const Config& table) const;
+};
+
 /// The pyramid of a batch.
 struct Features {
-  std::vector<at::Tensor> maps;  // P2..P6, each (N, C, height / stride, width / stride)
+  std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // the batch's (height, width)
   std::vector<ImageSize> sizes;                  // (N)
 };
@@ -24,17 +39,18 @@ struct Features {
 class PyramidDetector : public Detector {
  public:
   Losses losses(const Batch& batch, const StepInfo& step) final;
+
+  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are the mean of what each
+  /// view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
+
   const Parameters& parameters() const final { return parameters_; }
   void parameters_changed() override { pyramid_.refresh(); }
 
  protected:
   /// `mask_paste` as in paste_mask.
-  PyramidDetector(const PyramidOptions& options, std::string mask_paste,
-                  const ModelContext& context)
-      : root_(parameters_, context.seed),
-        pyramid_(root_ / "backbone", options),
-        mask_paste_(std::move(mask_paste)) {}
+  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, std::string mask_paste,
+                  const ModelContext& context);
 
   /// Where heads declare their tensors.
   const Scope& root() const { return root_; }
@@ -50,11 +66,16 @@ class PyramidDetector : public Detector {
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
   Features features(const Batch& batch, bool training) const;
+  std::vector<Found> find_in_views(const Batch& batch);
+  at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found);
 
+  std::vector<View> views_;
+  DetectionOptions detection_;
+  double box_offset_;
+  std::string mask_paste_;
   Parameters parameters_;
   Scope root_;
   Pyramid pyramid_;
-  std::string mask_paste_;
 };
 
 }  // namespace millrace

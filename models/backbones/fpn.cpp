@@ -2,7 +2,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
 #include <ATen/ops/upsample_nearest2d.h>
+
+#include <array>
 
 namespace millrace {
 namespace {
@@ -15,19 +18,25 @@ ConvNorm block(const Scope& scope, std::int64_t in, std::int64_t out, std::int64
 
 }  // namespace
 
-Fpn::Fpn(const Scope& scope, const std::array<std::int64_t, 4>& in, std::int64_t channels,
-         const NormOptions& norm) {
-  for (std::size_t level = 0; level < 4; ++level) {
+Fpn::Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
+         FpnTop top)
+    : top_(top) {
+  for (std::size_t level = 0; level < in.size(); ++level) {
     const auto number = static_cast<std::int64_t>(level);
-    lateral_[level] = block(scope / "inner_blocks" / number, in[level], channels, 1, norm);
-    output_[level] = block(scope / "layer_blocks" / number, channels, channels, 3, norm);
+    lateral_.push_back(block(scope / "inner_blocks" / number, in[level], channels, 1, norm));
+    output_.push_back(block(scope / "layer_blocks" / number, channels, channels, 3, norm));
   }
+  if (top == FpnTop::pool) return;
+  const auto extra = scope / "extra_blocks";
+  const Init xavier{Init::Kind::xavier};
+  p6_ = Conv2d(extra / "p6", {top == FpnTop::p5 ? channels : in.back(), channels, 3, 2}, xavier);
+  p7_ = Conv2d(extra / "p7", {channels, channels, 3, 2}, xavier);
 }
 
-std::vector<at::Tensor> Fpn::operator()(const std::vector<at::Tensor>& c, bool training) const {
-  std::vector<at::Tensor> p(5);
+std::vector<at::Tensor> Fpn::operator()(at::TensorList c, bool training) const {
+  std::vector<at::Tensor> p(c.size());
   at::Tensor inner;
-  for (std::size_t level = 4; level-- > 0;) {
+  for (std::size_t level = c.size(); level-- > 0;) {
     auto lateral = lateral_[level](c[level], training);
     if (inner.defined()) {
       const std::array size{lateral.size(2), lateral.size(3)};
@@ -36,7 +45,12 @@ std::vector<at::Tensor> Fpn::operator()(const std::vector<at::Tensor>& c, bool t
     inner = lateral;
     p[level] = output_[level](inner, training);
   }
-  p[4] = at::max_pool2d(p[3], 1, 2);
+  if (top_ == FpnTop::pool) {
+    p.push_back(at::max_pool2d(p.back(), 1, 2));
+  } else {
+    p.push_back(p6_(top_ == FpnTop::p5 ? p.back() : c.back()));
+    p.push_back(p7_(at::relu(p.back())));
+  }
   return p;
 }
 

@@ -1,9 +1,8 @@
-// Feature pyramid (Lin et al. 2017): P2..P5 from C2..C5, P6 by subsampling P5. Names as in torchvision.
+// Feature pyramid (Lin et al. 2017) and the coarser levels on top of it. Names as in torchvision.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,19 +10,29 @@
 
 namespace millrace {
 
+/// What the coarser levels are made of.
+enum class FpnTop {
+  pool,  // one level: P5 subsampled
+  p5,    // two levels: 3x3 convolutions of stride 2 from P5 on (torchvision's RetinaNet)
+  c5,    // the same from C5 on (Lin et al. 2017b, detectron2)
+};
+
 class Fpn {
  public:
   Fpn() = default;
-  Fpn(const Scope& scope, const std::array<std::int64_t, 4>& in, std::int64_t channels,
-      const NormOptions& norm);
+  /// `in` are the channels of the maps that it is given, fine to coarse.
+  Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
+      FpnTop top = FpnTop::pool);
 
-  /// C2..C5 -> P2..P6, each (N, channels, H / stride, W / stride)
-  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& c, bool training) const;
+  /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H / stride, W / stride)
+  std::vector<at::Tensor> operator()(at::TensorList c, bool training) const;
 
   void refresh();
 
  private:
-  std::array<ConvNorm, 4> lateral_, output_;
+  FpnTop top_ = FpnTop::pool;
+  std::vector<ConvNorm> lateral_, output_;
+  Conv2d p6_, p7_;
 };
 
 }  // namespace millrace

@@ -1,6 +1,6 @@
 #include "models/backbones/pyramid.h"
 
-#include "base/errors.h"
+#include "models/layers/style.h"
 
 namespace millrace {
 
@@ -19,10 +19,18 @@ void PyramidOptions::describe(Options& o) {
   o.add("freeze_at", freeze_at, "stages not trained: 1 the stem, 2 also C2, ...; 0 none",
         {.min = 0, .max = 5});
   o.add("stride_in_1x1", stride_in_1x1, "bottlenecks stride in the 1x1 (MSRA) instead of the 3x3");
+  o.add("deep_stem", deep_stem, "three 3x3 convolutions instead of the 7x7 (ResNet-C and -D)");
+  o.add("pool_shortcut", pool_shortcut,
+        "shortcuts that stride average 2x2 pixels before their 1x1 (ResNet-D)");
   o.add("zero_init_residual", zero_init_residual, "norms that end a residual branch start at 0");
   o.add("fpn_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096});
   o.add("fpn_norm", fpn_norm, "normalisation of the pyramid and the mask head",
         {"none", "gn", "bn"});
+}
+
+void PyramidOptions::check(const Config& table) const {
+  require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one a channel");
+  require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one a channel");
 }
 
 void PyramidOptions::use_torchvision() {
@@ -33,8 +41,6 @@ void PyramidOptions::use_torchvision() {
 }
 
 PixelOptions PyramidOptions::pixels() const {
-  if (pixel_mean.size() != 3 || pixel_std.size() != 3)
-    throw ConfigError("model.pixel_mean and model.pixel_std take three numbers each");
   PixelOptions result{.bgr = pixel_order == "bgr"};
   for (std::size_t c = 0; c < 3; ++c) {
     result.mean[c] = static_cast<float>(pixel_mean[c]);
@@ -48,20 +54,26 @@ ResNetOptions PyramidOptions::resnet() const {
           .width = width,
           .freeze_at = freeze_at,
           .stride_in_1x1 = stride_in_1x1,
+          .deep_stem = deep_stem,
+          .pool_shortcut = pool_shortcut,
           .zero_init_residual = zero_init_residual,
           .norm = {norm, norm_epsilon}};
 }
 
-Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options)
+Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
     : pixels_(options.pixels()),
-      body_(scope / "body", options.resnet()),
-      fpn_(scope / "fpn", body_.channels(), options.channels, options.head_norm()) {
+      first_(top == FpnTop::pool ? 0 : 1),
+      body_(scope / "body", options.resnet()) {
+  const auto channels = body_.channels();
+  fpn_ = Fpn(scope / "fpn", at::IntArrayRef(channels).slice(first_), options.channels,
+             options.head_norm(), top);
   for (const auto& prefix : ResNet::frozen_prefixes(options.freeze_at))
     (scope / "body").freeze(prefix);
 }
 
 std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, bool training) const {
-  return fpn_(body_(normalize(batch, pixels_), training), training);
+  const auto c = body_(normalize(batch, pixels_), training);
+  return fpn_(at::TensorList(c).slice(first_), training);
 }
 
 void Pyramid::refresh() {

@@ -26,6 +26,8 @@ struct PyramidOptions {
   double norm_epsilon = 1e-5;
   std::int64_t freeze_at = 2;
   bool stride_in_1x1 = true;
+  bool deep_stem = false;
+  bool pool_shortcut = false;
   bool zero_init_residual = false;
 
   std::int64_t channels = 256;
@@ -33,6 +35,7 @@ struct PyramidOptions {
 
   void describe(Options& o);
   void use_torchvision();
+  void check(const Config& table) const;
 
   PixelOptions pixels() const;
   ResNetOptions resnet() const;
@@ -43,15 +46,16 @@ struct PyramidOptions {
 class Pyramid {
  public:
   /// Declares its tensors under `scope` (body and fpn) and freezes the stages that the options name.
-  Pyramid(const Scope& scope, const PyramidOptions& options);
+  Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top);
 
-  /// P2..P6, each (N, channels, height / stride, width / stride)
+  /// P2..P6, or P3..P7 where two levels stand on top: (N, channels, height / stride, width / stride) each.
   std::vector<at::Tensor> operator()(const Batch& batch, bool training) const;
 
   void refresh();
 
  private:
   PixelOptions pixels_;
+  std::size_t first_;  // of C2..C5 that the FPN takes
   ResNet body_;
   Fpn fpn_;
 };

@@ -1,6 +1,7 @@
 #include "models/backbones/resnet.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 
@@ -33,8 +34,16 @@ Layout layout(std::int64_t depth) {
 
 }  // namespace
 
-ResNet::ResNet(const Scope& scope, const ResNetOptions& options)
-    : stem_(scope / "conv1", scope / "bn1", {3, options.width, 7, 2}, options.norm) {
+ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
+  const auto conv1 = scope / "conv1", bn1 = scope / "bn1";
+  if (options.deep_stem) {
+    const auto half = options.width / 2;
+    stem_ = {ConvNorm(conv1 / 0, conv1 / 1, {3, half, 3, 2}, options.norm),
+             ConvNorm(conv1 / 3, conv1 / 4, {half, half, 3}, options.norm),
+             ConvNorm(conv1 / 6, bn1, {half, options.width, 3}, options.norm)};
+  } else {
+    stem_ = {ConvNorm(conv1, bn1, {3, options.width, 7, 2}, options.norm)};
+  }
   const auto [blocks, bottleneck] = layout(options.depth);
   const double last_scale = options.zero_init_residual ? 0 : 1;
   auto in = options.width;
@@ -61,9 +70,13 @@ ResNet::ResNet(const Scope& scope, const ResNetOptions& options)
         block.convs = {conv(1, in, out, 3, stride), conv(2, out, out, 3, 1, last_scale)};
       }
       block.projects = stride != 1 || in != out;
-      if (block.projects)
-        block.shortcut = ConvNorm(place / "downsample" / 0, place / "downsample" / 1,
-                                  {in, out, 1, stride}, options.norm);
+      block.pools = options.pool_shortcut && stride != 1;
+      if (block.projects) {
+        const auto shortcut = place / "downsample";
+        const std::int64_t behind = options.pool_shortcut ? 1 : 0;  // the pooling is child 0
+        block.shortcut = ConvNorm(shortcut / behind, shortcut / (behind + 1),
+                                  {in, out, 1, block.pools ? 1 : stride}, options.norm);
+      }
       stages_[stage].push_back(std::move(block));
       in = out;
     }
@@ -77,11 +90,17 @@ at::Tensor ResNet::Block::operator()(const at::Tensor& x, bool training) const {
     y = convs[i](y, training);
     if (i + 1 < convs.size()) y = at::relu(y);
   }
-  return at::relu(y + (projects ? shortcut(x, training) : x));
+  if (!projects) return at::relu(y + x);
+  const auto from = pools ? at::avg_pool2d(x, 2, 2, 0, /*ceil_mode=*/true,
+                                           /*count_include_pad=*/false)
+                          : x;
+  return at::relu(y + shortcut(from, training));
 }
 
 std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, bool training) const {
-  auto y = at::max_pool2d(at::relu(stem_(x, training)), 3, 2, 1);
+  auto y = x;
+  for (const auto& conv : stem_) y = at::relu(conv(y, training));
+  y = at::max_pool2d(y, 3, 2, 1);
   std::vector<at::Tensor> outputs;
   for (const auto& stage : stages_) {
     for (const auto& block : stage) y = block(y, training);
@@ -99,7 +118,7 @@ std::vector<std::string> ResNet::frozen_prefixes(std::int64_t freeze_at) {
 }
 
 void ResNet::refresh() {
-  stem_.refresh();
+  for (auto& conv : stem_) conv.refresh();
   for (auto& stage : stages_)
     for (auto& block : stage) {
       for (auto& conv : block.convs) conv.refresh();

@@ -1,4 +1,5 @@
-// ResNet (He et al. 2016) as a detector's backbone: C2..C5 with strides 4, 8, 16, 32. Names as in torchvision.
+// ResNet (He et al. 2016) as a detector's backbone: C2..C5 with strides 4, 8, 16, 32. Names as in torchvision;
+// of the deep stem and the pooled shortcuts, which it does not have, as in timm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,6 +19,8 @@ struct ResNetOptions {
       2;  // stages that are not trained: 1 the stem, 2 also C2, ... 5 all; 0 none
   bool stride_in_1x1 =
       false;  // bottlenecks: stride in the first 1x1 (MSRA) or in the 3x3 (torchvision)
+  bool deep_stem = false;  // three 3x3 convolutions instead of the 7x7 (ResNet-C, He et al. 2019)
+  bool pool_shortcut = false;  // shortcuts that stride average first (with the above: ResNet-D)
   bool zero_init_residual =
       false;  // norms that end a residual branch start at 0 (ignored when frozen)
   NormOptions norm;
@@ -44,11 +47,11 @@ class ResNet {
   struct Block {
     std::vector<ConvNorm> convs;  // two (basic) or three (bottleneck)
     ConvNorm shortcut;
-    bool projects = false;
+    bool projects = false, pools = false;
     at::Tensor operator()(const at::Tensor& x, bool training) const;
   };
 
-  ConvNorm stem_;
+  std::vector<ConvNorm> stem_;
   std::array<std::vector<Block>, 4> stages_;
   std::array<std::int64_t, 4> channels_{};
 };

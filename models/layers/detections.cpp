@@ -7,6 +7,7 @@
 
 #include "models/layers/boxes.h"
 #include "models/ops/nms.h"
+#include "models/ops/soft_nms.h"
 
 namespace millrace {
 namespace {
@@ -21,6 +22,11 @@ Found rows(const Found& all, const at::Tensor& index) {
 void DetectionOptions::describe(Options& o) {
   o.add("score_threshold", score_threshold, "detections must exceed it", {.min = 0, .max = 1});
   o.add("detection_nms", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("nms_kind", nms_kind,
+        "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)",
+        {"hard", "linear", "gaussian"});
+  o.add("soft_nms_sigma", sigma, "of the gaussian: larger takes less score",
+        {.min = 1e-6, .max = 1e6});
   o.add("detections", most, "at most so many an image", {.min = 1});
   o.add("detection_min_side", min_side, "smaller detections go", {.min = 0, .unit = "px"});
 }
@@ -34,8 +40,20 @@ Found best_detections(const Found& candidates, const ImageSize& size, double off
                         .nonzero()
                         .squeeze(1);
   const auto found = rows({boxes, candidates.scores, candidates.labels}, good);
-  const auto best = batched_nms(found.boxes, found.scores, found.labels, options.nms, offset);
-  return rows(found, best.narrow(0, 0, std::min(options.most, best.size(0))));
+  if (options.nms_kind == "hard") {
+    const auto best = batched_nms(found.boxes, found.scores, found.labels, options.nms, offset);
+    return rows(found, best.narrow(0, 0, std::min(options.most, best.size(0))));
+  }
+  const auto [best, scores] = soft_nms(found.boxes, found.scores, found.labels,
+                                       {.gaussian = options.nms_kind == "gaussian",
+                                        .sigma = options.sigma,
+                                        .threshold = options.nms,
+                                        .score_threshold = options.score_threshold,
+                                        .offset = offset});
+  const auto count = std::min(options.most, best.size(0));
+  auto kept = rows(found, best.narrow(0, 0, count));
+  kept.scores = scores.narrow(0, 0, count);
+  return kept;
 }
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "base/options.h"
@@ -14,11 +15,12 @@ namespace millrace {
 struct DetectionOptions {
   double score_threshold = 0.05;
   double nms = 0.5;
+  std::string nms_kind = "hard";
+  double sigma = 0.5;
   std::int64_t most = 100;
   double min_side = 0;
 
   void describe(Options& o);
-  void use_torchvision() { min_side = 1e-2; }
 };
 
 /// True (height, width) of an image in the network's pixels.
@@ -31,8 +33,8 @@ struct Found {
   at::Tensor labels;  // (D) int64, 0 .. classes - 1
 };
 
-/// Cuts candidate boxes to the image, drops those that are not finite or too small, suppresses within each class
-/// (`offset` as in batched_nms) and keeps the best.
+/// Cuts candidate boxes to the image, drops those that are not finite or too small, suppresses within each class by the
+/// options' kind of NMS (`offset` as in batched_nms) and keeps the best.
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,
                       const DetectionOptions& options);
 

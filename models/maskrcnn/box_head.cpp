@@ -1,70 +1,91 @@
 #include "models/maskrcnn/box_head.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/softmax.h>
-
-#include <algorithm>
-
-#include "models/layers/losses.h"
+#include <ATen/ops/zeros_like.h>
 
 namespace millrace {
 
 void BoxHeadOptions::describe(Options& o) {
-  o.add("roi_beta", beta, "smooth-L1 beta of the regions' boxes; 0 is L1", {.min = 0});
+  o.add("box_head", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
+        {"2fc", "4conv1fc"});
+  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn"});
   o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64});
-  o.add("box_channels", channels, "width of the box head's two layers", {.min = 1});
+  o.add("box_channels", channels, "width of the box head's layers", {.min = 1});
+  o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each");
+  o.add("roi_loss", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
+        {"smooth_l1", "giou"});
+  o.add("roi_beta", loss.beta, "smooth-L1 beta of the regions' boxes; 0 is L1", {.min = 0});
+  o.add("label_smoothing", label_smoothing, "share of a region's class given to all classes",
+        {.min = 0, .max = 0.999});
 }
 
-void BoxHeadOptions::use_torchvision() { beta = 1.0 / 9; }
+void BoxHeadOptions::use_torchvision() { loss.beta = 1.0 / 9; }
 
 BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
                  const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first)
     : options_(options), coder_(coder), classes_(classes), first_(first) {
   const Init xavier{Init::Kind::xavier};
-  const auto width = options.channels;
-  fc6_ = Linear(head / "fc6", in * options.size * options.size, width, xavier);
-  fc7_ = Linear(head / "fc7", width, width, xavier);
+  const auto width = options.channels, cells = options.size * options.size;
+  if (options.kind == "4conv1fc") {  // names as in torchvision's sequence of modules
+    for (std::int64_t i = 0; i < 4; ++i)
+      convs_.emplace_back(head / i / 0, head / i / 1, Conv2d::Shape{in, in, 3},
+                          NormOptions{.kind = options.norm});
+    layers_ = {Linear(head / 5, in * cells, width, xavier)};
+  } else {
+    layers_ = {Linear(head / "fc6", in * cells, width, xavier),
+               Linear(head / "fc7", width, width, xavier)};
+  }
   logits_ = Linear(predictor / "cls_score", width, classes + 1, {Init::Kind::normal, 0.01});
-  deltas_ =
-      Linear(predictor / "bbox_pred", width, (classes + first) * 4, {Init::Kind::normal, 0.001});
+  deltas_ = Linear(predictor / "bbox_pred", width,
+                   (options.class_agnostic ? 1 : classes + first) * 4, {Init::Kind::normal, 0.001});
 }
 
-at::Tensor BoxHead::hidden(const at::Tensor& pooled) const {
-  return at::relu(fc7_(at::relu(fc6_(pooled.flatten(1)))));  // flattened as (C, H, W)
+at::Tensor BoxHead::hidden(const at::Tensor& pooled, bool training) const {
+  auto x = pooled;
+  for (const auto& conv : convs_) x = at::relu(conv(x, training));
+  x = x.flatten(1);  // as (C, H, W)
+  for (const auto& layer : layers_) x = at::relu(layer(x));
+  return x;
 }
 
-BoxHead::Output BoxHead::operator()(const at::Tensor& pooled) const {
-  const auto x = hidden(pooled);
-  return {logits_(x), deltas_(x).view({-1, classes_ + first_, 4})};
+BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, bool training) const {
+  const auto x = hidden(pooled, training);
+  const auto deltas = deltas_(x);
+  return {logits_(x), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }
 
 BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegions>& regions,
                             const std::vector<Truth>& truths) const {
+  const auto total = output.logits.size(0);
+  if (total == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
   const auto background = first_ ? 0 : classes_;
-  std::vector<at::Tensor> labels, foreground, foreground_labels, targets;
+  std::vector<at::Tensor> labels, foreground, foreground_labels, references, targets;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const auto& [boxes, truth, count] = regions[i];
-    const auto total = boxes.size(0);
     const auto label = truths[i].labels.index_select(0, truth) + first_;
     labels.push_back(label);
-    labels.push_back(at::full({total - count}, background, at::kLong));
+    labels.push_back(at::full({boxes.size(0) - count}, background, at::kLong));
     foreground.push_back(at::arange(first, first + count, at::kLong));
     foreground_labels.push_back(label);
-    targets.push_back(
-        coder_.encode(boxes.narrow(0, 0, count), truths[i].boxes.index_select(0, truth)));
-    first += total;
+    references.push_back(boxes.narrow(0, 0, count));
+    targets.push_back(truths[i].boxes.index_select(0, truth));
+    first += boxes.size(0);
   }
-  const auto predicted =
-      output.deltas.index({at::cat(foreground), at::cat(foreground_labels)});  // (F, 4)
-  return {at::cross_entropy_loss(output.logits, at::cat(labels)),
-          smooth_l1_sum(predicted, at::cat(targets), options_.beta) /
-              static_cast<double>(std::max<std::int64_t>(1, first))};
+  auto group = at::cat(foreground_labels);
+  if (options_.class_agnostic) group = at::zeros_like(group);
+  const auto predicted = output.deltas.index({at::cat(foreground), group});  // (F, 4)
+  return {at::cross_entropy_loss(output.logits, at::cat(labels), /*weight=*/{}, at::Reduction::Mean,
+                                 /*ignore_index=*/-100, options_.label_smoothing),
+          options_.loss.sum(coder_, at::cat(references), predicted, at::cat(targets)) /
+              static_cast<double>(total)};
 }
 
 at::Tensor BoxHead::scores(const Output& output) const {
@@ -72,8 +93,12 @@ at::Tensor BoxHead::scores(const Output& output) const {
 }
 
 at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) const {
-  return coder_.decode(regions, deltas.narrow(1, first_, classes_).flatten(1))
-      .view({-1, classes_, 4});
+  const auto own = options_.class_agnostic ? deltas : deltas.narrow(1, first_, classes_);
+  return coder_.decode(regions, own.flatten(1)).view({regions.size(0), own.size(1), 4});
+}
+
+void BoxHead::refresh() {
+  for (auto& conv : convs_) conv.refresh();
 }
 
 }  // namespace millrace

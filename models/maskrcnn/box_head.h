@@ -1,23 +1,28 @@
 // The second stage's network and losses (Girshick 2015): classifies regions and refines their boxes.
-// Shapes: R regions, K classes, B groups of box deltas: one a class (and one for a background that comes first).
+// Shapes: R regions, K classes, B groups of box deltas: one a class (and one for a background that comes first), or one
+// in all.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "models/layers/boxes.h"
+#include "models/layers/box_loss.h"
 #include "models/layers/layers.h"
 #include "models/maskrcnn/region_samples.h"
 
 namespace millrace {
 
 struct BoxHeadOptions {
-  double beta = 0;
+  std::string kind = "2fc";
+  std::string norm = "none";
   std::int64_t size = 7;
   std::int64_t channels = 1024;
+  bool class_agnostic = false;
+  BoxLoss loss;
+  double label_smoothing = 0;
 
   void describe(Options& o);
   void use_torchvision();
@@ -36,8 +41,8 @@ class BoxHead {
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 
   /// (R, C, size, size) -> (R, channels)
-  at::Tensor hidden(const at::Tensor& pooled) const;
-  Output operator()(const at::Tensor& pooled) const;
+  at::Tensor hidden(const at::Tensor& pooled, bool training) const;
+  Output operator()(const at::Tensor& pooled, bool training) const;
 
   struct Loss {
     at::Tensor classification, regression;
@@ -48,14 +53,18 @@ class BoxHead {
 
   /// Probabilities of the K classes, (R, K).
   at::Tensor scores(const Output& output) const;
-  /// Boxes of each class from regions (R, 4): (R, K, 4).
+  /// Boxes of each class from regions (R, 4): (R, K, 4), or (R, 1, 4) for all classes.
   at::Tensor boxes(const at::Tensor& deltas, const at::Tensor& regions) const;
+
+  void refresh();
 
  private:
   BoxHeadOptions options_;
   BoxCoder coder_;
   std::int64_t classes_, first_;
-  Linear fc6_, fc7_, logits_, deltas_;
+  std::vector<ConvNorm> convs_;
+  std::vector<Linear> layers_;
+  Linear logits_, deltas_;
 };
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Mask R-CNN (He et al. 2017) on a feature pyramid: wires the parts together and registers itself.
+// Mask R-CNN (He et al. 2017) on a feature pyramid and its kin: wires the parts together and registers them.
 #include <ATen/ops/cat.h>
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 class MaskRcnn final : public PyramidDetector {
  public:
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
-      : PyramidDetector(options.pyramid, options.mask_head.paste, context),
+      : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
         detection_(options.detection),
         rpn_(root() / "rpn", options.rpn, options.boxes, options.pyramid.channels),
         box_stages_(root() / "roi_heads", options.box_stages, options.boxes, options.pool,
@@ -24,6 +24,7 @@ class MaskRcnn final : public PyramidDetector {
 
   void parameters_changed() override {
     PyramidDetector::parameters_changed();
+    box_stages_.refresh();
     if (mask_head_) mask_head_->refresh();
   }
 
@@ -33,11 +34,10 @@ class MaskRcnn final : public PyramidDetector {
     const auto rpn = rpn_(features);
     auto losses = rpn_.losses(rpn, truths, rpn_.draw(rpn, truths, step));
 
+    const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);
     std::vector<SampledRegions> regions;
     for (std::size_t i = 0; i < truths.size(); ++i) {
-      const auto proposals =
-          rpn_.proposals(rpn, static_cast<std::int64_t>(i), features.sizes[i], /*training=*/true);
-      const auto candidates = box_stages_.candidates(proposals, truths[i]);
+      const auto candidates = box_stages_.candidates(proposals[i], truths[i]);
       regions.push_back(take(candidates, box_stages_.draw(candidates, step, i)));
     }
     for (auto& loss : box_stages_.losses(features, regions, truths))
@@ -48,11 +48,8 @@ class MaskRcnn final : public PyramidDetector {
 
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
-    std::vector<at::Tensor> proposals;
-    for (std::size_t i = 0; i < features.sizes.size(); ++i)
-      proposals.push_back(rpn_.proposals(rpn, static_cast<std::int64_t>(i), features.sizes[i],
-                                         /*training=*/false));
-    return box_stages_.detect(features, proposals, detection_);
+    return box_stages_.detect(features, rpn_.proposals(rpn, features.sizes, /*training=*/false),
+                              detection_);
   }
 
   at::Tensor masks(const Features& features, const std::vector<Found>& found) override {
@@ -70,12 +67,20 @@ class MaskRcnn final : public PyramidDetector {
   std::optional<MaskHead> mask_head_;
 };
 
-const bool registered = detectors().add<MaskRcnnOptions>(
-    "maskrcnn", "Mask R-CNN (or Faster R-CNN with masks = false) on a ResNet feature pyramid",
-    [](const Config& table, const ModelContext& context) -> std::unique_ptr<Detector> {
-      return std::make_unique<MaskRcnn>(read_options<MaskRcnnOptions>(table, {"name", "weights"}),
-                                        context);
-    });
+template <class T>
+bool add(const char* name, const char* doc) {
+  return detectors().add<T>(
+      name, doc, [](const Config& table, const ModelContext& context) -> std::unique_ptr<Detector> {
+        return std::make_unique<MaskRcnn>(read_options<T>(table, {"name", "weights"}), context);
+      });
+}
+
+const bool registered =
+    add<FasterRcnnOptions>("fasterrcnn", "Faster R-CNN on a ResNet feature pyramid: boxes only") &&
+    add<MaskRcnnOptions>("maskrcnn", "Mask R-CNN on a ResNet feature pyramid") &&
+    add<CascadeRcnnOptions>(
+        "cascadercnn",
+        "Cascade R-CNN on a ResNet feature pyramid; masks = true: Cascade Mask R-CNN");
 
 }  // namespace
 }  // namespace millrace

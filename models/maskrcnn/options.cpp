@@ -1,34 +1,39 @@
 #include "models/maskrcnn/options.h"
 
-#include "models/layers/style.h"
-
 namespace millrace {
 
 void MaskRcnnOptions::describe(Options& o) {
-  add_style(o, style);
-  o.add("masks", masks, "false: Faster R-CNN, boxes only");
-  pyramid.describe(o);
-  boxes.describe(o);
+  PyramidDetectorOptions::describe(o);
+  o.add("masks", masks, "also find the shape of each object");
   rpn.describe(o);
   pool.describe(o);
   box_stages.describe(o);
   o.add("background", background, "place of the background class", {"last", "first"});
   mask_head.describe(o);
-  detection.describe(o);
 }
 
-MaskRcnnOptions MaskRcnnOptions::defaults_for(const Config& table) {
-  MaskRcnnOptions options;
-  if (!wants_torchvision(table)) return options;
-  options.style = "torchvision";
-  options.background = "first";
-  options.pyramid.use_torchvision();
-  options.rpn.use_torchvision();
-  options.pool.use_torchvision();
-  options.box_stages.use_torchvision();
-  options.mask_head.use_torchvision();
-  options.detection.use_torchvision();
-  return options;
+void MaskRcnnOptions::use_torchvision() {
+  PyramidDetectorOptions::use_torchvision();
+  background = "first";
+  rpn.use_torchvision();
+  pool.use_torchvision();
+  box_stages.use_torchvision();
+  mask_head.use_torchvision();
+  detection.min_side = 1e-2;
+}
+
+void MaskRcnnOptions::check(const Config& table) const {
+  PyramidDetectorOptions::check(table);
+  rpn.anchors.check(table);
+  box_stages.check(table);
+}
+
+CascadeRcnnOptions::CascadeRcnnOptions() {
+  masks = false;
+  rpn.post_nms_train = 2000;
+  box_stages.iou = {0.5, 0.6, 0.7};
+  box_stages.weights = {10, 10, 5, 5, 20, 20, 10, 10, 30, 30, 15, 15};
+  box_stages.head.class_agnostic = true;
 }
 
 }  // namespace millrace

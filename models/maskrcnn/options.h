@@ -5,34 +5,49 @@
 #include <cstdint>
 #include <string>
 
-#include "models/backbones/pyramid.h"
-#include "models/layers/detections.h"
+#include "models/layers/style.h"
 #include "models/maskrcnn/box_stages.h"
 #include "models/maskrcnn/mask_head.h"
 #include "models/maskrcnn/regions.h"
 #include "models/maskrcnn/rpn.h"
+#include "models/pyramid_detector.h"
 
 namespace millrace {
 
-struct MaskRcnnOptions {
-  std::string style = "detectron2";
+struct MaskRcnnOptions : PyramidDetectorOptions {
   bool masks = true;
   std::string background = "last";
-  PyramidOptions pyramid;
-  BoxOptions boxes;
   RpnOptions rpn;
   PoolOptions pool;
   BoxStagesOptions box_stages;
   MaskHeadOptions mask_head;
-  DetectionOptions detection;
 
   void describe(Options& o);
+  void use_torchvision();
+  void check(const Config& table) const;
 
-  /// The defaults of the table's `style`.
-  static MaskRcnnOptions defaults_for(const Config& table);
+  static MaskRcnnOptions defaults_for(const Config& table) {
+    return defaults_in_style<MaskRcnnOptions>(table);
+  }
 
   /// What the heads add to a label to get its place among the classes.
   std::int64_t first_class() const { return background == "first" ? 1 : 0; }
+};
+
+/// The same without masks.
+struct FasterRcnnOptions : MaskRcnnOptions {
+  FasterRcnnOptions() { masks = false; }
+  static FasterRcnnOptions defaults_for(const Config& table) {
+    return defaults_in_style<FasterRcnnOptions>(table);
+  }
+};
+
+/// Three stages with the published thresholds and weights.
+struct CascadeRcnnOptions : MaskRcnnOptions {
+  CascadeRcnnOptions();
+  static CascadeRcnnOptions defaults_for(const Config& table) {
+    return defaults_in_style<CascadeRcnnOptions>(table);
+  }
 };
 
 }  // namespace millrace

@@ -52,11 +52,16 @@ GoldenModel::GoldenModel(const GoldenRun& golden)
       rpn(root / "rpn", options.rpn, options.boxes, options.pyramid.channels),
       box_stages(root / "roi_heads", options.box_stages, options.boxes, options.pool,
                  options.pyramid.channels, classes, options.first_class()),
+      box_head(Scope(twins, 1) / "roi_heads" / "box_head",
+               Scope(twins, 1) / "roi_heads" / "box_predictor", options.box_stages.head,
+               options.boxes.coder({10, 10, 5, 5}), options.pyramid.channels, classes,
+               options.first_class()),
       mask_head(root / "roi_heads", options.mask_head, options.pyramid.head_norm(), options.pool,
                 options.pyramid.channels, classes, options.first_class()) {
   for (const auto& prefix : ResNet::frozen_prefixes(options.pyramid.freeze_at))
     parameters.freeze("backbone.body." + prefix);
-  fill_by_formula(parameters, static_cast<std::uint64_t>(golden.count("weight_seed")));
+  for (const auto* all : {&parameters, &twins})
+    fill_by_formula(*all, static_cast<std::uint64_t>(golden.count("weight_seed")));
 }
 
 Features GoldenModel::features(const at::Tensor& input, const at::Tensor& sizes,

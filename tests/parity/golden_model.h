@@ -19,13 +19,14 @@ struct GoldenModel {
   Features features(const at::Tensor& input, const at::Tensor& sizes, bool training = false) const;
 
   MaskRcnnOptions options;
-  Parameters parameters;
+  Parameters parameters, twins;
   Scope root{parameters, /*seed=*/1};
   std::int64_t classes;
   ResNet body;
   Fpn fpn;
   Rpn rpn;
   BoxStages box_stages;
+  BoxHead box_head;  // the one inside box_stages once more
   MaskHead mask_head;
 };
 

@@ -11,7 +11,7 @@
 #include "dataflow/stages/resize_shortest_edge.h"
 #include "models/layers/normalize.h"
 #include "models/layers/paste.h"
-#include "tests/parity/formula_weights.h"
+#include "models/ops/top_k.h"
 #include "tests/parity/golden_model.h"
 #include "tests/tensors.h"
 
@@ -124,18 +124,37 @@ TEST_F(InferenceParity, AnchorsLogitsAndDeltas) {
   }
 }
 
+TEST_F(InferenceParity, BestLogitsOfEachLevel) {
+  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const auto rpn = testing::recorded_rpn(golden);
+    const auto before = testing::options_of(golden).rpn.pre_nms_test;
+    const auto& expected = golden["rpn.topk_idx"];
+    for (std::int64_t i = 0; i < expected.size(0); ++i) {
+      std::vector<std::int64_t> best;
+      const auto* logits = rpn.logits[i].data_ptr<float>();
+      std::int64_t first = 0;
+      for (const auto count : rpn.level_counts) {
+        for (const auto index : top_k({logits + first, static_cast<std::size_t>(count)}, before))
+          best.push_back(first + index);
+        first += count;
+      }
+      EXPECT_TRUE(same(at::tensor(best, at::kLong), expected[i]));
+    }
+  }
+}
+
 TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
   MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
   for (const auto& golden : runs) {
     SCOPED_TRACE(golden.title());
     const GoldenModel model(golden);
-    const auto sizes = testing::image_sizes(golden["in.image_sizes"]);
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto ours =
-          model.rpn.proposals(testing::recorded_rpn(golden), static_cast<std::int64_t>(i), sizes[i],
-                              /*training=*/false);
-      EXPECT_TRUE(testing::same_boxes(ours, golden["rpn.proposals" + std::to_string(i)]));
-    }
+    const auto ours =
+        model.rpn.proposals(testing::recorded_rpn(golden),
+                            testing::image_sizes(golden["in.image_sizes"]), /*training=*/false);
+    for (std::size_t i = 0; i < ours.size(); ++i)
+      EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
   }
 }
 
@@ -163,7 +182,7 @@ TEST_F(InferenceParity, BoxHeadClassifiesAndRefinesAlike) {
     const GoldenModel model(golden);
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
     const auto rois = as_rois(golden.of_images("rpn.proposals"));
-    const auto output = model.box_stages(features, rois);
+    const auto output = model.box_stages.output(features, rois, /*stage=*/0, /*training=*/false);
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
     EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
 
@@ -171,12 +190,7 @@ TEST_F(InferenceParity, BoxHeadClassifiesAndRefinesAlike) {
     const auto kept = rois.index_select(0, golden["roi.first_idx"]);
     const auto pooled =
         pool_regions(features.maps, kept, options.box_stages.head.size, options.pool);
-    Parameters parameters;
-    const Scope head(parameters, 1, "roi_heads.box_head"), unused(parameters, 1);
-    const BoxHead box_head(head, unused, options.box_stages.head, {}, options.pyramid.channels,
-                           model.classes, options.first_class());
-    testing::fill_by_formula(parameters, static_cast<std::uint64_t>(golden.count("weight_seed")));
-    EXPECT_TRUE(agrees(box_head.hidden(pooled), golden, "roi.fc7"));
+    EXPECT_TRUE(agrees(model.box_head.hidden(pooled, /*training=*/false), golden, "roi.fc7"));
   }
 }
 
@@ -195,8 +209,8 @@ TEST_F(InferenceParity, DetectionsFromRecordedLogits) {
           golden["roi.class_logits"].narrow(0, first, count),
           golden["roi.box_deltas"].narrow(0, first, count).view({-1, classes, 4})};
       first += count;
-      const auto found =
-          model.box_stages.detect(output, proposals[i], sizes[i], model.options.detection);
+      const auto found = model.box_stages.detect(model.box_head.scores(output), output.deltas,
+                                                 proposals[i], sizes[i], model.options.detection);
       const auto det = "det" + std::to_string(i);
       EXPECT_TRUE(same(found.labels + 1, golden[det + ".labels"]));
       EXPECT_TRUE(agrees(found.scores, golden, det + ".scores"));
@@ -271,10 +285,7 @@ TEST_F(InferenceParity, FromInputToDetectionsWithoutHelp) {
     const GoldenModel model(golden);
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
     const auto rpn = model.rpn(features);
-    std::vector<at::Tensor> proposals;
-    for (std::size_t i = 0; i < features.sizes.size(); ++i)
-      proposals.push_back(
-          model.rpn.proposals(rpn, static_cast<std::int64_t>(i), features.sizes[i], false));
+    const auto proposals = model.rpn.proposals(rpn, features.sizes, /*training=*/false);
     const auto found = model.box_stages.detect(features, proposals, model.options.detection);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto det = "det" + std::to_string(i);

@@ -80,12 +80,10 @@ TEST_F(TrainingParity, ProposalsFromRecordedLogits) {
     SCOPED_TRACE(golden.title());
     const Step step(golden);
     const auto rpn = testing::recorded_rpn(golden.beside("infer"));
-    for (std::size_t i = 0; i < step.truths.size(); ++i) {
-      const auto ours =
-          step.model.rpn.proposals(rpn, static_cast<std::int64_t>(i),
-                                   testing::image_sizes(step.sizes)[i], /*training=*/true);
-      EXPECT_TRUE(testing::same_boxes(ours, golden["rpn.proposals" + std::to_string(i)]));
-    }
+    const auto ours =
+        step.model.rpn.proposals(rpn, testing::image_sizes(step.sizes), /*training=*/true);
+    for (std::size_t i = 0; i < ours.size(); ++i)
+      EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
   }
 }
 
@@ -129,7 +127,9 @@ TEST_F(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
     const Step step(golden);
     const auto& model = step.model;
     const auto features = model.features(step.input, step.sizes);
-    const auto output = model.box_stages(features, as_rois(golden.of_images("roi.sampled_boxes")));
+    const auto output = model.box_stages.output(
+        features, as_rois(golden.of_images("roi.sampled_boxes")), /*stage=*/0,
+        /*training=*/true);
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
     EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
 

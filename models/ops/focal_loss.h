@@ -1,0 +1,22 @@
+// Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets: forward and backward on the
+// CPU, the same bits for any number of threads.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace millrace {
+
+struct FocalOptions {
+  double alpha = 0.25;  // weight of a class that is there; 1 - alpha of one that is not
+  double gamma = 2;     // how much less an easy decision counts
+};
+
+/// What an anchor is, besides a class 0 .. K - 1.
+constexpr std::int64_t kBackground = -1, kIgnored = -2;
+
+/// Sum over anchors and classes of alpha_t (1 - p_t)^gamma log(1 / p_t), p being the sigmoid of `logits` (T, K), float
+/// or double. `classes` (T) int64 has each anchor's class, kBackground or kIgnored. Differentiable in `logits`.
+at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
+                          const FocalOptions& options);
+
+}  // namespace millrace

@@ -1,0 +1,27 @@
+// Soft non-maximum suppression (Bodla et al. 2017) on the CPU: overlapping boxes lose score instead of going at once.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace millrace {
+
+struct SoftNmsOptions {
+  bool gaussian = true;        // factor exp(-IoU^2 / sigma); false: 1 - IoU where IoU > threshold
+  double sigma = 0.5;          // of the gaussian
+  double threshold = 0.5;      // of the linear factor
+  double score_threshold = 0;  // boxes whose score falls to it or below go
+  double offset = 0;           // added to widths and heights (1: the legacy convention)
+};
+
+struct SoftNmsResult {
+  at::Tensor kept;    // (M) int64, best first
+  at::Tensor scores;  // (M) float: what is left of them
+};
+
+/// Within each of `groups` (N) int64, the best box lowers the scores of those that overlap it, then the best of
+/// the rest, and so on. boxes (N, 4) x1 y1 x2 y2, scores (N) float. Of equal scores the first box is the better one;
+/// the result is the same for any number of threads.
+SoftNmsResult soft_nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
+                       const SoftNmsOptions& options);
+
+}  // namespace millrace
