@@ -31,6 +31,7 @@ struct DataOptions {
   Options::Ints short_side = {800};
   bool short_side_range = false;
   std::int64_t max_side = 1333;
+  std::string resize_style = "detectron2";
   bool reduced_decoding = true;
   std::int64_t test_short_side = 0;
   std::int64_t test_max_side = 0;
@@ -68,6 +69,10 @@ struct DataOptions {
           "short_side is [lowest, highest] instead of choices");
     o.add("max_side", max_side, "the longer side never passes this",
           {.min = 1, .max = 65535, .unit = "pixels"});
+    o.add("resize_style", resize_style,
+          "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
+          "cut, bitmaps sampled (torchvision)",
+          {"detectron2", "torchvision"});
     o.add("reduced_decoding", reduced_decoding,
           "a JPEG of twice the size that is needed, or more, is decoded at a half, a quarter or an "
           "eighth of its own");

@@ -122,7 +122,8 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
                                                  Share share) {
   prepare_opencv();
   const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
-                                  .max_side = options.settled_test_max_side()};
+                                  .max_side = options.settled_test_max_side(),
+                                  .style = options.resize_style};
   auto how = flow_options(options, share);
   if (how.on_error == OnError::replace) how.on_error = OnError::skip;
   return from(open_source(split, /*filter_empty=*/false))

@@ -78,7 +78,7 @@ void mirror(Instances& objects, std::int32_t side, Direction direction) {
 }
 
 void resize(Instances& objects, std::int32_t width, std::int32_t height, float scale_x,
-            float scale_y) {
+            float scale_y, Sampling sampling) {
   for (auto& box : objects.boxes)
     box = {box.x1 * scale_x, box.y1 * scale_y, box.x2 * scale_x, box.y2 * scale_y};
   for (auto& shape : objects.segmentations) {
@@ -87,7 +87,8 @@ void resize(Instances& objects, std::int32_t width, std::int32_t height, float s
         for (std::size_t i = 0; i < polygon.size(); ++i)
           polygon[i] *= i % 2 == 0 ? scale_x : scale_y;
     } else if (auto* mask = std::get_if<coco::Rle>(&shape)) {
-      *mask = resized(*mask, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height));
+      *mask = resized(*mask, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
+                      sampling);
     }
   }
 }

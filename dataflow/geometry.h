@@ -14,9 +14,10 @@ namespace millrace {
 /// way: x becomes side - x, and run lengths exchange columns.
 void mirror(Instances& objects, std::int32_t side, Direction direction);
 
-/// Takes objects into an image `width` x `height` whose pixels are `scale_x`, `scale_y` times as many.
+/// Takes objects into an image `width` x `height` whose pixels are `scale_x`, `scale_y` times as many;
+/// run lengths are sampled.
 void resize(Instances& objects, std::int32_t width, std::int32_t height, float scale_x,
-            float scale_y);
+            float scale_y, Sampling sampling = Sampling::centres);
 
 /// Takes objects into the part of the image under `window`, which may reach beyond it. Whole pixels: run
 /// lengths are cut exactly, polygons at the window's border. An object that is cut gets the box around

@@ -36,6 +36,18 @@ std::vector<std::vector<Stretch>> columns_of(const coco::Rle& mask) {
   return columns;
 }
 
+/// For each of `to` pixels the one of `from` that it shows; they rise.
+std::vector<std::uint32_t> shown(std::uint32_t from, std::uint32_t to, Sampling sampling) {
+  std::vector<std::uint32_t> pixels(to);
+  const float scale = static_cast<float>(from) / static_cast<float>(to);
+  for (std::uint32_t i = 0; i < to; ++i)
+    pixels[i] = sampling == Sampling::centres
+                    ? static_cast<std::uint32_t>((std::uint64_t{2} * i + 1) * from /
+                                                 (std::uint64_t{2} * to))
+                    : std::min(static_cast<std::uint32_t>(static_cast<float>(i) * scale), from - 1);
+  return pixels;
+}
+
 }  // namespace
 
 coco::Rle mirrored(const coco::Rle& mask, Direction direction) {
@@ -57,19 +69,19 @@ coco::Rle mirrored(const coco::Rle& mask, Direction direction) {
   return std::move(out).finish();
 }
 
-coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t height) {
+coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t height,
+                  Sampling sampling) {
   const auto columns = columns_of(mask);
-  // Pixel i of n shows pixel floor((i + 1/2) * from / n) of `from`; and pixel r is first shown at
-  // the least i with (2 i + 1) * from >= 2 r n.
-  const auto shown_column = [from = std::uint64_t{mask.width}, n = std::uint64_t{width}](
-                                std::uint64_t i) { return (2 * i + 1) * from / (2 * n); };
-  const auto first_row = [from = std::uint64_t{mask.height},
-                          n = std::uint64_t{height}](std::uint64_t r) {
-    return static_cast<std::uint32_t>((2 * r * n + from - 1) / (2 * from));
-  };
+  const auto shown_columns = shown(mask.width, width, sampling);
+  const auto shown_rows = shown(mask.height, height, sampling);
+  const auto first_row =
+      [&](std::uint32_t row) {  // the first new row that shows it, or a later one
+        return static_cast<std::uint32_t>(std::ranges::lower_bound(shown_rows, row) -
+                                          shown_rows.begin());
+      };
   coco::RunWriter out(height, width);
   for (std::uint32_t i = 0; i < width; ++i)
-    for (const auto& rows : columns[shown_column(i)])
+    for (const auto& rows : columns[shown_columns[i]])
       out.add(i * height + first_row(rows.begin), i * height + first_row(rows.end));
   return std::move(out).finish();
 }

@@ -6,6 +6,7 @@
 #include <opencv2/core/types.hpp>
 #include <string_view>
 
+#include "dataflow/mask_motion.h"
 #include "dataflow/sample.h"
 #include "dataflow/visibility.h"
 
@@ -21,8 +22,8 @@ cv::Mat& pixels(Sample& sample, std::string_view stage);
 /// MMCV's imrescale); at least one pixel each way.
 cv::Size fitted_size(cv::Size image, double width, double height);
 
-/// Resizes bilinearly.
-void resize(Sample& sample, cv::Size size);
+/// Resizes bilinearly; masks in run lengths are sampled.
+void resize(Sample& sample, cv::Size size, Sampling sampling = Sampling::centres);
 
 /// Leaves what `window` shows of the image; what lies beyond the image is filled with `fill` (0 .. 255).
 /// A sample's scales know of no offset, so detections in a cropped image cannot be taken back to the

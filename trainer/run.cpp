@@ -6,7 +6,6 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
 #include "trainer/every.h"

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "dataflow/detection_stages.h"
+#include "dataflow/geometry.h"
 #include "dataflow/transforms.h"
 
 namespace millrace {
@@ -37,9 +38,24 @@ cv::Size shortest_edge_size(cv::Size size, std::int64_t short_side, std::int64_t
   return {std::max(1, static_cast<int>(width + 0.5)), std::max(1, static_cast<int>(height + 0.5))};
 }
 
+cv::Size torchvision_size(cv::Size size, std::int64_t short_side, std::int64_t max_side) {
+  const auto [shorter, longer] = std::minmax(size.width, size.height);
+  const double scale =
+      std::min(static_cast<double>(short_side) / shorter, static_cast<double>(max_side) / longer);
+  return {std::max(1, static_cast<int>(size.width * scale)),
+          std::max(1, static_cast<int>(size.height * scale))};
+}
+
 Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
   const auto old = image_of(sample, kName).size();
-  resize(sample, shortest_edge_size(old, drawn(*this, rng), max_side));
+  const auto side = drawn(*this, rng);
+  if (style == "torchvision") {
+    for (auto& shape : sample.objects.segmentations)
+      if (!std::holds_alternative<std::monostate>(shape)) shape = rasterised(shape, old);
+    resize(sample, torchvision_size(old, side, max_side), Sampling::corners);
+  } else {
+    resize(sample, shortest_edge_size(old, side, max_side));
+  }
   return sample;
 }
 

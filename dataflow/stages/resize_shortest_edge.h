@@ -1,6 +1,7 @@
 #pragma once
 
 #include <opencv2/core/types.hpp>
+#include <string>
 #include <string_view>
 
 #include "base/random.h"
@@ -15,9 +16,10 @@ struct ResizeShortestEdge {
   Options::Ints short_side = {800};  // pixels; several: one of them at random
   bool range = false;                // short_side is {lowest, highest}
   std::int64_t max_side = 1333;      // pixels
+  std::string style = "detectron2";
 
   static ResizeShortestEdge from(const DataOptions& data) {
-    return {data.short_side, data.short_side_range, data.max_side};
+    return {data.short_side, data.short_side_range, data.max_side, data.resize_style};
   }
 
   Sample operator()(Sample sample, Rng& rng) const;
@@ -29,10 +31,17 @@ struct ResizeShortestEdge {
     o.add("range", range, "short_side is [lowest, highest] instead of choices");
     o.add("max_side", max_side, "the longer side never passes this",
           {.min = 1, .max = 65535, .unit = "pixels"});
+    o.add("style", style,
+          "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
+          "cut, bitmaps sampled (torchvision)",
+          {"detectron2", "torchvision"});
   }
 };
 
 /// The size that detectron2 gives an image, its rounding included.
 cv::Size shortest_edge_size(cv::Size size, std::int64_t short_side, std::int64_t max_side);
+
+/// The size that torchvision's GeneralizedRCNNTransform gives it: cut to whole pixels.
+cv::Size torchvision_size(cv::Size size, std::int64_t short_side, std::int64_t max_side);
 
 }  // namespace millrace

@@ -141,17 +141,23 @@ std::vector<Found> BoxStages::detect(const Features& features, std::vector<at::T
   std::int64_t first = 0;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     const auto count = proposals[i].size(0);
-    const auto scores = all_scores.narrow(0, first, count);
-    const auto boxes = heads_.back().boxes(deltas.narrow(0, first, count), proposals[i]);
+    found.push_back(detect(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
+                           proposals[i], features.sizes[i], detection));
     first += count;
-    const auto good =
-        ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();  // (D, 2)
-    const auto row = good.select(1, 0), label = good.select(1, 1);
-    const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
-    found.push_back(best_detections({boxes.index({row, group}), scores.index({row, label}), label},
-                                    features.sizes[i], boxes_.offset, detection));
   }
   return found;
+}
+
+Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
+                        const at::Tensor& proposals, const ImageSize& size,
+                        const DetectionOptions& detection) const {
+  const auto boxes = heads_.back().boxes(deltas, proposals);
+  const auto good =
+      ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();  // (D, 2)
+  const auto row = good.select(1, 0), label = good.select(1, 1);
+  const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
+  return best_detections({boxes.index({row, group}), scores.index({row, label}), label}, size,
+                         boxes_.offset, detection);
 }
 
 void BoxStages::refresh() {

@@ -49,6 +49,10 @@ class BoxStages {
   std::vector<Found> detect(const Features& features, std::vector<at::Tensor> proposals,
                             const DetectionOptions& detection) const;
 
+  /// Detections of one image from the probabilities (P, K) and the last stage's deltas of its proposals (P, 4).
+  Found detect(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
+               const ImageSize& size, const DetectionOptions& detection) const;
+
   /// Classes and deltas of a stage for rois (R, 5).
   BoxHead::Output output(const Features& features, const at::Tensor& rois, std::size_t stage,
                          bool training) const;

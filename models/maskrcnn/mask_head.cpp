@@ -54,6 +54,12 @@ at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois
   return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
 }
 
+at::Tensor mask_loss(const at::Tensor& logits, const at::Tensor& channels,
+                     const at::Tensor& targets) {
+  const auto mine = logits.index({at::arange(logits.size(0)), channels});  // (F, M, M)
+  return binary_cross_entropy_sum(mine, targets) / static_cast<double>(mine.numel());
+}
+
 at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledRegions>& regions,
                           const std::vector<Truth>& truths) const {
   std::vector<at::Tensor> boxes, labels, targets;
@@ -77,9 +83,8 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
     count += static_cast<std::int64_t>(shapes.size());
   }
   if (count == 0) return features.maps[0].sum() * 0;
-  const auto logits = (*this)(features, as_rois(boxes), /*training=*/true);
-  const auto mine = logits.index({at::arange(count), at::cat(labels) + first_});  // (F, M, M)
-  return binary_cross_entropy_sum(mine, at::cat(targets)) / static_cast<double>(mine.numel());
+  return mask_loss((*this)(features, as_rois(boxes), /*training=*/true), at::cat(labels) + first_,
+                   at::cat(targets));
 }
 
 at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,

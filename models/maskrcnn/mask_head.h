@@ -27,6 +27,11 @@ struct MaskHeadOptions {
   void use_torchvision();
 };
 
+/// Mean cross-entropy of the logits (F, K, M, M) of each region's own class, `channels` (F) int64, against targets
+/// (F, M, M) of 0 .. 1.
+at::Tensor mask_loss(const at::Tensor& logits, const at::Tensor& channels,
+                     const at::Tensor& targets);
+
 class MaskHead {
  public:
   /// Declares its tensors under `scope`; `in` are the pyramid's channels, `first` as in BoxHead.
@@ -41,11 +46,12 @@ class MaskHead {
   at::Tensor detect(const Features& features, const std::vector<at::Tensor>& boxes,
                     const at::Tensor& labels) const;
 
+  /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes first.
+  at::Tensor operator()(const Features& features, const at::Tensor& rois, bool training) const;
+
   void refresh();
 
  private:
-  at::Tensor operator()(const Features& features, const at::Tensor& rois, bool training) const;
-
   MaskHeadOptions options_;
   PoolOptions pool_;
   std::int64_t first_;

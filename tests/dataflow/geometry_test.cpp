@@ -86,6 +86,12 @@ TEST(Resize, ShowsTheNearestPixelOfAMask) {
   }
 }
 
+TEST(Resize, ShowsThePixelAtTheCornerWhereThatIsAsked) {
+  const coco::Rle mask{1, 4, {1, 1, 1, 1}};  // 0 1 0 1
+  EXPECT_EQ(resized(mask, 2, 1), (coco::Rle{1, 2, {0, 2}}));
+  EXPECT_EQ(resized(mask, 2, 1, Sampling::corners), (coco::Rle{1, 2, {2}}));
+}
+
 TEST(Resize, ScalesBoxesAndPolygons) {
   Instances objects;
   objects.boxes = {{1, 2, 3, 4}};

@@ -80,6 +80,18 @@ TEST(ResizeShortestEdge, TakesObjectsAndScalesAlong) {
   EXPECT_EQ(sample.scale_y, 2);
 }
 
+TEST(ResizeShortestEdge, CutsSidesAndSamplesBitmapsInTorchvisionsStyle) {
+  Rng rng{1};
+  auto sample = sample_of(320, 240, {8, 8, 16, 16});
+  sample.objects.segmentations = {std::vector<coco::Polygon>{{8, 8, 16, 8, 16, 16, 8, 16}}};
+  const ResizeShortestEdge stage{.short_side = {200}, .max_side = 300, .style = "torchvision"};
+  const auto resized = stage(std::move(sample), rng);
+  EXPECT_EQ(resized.image.size(), cv::Size(266, 200));  // 266.67
+  const auto& mask = std::get<coco::Rle>(resized.objects.segmentations[0]);
+  EXPECT_EQ(mask.width, 266U);
+  EXPECT_EQ(mask.height, 200U);
+}
+
 TEST(ResizeShortestEdge, DrawsChoicesAndRanges) {
   std::set<int> choices, range;
   for (std::uint64_t i = 0; i < 200; ++i) {

@@ -1,0 +1,107 @@
+#include "tests/parity/golden_runs.h"
+
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "base/files.h"
+#include "tests/data.h"
+#include "trainer/safetensors.h"
+
+namespace millrace::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder() {
+  const char* set = std::getenv("MILLRACE_GOLDENS");
+  return set ? fs::path(set) : data_folder() / "goldens";
+}
+
+/// What Python's str() made of an argument: a number, a list, or text.
+nlohmann::json parsed(std::string text) {
+  std::ranges::replace(text, '\'', '"');
+  auto value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? nlohmann::json(text) : value;
+}
+
+double largest(const at::Tensor& values) {
+  return values.numel() == 0 ? 0 : values.to(at::kDouble).abs().max().item<double>();
+}
+
+}  // namespace
+
+GoldenRun::GoldenRun(const fs::path& file) : file_(file), title_(file.stem().string()) {
+  std::map<std::string, std::string> metadata;
+  for (auto& [name, tensor] : read_safetensors(file, &metadata)) tensors_[name] = tensor;
+  for (const auto& [name, text] : metadata) arguments_[name] = parsed(text);
+
+  const auto kind = title_.substr(title_.find_last_of('_') + 1);  // infer or train
+  const auto differences =
+      file.parent_path() / (title_.substr(0, title_.find_last_of('_')) + "_tolerance.json");
+  if (!fs::exists(differences)) return;
+  const auto all = nlohmann::json::parse(read_file(differences));
+  for (const auto* other : {"_2threads", "_float64"}) {
+    if (!all.contains(kind + other)) continue;  // a trace
+    for (const auto& [name, difference] : all.at(kind + other).items())
+      if (difference.is_array())
+        differences_[name] = std::max(differences_[name], difference[0].get<double>());
+  }
+}
+
+std::vector<at::Tensor> GoldenRun::of_images(const std::string& prefix,
+                                             const std::string& suffix) const {
+  std::vector<at::Tensor> tensors;
+  while (has(prefix + std::to_string(tensors.size()) + suffix))
+    tensors.push_back((*this)[prefix + std::to_string(tensors.size()) + suffix]);
+  return tensors;
+}
+
+GoldenRun GoldenRun::beside(const std::string& part) const {
+  return GoldenRun(file_.parent_path() /
+                   (title_.substr(0, title_.find_last_of('_') + 1) + part + ".safetensors"));
+}
+
+std::vector<std::string> GoldenRun::names(const std::string& prefix) const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_)
+    if (name.starts_with(prefix)) names.push_back(name);
+  return names;
+}
+
+double GoldenRun::tolerance(const std::string& name) const {
+  const double most = largest((*this)[name]);
+  if (differences_.empty()) return 1e-5 * most;
+  const auto measured = differences_.find(name);
+  const double rounding = std::numeric_limits<float>::epsilon() * most;
+  return 4 * std::max(rounding, measured == differences_.end() ? 0 : measured->second);
+}
+
+::testing::AssertionResult agrees(const at::Tensor& actual, const GoldenRun& golden,
+                                  const std::string& name) {
+  const auto& expected = golden[name];
+  if (actual.sizes() != expected.sizes())
+    return ::testing::AssertionFailure()
+           << name << " has shape " << actual.sizes() << ", not " << expected.sizes();
+  const double error = largest(actual.to(at::kDouble) - expected.to(at::kDouble));
+  if (error <= golden.tolerance(name)) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << name << " is off by " << error << " of " << largest(expected) << "; "
+         << golden.tolerance(name) << " would do";
+}
+
+std::vector<GoldenRun> golden_runs(const std::string& tensor) {
+  std::vector<fs::path> files;
+  if (fs::is_directory(folder()))
+    for (const auto& entry : fs::directory_iterator(folder()))
+      if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::vector<GoldenRun> runs;
+  for (const auto& file : files)
+    if (GoldenRun run(file); run.has(tensor)) runs.push_back(std::move(run));
+  return runs;
+}
+
+}  // namespace millrace::testing

@@ -1,0 +1,70 @@
+// torchvision's Mask R-CNN, recorded stage by stage: what goldens/scripts of the test data have written, whatever their
+// arguments were. MILLRACE_GOLDENS names the folder.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace millrace::testing {
+
+/// One file of recorded tensors, with the arguments of the script that made it and the size of honest rounding.
+class GoldenRun {
+ public:
+  /// Throws Error where the file is no such recording.
+  explicit GoldenRun(const std::filesystem::path& file);
+
+  /// Throws std::out_of_range where nothing was recorded under that name.
+  const at::Tensor& operator[](const std::string& name) const { return tensors_.at(name); }
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+  /// The tensors name0, name1, ... of the run's images.
+  std::vector<at::Tensor> of_images(const std::string& prefix,
+                                    const std::string& suffix = "") const;
+  /// Names that start with `prefix`, in their order.
+  std::vector<std::string> names(const std::string& prefix) const;
+
+  const nlohmann::json& argument(const std::string& name) const { return arguments_.at(name); }
+  bool has_argument(const std::string& name) const { return arguments_.contains(name); }
+  std::int64_t count(const std::string& name) const { return argument(name).get<std::int64_t>(); }
+
+  /// How far a result may lie from the recorded tensor: four times what torchvision itself differs on two threads or in
+  /// float64, and no less than four roundings of the largest value; 1e-5 of that value where
+  /// nobody measured the differences.
+  double tolerance(const std::string& name) const;
+
+  /// Stem of the file's name.
+  const std::string& title() const { return title_; }
+  /// The recording beside it that differs in the last part of its name, such as "infer".
+  GoldenRun beside(const std::string& part) const;
+
+ private:
+  std::filesystem::path file_;
+  std::string title_;
+  std::map<std::string, at::Tensor> tensors_;
+  nlohmann::json arguments_;
+  std::map<std::string, double> differences_;  // of torchvision from itself; empty: not measured
+};
+
+/// Equal shapes, and values within the recorded tensor's tolerance.
+::testing::AssertionResult agrees(const at::Tensor& actual, const GoldenRun& golden,
+                                  const std::string& name);
+
+/// Every recording of the folder that holds a tensor of that name: "in.batch" those of inference, "loss.sum" those of
+/// training, "losses" the traces.
+std::vector<GoldenRun> golden_runs(const std::string& tensor);
+
+}  // namespace millrace::testing
+
+/// The recordings as `runs`; skips the test, saying why, where there are none.
+#define MILLRACE_NEEDS_GOLDENS(runs, tensor)                     \
+  const auto runs = millrace::testing::golden_runs(tensor);      \
+  if (runs.empty())                                              \
+  GTEST_SKIP() << "no recording of torchvision's with \"" tensor \
+                  "\" (set MILLRACE_GOLDENS "                    \
+                  "to the folder of the goldens)"

@@ -1,0 +1,124 @@
+// What is done to images, boxes and masks around the network, against torchvision's.
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "coco/masks.h"
+#include "dataflow/stages/resize_shortest_edge.h"
+#include "models/layers/paste.h"
+#include "tests/parity/golden_cases.h"
+#include "tests/tensors.h"
+
+namespace millrace {
+namespace {
+
+using testing::golden_cases;
+using testing::GoldenCase;
+
+coco::Rle encoded(const at::Tensor& mask) {
+  return coco::encode(mask.contiguous().data_ptr<std::uint8_t>(),
+                      static_cast<std::uint32_t>(mask.size(0)),
+                      static_cast<std::uint32_t>(mask.size(1)));
+}
+
+/// The case's image in bytes, with its boxes and masks.
+Sample sample_of(const GoldenCase& golden) {
+  const auto bytes = (golden["image"] * 255).round().to(at::kByte).permute({1, 2, 0}).contiguous();
+  Sample sample;
+  sample.image = cv::Mat(static_cast<int>(bytes.size(0)), static_cast<int>(bytes.size(1)), CV_8UC3,
+                         bytes.data_ptr<std::uint8_t>())
+                     .clone();
+  const auto* box = golden["boxes"].data_ptr<float>();
+  const auto& masks = golden["masks"];
+  for (std::int64_t i = 0; i < golden["boxes"].size(0); ++i, box += 4) {
+    sample.objects.boxes.push_back({box[0], box[1], box[2], box[3]});
+    sample.objects.segmentations.emplace_back(encoded(masks[i % masks.size(0)]));
+  }
+  sample.objects.classes.resize(sample.objects.size());
+  sample.objects.crowd.resize(sample.objects.size());
+  return sample;
+}
+
+TEST(ResizeParity, SizesAreCutAsTorchvisionCutsThem) {
+  for (const auto& golden : golden_cases("resize", "size_")) {
+    SCOPED_TRACE(golden.name);
+    const auto& from = golden["hw"];
+    auto sizes = golden["output"].clone();
+    for (std::int64_t i = 0; i < from.size(0); ++i) {
+      const auto size =
+          torchvision_size({from[i][1].item<int>(), from[i][0].item<int>()},
+                           golden.parameters["min_size"], golden.parameters["max_size"]);
+      sizes[i][0] = size.height;
+      sizes[i][1] = size.width;
+    }
+    EXPECT_TRUE(testing::same(sizes, golden["output"]));
+  }
+}
+
+TEST(ResizeParity, ImagesBoxesAndMasks) {
+  for (const auto& golden : golden_cases("resize", "r")) {
+    SCOPED_TRACE(golden.name);
+    const ResizeShortestEdge stage{.short_side = {golden.parameters["min_size"]},
+                                   .max_side = golden.parameters["max_size"],
+                                   .style = "torchvision"};
+    Rng rng{1};
+    auto sample = stage(sample_of(golden), rng);
+
+    const auto& pixels = sample.image.pixels();
+    const auto& image = golden["output"];  // (3, H, W)
+    ASSERT_EQ(pixels.rows, image.size(1));
+    ASSERT_EQ(pixels.cols, image.size(2));
+    double most = 0;
+    for (int y = 0; y < pixels.rows; ++y)
+      for (int x = 0; x < pixels.cols; ++x)
+        for (int c = 0; c < 3; ++c)
+          most = std::max(
+              most, std::abs(pixels.at<cv::Vec3b>(y, x)[c] - 255.0 * image[c][y][x].item<float>()));
+    EXPECT_LT(most, 1.5) << "grey levels: half a level in, half out, and weights of 11 bits";
+
+    const auto& boxes = golden["out_boxes"];
+    for (std::int64_t i = 0; i < boxes.size(0); ++i) {
+      const auto& box = sample.objects.boxes[static_cast<std::size_t>(i)];
+      const float sides[] = {box.x1, box.y1, box.x2, box.y2};
+      for (int side = 0; side < 4; ++side)
+        EXPECT_NEAR(sides[side], boxes[i][side].item<float>(), 2e-5);
+    }
+    const auto& masks = golden["out_masks"];
+    for (std::int64_t i = 0; i < masks.size(0); ++i)
+      EXPECT_EQ(std::get<coco::Rle>(sample.objects.segmentations[static_cast<std::size_t>(i)]),
+                encoded(masks[i]));
+  }
+}
+
+TEST(PasteParity, MasksAreTheSamePixelForPixel) {
+  for (const auto& golden : golden_cases("paste_masks", "p")) {
+    SCOPED_TRACE(golden.name);
+    const auto masks = golden["masks"].contiguous();
+    const auto* box = golden["boxes"].data_ptr<float>();
+    const auto size = masks.size(-1);
+    for (std::int64_t i = 0; i < masks.size(0); ++i, box += 4)
+      EXPECT_EQ(
+          paste_mask("padded", masks[i].data_ptr<float>(), size, {box[0], box[1], box[2], box[3]},
+                     golden.parameters["H"], golden.parameters["W"]),
+          encoded(golden["binary"][i]))
+          << "mask " << i;
+  }
+}
+
+TEST(PolygonParity, RunLengthsAreasAndBoxesArePycocotools) {
+  const auto cases = nlohmann::json::parse(std::ifstream("tests/parity/goldens/ops/polygons.json"));
+  for (const auto& golden : cases) {
+    const auto polygons = golden["polygons"].get<std::vector<coco::Polygon>>();
+    const auto mask = coco::from_polygons(polygons, golden["h"], golden["w"]);
+    SCOPED_TRACE(golden["rle"].get<std::string>());
+    EXPECT_EQ(coco::encode_counts(mask), golden["rle"]);
+    EXPECT_EQ(coco::area(mask), golden["area"]);
+    const auto box = coco::bounding_box(mask);
+    const std::vector<double> sides = {box.x1, box.y1, box.width(), box.height()};
+    EXPECT_EQ(sides, golden["bbox"].get<std::vector<double>>());
+  }
+}
+
+}  // namespace
+}  // namespace millrace

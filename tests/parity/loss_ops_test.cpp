@@ -1,0 +1,138 @@
+// The losses of the heads, frozen batch norm and the choice of levels and boxes, each alone, against torchvision's.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "coco/masks.h"
+#include "models/layers/detections.h"
+#include "models/maskrcnn/mask_head.h"
+#include "models/maskrcnn/mask_targets.h"
+#include "models/maskrcnn/options.h"
+#include "tests/parity/golden_cases.h"
+#include "tests/tensors.h"
+
+namespace millrace {
+namespace {
+
+using testing::close;
+using testing::golden_cases;
+using testing::same;
+
+constexpr double kRounding = 1e-6;
+
+at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
+
+MaskRcnnOptions torchvision() {
+  return MaskRcnnOptions::defaults_for(parse_config("style = \"torchvision\"", "test"));
+}
+
+TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
+  for (const auto& golden : golden_cases("losses", "fastrcnn_loss")) {
+    // The recording has regression targets; regions and objects that are encoded to them stand in for these.
+    const auto options = torchvision();
+    const auto coder = options.boxes.coder({10, 10, 5, 5});
+    const auto& labels = golden["labels"];
+    const auto rows = labels.size(0), classes = golden["class_logits"].size(1);
+    const auto order = at::cat({(labels > 0).nonzero(), (labels == 0).nonzero()}).squeeze(1);
+    const auto foreground = (labels > 0).sum().item<std::int64_t>();
+    const auto regions = at::zeros({rows, 4});
+    regions.narrow(1, 2, 2).fill_(100);
+    const auto objects = coder.decode(regions, golden["regression_targets"].index_select(0, order));
+    const std::vector<Truth> truths = {
+        {.boxes = objects, .labels = labels.index_select(0, order) - 1}};
+    const std::vector<SampledRegions> sampled = {{regions, at::arange(foreground), foreground}};
+
+    Parameters parameters;
+    const Scope root(parameters, 1);
+    const BoxHead head(root / "head", root / "predictor", options.box_stages.head, coder,
+                       /*in=*/1, classes - 1, options.first_class());
+    const auto logits = leaf(golden["class_logits"]), deltas = leaf(golden["box_deltas"]);
+    const auto loss = head.loss(
+        {logits.index_select(0, order), deltas.view({rows, classes, 4}).index_select(0, order)},
+        sampled, truths);
+    EXPECT_TRUE(close(loss.classification, golden["loss_classifier"], kRounding));
+    EXPECT_TRUE(close(loss.regression, golden["loss_box_reg"], kRounding));
+    (loss.classification + loss.regression).backward();
+    EXPECT_TRUE(close(logits.grad(), golden["grad_class_logits"], kRounding));
+    EXPECT_TRUE(close(deltas.grad(), golden["grad_box_deltas"], 1e-5));  // targets have been round
+  }
+}
+
+TEST(LossesParity, MaskHeadsLossAndItsGradient) {
+  for (const auto& golden : golden_cases("losses", "maskrcnn_loss")) {
+    const auto& matched = golden["matched_idxs"];
+    const auto masks = golden["gt_masks"].contiguous();
+    const auto height = static_cast<std::uint32_t>(masks.size(1)),
+               width = static_cast<std::uint32_t>(masks.size(2));
+    std::vector<coco::Segmentation> objects;
+    for (std::int64_t i = 0; i < masks.size(0); ++i)
+      objects.emplace_back(coco::encode(masks[i].data_ptr<std::uint8_t>(), height, width));
+    std::vector<const coco::Segmentation*> shapes;
+    for (std::int64_t i = 0; i < matched.size(0); ++i)
+      shapes.push_back(&objects[static_cast<std::size_t>(matched[i].item<std::int64_t>())]);
+
+    const auto logits = leaf(golden["mask_logits"]);
+    const auto targets =
+        mask_targets(shapes, golden["boxes"], logits.size(-1), "soft", height, width);
+    const auto loss = mask_loss(logits, golden["gt_labels"].index_select(0, matched), targets);
+    EXPECT_TRUE(close(loss, golden["output"], kRounding));
+    loss.backward();
+    EXPECT_TRUE(close(logits.grad(), golden["grad_mask_logits"], 1e-5));
+  }
+}
+
+TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
+  for (const auto& golden : golden_cases("frozen_bn")) {
+    SCOPED_TRACE(golden.name);
+    const auto channels = golden["weight"].size(0);
+    Parameters parameters;
+    const Scope root(parameters, 1);
+    const ConvNorm layer(root / "conv", root / "bn", {channels, channels, 1},
+                         {"frozen_bn", golden.parameters["eps"]});
+    {
+      const at::NoGradGuard no_grad;
+      const auto set = [&](const char* name, const at::Tensor& value) {
+        at::Tensor(parameters.find(name)->value).copy_(value);
+      };
+      set("conv.weight", at::eye(channels).view({channels, channels, 1, 1}));
+      for (const std::string name : {"weight", "bias", "running_mean", "running_var"})
+        set(("bn." + name).c_str(), golden[name]);
+    }
+    const auto input = leaf(golden["input"]);
+    const auto output = layer(input, /*training=*/true);
+    EXPECT_TRUE(close(output, golden["output"], kRounding));
+    output.backward(golden["grad_output"]);
+    EXPECT_TRUE(close(input.grad(), golden["grad_input"], kRounding));
+  }
+}
+
+TEST(BoxesParity, LevelsOfRegions) {
+  const auto golden = golden_cases("boxes", "fpn_level").at(0);
+  EXPECT_TRUE(same(region_levels(golden["boxes"], torchvision().pool) - 2, golden["output"]));
+}
+
+TEST(BoxesParity, SmallDetectionsGo) {
+  for (const auto& golden : golden_cases("boxes", "remove_small")) {
+    SCOPED_TRACE(golden.name);
+    const auto& boxes = golden["boxes"];
+    // Detections are also cut to the image, which is not part of the recording: boxes inside it will do.
+    const auto rows = (boxes >= 0).all(1).nonzero().squeeze(1);
+    auto kept = at::zeros({boxes.size(0)}, at::kBool);
+    kept.index_fill_(0, golden["keep"], true);
+
+    const auto scores = at::arange(rows.size(0), 0, -1, at::kFloat);  // they keep their order
+    const DetectionOptions options{
+        .nms = 1, .most = 1000, .min_side = golden.parameters["min_size"]};
+    const auto found =
+        best_detections({boxes.index_select(0, rows), scores, at::arange(rows.size(0))}, {1e4, 1e4},
+                        /*offset=*/0, options);
+    EXPECT_TRUE(same(found.labels, kept.index_select(0, rows).nonzero().squeeze(1)));
+  }
+}
+
+}  // namespace
+}  // namespace millrace

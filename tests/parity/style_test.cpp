@@ -1,0 +1,82 @@
+// `style` names a set of switches: no more and no less than the switches set one by one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "models/maskrcnn/options.h"
+
+namespace millrace {
+namespace {
+
+/// Every option of a [model] table as TOML text.
+std::map<std::string, std::string> settings(const std::string& table) {
+  auto options = read_options<MaskRcnnOptions>(parse_config(table, "test"));
+  Options described;
+  options.describe(described);
+  std::map<std::string, std::string> values;
+  for (const auto& entry : described.entries())
+    values[entry.name] = value_text(Options::value(entry));
+  values.erase("style");
+  return values;
+}
+
+/// torchvision's switches as docs/parity.md lists them.
+const std::map<std::string, std::string> kSwitches = {
+    {"pixel_order", "\"rgb\""},
+    {"pixel_mean", "[123.675, 116.28, 103.53]"},
+    {"pixel_std", "[58.395, 57.12, 57.375]"},
+    {"stride_in_1x1", "false"},
+    {"anchor_cells", "\"rounded\""},
+    {"anchor_stride", "\"grid\""},
+    {"rpn_beta", "0.1111111111111111"},
+    {"rpn_normalizer", "\"sampled\""},
+    {"rpn_post_nms_train", "2000"},
+    {"rpn_rank", "\"probability\""},
+    {"rpn_min_side", "0.001"},
+    {"roi_beta", "0.1111111111111111"},
+    {"roi_sampling_ratio", "2"},
+    {"roi_aligned", "false"},
+    {"level_epsilon", "0.0"},
+    {"level_epsilon_after_log", "1e-06"},
+    {"background", "\"first\""},
+    {"mask_init", "0.0"},
+    {"mask_target", "\"soft\""},
+    {"mask_paste", "\"padded\""},
+    {"detection_min_side", "0.01"},
+};
+
+std::string line(const std::pair<const std::string, std::string>& setting) {
+  return setting.first + " = " + setting.second + "\n";
+}
+
+TEST(Style, TorchvisionIsItsSwitchesSetOneByOne) {
+  std::string one_by_one = "style = \"detectron2\"\n";
+  for (const auto& each : kSwitches) one_by_one += line(each);
+  EXPECT_EQ(settings(one_by_one), settings("style = \"torchvision\""));
+}
+
+TEST(Style, EachSwitchChangesItselfAlone) {
+  const auto plain = settings("");
+  EXPECT_EQ(settings("style = \"detectron2\""), plain);
+  for (const auto& each : kSwitches) {
+    const auto changed = settings(line(each));
+    auto expected = plain;
+    expected[each.first] = changed.at(each.first);
+    EXPECT_EQ(changed, expected) << each.first;
+    EXPECT_NE(changed.at(each.first), plain.at(each.first)) << each.first;
+  }
+}
+
+TEST(Style, ASwitchWinsOverTheStyle) {
+  const auto mixed = settings("style = \"torchvision\"\nroi_aligned = true\nnorm_epsilon = 0.0");
+  auto expected = settings("style = \"torchvision\"");
+  expected["roi_aligned"] = "true";
+  expected["norm_epsilon"] = mixed.at("norm_epsilon");
+  EXPECT_EQ(mixed, expected);
+  EXPECT_NE(mixed.at("norm_epsilon"), settings("").at("norm_epsilon"));
+}
+
+}  // namespace
+}  // namespace millrace

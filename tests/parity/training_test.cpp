@@ -1,0 +1,195 @@
+// One training step stage by stage against torchvision's recording, with the draws that torchvision made.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+#include <gtest/gtest.h>
+
+#include "models/maskrcnn/mask_targets.h"
+#include "models/maskrcnn/regions.h"
+#include "tests/parity/training_parts.h"
+#include "tests/tensors.h"
+
+namespace millrace {
+namespace {
+
+using testing::agrees;
+using testing::GoldenModel;
+using testing::GoldenRun;
+using testing::RecordedTruth;
+using testing::same;
+
+/// A recorded step: input, ground truth and draws.
+struct Step {
+  explicit Step(const GoldenRun& golden) : model(golden) {
+    input = testing::torchvision_input(golden.of_images("in.image"), golden, sizes);
+    const auto boxes = golden.of_images("tgt", ".boxes"), masks = golden.of_images("tgt", ".masks");
+    const auto labels = golden.of_images("in.target", ".labels");
+    for (std::size_t i = 0; i < boxes.size(); ++i)
+      objects.emplace_back(boxes[i], labels[i], masks[i]);
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+      truths.push_back(objects[i].borrowed());
+      const auto image = std::to_string(i);
+      const auto drawn = std::get<0>(
+          at::cat({golden["roi.sampled_pos" + image], golden["roi.sampled_neg" + image]}).sort());
+      draws.push_back(
+          {golden["rpn.sampled_pos" + image], golden["rpn.sampled_neg" + image],
+           testing::sampled_regions(golden["roi.sampled_boxes" + image],
+                                    golden["roi.sampled_labels" + image],
+                                    golden["roi.matched" + image].index_select(0, drawn))});
+    }
+  }
+
+  GoldenModel model;
+  at::Tensor input, sizes;
+  std::vector<RecordedTruth> objects;
+  std::vector<Truth> truths;
+  std::vector<testing::RecordedDraw> draws;
+};
+
+/// torchvision's index of the matched object: 0 for what is not foreground.
+at::Tensor matched(const Matches& matches) {
+  return at::where(matches.label == 1, matches.truth, at::zeros_like(matches.truth));
+}
+
+class TrainingParity : public ::testing::Test {};
+
+TEST_F(TrainingParity, AnchorsAreMatchedAlike) {
+  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
+  const at::NoGradGuard no_grad;
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const Step step(golden);
+    const auto anchors = step.model.rpn(step.model.features(step.input, step.sizes)).anchors;
+    std::vector<at::Tensor> labels, sums;
+    for (const auto& truth : step.truths) {
+      const auto matches = step.model.rpn.match_anchors(anchors, truth);
+      labels.push_back(matches.label);
+      sums.push_back(truth.boxes.index_select(0, matched(matches)).to(at::kDouble).sum(0));
+    }
+    EXPECT_TRUE(same(at::stack(labels), golden["rpn.labels"]));
+    EXPECT_TRUE(agrees(at::stack(sums), golden, "rpn.matched_boxes_sum"));
+  }
+}
+
+TEST_F(TrainingParity, ProposalsFromRecordedLogits) {
+  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const Step step(golden);
+    const auto rpn = testing::recorded_rpn(golden.beside("infer"));
+    const auto ours =
+        step.model.rpn.proposals(rpn, testing::image_sizes(step.sizes), /*training=*/true);
+    for (std::size_t i = 0; i < ours.size(); ++i)
+      EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
+  }
+}
+
+TEST_F(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
+  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const Step step(golden);
+    for (std::size_t i = 0; i < step.truths.size(); ++i) {
+      const auto image = std::to_string(i);
+      const auto& truth = step.truths[i];
+      const auto candidates =
+          step.model.box_stages.candidates(golden["rpn.proposals" + image], truth);
+      const auto truths = matched(candidates.matches);
+      EXPECT_TRUE(same(truths, golden["roi.matched" + image]));
+      const auto label =
+          (truth.labels + 1).index_select(0, truths) * (candidates.matches.label == 1);
+      EXPECT_TRUE(same(label, golden["roi.labels" + image]));
+
+      // torchvision lists what it drew in ascending order, we the foreground first.
+      const Samples drawn{golden["roi.sampled_pos" + image], golden["roi.sampled_neg" + image]};
+      const auto order = at::cat({drawn.positive, drawn.negative}).argsort();
+      const auto regions = take(candidates, drawn);
+      EXPECT_TRUE(same(regions.boxes.index_select(0, order), golden["roi.sampled_boxes" + image]));
+
+      const auto foreground = (golden["roi.sampled_labels" + image] > 0).nonzero().squeeze(1);
+      const auto targets = step.model.options.boxes.coder({10, 10, 5, 5})
+                               .encode(regions.boxes.narrow(0, 0, regions.foreground),
+                                       truth.boxes.index_select(0, regions.truth));
+      EXPECT_TRUE(testing::close(
+          targets, golden["roi.regression_targets" + image].index_select(0, foreground), 1e-6));
+    }
+  }
+}
+
+TEST_F(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
+  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
+  const at::NoGradGuard no_grad;
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const Step step(golden);
+    const auto& model = step.model;
+    const auto features = model.features(step.input, step.sizes);
+    const auto output = model.box_stages.output(
+        features, as_rois(golden.of_images("roi.sampled_boxes")), /*stage=*/0,
+        /*training=*/true);
+    EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
+    EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
+
+    std::vector<at::Tensor> foreground, targets;
+    for (std::size_t i = 0; i < step.truths.size(); ++i) {
+      const auto& [boxes, truth, count] = step.draws[i].regions;
+      foreground.push_back(boxes.narrow(0, 0, count));
+      std::vector<const coco::Segmentation*> shapes;
+      for (std::int64_t row = 0; row < count; ++row)
+        shapes.push_back(
+            step.truths[i]
+                .segmentations[static_cast<std::size_t>(truth[row].item<std::int64_t>())]);
+      targets.push_back(mask_targets(shapes, foreground.back(), model.options.mask_head.size * 2,
+                                     model.options.mask_head.target, step.truths[i].height,
+                                     step.truths[i].width));
+    }
+    const auto all = at::cat(targets);
+    EXPECT_TRUE(
+        agrees(all.narrow(0, 0, golden["roi.mask_targets"].size(0)), golden, "roi.mask_targets"));
+    EXPECT_TRUE(agrees(all.to(at::kDouble).sum({1, 2}), golden, "roi.mask_targets_sum"));
+    const auto logits = model.mask_head(features, as_rois(foreground), /*training=*/true);
+    EXPECT_TRUE(agrees(logits.to(at::kDouble).sum({2, 3}), golden, "roi.mask_logits_sum"));
+  }
+}
+
+TEST_F(TrainingParity, LossesAndGradients) {
+  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
+  for (const auto& golden : runs) {
+    SCOPED_TRACE(golden.title());
+    const Step step(golden);
+    const auto features = step.model.features(step.input, step.sizes, /*training=*/true);
+    at::Tensor sum;
+    for (const auto& [name, loss] : losses_of(step.model, features, step.truths, step.draws)) {
+      EXPECT_TRUE(agrees(loss.detach(), golden, "loss." + name));
+      sum = sum.defined() ? sum + loss : loss;
+    }
+    EXPECT_TRUE(agrees(sum.detach(), golden, "loss.sum"));
+    sum.backward();
+
+    std::size_t compared = 0;
+    for (const auto& [name, value, kind] : step.model.parameters) {
+      if (!golden.has("grad_norm." + name)) continue;
+      ASSERT_TRUE(value.grad().defined()) << name;
+      const auto gradient = value.grad().contiguous();
+      const auto flat = gradient.flatten();
+      EXPECT_TRUE(agrees(flat.to(at::kDouble).norm(), golden, "grad_norm." + name));
+      if (golden.has("grad." + name)) {
+        EXPECT_TRUE(agrees(gradient, golden, "grad." + name));
+      }
+      if (golden.has("grad64." + name)) {
+        EXPECT_TRUE(
+            agrees(flat.narrow(0, 0, golden["grad64." + name].numel()), golden, "grad64." + name));
+        const auto strided = flat.slice(0, 0, c10::nullopt, flat.numel() / 1024).narrow(0, 0, 1024);
+        EXPECT_TRUE(agrees(strided, golden, "grad_strided." + name));
+      }
+      ++compared;
+    }
+    EXPECT_EQ(compared, golden.names("grad_norm.").size()) << "parameters with a gradient";
+  }
+}
+
+}  // namespace
+}  // namespace millrace
