@@ -43,7 +43,7 @@ at::Tensor some_rois() {
 class RoiAlignArithmetic : public ::testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   RoiAlignSwitches switches_{5, 5, std::get<0>(GetParam()), std::get<1>(GetParam())};
-  RoiAlignOptions options_{5, kScale, std::get<0>(GetParam()), std::get<1>(GetParam())};
+  RoiAlignOptions options_{5, 5, kScale, std::get<0>(GetParam()), std::get<1>(GetParam())};
   at::Tensor rois_ = some_rois();
   at::Tensor levels_ = at::zeros({40}, at::kLong);
   Regions regions_{rois_.const_data_ptr<float>(), levels_.const_data_ptr<std::int64_t>(), 40};
@@ -66,13 +66,13 @@ TEST_P(RoiAlignArithmetic, CellsAreTheCpus) {
       for (int cell = 0; cell < 25; ++cell)
         *out++ = roi_cell(pyramid, region, cell / 5, cell % 5, c);
   }
-  EXPECT_TRUE(close(output, roi_align(features, rois_, options_), 1e-6));
+  EXPECT_TRUE(close(output, roi_align(features, rois_, {}, options_), 1e-6));
 }
 
 TEST_P(RoiAlignArithmetic, GatheredGradientsAreTheCpus) {
   const auto features = at::zeros({kImages, kChannels, kHeight, kWidth}).requires_grad_();
   const auto weights = random_values({40, kChannels, 5, 5}, -1, 1, 5);
-  roi_align(features, rois_, options_).backward(weights);
+  roi_align(features, rois_, {}, options_).backward(weights);
 
   const auto cells = weights.permute({0, 2, 3, 1}).contiguous();
   auto gradient = at::zeros({kImages, kHeight, kWidth, kChannels});
@@ -156,7 +156,8 @@ TEST(MatcherArithmetic, MatchesAreTheCpus) {
                 highest.const_data_ptr<float>(), {0.3F, 0.7F, 0, low_quality},
                 truth.mutable_data_ptr<std::int64_t>()[i],
                 label.mutable_data_ptr<std::int8_t>()[i]);
-    const auto expected = millrace::match(table, 0.3, 0.7, low_quality);
+    const auto expected =
+        millrace::match(truths, boxes, {.low = 0.3, .high = 0.7, .low_quality = low_quality});
     EXPECT_TRUE(same(truth, expected.truth));
     EXPECT_TRUE(same(label, expected.label));
   }
