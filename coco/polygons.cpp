@@ -2,73 +2,24 @@
 // and where it crosses the middle of a pixel column, inside and outside swap.
 // COCO lists every grid point of the outline; only the crossings matter, so only they are computed here.
 #include <algorithm>
-#include <cmath>
 
 #include "coco/masks.h"
+#include "coco/polygon_edge.h"
 #include "coco/run_writer.h"
 
 namespace millrace::coco {
 namespace {
 
-constexpr std::int64_t kScale = 5;   // grid steps a pixel
-constexpr std::int64_t kMiddle = 2;  // grid columns 5c+2 and 5c+3 meet in the middle of pixel c
-
-/// A coordinate on the grid, rounded as COCO does (towards zero after adding a half). Coordinates so far out
-/// that C's conversion would be undefined stay at a bound; nothing out there is visible.
-std::int64_t on_grid(double coordinate) {
-  constexpr double kFar = 1e9;
-  const double scaled = kScale * coordinate + .5;
-  if (!(scaled > -kFar)) return static_cast<std::int64_t>(-kFar);
-  return static_cast<std::int64_t>(std::min(scaled, kFar));
-}
-
-/// One side of the outline, on the grid. COCO steps along its longer extent, from the lesser end.
-class Edge {
- public:
-  Edge(std::int64_t xs, std::int64_t ys, std::int64_t xe, std::int64_t ye)
-      : xs_(xs), ys_(ys), xe_(xe), ye_(ye), flat_(std::abs(xe - xs) >= std::abs(ye - ys)) {
-    if (flat_ ? xs_ > xe_ : ys_ > ye_) std::swap(xs_, xe_), std::swap(ys_, ye_);
-    const auto dx = static_cast<double>(xe_ - xs_), dy = static_cast<double>(ye_ - ys_);
-    slope_ = flat_ ? dy / dx : dx / dy;
-  }
-
-  std::int64_t left() const { return std::min(xs_, xe_); }
-  std::int64_t right() const { return std::max(xs_, xe_); }
-
-  /// The upper of the two rows where the edge leaves the grid column `column` for the next one.
-  std::int64_t row_leaving(std::int64_t column) const {
-    if (flat_) return std::min(across(column - xs_), across(column + 1 - xs_));
-    // Solved for the step, then settled with COCO's own rounding.
-    auto step = static_cast<std::int64_t>((static_cast<double>(column - xs_) + .5) / slope_);
-    step = std::clamp<std::int64_t>(step, 0, ye_ - ys_ - 1);
-    const auto reached = [&](std::int64_t s) { return (across(s) <= column) == (slope_ > 0); };
-    while (step > 0 && !reached(step)) --step;
-    while (reached(step + 1)) ++step;
-    return ys_ + step;
-  }
-
- private:
-  /// The other coordinate after so many steps; C's conversion drops the fraction.
-  std::int64_t across(std::int64_t steps) const {
-    const auto start = static_cast<double>(flat_ ? ys_ : xs_);
-    return static_cast<std::int64_t>(start + slope_ * static_cast<double>(steps) + .5);
-  }
-
-  std::int64_t xs_, ys_, xe_, ye_;
-  bool flat_;
-  double slope_;
-};
-
 /// Where the outline crosses pixel columns, as positions counted down the columns, ascending.
 class Crossings {
  public:
-  Crossings(std::span<const double> polygon, std::uint32_t height, std::uint32_t width)
-      : height_(height), width_(width) {
+  Crossings(std::span<const double> polygon, std::uint32_t height, std::uint32_t width) {
     const std::size_t points = polygon.size() / 2;
     for (std::size_t i = 0; i < points; ++i) {
       const std::size_t next = i + 1 < points ? i + 1 : 0;
-      follow({on_grid(polygon[2 * i]), on_grid(polygon[2 * i + 1]), on_grid(polygon[2 * next]),
-              on_grid(polygon[2 * next + 1])});
+      PolygonEdge(polygon[2 * i], polygon[2 * i + 1], polygon[2 * next], polygon[2 * next + 1])
+          .each_crossing(height, width,
+                         [this](std::uint32_t position) { positions_.push_back(position); });
     }
     std::sort(positions_.begin(), positions_.end());
     if (positions_.size() % 2 == 1) positions_.push_back(height * width);
@@ -81,18 +32,6 @@ class Crossings {
   }
 
  private:
-  void follow(const Edge& edge) {
-    const std::int64_t left = std::max<std::int64_t>(edge.left(), 0);
-    std::int64_t pixel = (left + kScale - 1 - kMiddle) / kScale;
-    for (; pixel < width_ && pixel * kScale + kMiddle < edge.right(); ++pixel) {
-      const auto row = static_cast<double>(edge.row_leaving(pixel * kScale + kMiddle));
-      const double down = std::ceil(std::clamp((row + .5) / kScale - .5, 0., double(height_)));
-      positions_.push_back(static_cast<std::uint32_t>(pixel) * height_ +
-                           static_cast<std::uint32_t>(down));
-    }
-  }
-
-  std::uint32_t height_, width_;
   std::vector<std::uint32_t> positions_;
 };
 

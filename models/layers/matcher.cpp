@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/ops/device_ops.h"
 #include "models/ops/iou.h"
 #include "models/ops/simd.h"
 
@@ -166,6 +167,7 @@ at::Tensor draw(std::vector<std::int64_t> from, std::int64_t count, Rng& rng) {
 
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
   RECORD_USER_SCOPE("match");
+  if (const auto* ops = device_ops(boxes)) return ops->match(truth, boxes, options);
   for (const auto* list : {&truth, &boxes})
     if (list->dim() != 2 || list->size(1) != 4 || list->scalar_type() != at::kFloat)
       throw std::invalid_argument("match: truth and boxes must be (G, 4) and (N, 4) float");

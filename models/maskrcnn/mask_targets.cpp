@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/ops/device_ops.h"
 #include "models/ops/roi_align_kernel.h"
 
 namespace millrace {
@@ -110,12 +111,21 @@ at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
   return targets;
 }
 
+bool is_polygons(const coco::Segmentation* shape) {
+  return std::holds_alternative<std::vector<coco::Polygon>>(*shape);
+}
+
 }  // namespace
 
 at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
                         const at::Tensor& boxes, std::int64_t size, const std::string& kind,
                         double height, double width) {
   RECORD_USER_SCOPE("mask_targets");
+  if (const auto* ops = device_ops(boxes)) {
+    if (kind == "binary" && std::ranges::all_of(shapes, is_polygons))
+      return ops->mask_targets(shapes, boxes, size);
+    return mask_targets(shapes, boxes.cpu(), size, kind, height, width).to(boxes.device());
+  }
   return kind == "soft" ? soft_targets(shapes, boxes, size, static_cast<std::uint32_t>(height),
                                        static_cast<std::uint32_t>(width))
                         : binary_targets(shapes, boxes, size);

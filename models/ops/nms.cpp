@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/ops/device_ops.h"
 #include "models/ops/suppressor.h"
 
 namespace millrace {
@@ -37,6 +38,8 @@ at::Tensor suppress(const at::Tensor& boxes, const at::Tensor& scores, const at:
   const auto count = scores.numel();
   if (boxes.dim() != 2 || boxes.size(0) != count || boxes.size(1) != 4 || scores.dim() != 1)
     throw std::invalid_argument("nms: boxes must be (N, 4) and scores (N)");
+  if (const auto* ops = device_ops(boxes))
+    return ops->nms(boxes, scores, groups, threshold, offset);
   const auto corners = boxes.contiguous();
   const auto order_tensor =
       std::get<1>(scores.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));

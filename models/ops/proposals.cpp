@@ -15,6 +15,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "models/ops/device_ops.h"
 #include "models/ops/simd.h"
 #include "models/ops/suppressor.h"
 #include "models/ops/top_k.h"
@@ -159,6 +160,8 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
   const at::NoGradGuard no_grad;
   RECORD_USER_SCOPE("proposals");
   check(logits, deltas, anchors, level_counts, sizes.size());
+  if (const auto* ops = device_ops(logits))
+    return ops->proposals(logits, deltas, anchors, level_counts, sizes, options);
   const auto plain = [](const at::Tensor& values) { return values.to(at::kFloat).contiguous(); };
   const auto all_logits = plain(logits), all_deltas = plain(deltas), all_anchors = plain(anchors);
   const auto* logit = all_logits.const_data_ptr<float>();

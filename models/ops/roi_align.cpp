@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "models/ops/device_ops.h"
 #include "models/ops/roi_align_kernel.h"
 
 namespace millrace {
@@ -51,6 +52,7 @@ void spread(const at::Tensor& grad_output, const Regions& regions, const RoiAlig
   std::vector<FeatureMap<T>> features;
   double scale = options.scale;
   for (const auto& grad : grads) {
+    grad.zero_();
     features.push_back(as_map<T>(grad, grad.mutable_data_ptr<T>(), scale));
     scale /= 2;
   }
@@ -73,6 +75,8 @@ class RoiAlign : public torch::autograd::Function<RoiAlign> {
     saved["scale"] = options.scale;
     saved["sampling_ratio"] = options.sampling_ratio;
     saved["aligned"] = options.aligned;
+    if (const auto* ops = device_ops(maps[0]))
+      return ops->roi_align(maps, regions.rois, regions.levels, options);
     return maps[0].scalar_type() == at::kDouble ? pool<double>(maps, regions, options)
                                                 : pool<float>(maps, regions, options);
   }
@@ -88,9 +92,10 @@ class RoiAlign : public torch::autograd::Function<RoiAlign> {
     torch::autograd::variable_list result;
     for (std::size_t i = 0; i < sizes.size(); i += 4)
       result.push_back(at::empty({sizes[i], sizes[i + 1], sizes[i + 2], sizes[i + 3]},
-                                 grads[0].options(), kChannelsLast)
-                           .zero_());
-    if (grads[0].scalar_type() == at::kDouble)
+                                 grads[0].options(), kChannelsLast));
+    if (const auto* ops = device_ops(grads[0]))
+      ops->roi_align_backward(grads[0], regions.rois, regions.levels, options, result);
+    else if (grads[0].scalar_type() == at::kDouble)
       spread<double>(grads[0], regions, options, result);
     else
       spread<float>(grads[0], regions, options, result);
@@ -119,7 +124,8 @@ at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tens
   const auto type = maps[0].scalar_type();
   if (!at::isFloatingType(type))
     throw std::invalid_argument("roi_align: maps must be of floating point");
-  if (type != at::kFloat && type != at::kDouble) {
+  const bool on_cpu = maps[0].is_cpu();
+  if (on_cpu && type != at::kFloat && type != at::kDouble) {
     std::vector<at::Tensor> wide;
     for (const auto& map : maps) wide.push_back(map.to(at::kFloat));
     return roi_align(wide, rois, levels, options).to(type);
@@ -131,9 +137,10 @@ at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tens
     throw std::invalid_argument("roi_align: levels must be (R) int64");
   if (options.height < 1 || options.width < 1)
     throw std::invalid_argument("roi_align: a region has at least one cell");
-  const Regions regions{
-      rois.detach().to(type).contiguous(),
-      levels.defined() ? levels.contiguous() : at::zeros({rois.size(0)}, at::kLong)};
+  const Regions regions{rois.detach().to(on_cpu ? type : at::kFloat).contiguous(),
+                        levels.defined()
+                            ? levels.contiguous()
+                            : at::zeros({rois.size(0)}, rois.options().dtype(at::kLong))};
   return RoiAlign::apply(maps, regions, options);
 }
 

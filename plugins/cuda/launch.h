@@ -1,0 +1,56 @@
+// Starting kernels.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace millrace::cuda {
+
+constexpr int kThreads = 256;  // of a block, where a kernel does not say otherwise
+constexpr int kWarp = 32;
+
+/// Blocks of kThreads for `count` elements; kernels stride over what is more.
+inline unsigned blocks_for(std::int64_t count) {
+  constexpr std::int64_t kMost = 1 << 16;
+  const auto blocks = (count + kThreads - 1) / kThreads;
+  return static_cast<unsigned>(blocks < 1 ? 1 : blocks < kMost ? blocks : kMost);
+}
+
+/// Throws std::runtime_error where the last launch was refused.
+inline void check_launch(const char* kernel) {
+  const auto status = cudaGetLastError();
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string(kernel) + ": " + cudaGetErrorString(status));
+}
+
+/// Calls `body(i)` for every i of a grid-stride loop.
+template <typename F>
+__device__ void each_index(std::int64_t count, F body) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += stride)
+    body(i);
+}
+
+/// Appends, in the order of threads, what each thread of the block offers: its place behind `size`, or -1. `size` grows
+/// by the number of offers. All threads of a block of at most 1024 must call it; `counts` is shared, 32 ints.
+__device__ inline int place_in_order(bool offers, int& size, int* counts) {
+  const unsigned lanes = __ballot_sync(~0U, offers);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp,
+            lane = static_cast<int>(threadIdx.x) % kWarp;
+  if (lane == 0) counts[warp] = __popc(lanes);
+  __syncthreads();
+  int before = size, total = 0;
+  for (int w = 0; w < static_cast<int>(blockDim.x) / kWarp; ++w) {
+    if (w < warp) before += counts[w];
+    total += counts[w];
+  }
+  size += total;
+  __syncthreads();
+  return offers ? before + __popc(lanes & ((1U << lane) - 1)) : -1;
+}
+
+}  // namespace millrace::cuda
