@@ -18,7 +18,7 @@ struct Spread {
 };
 
 Spread spread_of(const Parameter& parameter, const std::string& last_norm) {
-  const auto& [name, value, kind] = parameter;
+  const auto& [name, value, kind, classes] = parameter;
   const auto has = [&, &name = name](const char* part) {
     return name.find(part) != std::string::npos;
   };

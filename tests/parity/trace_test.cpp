@@ -56,7 +56,7 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
     SCOPED_TRACE(golden.title());
     GoldenModel model(golden);
     std::map<std::string, at::Tensor> start;
-    for (const auto& [name, value, kind] : model.parameters) start[name] = value.detach().clone();
+    for (const auto& [name, value, kind, classes] : model.parameters) start[name] = value.detach().clone();
     OptimizerOptions options;
     options.momentum = golden.argument("momentum");
     options.weight_decay = golden.argument("wd");
@@ -101,7 +101,7 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
     }
 
     const at::NoGradGuard no_grad;
-    for (const auto& [name, value, kind] : model.parameters) {
+    for (const auto& [name, value, kind, classes] : model.parameters) {
       if (!golden.has("final_delta." + name)) continue;
       const auto values = value.to(at::kDouble), before = start[name].to(at::kDouble);
       const auto norm = golden["final_norm." + name].item<double>();

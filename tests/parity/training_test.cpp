@@ -170,7 +170,7 @@ TEST_F(TrainingParity, LossesAndGradients) {
     sum.backward();
 
     std::size_t compared = 0;
-    for (const auto& [name, value, kind] : step.model.parameters) {
+    for (const auto& [name, value, kind, classes] : step.model.parameters) {
       if (!golden.has("grad_norm." + name)) continue;
       ASSERT_TRUE(value.grad().defined()) << name;
       const auto gradient = value.grad().contiguous();
