@@ -143,8 +143,16 @@ Losses Trainer::losses(const Batch& batch) {
       batch, {.seed = static_cast<std::uint64_t>(plan_.train.seed), .step = state_.at.step});
 }
 
+// The step waits for the device here alone: losses and gradients' norms are read once all is queued.
 void Trainer::descend(const Losses& losses) {
   if (losses.empty()) throw Error("the detector gave no losses");
+  auto total = losses[0].second.reshape({});
+  for (std::size_t i = 1; i < losses.size(); ++i) total = total + losses[i].second.reshape({});
+  const bool scaled = type_ == at::kHalf;
+  auto& scale = state_.at.loss_scale;
+  const double factor = scaled ? scale.factor : 1;
+  (scaled ? total * factor : total).backward();
+
   const auto values = values_of(losses);
   double sum = 0;
   for (std::size_t i = 0; i < losses.size(); ++i) {
@@ -152,20 +160,11 @@ void Trainer::descend(const Losses& losses) {
     sum += values[i];
   }
   state_.scalars.emplace_back("loss", sum);
+  if (scaled) state_.scalars.emplace_back("loss_scale", factor);
   for (std::size_t i = 0; i < losses.size(); ++i)
     if (!std::isfinite(values[i]))
       return reject_step(fmt::format("the loss '{}' is {}", losses[i].first, values[i]));
 
-  auto total = losses[0].second.reshape({});
-  for (std::size_t i = 1; i < losses.size(); ++i) total = total + losses[i].second.reshape({});
-  const bool scaled = type_ == at::kHalf;
-  auto& scale = state_.at.loss_scale;
-  const double factor = scaled ? scale.factor : 1;
-  if (scaled) {
-    state_.scalars.emplace_back("loss_scale", factor);
-    total = total * factor;
-  }
-  total.backward();
   const auto done = optimizer_.step(state_.lr, factor);
   state_.scalars.emplace_back("gradient_norm", done.gradient_norm);
   if (done.not_finite.empty()) {

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/_add_relu.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/relu.h>
@@ -22,40 +23,30 @@ using torch::autograd::variable_list;
 using Scalars = c10::List<std::optional<at::Scalar>>;
 using OptionalTensor = std::optional<at::Tensor>;
 
+/// libtorch's operator around oneDNN; nothing where it was built without.
 using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
                              at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
                              std::string_view, Scalars, std::optional<std::string_view>);
-using PointwiseBinary = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                                   const OptionalTensor&, at::IntArrayRef, at::IntArrayRef,
-                                   at::IntArrayRef, std::int64_t, std::string_view,
-                                   std::optional<at::Scalar>, std::optional<std::string_view>,
-                                   Scalars, std::optional<std::string_view>);
-
-/// One of libtorch's operators around oneDNN; nothing where it was built without.
-template <class Signature>
-std::optional<c10::TypedOperatorHandle<Signature>> onednn(const char* overload) {
+std::optional<c10::TypedOperatorHandle<Pointwise>> find_onednn() {
   const auto found =
-      c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", overload});
+      c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", ""});
   if (!found) return std::nullopt;
-  return found->typed<Signature>();
+  return found->typed<Pointwise>();
 }
 
-/// Convolution and epilogue, all of one type.
+/// Convolution and epilogue, all of one type. (oneDNN can add while it convolves too, at three times the cost.)
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                    std::int64_t stride, std::int64_t padding, const After& after) {
-  static const auto unary = onednn<Pointwise>("");
-  static const auto binary = onednn<PointwiseBinary>("binary");
-  const bool fused = unary && binary && x.is_cpu() && x.numel() > 0 &&
-                     x.scalar_type() != at::kHalf && (after.relu || after.add.defined());
-  if (!fused) return finish(at::conv2d(x, weight, bias, stride, padding), after);
+  static const auto onednn = find_onednn();
+  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+  if (!onednn || !known || !x.is_cpu() || x.numel() == 0)
+    return finish(at::conv2d(x, weight, bias, stride, padding), after);
   const std::array paddings{padding, padding}, strides{stride, stride}, dilations{1L, 1L};
-  const OptionalTensor shift = bias.defined() ? OptionalTensor(bias) : std::nullopt;
-  if (!after.add.defined())
-    return unary->call(x, weight, shift, paddings, strides, dilations, 1, "relu", Scalars(), "");
-  std::optional<std::string_view> then;
-  if (after.relu) then = "relu";
-  return binary->call(x, after.add.to(x.scalar_type()), weight, shift, paddings, strides, dilations,
-                      1, "add", 1.0, then, Scalars(), "");
+  const bool add = after.add.defined();
+  auto y = onednn->call(x, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, paddings,
+                        strides, dilations, 1, after.relu && !add ? "relu" : "none", Scalars(), "");
+  if (add && after.relu && y.scalar_type() == at::kFloat) return at::_add_relu_(y, after.add);
+  return add ? finish(y, after) : y;
 }
 
 at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {

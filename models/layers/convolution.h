@@ -22,7 +22,7 @@ struct Convolution {
 
 /// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type() (trainer/precision.h). Keeps for the
 /// backward pass the input, the weight and, for a ReLU, the output; nothing where nothing needs a gradient. On a
-/// CPU, oneDNN adds and rectifies while it convolves.
+/// CPU, oneDNN rectifies while it convolves.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
 
 /// The same epilogue in place on `y`, for outputs that no backward pass needs.

@@ -32,6 +32,21 @@ class Training : public Trainer {
     const auto scores = training_scores(std::move(arguments), checkpoint);
     return {scores["bbox"]["stats"][0], scores["segm"]["stats"][0]};
   }
+
+  /// Two pictures to be learned by heart in so many epochs, and how.
+  std::vector<std::string> by_heart(int epochs) const {
+    const auto data = in_folder("data").string();
+    if (!fs::exists(data))
+      EXPECT_EQ(trainer({"sample", "--out", data, "--train", "2", "--val", "1"}).exit_code, 0);
+    const auto every = ".every=\"" + std::to_string(epochs) + " epochs\"";
+    return {"data.root=\"" + data + "\"", "data.val=\"train2017\"",
+            "data.batch_size=2",          "data.flip=0.0",
+            "data.aspect_grouping=false",
+            "data.test_short_side=0",  // as trained
+            "data.test_max_side=0",       "train.epochs=" + std::to_string(epochs),
+            "schedule.warmup_steps=20",   "schedule.warmup_epochs=0.0",
+            "callbacks.evaluate" + every, "callbacks.checkpoint" + every};
+  }
 };
 
 /// `command config --set a --set b ...`

@@ -1,0 +1,128 @@
+// A convolution with sum and ReLU in one pass gives what the three give one after the other, and so do its gradients.
+#include "models/layers/convolution.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "models/layers/layers.h"
+#include "tests/tensors.h"
+#include "trainer/optimizer.h"
+#include "trainer/precision.h"
+
+namespace millrace {
+namespace {
+
+struct Case {
+  std::int64_t kernel, stride;
+  bool scale, bias, add, relu;
+};
+
+class ConvolutionCases : public ::testing::TestWithParam<Case> {
+ protected:
+  ConvolutionCases() {
+    const auto [kernel, stride, scale, bias, add, relu] = GetParam();
+    at::manual_seed(3);
+    const auto leaf = [](at::Tensor t) { return t.set_requires_grad(true); };
+    x = leaf(at::randn({2, 16, 9, 12}));
+    c.weight = leaf(at::randn({24, 16, kernel, kernel}) * 0.1);
+    if (scale) c.scale = at::rand({24}) + 0.5;
+    if (bias) c.bias = leaf(at::randn({24}));
+    c.stride = stride;
+    c.padding = kernel / 2;
+    const auto shape = at::conv2d(x, c.weight, {}, stride, c.padding).sizes().vec();
+    if (add) after.add = leaf(at::randn(shape));
+    after.relu = relu;
+    gradient = at::randn(shape);
+  }
+
+  at::Tensor apart() const {
+    const auto weight = c.scale.defined() ? c.weight * c.scale.view({-1, 1, 1, 1}) : c.weight;
+    auto y = at::conv2d(x, weight, c.bias, c.stride, c.padding);
+    if (after.add.defined()) y = y + after.add;
+    return after.relu ? at::relu(y) : y;
+  }
+
+  /// The gradients of everything that has one, cleared.
+  std::vector<at::Tensor> gradients(const at::Tensor& y) {
+    y.backward(gradient.to(y.scalar_type()));
+    std::vector<at::Tensor> all;
+    for (const auto& leaf : {x, c.weight, c.bias, after.add}) {
+      if (!leaf.defined()) continue;
+      all.push_back(leaf.grad().clone());
+      leaf.mutable_grad().reset();
+    }
+    return all;
+  }
+
+  at::Tensor x, gradient;
+  Convolution c;
+  After after;
+};
+
+TEST_P(ConvolutionCases, GiveWhatTheStepsGiveOneByOneAndSoDoTheGradients) {
+  const auto expected = apart(), actual = convolve(x, c, after);
+  EXPECT_TRUE(testing::close(actual, expected, 1e-6));
+  const auto wanted = gradients(expected), got = gradients(actual);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(testing::close(got[i], wanted[i], 1e-5)) << i;
+}
+
+TEST_P(ConvolutionCases, KeepTheirGradientsInFp32WhereTheyComputeInBf16) {
+  const auto wanted = gradients(apart());
+  at::Tensor y;
+  {
+    const ComputeIn bf16(at::kBFloat16, at::kCPU);
+    y = convolve(x, c, after);
+  }
+  EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(testing::close(y, apart(), 0.02));
+  const auto got = gradients(y);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].scalar_type(), at::kFloat);
+    EXPECT_TRUE(testing::close(got[i], wanted[i], 0.1)) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ConvolutionCases,
+    ::testing::Values(Case{1, 1, false, true, false, false}, Case{3, 1, false, true, false, true},
+                      Case{1, 1, true, true, true, true}, Case{3, 2, true, true, false, true},
+                      Case{1, 2, true, false, false, false}, Case{1, 1, false, true, true, false},
+                      Case{7, 2, true, true, false, true}));
+
+TEST(Convolution, OfNoImagesHasNoOutput) {
+  const auto y = convolve(at::rand({0, 4, 5, 5}), {at::rand({6, 4, 3, 3}), {}, at::rand({6}), 1, 1},
+                          {.relu = true});
+  EXPECT_EQ(y.sizes(), (std::vector<std::int64_t>{0, 6, 5, 5}));
+}
+
+TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
+  Parameters parameters;
+  const Scope scope(parameters, 1);
+  const ConvNorm layer(scope / "conv", scope / "bn", {4, 6, 3}, {"frozen_bn"});
+  const auto x = at::rand({1, 4, 8, 8});
+  const auto detect = [&] {
+    const at::NoGradGuard no_grad;
+    return layer(x, false);
+  };
+  Sgd sgd(parameters, {.lr = 1});
+  for (int step = 0; step < 3; ++step) {
+    const auto y = layer(x, true);
+    EXPECT_TRUE(testing::close(detect(), y.detach(), 1e-6)) << step;
+    y.square().sum().backward();
+    const auto before = detect();
+    sgd.step(0.01);
+    EXPECT_FALSE(testing::close(detect(), before, 1e-4)) << step;
+  }
+}
+
+}  // namespace
+}  // namespace millrace

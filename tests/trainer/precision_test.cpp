@@ -1,0 +1,142 @@
+// fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted as bad.
+#include "trainer/precision.h"
+
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "base/errors.h"
+#include "tests/fake_training.h"
+#include "tests/tensors.h"
+#include "tests/trainer/scratch.h"
+#include "trainer/loss_scale.h"
+
+namespace millrace {
+namespace {
+
+using testing::fake_plan;
+using testing::LambdaCallback;
+using testing::Scratch;
+
+/// loss = slope * w, worked out in fp16: its gradient, the factor times the slope, overflows above 65504.
+class HalfDetector final : public Detector {
+ public:
+  explicit HalfDetector(double slope) : slope_(slope) {
+    w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::bias);
+  }
+  Losses losses(const Batch&, const StepInfo&) override {
+    return {{"fit", (w_.to(at::kHalf) * slope_).to(at::kFloat).sum()}};
+  }
+  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  const Parameters& parameters() const override { return parameters_; }
+
+ private:
+  double slope_;
+  Parameters parameters_;
+  at::Tensor w_;
+};
+
+TEST(Precision, NamesAreTypes) {
+  EXPECT_EQ(precision_type("fp32"), at::kFloat);
+  EXPECT_EQ(precision_type("bf16"), at::kBFloat16);
+  EXPECT_EQ(precision_type("fp16"), at::kHalf);
+  EXPECT_THROW(precision_type("fp8"), std::invalid_argument);
+}
+
+TEST(Precision, HoldsOnlyWhileItsGuardLives) {
+  const auto x = at::full({1}, 1.0);
+  {
+    const ComputeIn outer(at::kBFloat16, at::kCPU);
+    EXPECT_EQ(compute_type(x), at::kBFloat16);
+    {
+      const ComputeIn inner(at::kFloat, at::kCPU);
+      EXPECT_EQ(compute_type(x), at::kFloat);
+    }
+    EXPECT_EQ(compute_type(x), at::kBFloat16);
+  }
+  EXPECT_EQ(compute_type(x), at::kFloat);
+}
+
+TEST(LossScale, HalvesAtOnceAndDoublesWithPatience) {
+  LossScale scale;
+  EXPECT_TRUE(scale.shrink());
+  EXPECT_EQ(scale.factor, LossScale::kFirst / 2);
+  for (std::int64_t i = 1; i < LossScale::kPatience; ++i) scale.grow();
+  EXPECT_EQ(scale.factor, LossScale::kFirst / 2);
+  scale.grow();
+  EXPECT_EQ(scale.factor, LossScale::kFirst);
+}
+
+TEST(LossScale, StaysWithinItsBounds) {
+  LossScale scale;
+  while (scale.shrink()) {
+  }
+  EXPECT_EQ(scale.factor, LossScale::kLeast);
+  for (std::int64_t i = 0; i < 40 * LossScale::kPatience; ++i) scale.grow();
+  EXPECT_EQ(scale.factor, LossScale::kMost);
+}
+
+TEST(LossScale, OverflowsLeaveStepsOutAndAreNotBadSteps) {
+  const Scratch scratch;
+  HalfDetector model(
+      /*slope=*/6);  // 65536, 32768 and 16384 times it are too much, 8192 times is not
+  auto plan = fake_plan(model, scratch / "run");
+  plan.train.precision = "fp16";
+  plan.optimizer.clip_norm = 0;
+  std::vector<double> weights, factors;
+  auto watch = std::make_unique<LambdaCallback>();
+  watch->on_after_step = [&](TrainState& s) {
+    weights.push_back(model.parameters().find("w")->value.item<double>());
+    factors.push_back(s.at.loss_scale.factor);
+    EXPECT_EQ(s.at.bad_steps, 0);
+  };
+  CallbackList callbacks;
+  callbacks.add("watch", std::move(watch));
+  Trainer(plan, std::move(callbacks)).run();
+  ASSERT_GE(factors.size(), 5U);
+  EXPECT_EQ(std::vector(factors.begin(), factors.begin() + 4),
+            (std::vector<double>{32768, 16384, 8192, 8192}));
+  EXPECT_EQ(weights[2], 1);
+  EXPECT_LT(weights[3], 1);
+}
+
+TEST(LossScale, LossesThatOverflowThemselvesAreBadSteps) {
+  const Scratch scratch;
+  HalfDetector model(/*slope=*/1e30);
+  auto plan = fake_plan(model, scratch / "run");
+  plan.train.precision = "fp16";
+  plan.train.epochs = 20;
+  try {
+    Trainer(plan, {}).run();
+    ADD_FAILURE() << "it trained";
+  } catch (const Error& problem) {
+    EXPECT_THAT(problem.what(), ::testing::HasSubstr("10th such step in a row"));
+  }
+}
+
+TEST(LossScale, AResumedTrainingGoesOnAsIfItHadNotStopped) {
+  const Scratch scratch;
+  const auto train = [&](const std::string& name, std::int64_t steps, bool resume) {
+    HalfDetector model(/*slope=*/6);
+    auto plan = fake_plan(model, scratch / name);
+    plan.train.precision = "fp16";
+    plan.train.max_steps = steps;
+    auto save = std::make_unique<LambdaCallback>();
+    save->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+    CallbackList callbacks;
+    callbacks.add("save", std::move(save));
+    Trainer trainer(plan, std::move(callbacks));
+    if (resume) trainer.resume(*newest_checkpoint(scratch / name / "checkpoints"));
+    const auto end = trainer.run();
+    return std::tuple(model.parameters().find("w")->value.item<double>(), end.at.loss_scale.factor,
+                      end.at.loss_scale.good_steps);
+  };
+  const auto whole = train("whole", 9, false);
+  train("halves", 2, false);  // stopped during the search
+  EXPECT_EQ(train("halves", 9, true), whole);
+}
+
+}  // namespace
+}  // namespace millrace
