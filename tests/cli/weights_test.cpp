@@ -62,6 +62,34 @@ TEST_F(Weights, OfARunServeEvalAndPredict) {
   EXPECT_FALSE(read_json(out / "detections.json").empty());
 }
 
+TEST_F(Weights, UnderOtherNamesAndOrdersOfClassesDetectTheSame) {
+  ASSERT_EQ(run(in_folder("runs").string()).exit_code, 0);
+  auto weights = in_folder("runs") / "maskrcnn-1" / "checkpoints" / "latest";
+  const auto expected = in_folder("expected.json");
+  ASSERT_EQ(eval(weights, {"--out", expected.string()}).exit_code, 0);
+  ASSERT_FALSE(read_json(expected).empty());
+  // The configuration has the background last; torchvision and tensorpack have it first.
+  for (const auto& [file, names] : std::vector<std::pair<std::string, std::string>>{
+           {"a.pth", "torchvision"}, {"b.npz", "tensorpack"}, {"c.pth", "detectron2"}}) {
+    const auto next = in_folder(file);
+    const auto done = trainer({"convert", weights.string(), next.string(), "--names", names});
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const auto results = in_folder(file + ".json");
+    const auto scored = eval(next, {"--out", results.string()});
+    ASSERT_EQ(scored.exit_code, 0) << scored.err;
+    EXPECT_THAT(scored.err, HasSubstr("(names of " + names + ")"));
+    EXPECT_EQ(read_text(results), read_text(expected)) << names;
+    weights = next;
+  }
+}
+
+TEST_F(Weights, ForOtherClassesAreRefused) {
+  ASSERT_EQ(run(in_folder("runs").string()).exit_code, 0);
+  const auto weights = in_folder("runs") / "maskrcnn-1" / "checkpoints" / "latest";
+  expect_error(eval(weights, {"--set", "data.classes=[\"star\", \"ring\"]"}), 1,
+               "roi_heads.box_predictor.cls_score.weight: file 6 classes, model 2");
+}
+
 TEST_F(Weights, ThatAreAPictureAreRefused) {
   const auto file = in_folder("model.png");
   write_text(file, "\x89PNG\r\n\x1a\n");

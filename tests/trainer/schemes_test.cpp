@@ -152,6 +152,12 @@ TEST(Schemes, AffineChannelsOfCaffe2BecomeNormsThatDoTheSame) {
   EXPECT_TRUE(named.contains("backbone.body.layer3.5.bn3.bias"));
 }
 
+TEST(Schemes, OfOursABiasOfAConvolutionStaysOne) {
+  const auto read = in_our_names({{"backbone.body.conv1.bias", at::arange(3)}});
+  ASSERT_EQ(read.tensors.size(), 1U);
+  EXPECT_EQ(read.tensors[0].name, "backbone.body.conv1.bias");
+}
+
 TEST(Schemes, AnUnknownOneIsNamed) {
   try {
     scheme_named("detectron");

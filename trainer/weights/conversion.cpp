@@ -7,6 +7,7 @@
 #include "trainer/weights/formats.h"
 
 namespace millrace {
+
 Conversion convert_weights(const std::filesystem::path& in, const std::filesystem::path& out,
                            const Scheme& scheme) {
   check_writable_format(out);

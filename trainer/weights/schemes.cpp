@@ -128,6 +128,7 @@ const std::vector<Scheme> kSchemes = {
              {linear, ".bias", "/b"},
          },
      .kernels_last = true,
+     .folds_norms = true,
      .background = Background::first},
 
     {.name = "resnet",
@@ -167,7 +168,7 @@ const std::vector<Scheme> kSchemes = {
              {norm, ".running_mean", "_rm"},
              {norm, ".running_var", "_riv"},
          },
-     .folded_statistics = true},
+     .folds_norms = true},
 
     {.name = "caffe2-gn",
      .doc = "the same with group norm (FAIR/R-50-GN.pkl)",
@@ -266,7 +267,7 @@ const Scheme& scheme_of(const std::vector<std::string>& names) {
 }
 
 /// Adds what norms of the backbone lack.
-void complete_norms(std::vector<StoredTensor>& tensors, bool folded_statistics) {
+void complete_norms(std::vector<StoredTensor>& tensors) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < tensors.size(); ++i) places[tensors[i].name] = i;
   const auto count = tensors.size();
@@ -278,7 +279,7 @@ void complete_norms(std::vector<StoredTensor>& tensors, bool folded_statistics) 
     for (const auto& [conv_name, norm_name] : kNormOfConv) {
       const auto of_conv = match_name(conv_name, layer);
       const auto numbers = of_conv ? of_conv : match_name(norm_name, layer);
-      if (!numbers || (!of_conv && !folded_statistics)) continue;
+      if (!numbers) continue;
       const auto norm_layer = *fill_name(norm_name, *numbers);
       if (of_conv) {
         if (places.contains(norm_layer + ".bias")) continue;  // a bias beside a norm: left alone
@@ -322,7 +323,7 @@ TranslatedTensors in_our_names(const NamedTensors& tensors) {
     result.tensors.push_back(
         {stored_as, ours ? ours->name : names[i], turn ? kernels_first(value) : value});
   }
-  complete_norms(result.tensors, result.scheme->folded_statistics);
+  if (result.scheme->folds_norms) complete_norms(result.tensors);
   return result;
 }
 

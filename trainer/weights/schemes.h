@@ -31,8 +31,9 @@ struct Scheme {
   std::string_view doc;
   std::vector<LayerName> layers;
   std::vector<TensorSuffix> suffixes;
-  bool kernels_last = false;       // kernels (H, W, in, out) and (in, out), as TensorFlow has them
-  bool folded_statistics = false;  // norms are a scale and a shift alone
+  bool kernels_last = false;  // kernels (H, W, in, out) and (in, out), as TensorFlow has them
+  bool folds_norms =
+      false;  // a convolution's bias may stand for its norm, or a norm lack statistics
 
   // How it numbers classes; `none` where it knows no classes at all.
   Background background = Background::none;
@@ -58,7 +59,7 @@ struct TranslatedTensors {
 };
 
 /// Finds out whose names these are. The wrappers "module." and "model." go, and so does "num_batches_tracked", a counter
-/// that no norm here has. Where a norm has been folded into its convolution, or has no statistics, what is missing is
+/// that no norm here has. Where a scheme folds norms into convolutions, or leaves their statistics out, what is missing is
 /// added so that it does what the file means: weight 1, mean 0, and variance 1 - 1e-5, for which norms with the usual
 /// epsilon of 1e-5 scale by exactly 1 (others are off by a factor of under 1 + 5e-6).
 TranslatedTensors in_our_names(const NamedTensors& tensors);
