@@ -1,7 +1,7 @@
 // Weights that torchvision has trained: `trainer eval` finds with them what torchvision finds. Minutes long, so
 // labelled slow.
 #include <algorithm>
-#include <map>
+#include <cmath>
 
 #include "tests/cli/trainer.h"
 #include "tests/data.h"
@@ -22,9 +22,15 @@ double iou(const Json& a, const Json& b) {
   return both / (x(a, 2) * x(a, 3) + x(b, 2) * x(b, 3) - both);
 }
 
-/// The detections of `some` above score 1/2 that have no partner of their own among `others`: of the same image and
-/// category, IoU above 0.99, score within `score`.
-std::vector<Json> without_partner(const Json& some, const Json& others, double score) {
+/// How closely a set of photos has to agree.
+struct Closeness {
+  std::string set;
+  double ap, iou, score;
+};
+
+/// The detections of `some` above score 1/2 that have no partner of their own among `others`, of the same image and
+/// category.
+std::vector<Json> without_partner(const Json& some, const Json& others, const Closeness& close) {
   std::vector<Json> alone;
   std::vector<bool> taken(others.size());
   for (const auto& one : some) {
@@ -33,8 +39,8 @@ std::vector<Json> without_partner(const Json& some, const Json& others, double s
     for (; i < others.size(); ++i)
       if (!taken[i] && one["image_id"] == others[i]["image_id"] &&
           one["category_id"] == others[i]["category_id"] &&
-          std::abs(one["score"].get<double>() - others[i]["score"].get<double>()) <= score &&
-          iou(one["bbox"], others[i]["bbox"]) > 0.99)
+          std::abs(one["score"].get<double>() - others[i]["score"].get<double>()) <= close.score &&
+          iou(one["bbox"], others[i]["bbox"]) > close.iou)
         break;
     if (i < others.size())
       taken[i] = true;
@@ -43,6 +49,10 @@ std::vector<Json> without_partner(const Json& some, const Json& others, double s
   }
   return alone;
 }
+
+/// Photos that fit the model exactly, and photos that are resized: to whole grey levels by us, to fractions by
+/// torchvision, which moves boxes a little and masks by a pixel here and there.
+const Closeness kSets[] = {{"sized", 0.002, 0.99, 1e-3}, {"photos", 0.02, 0.95, 0.02}};
 
 TEST_F(EndToEndParity, TorchvisionsWeightsGiveItsApAndItsDetections) {
   MILLRACE_NEEDS_DATA("coco_mini");
@@ -53,10 +63,10 @@ TEST_F(EndToEndParity, TorchvisionsWeightsGiveItsApAndItsDetections) {
                        in_folder("trained").string() + "'"),
             0);
 
-  for (const std::string set : {"sized", "photos"}) {
-    SCOPED_TRACE(set);
+  for (const auto& close : kSets) {
+    SCOPED_TRACE(close.set);
     const auto file = [&](const std::string& ending) {
-      return in_folder("trained") / (set + ending);
+      return in_folder("trained") / (close.set + ending);
     };
     const auto eval = trainer({"eval", file(".toml").string(), "--weights",
                                (in_folder("trained") / "model.safetensors").string(), "--json",
@@ -65,11 +75,12 @@ TEST_F(EndToEndParity, TorchvisionsWeightsGiveItsApAndItsDetections) {
     const auto expected = read_json(file(".ap.json"));
     for (const std::string kind : {"bbox", "segm"}) {
       EXPECT_GT(expected[kind]["AP"], 0.2) << kind;
-      EXPECT_NEAR(eval.json()[kind]["stats"][0].get<double>(), expected[kind]["AP"], 0.002) << kind;
+      EXPECT_NEAR(eval.json()[kind]["stats"][0].get<double>(), expected[kind]["AP"], close.ap)
+          << kind;
     }
     const auto ours = read_json(file(".ours.json")), theirs = read_json(file(".detections.json"));
-    EXPECT_THAT(without_partner(theirs, ours, 1e-3), ::testing::IsEmpty());
-    EXPECT_THAT(without_partner(ours, theirs, 1e-3), ::testing::IsEmpty());
+    EXPECT_THAT(without_partner(theirs, ours, close), ::testing::IsEmpty());
+    EXPECT_THAT(without_partner(ours, theirs, close), ::testing::IsEmpty());
   }
 }
 

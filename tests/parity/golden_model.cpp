@@ -115,6 +115,13 @@ Rpn::Output recorded_rpn(const GoldenRun& golden) {
           {count, count + counts.numel()}};
 }
 
+std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOptions& options,
+                                     bool training) {
+  Parameters parameters;
+  const Rpn rpn(Scope(parameters, 1), options.rpn, options.boxes, options.pyramid.channels);
+  return rpn.proposals(recorded_rpn(golden), image_sizes(golden["in.image_sizes"]), training);
+}
+
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected) {
   const auto sorted = [](const at::Tensor& boxes) {
     const auto weights = at::tensor({1.0, 1e3, 1e6, 1e9}, at::kDouble);

@@ -41,6 +41,10 @@ at::Tensor torchvision_input(const std::vector<at::Tensor>& photos, const Golden
 /// What the RPN has put out, as recorded for inference.
 Rpn::Output recorded_rpn(const GoldenRun& golden);
 
+/// The proposals of each image from what an inference has recorded of the RPN.
+std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOptions& options,
+                                     bool training);
+
 /// The same boxes (N, 4) but for rounding, in any order: torchvision's last sort is not stable, so boxes of equal scores
 /// may stand in another one.
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected);

@@ -27,6 +27,9 @@ nlohmann::json parsed(std::string text) {
   return value.is_discarded() ? nlohmann::json(text) : value;
 }
 
+/// "grad_norm" of "grad_norm.rpn.head.conv.0.0.weight".
+std::string kind_of(const std::string& name) { return name.substr(0, name.find('.')); }
+
 double largest(const at::Tensor& values) {
   return values.numel() == 0 ? 0 : values.to(at::kDouble).abs().max().item<double>();
 }
@@ -46,8 +49,12 @@ GoldenRun::GoldenRun(const fs::path& file) : file_(file), title_(file.stem().str
   for (const auto* other : {"_2threads", "_float64"}) {
     if (!all.contains(kind + other)) continue;  // a trace
     for (const auto& [name, difference] : all.at(kind + other).items())
-      if (difference.is_array())
-        differences_[name] = std::max(differences_[name], difference[0].get<double>());
+      if (difference.is_array()) {
+        auto& most = differences_[name];
+        most = std::max(most, difference[0].get<double>());
+        auto& share = shares_[kind_of(name)];
+        share = std::max(share, difference[1].get<double>());
+      }
   }
 }
 
@@ -74,9 +81,15 @@ std::vector<std::string> GoldenRun::names(const std::string& prefix) const {
 double GoldenRun::tolerance(const std::string& name) const {
   const double most = largest((*this)[name]);
   if (differences_.empty()) return 1e-5 * most;
-  const auto measured = differences_.find(name);
-  const double rounding = std::numeric_limits<float>::epsilon() * most;
-  return 4 * std::max(rounding, measured == differences_.end() ? 0 : measured->second);
+  const auto value_or = [](const auto& map, const std::string& key, double otherwise) {
+    const auto found = map.find(key);
+    return found == map.end() ? otherwise : found->second;
+  };
+  const double rounding = std::numeric_limits<float>::epsilon();
+  const double share =
+      name.starts_with("grad") ? value_or(shares_, kind_of(name), rounding) : rounding;
+  const double measured = value_or(differences_, name, 0);
+  return 4 * std::max(measured, share * most);
 }
 
 ::testing::AssertionResult agrees(const at::Tensor& actual, const GoldenRun& golden,

@@ -34,8 +34,9 @@ class GoldenRun {
   std::int64_t count(const std::string& name) const { return argument(name).get<std::int64_t>(); }
 
   /// How far a result may lie from the recorded tensor: four times what torchvision itself differs on two threads or in
-  /// float64, and no less than four roundings of the largest value; 1e-5 of that value where
-  /// nobody measured the differences.
+  /// float64, and no less than four roundings of the largest value. Of gradients the largest
+  /// such share among all parameters counts, since a single one may differ by nothing by luck. 1e-5 of the largest value
+  /// where nobody measured the differences.
   double tolerance(const std::string& name) const;
 
   /// Stem of the file's name.
@@ -48,7 +49,9 @@ class GoldenRun {
   std::string title_;
   std::map<std::string, at::Tensor> tensors_;
   nlohmann::json arguments_;
-  std::map<std::string, double> differences_;  // of torchvision from itself; empty: not measured
+  /// Of torchvision from itself; empty: not measured.
+  std::map<std::string, double> differences_;
+  std::map<std::string, double> shares_;  // the largest of a kind of tensor, of the largest value
 };
 
 /// Equal shapes, and values within the recorded tensor's tolerance.

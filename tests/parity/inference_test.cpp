@@ -88,7 +88,7 @@ TEST_F(InferenceParity, PhotosBecomeTheSameInput) {
     }
     EXPECT_TRUE(same(sizes, golden["in.image_sizes"]));
 
-    const auto input = normalize(batch, GoldenModel(golden).options.pyramid.pixels());
+    const auto input = normalize(batch, testing::options_of(golden).pyramid.pixels());
     ASSERT_EQ(input.sizes(), golden["in.batch"].sizes());
     if (resized)  // ours are whole grey levels then, of 1/255 / 0.225 or so
       EXPECT_LT((input - golden["in.batch"]).abs().max().item<double>(), 1 / 57.0);
@@ -149,10 +149,8 @@ TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
   MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
   for (const auto& golden : runs) {
     SCOPED_TRACE(golden.title());
-    const GoldenModel model(golden);
     const auto ours =
-        model.rpn.proposals(testing::recorded_rpn(golden),
-                            testing::image_sizes(golden["in.image_sizes"]), /*training=*/false);
+        testing::proposals_of(golden, testing::options_of(golden), /*training=*/false);
     for (std::size_t i = 0; i < ours.size(); ++i)
       EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
   }

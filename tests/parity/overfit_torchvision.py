@@ -66,6 +66,7 @@ def config(root, side):
         f'val = "{SPLIT}"',
         f"short_side = {side}",
         f"max_side = {2 * side}",
+        'resize_style = "torchvision"',
         "reduced_decoding = false",
         "[model]",
         'name = "maskrcnn"',

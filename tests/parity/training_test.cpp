@@ -78,10 +78,9 @@ TEST_F(TrainingParity, ProposalsFromRecordedLogits) {
   MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
   for (const auto& golden : runs) {
     SCOPED_TRACE(golden.title());
-    const Step step(golden);
-    const auto rpn = testing::recorded_rpn(golden.beside("infer"));
+    const auto inference = golden.beside("infer");  // the forward pass is the same
     const auto ours =
-        step.model.rpn.proposals(rpn, testing::image_sizes(step.sizes), /*training=*/true);
+        testing::proposals_of(inference, testing::options_of(golden), /*training=*/true);
     for (std::size_t i = 0; i < ours.size(); ++i)
       EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
   }
