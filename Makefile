@@ -57,12 +57,13 @@ fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) 
 	cmake --build --preset fuzz --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
 	scripts/fuzz
 
-bench: build ## measure the data flow and the evaluator, beside their peers where they are installed, and their parts
+bench: build ## measure the data flow, the evaluator and the operators, beside their peers where they are installed, and their parts
 	$(trainer) bench dataflow $(CONFIG) $(ARGS)
 	tests/bench/dataflow.py $(trainer)
 	tests/bench/coco_eval.py $(trainer)
 	$(folder)/bin/bench_engine
 	$(folder)/bin/bench_masks
+	tests/bench/ops.py $(folder)/bin/bench_ops
 
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i

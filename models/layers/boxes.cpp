@@ -7,39 +7,10 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
-#include "models/ops/simd.h"
+#include "models/ops/iou.h"
 
 namespace millrace {
 namespace {
-
-/// Coordinate planes of (N, 4) boxes.
-struct Planes {
-  explicit Planes(const at::Tensor& boxes)
-      : memory(boxes.t().contiguous()),
-        x1(memory.const_data_ptr<float>()),
-        y1(x1 + boxes.size(0)),
-        x2(y1 + boxes.size(0)),
-        y2(x2 + boxes.size(0)) {}
-
-  at::Tensor memory;  // (4, N)
-  const float *x1, *y1, *x2, *y2;
-};
-
-/// The IoU of box `row` of `a` with boxes begin .. end of `b`, in torchvision's order of operations.
-MILLRACE_SIMD void iou_row(const Planes& a, std::int64_t row, const Planes& b, std::int64_t begin,
-                           std::int64_t end, float offset, float* result) {
-  const float x1 = a.x1[row], y1 = a.y1[row], x2 = a.x2[row], y2 = a.y2[row];
-  const float area = (x2 - x1 + offset) * (y2 - y1 + offset);
-  for (auto i = begin; i < end; ++i) {
-    const float bx1 = b.x1[i], by1 = b.y1[i], bx2 = b.x2[i], by2 = b.y2[i];
-    const float left = bx1 > x1 ? bx1 : x1, top = by1 > y1 ? by1 : y1;
-    const float right = bx2 < x2 ? bx2 : x2, bottom = by2 < y2 ? by2 : y2;
-    const float width = right - left + offset, height = bottom - top + offset;
-    const float common = (width > 0 ? width : 0) * (height > 0 ? height : 0);
-    const float ratio = common / (area + (bx2 - bx1 + offset) * (by2 - by1 + offset) - common);
-    result[i] = ratio > 0 ? ratio : 0;  // 0 / 0, too
-  }
-}
 
 /// Centres and sides, each of the shape of one coordinate.
 struct CentreForm {
@@ -57,14 +28,15 @@ struct CentreForm {
 }  // namespace
 
 at::Tensor box_iou(const at::Tensor& a, const at::Tensor& b, double offset) {
-  const Planes left(a), right(b);
+  const BoxPlanes left(a), right(b);
   const auto rows = a.size(0), columns = b.size(0);
   auto result = at::empty({rows, columns}, a.options());
   auto* out = result.mutable_data_ptr<float>();
   constexpr std::int64_t kColumns = 1024;
   at::parallel_for(0, columns, kColumns, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = 0; row < rows; ++row)
-      iou_row(left, row, right, begin, end, static_cast<float>(offset), out + row * columns);
+      iou_row(left, row, right, begin, end, static_cast<float>(offset),
+              out + row * columns + begin);
   });
   return result;
 }

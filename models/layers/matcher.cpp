@@ -1,42 +1,151 @@
 #include "models/layers/matcher.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/amax.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "models/ops/iou.h"
 #include "models/ops/simd.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kColumns =
-    2048;  // boxes whose best truth is worked out together, in the cache
+constexpr std::int64_t kBlock = 1024;  // boxes that are looked at together, in the cache
 
-/// best[i] and truth[i] become the largest of rows 0 .. rows - 1 in column i and its first row.
-MILLRACE_SIMD void best_of_columns(const float* iou, std::int64_t rows, std::int64_t stride,
-                                   std::int64_t count, float* best, std::int32_t* truth) {
+/// Takes `count` overlaps with truth `row` into the best so far of each box; gives the highest of them.
+MILLRACE_SIMD float take_row(const float* iou, std::int32_t row, std::int64_t count, float* best,
+                             std::int32_t* truth) {
+  constexpr std::int64_t kLanes = 16;
+  float highest[kLanes] = {};
   for (std::int64_t i = 0; i < count; ++i) {
-    best[i] = iou[i];
-    truth[i] = 0;
+    truth[i] = iou[i] > best[i] ? row : truth[i];
+    best[i] = iou[i] > best[i] ? iou[i] : best[i];
   }
-  for (std::int64_t row = 1; row < rows; ++row)
-    for (std::int64_t i = 0; i < count; ++i) {
-      const float value = iou[row * stride + i];
-      truth[i] = value > best[i] ? static_cast<std::int32_t>(row) : truth[i];
-      best[i] = value > best[i] ? value : best[i];
-    }
+  const auto whole = count / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes)
+    for (std::int64_t lane = 0; lane < kLanes; ++lane)
+      highest[lane] = iou[i + lane] > highest[lane] ? iou[i + lane] : highest[lane];
+  for (auto i = whole; i < count; ++i) highest[0] = std::max(highest[0], iou[i]);
+  return *std::max_element(highest, highest + kLanes);
 }
 
-/// Marks the columns whose value is the row's highest.
-MILLRACE_SIMD void mark_highest(const float* row, float highest, std::int64_t count,
+/// Marks the boxes whose overlap is the truth's highest.
+MILLRACE_SIMD void mark_highest(const float* iou, float highest, std::int64_t count,
                                 std::int8_t* label) {
-  for (std::int64_t i = 0; i < count; ++i) label[i] = row[i] == highest ? 1 : label[i];
+  for (std::int64_t i = 0; i < count; ++i) label[i] = iou[i] == highest ? 1 : label[i];
 }
+
+/// The smallest box around boxes begin .. end, leaving out what is not a number.
+MILLRACE_SIMD std::array<float, 4> bounds(const BoxPlanes& boxes, std::int64_t begin,
+                                          std::int64_t end) {
+  constexpr std::int64_t kLanes = 16;
+  constexpr float kFar = std::numeric_limits<float>::infinity();
+  std::array<float, kLanes> x1, y1, x2, y2;
+  x1.fill(kFar), y1.fill(kFar), x2.fill(-kFar), y2.fill(-kFar);
+  const auto take = [&](std::int64_t i, std::size_t lane) {
+    x1[lane] = boxes.x1[i] < x1[lane] ? boxes.x1[i] : x1[lane];
+    y1[lane] = boxes.y1[i] < y1[lane] ? boxes.y1[i] : y1[lane];
+    x2[lane] = boxes.x2[i] > x2[lane] ? boxes.x2[i] : x2[lane];
+    y2[lane] = boxes.y2[i] > y2[lane] ? boxes.y2[i] : y2[lane];
+  };
+  for (; begin + kLanes <= end; begin += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      take(begin + static_cast<std::int64_t>(lane), lane);
+  for (; begin < end; ++begin) take(begin, 0);
+  return {*std::min_element(x1.begin(), x1.end()), *std::min_element(y1.begin(), y1.end()),
+          *std::max_element(x2.begin(), x2.end()), *std::max_element(y2.begin(), y2.end())};
+}
+
+/// Matching by blocks of boxes.
+class BlockMatcher {
+ public:
+  BlockMatcher(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options)
+      : truth_(truth),
+        boxes_(boxes),
+        low_(static_cast<float>(options.low)),
+        high_(static_cast<float>(options.high)),
+        offset_(static_cast<float>(options.offset)),
+        blocks_((boxes_.count + kBlock - 1) / kBlock),
+        highest_(static_cast<std::size_t>(truth_.count * blocks_)) {}
+
+  Matches run(bool low_quality) {
+    Matches matches{at::empty({boxes_.count}, at::kLong), at::empty({boxes_.count}, at::kChar)};
+    auto* truth = matches.truth.mutable_data_ptr<std::int64_t>();
+    auto* label = matches.label.mutable_data_ptr<std::int8_t>();
+    each_block([&](std::int64_t block) { find_best(block, truth, label); });
+    if (!low_quality || blocks_ == 0) return matches;
+
+    std::vector<float> highest;  // of each truth over all blocks
+    for (std::int64_t row = 0; row < truth_.count; ++row)
+      highest.push_back(*std::max_element(highest_of(row), highest_of(row) + blocks_));
+    each_block([&](std::int64_t block) {
+      const auto [begin, end] = range(block);
+      std::array<float, kBlock> iou;
+      for (std::int64_t row = 0; row < truth_.count; ++row) {
+        const float value = highest[static_cast<std::size_t>(row)];
+        if (value == 0 || highest_of(row)[block] != value) continue;
+        iou_row(truth_, row, boxes_, begin, end, offset_, iou.data());
+        mark_highest(iou.data(), value, end - begin, label + begin);
+      }
+    });
+    return matches;
+  }
+
+ private:
+  template <typename F>
+  void each_block(F work) const {
+    at::parallel_for(0, blocks_, 1, [&](std::int64_t first, std::int64_t last) {
+      for (auto block = first; block < last; ++block) work(block);
+    });
+  }
+
+  std::pair<std::int64_t, std::int64_t> range(std::int64_t block) const {
+    return {block * kBlock, std::min((block + 1) * kBlock, boxes_.count)};
+  }
+
+  /// The truth's highest overlap within each block.
+  float* highest_of(std::int64_t row) { return highest_.data() + row * blocks_; }
+
+  /// A truth far from all boxes of a block overlaps none: most are, so most blocks are only compared by their bounds.
+  bool may_touch(std::int64_t row, const std::array<float, 4>& bound) const {
+    const float left = std::max(truth_.x1[row], bound[0]),
+                right = std::min(truth_.x2[row], bound[2]);
+    const float top = std::max(truth_.y1[row], bound[1]),
+                bottom = std::min(truth_.y2[row], bound[3]);
+    return right - left + offset_ > 0 && bottom - top + offset_ > 0;
+  }
+
+  void find_best(std::int64_t block, std::int64_t* truth, std::int8_t* label) {
+    const auto [begin, end] = range(block);
+    const auto bound = bounds(boxes_, begin, end);
+    std::array<float, kBlock> iou, best{};
+    std::array<std::int32_t, kBlock> best_row{};
+    for (std::int64_t row = 0; row < truth_.count; ++row) {
+      if (!may_touch(row, bound)) continue;
+      iou_row(truth_, row, boxes_, begin, end, offset_, iou.data());
+      highest_of(row)[block] = take_row(iou.data(), static_cast<std::int32_t>(row), end - begin,
+                                        best.data(), best_row.data());
+    }
+    for (auto i = begin; i < end; ++i) {
+      const auto place = static_cast<std::size_t>(i - begin);
+      truth[i] = best_row[place];
+      label[i] = truth_.count > 0 && best[place] >= high_  ? 1
+                 : truth_.count == 0 || best[place] < low_ ? 0
+                                                           : -1;
+    }
+  }
+
+  BoxPlanes truth_, boxes_;
+  float low_, high_, offset_;
+  std::int64_t blocks_;
+  std::vector<float> highest_;  // (G, blocks), 0 where the two are far apart
+};
 
 /// `count` of `from`, drawn without replacement, ascending.
 at::Tensor draw(std::vector<std::int64_t> from, std::int64_t count, Rng& rng) {
@@ -54,37 +163,11 @@ at::Tensor draw(std::vector<std::int64_t> from, std::int64_t count, Rng& rng) {
 
 }  // namespace
 
-Matches match(const at::Tensor& iou, double low, double high, bool low_quality) {
-  const auto rows = iou.size(0), columns = iou.size(1);
-  Matches matches{at::zeros({columns}, at::kLong), at::zeros({columns}, at::kChar)};
-  if (rows == 0 || columns == 0) return matches;
-
-  const auto table = iou.contiguous();
-  const auto* values = table.const_data_ptr<float>();
-  const auto row_best = at::amax(table, 1);  // (G)
-  const auto* highest = row_best.const_data_ptr<float>();
-  auto* truth = matches.truth.mutable_data_ptr<std::int64_t>();
-  auto* label = matches.label.mutable_data_ptr<std::int8_t>();
-  const auto low_limit = static_cast<float>(low), high_limit = static_cast<float>(high);
-
-  const auto blocks = (columns + kColumns - 1) / kColumns;
-  at::parallel_for(0, blocks, 1, [&](std::int64_t first, std::int64_t last) {
-    std::vector<float> best(kColumns);
-    std::vector<std::int32_t> best_row(kColumns);
-    for (auto begin = first * kColumns; begin < std::min(last * kColumns, columns);
-         begin += kColumns) {
-      const auto count = std::min(kColumns, columns - begin);
-      best_of_columns(values + begin, rows, columns, count, best.data(), best_row.data());
-      for (std::int64_t i = 0; i < count; ++i) {
-        const auto value = best[static_cast<std::size_t>(i)];
-        truth[begin + i] = best_row[static_cast<std::size_t>(i)];
-        label[begin + i] = value >= high_limit ? 1 : value < low_limit ? 0 : -1;
-      }
-      for (std::int64_t row = 0; low_quality && row < rows; ++row)
-        mark_highest(values + row * columns + begin, highest[row], count, label + begin);
-    }
-  });
-  return matches;
+Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
+  for (const auto* list : {&truth, &boxes})
+    if (list->dim() != 2 || list->size(1) != 4 || list->scalar_type() != at::kFloat)
+      throw std::invalid_argument("match: truth and boxes must be (G, 4) and (N, 4) float");
+  return BlockMatcher(truth, boxes, options).run(options.low_quality);
 }
 
 Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng) {

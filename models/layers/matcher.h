@@ -14,10 +14,18 @@ struct Matches {
   at::Tensor label;  // (N) int8: 1 foreground, 0 background, -1 between the thresholds (ignored)
 };
 
-/// Matches N boxes by iou (G, N): >= high is foreground, < low background. With `low_quality`, the best boxes of each
-/// ground truth (ties included) are foreground whatever their IoU, and keep their own best truth (detectron2's and
-/// torchvision's Matcher). G may be 0.
-Matches match(const at::Tensor& iou, double low, double high, bool low_quality);
+struct MatchOptions {
+  double low = 0.5, high = 0.5;  // IoU: >= high is foreground, < low background
+  /// The best boxes of each ground truth (ties included) are foreground whatever their IoU, and keep their own best
+  /// truth (detectron2's and torchvision's Matcher; but a truth that no box overlaps has no best box, where theirs has
+  /// all).
+  bool low_quality = false;
+  double offset = 0;  // added to widths and heights (1: the legacy convention)
+};
+
+/// Matches boxes (N, 4) to the ground truth (G, 4) that each overlaps most, the first of equal ones. G may be 0.
+/// The G x N overlaps are worked out block by block and never kept: memory is of N numbers and G N / 1024.
+Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options);
 
 struct Samples {
   at::Tensor positive;  // ascending indices, int64

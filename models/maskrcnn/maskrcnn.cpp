@@ -34,11 +34,10 @@ class MaskRcnn final : public PyramidDetector {
     const auto rpn = rpn_(features);
     auto losses = rpn_.losses(rpn, truths, rpn_.draw(rpn, truths, step));
 
+    const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);
     std::vector<SampledRegions> regions;
     for (std::size_t i = 0; i < truths.size(); ++i) {
-      const auto proposals =
-          rpn_.proposals(rpn, static_cast<std::int64_t>(i), features.sizes[i], /*training=*/true);
-      const auto candidates = box_stages_.candidates(proposals, truths[i]);
+      const auto candidates = box_stages_.candidates(proposals[i], truths[i]);
       regions.push_back(take(candidates, box_stages_.draw(candidates, step, i)));
     }
     for (auto& loss : box_stages_.losses(features, regions, truths))
@@ -49,11 +48,8 @@ class MaskRcnn final : public PyramidDetector {
 
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
-    std::vector<at::Tensor> proposals;
-    for (std::size_t i = 0; i < features.sizes.size(); ++i)
-      proposals.push_back(rpn_.proposals(rpn, static_cast<std::int64_t>(i), features.sizes[i],
-                                         /*training=*/false));
-    return box_stages_.detect(features, proposals, detection_);
+    return box_stages_.detect(features, rpn_.proposals(rpn, features.sizes, /*training=*/false),
+                              detection_);
   }
 
   at::Tensor masks(const Features& features, const std::vector<Found>& found) override {

@@ -2,8 +2,6 @@
 
 #include <ATen/ops/cat.h>
 
-#include "models/layers/boxes.h"
-
 namespace millrace {
 namespace {
 
@@ -12,7 +10,7 @@ constexpr std::uint64_t kSamplerStream = 2;  // of the step's random numbers
 }  // namespace
 
 Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset) {
-  return {boxes, match(box_iou(truth.boxes, boxes, offset), iou, iou, /*low_quality=*/false)};
+  return {boxes, match(truth.boxes, boxes, {iou, iou, /*low_quality=*/false, offset})};
 }
 
 Samples draw_regions(const Candidates& candidates, std::int64_t count, double positive_fraction,

@@ -1,7 +1,6 @@
 #include "models/maskrcnn/regions.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/argsort.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 
@@ -39,20 +38,9 @@ at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
 
 at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,
                         std::int64_t size, const PoolOptions& options) {
-  const auto levels = region_levels(rois.narrow(1, 1, 4), options);
-  std::vector<at::Tensor> order, pooled;
-  for (std::int64_t level = 2; level <= 5; ++level) {
-    const auto here = (levels == level).nonzero().squeeze(1);
-    if (here.size(0) == 0) continue;
-    order.push_back(here);
-    pooled.push_back(roi_align(
-        features[static_cast<std::size_t>(level - 2)], rois.index_select(0, here),
-        {size, 1.0 / static_cast<double>(1 << level), options.sampling_ratio, options.aligned}));
-  }
-  if (order.empty())
-    return roi_align(features[0], rois, {size, 0.25, options.sampling_ratio, options.aligned});
-  if (order.size() == 1) return pooled[0];
-  return at::cat(pooled).index_select(0, at::argsort(at::cat(order)));
+  return roi_align(at::TensorList(features).slice(0, 4), rois,
+                   region_levels(rois.narrow(1, 1, 4), options) - 2,
+                   {size, size, 1.0 / 4, options.sampling_ratio, options.aligned});
 }
 
 at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {

@@ -1,19 +1,14 @@
 #include "models/maskrcnn/rpn.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/isfinite.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
 #include "models/layers/losses.h"
-#include "models/ops/nms.h"
+#include "models/ops/proposals.h"
 
 namespace millrace {
 namespace {
@@ -92,48 +87,21 @@ Rpn::Output Rpn::operator()(const Features& features) const {
   return output;
 }
 
-at::Tensor Rpn::proposals(const Output& output, std::int64_t n, const ImageSize& size,
-                          bool training) const {
-  const at::NoGradGuard no_grad;
-  const auto before = training ? options_.pre_nms_train : options_.pre_nms_test;
-  const auto after = training ? options_.post_nms_train : options_.post_nms_test;
-  const auto all_logits = output.logits[n].detach(), all_deltas = output.deltas[n].detach();
-
-  std::vector<at::Tensor> indices, levels;
-  std::int64_t first = 0;
-  for (std::size_t level = 0; level < output.level_counts.size(); ++level) {
-    const auto count = output.level_counts[level];
-    const auto top = std::get<1>(all_logits.narrow(0, first, count).topk(std::min(before, count)));
-    indices.push_back(top + first);
-    levels.push_back(at::full({top.size(0)}, static_cast<std::int64_t>(level), at::kLong));
-    first += count;
-  }
-  const auto index = at::cat(indices);
-  auto scores = all_logits.index_select(0, index);
-  auto boxes =
-      coder_.decode(output.anchors.index_select(0, index), all_deltas.index_select(0, index));
-  auto level = at::cat(levels);
-
-  boxes = clip_boxes(boxes, size.first, size.second);
-  const auto w = boxes.select(1, 2) - boxes.select(1, 0),
-             h = boxes.select(1, 3) - boxes.select(1, 1);
-  auto good = at::isfinite(boxes).all(1) & at::isfinite(scores);
-  good = good & (options_.min_side > 0 ? (w >= options_.min_side) & (h >= options_.min_side)
-                                       : (w > 0) & (h > 0));
-  const auto kept = good.nonzero().squeeze(1);
-  boxes = boxes.index_select(0, kept);
-  scores = scores.index_select(0, kept);
-  level = level.index_select(0, kept);
-
-  // torchvision ranks by probability: logits that round to the same one are tied.
-  if (options_.rank == "probability") scores = scores.sigmoid();
-  const auto best = batched_nms(boxes, scores, level, options_.nms, coder_.offset);
-  return boxes.index_select(0, best.narrow(0, 0, std::min(after, best.size(0))));
+std::vector<at::Tensor> Rpn::proposals(const Output& output, const std::vector<ImageSize>& sizes,
+                                       bool training) const {
+  return millrace::proposals(output.logits, output.deltas, output.anchors, output.level_counts,
+                             sizes,
+                             {.before = training ? options_.pre_nms_train : options_.pre_nms_test,
+                              .after = training ? options_.post_nms_train : options_.post_nms_test,
+                              .threshold = options_.nms,
+                              .min_side = options_.min_side,
+                              .by_probability = options_.rank == "probability",
+                              .coder = coder_});
 }
 
 Matches Rpn::match_anchors(const at::Tensor& anchors, const Truth& truth) const {
-  auto matches = match(box_iou(truth.boxes, anchors, coder_.offset), options_.low, options_.high,
-                       /*low_quality=*/true);
+  auto matches = match(truth.boxes, anchors,
+                       {options_.low, options_.high, /*low_quality=*/true, coder_.offset});
   if (options_.anchor_boundary >= 0)
     matches.label.masked_fill_(
         inside(anchors, truth.height, truth.width, options_.anchor_boundary).logical_not(), -1);

@@ -55,9 +55,9 @@ class Rpn {
 
   Output operator()(const Features& features) const;
 
-  /// Proposals of image `n`, (P, 4), best first; not differentiable.
-  at::Tensor proposals(const Output& output, std::int64_t n, const ImageSize& size,
-                       bool training) const;
+  /// Proposals of each image, (P, 4), best first; not differentiable.
+  std::vector<at::Tensor> proposals(const Output& output, const std::vector<ImageSize>& sizes,
+                                    bool training) const;
 
   /// The ground truth of each anchor (T, 4).
   Matches match_anchors(const at::Tensor& anchors, const Truth& truth) const;

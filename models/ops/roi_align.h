@@ -8,15 +8,19 @@
 namespace millrace {
 
 struct RoiAlignOptions {
-  std::int64_t size = 7;            // cells a side
-  double scale = 1;                 // feature pixels per image pixel, e.g. 1/4
-  std::int64_t sampling_ratio = 0;  // samples a cell and axis; 0: adaptive, ceil(side / size)
+  std::int64_t height = 7, width = 7;  // cells
+  double scale =
+      1;  // pixels of the first map per image pixel, e.g. 1/4; each further map has half of the one before
+  std::int64_t sampling_ratio = 0;  // samples a cell and axis; 0: adaptive, ceil(side / cells)
   bool aligned = true;              // half-pixel shift of detectron2; false: torchvision's default
 };
 
-/// features (N, C, H, W) float, any memory format; rois (R, 5) float: image index, x1 y1 x2 y2 in image pixels.
-/// Gives (R, C, size, size), channels last in memory. Differentiable in `features`.
-at::Tensor roi_align(const at::Tensor& features, const at::Tensor& rois,
+/// maps: of one type, (N, C, H_l, W_l) each, any memory format; rois (R, 5): image index, x1 y1 x2 y2 in image pixels;
+/// levels (R) int64: the map that each region is taken from, undefined: the first.
+/// Gives (R, C, height, width), channels last in memory. Differentiable in `maps`, float or double; what is narrower
+/// is read as float. A region that is not finite gives zeros.
+/// Throws std::invalid_argument for shapes and types that do not fit, and for images and levels that are not there.
+at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
                      const RoiAlignOptions& options);
 
 }  // namespace millrace

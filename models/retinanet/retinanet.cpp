@@ -41,8 +41,9 @@ class RetinaNet final : public PyramidDetector {
   };
 
   Targets targets(const at::Tensor& anchors, const Truth& truth) const {
-    const auto [best, label] = match(box_iou(truth.boxes, anchors, options_.boxes.offset),
-                                     options_.low, options_.high, /*low_quality=*/true);
+    const auto [best, label] =
+        match(truth.boxes, anchors,
+              {options_.low, options_.high, /*low_quality=*/true, options_.boxes.offset});
     auto classes = at::full_like(best, kBackground);
     classes.masked_fill_(label == -1, kIgnored);
     const auto positive = (label == 1).nonzero().squeeze(1);

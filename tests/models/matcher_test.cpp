@@ -1,9 +1,16 @@
 #include "models/layers/matcher.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <sys/resource.h>
 
+#include <limits>
+#include <stdexcept>
+
+#include "models/layers/anchors.h"
 #include "models/layers/boxes.h"
 #include "tests/models/random_boxes.h"
 #include "tests/models/threads.h"
@@ -15,37 +22,131 @@ using testing::random_boxes;
 using testing::random_values;
 using testing::same;
 
+/// Boxes (0, 0) - (100, height): of two, the IoU is the ratio of heights.
+at::Tensor of_heights(const std::vector<double>& heights) {
+  auto boxes = at::zeros({std::ssize(heights), 4});
+  boxes.select(1, 2).fill_(100);
+  boxes.select(1, 3).copy_(at::tensor(heights));
+  return boxes;
+}
+
+/// Boxes (0, top) - (100, bottom).
+at::Tensor of_rows(const std::vector<float>& tops_and_bottoms) {
+  auto boxes = at::zeros({std::ssize(tops_and_bottoms) / 2, 4});
+  boxes.select(1, 2).fill_(100);
+  boxes.slice(1, 1, 4, 2).copy_(at::tensor(tops_and_bottoms).view({-1, 2}));
+  return boxes;
+}
+
+/// The definition, on the whole table.
+Matches match_by_table(const at::Tensor& truth, const at::Tensor& boxes,
+                       const MatchOptions& options) {
+  const auto iou = box_iou(truth, boxes, options.offset);
+  const auto [best, row] = iou.max(0);
+  auto foreground = best >= static_cast<float>(options.high);
+  const auto ignored = (best >= static_cast<float>(options.low)) & ~foreground;
+  auto label = foreground.to(at::kChar) - ignored.to(at::kChar);
+  if (options.low_quality) {
+    const auto highest = (iou.eq(std::get<0>(iou.max(1, /*keepdim=*/true))) & (iou > 0)).any(0);
+    label = at::where(highest, at::ones_like(label), label);
+  }
+  return {row, label};
+}
+
 TEST(Match, NoTruthMakesEverythingBackground) {
-  const auto [truth, label] = match(at::zeros({0, 5}), 0.3, 0.7, true);
+  const auto [truth, label] =
+      match(at::zeros({0, 4}), random_boxes(5, 100, 20, 1), {.low_quality = true});
   EXPECT_TRUE(same(truth, at::zeros({5}, at::kLong)));
   EXPECT_TRUE(same(label, at::zeros({5}, at::kChar)));
 }
 
+TEST(Match, NoBoxesGiveNoMatches) {
+  const auto [truth, label] =
+      match(random_boxes(3, 100, 20, 1), at::zeros({0, 4}), {.low_quality = true});
+  EXPECT_TRUE(same(truth, at::zeros({0}, at::kLong)));
+  EXPECT_TRUE(same(label, at::zeros({0}, at::kChar)));
+}
+
 TEST(Match, ThresholdsAreInclusiveAbove) {
   const auto [truth, label] =
-      match(at::tensor({0.29F, 0.3F, 0.69F, 0.7F}).view({1, 4}), 0.3, 0.7, false);
+      match(of_heights({100}), of_heights({29, 30, 69, 70}), {.low = 0.3, .high = 0.7});
   EXPECT_TRUE(same(label, at::tensor({0, -1, -1, 1}, at::kChar)));
 }
 
 TEST(Match, LowQualityBoxesKeepTheirOwnBestTruth) {
   // Box 1 is the best of truth 1 but overlaps truth 0 more.
-  const auto iou = at::tensor({0.1F, 0.6F, 0.8F, 0.2F, 0.4F, 0.1F}).view({2, 3});
-  const auto [truth, label] = match(iou, 0.3, 0.7, true);
-  EXPECT_TRUE(same(truth, at::tensor({1, 0, 0}, at::kLong)));
-  EXPECT_TRUE(same(label, at::tensor({0, 1, 1}, at::kChar)));
+  const auto truths = of_rows({0, 100, 100, 200}), boxes = of_rows({0, 10, 40, 140, 500, 600});
+  const auto [truth, label] = match(truths, boxes, {.low = 0.6, .high = 0.7, .low_quality = true});
+  EXPECT_TRUE(same(truth, at::tensor({0, 0, 0}, at::kLong)));
+  EXPECT_TRUE(same(label, at::tensor({0, 1, 0}, at::kChar)));
+}
+
+TEST(Match, ATruthThatNoBoxOverlapsMakesNoneForeground) {
+  const auto [truth, label] =
+      match(of_rows({500, 600}), of_rows({0, 100, 100, 200}), {.low_quality = true});
+  EXPECT_TRUE(same(label, at::zeros({2}, at::kChar)));
 }
 
 TEST(Match, TiesOfTheBestBoxAllCount) {
-  const auto [truth, label] = match(at::tensor({0.2F, 0.1F, 0.2F}).view({1, 3}), 0.3, 0.7, true);
+  const auto [truth, label] = match(of_heights({100}), of_heights({20, 10, 20}),
+                                    {.low = 0.3, .high = 0.7, .low_quality = true});
   EXPECT_TRUE(same(label, at::tensor({1, 0, 1}, at::kChar)));
 }
 
+TEST(Match, IsTheTableOfOverlapsWorkedOutBlockByBlock) {
+  const auto truths = random_boxes(60, 3000, 300, 1);
+  for (const std::int64_t count : {1, 1023, 1024, 9000})
+    for (const double offset : {0.0, 1.0})
+      for (const bool low_quality : {false, true}) {
+        // In order of height, as anchors are, so that blocks lie apart.
+        auto boxes = random_boxes(count, 3000, 300, 3);
+        boxes = boxes.index_select(0, boxes.select(1, 1).argsort());
+        const MatchOptions options{0.3, 0.7, low_quality, offset};
+        const auto [truth, label] = match(truths, boxes, options);
+        const auto expected = match_by_table(truths, boxes, options);
+        EXPECT_TRUE(same(truth, expected.truth)) << count;
+        EXPECT_TRUE(same(label, expected.label)) << count;
+      }
+}
+
+TEST(Match, BoxesThatAreNotFiniteAreBackground) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  const auto boxes = at::tensor({nan, 0.F, 10.F, 10.F, 0.F, 0.F, infinite, 10.F,  //
+                                 0.F, 0.F, 10.F, 10.F, 0.F, 0.F, 10.F, nan})
+                         .view({4, 4});
+  const auto [truth, label] = match(boxes.slice(0, 2, 3), boxes, {});
+  EXPECT_TRUE(same(label, at::tensor({0, 0, 1, 0}, at::kChar)));
+}
+
 TEST(Match, IsTheSameOnAnyNumberOfThreads) {
-  const auto iou = box_iou(random_boxes(9, 300, 80, 1), random_boxes(9000, 300, 80, 3));
+  const auto truths = random_boxes(9, 300, 80, 1), boxes = random_boxes(9000, 300, 80, 3);
   testing::expect_same_on_any_threads([&] {
-    const auto [truth, label] = match(iou, 0.3, 0.7, true);
+    const auto [truth, label] = match(truths, boxes, {0.3, 0.7, true});
     return std::vector{truth, label};
   });
+}
+
+/// The most memory that this process ever held, KiB.
+long peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(Match, NeedsFewMebibytesForAThousandObjectsAndAllAnchors) {
+  const auto truths = random_boxes(1000, 1300, 200, 1);
+  const auto cells = cell_anchors({32}, {{}, {0.5, 1, 2}, "exact"}, 4);
+  const auto anchors = grid_anchors(cells, 200, 450, {4, 4});  // 270,000
+  match(truths.slice(0, 0, 1), anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
+  const auto before = peak_memory();
+  match(truths, anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
+  EXPECT_LT(peak_memory() - before, 16 * 1024);  // the table would be of a gibibyte
+}
+
+TEST(Match, RefusesShapesThatDoNotFit) {
+  EXPECT_THROW(match(at::zeros({3}), at::zeros({5, 4}), {}), std::invalid_argument);
+  EXPECT_THROW(match(at::zeros({3, 4}), at::zeros({5, 5}), {}), std::invalid_argument);
 }
 
 /// 40 foreground, 60 ignored, the rest of 1000 background.

@@ -2,7 +2,10 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "models/layers/boxes.h"
@@ -65,6 +68,40 @@ TEST(BatchedNms, IsTheSameOnAnyNumberOfThreads) {
   const Scene scene;
   testing::expect_same_on_any_threads(
       [&] { return std::vector{batched_nms(scene.boxes, scene.scores, scene.groups, 0.4)}; });
+}
+
+TEST(Nms, TakesNoBoxes) {
+  EXPECT_EQ(nms(at::zeros({0, 4}), at::zeros({0}), 0.5).numel(), 0);
+  EXPECT_EQ(batched_nms(at::zeros({0, 4}), at::zeros({0}), at::zeros({0}, at::kLong), 0.5).numel(),
+            0);
+}
+
+TEST(Nms, RefusesAThresholdThatIsNoIou) {
+  const Scene scene;
+  for (const double threshold : {-0.1, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_THROW(nms(scene.boxes, scene.scores, threshold), std::invalid_argument);
+}
+
+/// The definition, in plain loops.
+at::Tensor nms_by_definition(const Scene& scene, double threshold) {
+  const auto order = std::get<1>(scene.scores.sort(/*stable=*/true, 0, true));
+  const auto iou = box_iou(scene.boxes, scene.boxes);
+  std::vector<std::int64_t> kept;
+  for (std::int64_t rank = 0; rank < order.numel(); ++rank) {
+    const auto box = order[rank].item<std::int64_t>();
+    const auto* row = iou.const_data_ptr<float>() + box * order.numel();
+    if (std::ranges::none_of(kept, [&](auto other) { return row[other] > threshold; }))
+      kept.push_back(box);
+  }
+  return at::tensor(kept, at::kLong);
+}
+
+TEST(Nms, IsTheDefinitionAtAnyThreshold) {
+  const Scene scene;
+  for (const double threshold : {0.0, 0.1, 0.3, 0.5, 0.7, 0.95, 1.0})
+    EXPECT_TRUE(
+        same(nms(scene.boxes, scene.scores, threshold), nms_by_definition(scene, threshold)))
+        << threshold;
 }
 
 TEST(BatchedNms, RefusesShapesThatDoNotFit) {

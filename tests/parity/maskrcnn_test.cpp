@@ -156,9 +156,9 @@ TEST_F(TorchvisionStages, ProposalsFromRecordedLogitsAreTheSame) {
   auto output = (*rpn_)(features());
   output.logits = golden_["rpn.logits"];
   output.deltas = golden_["rpn.deltas"];
-  for (std::int64_t i = 0; i < 2; ++i) {
-    const auto ours =
-        rpn_->proposals(output, i, sizes()[static_cast<std::size_t>(i)], /*training=*/false);
+  const auto proposals = rpn_->proposals(output, sizes(), /*training=*/false);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& ours = proposals[i];
     const auto theirs = golden_["rpn.proposals" + std::to_string(i)];
     ASSERT_EQ(ours.sizes(), theirs.sizes());
     // torchvision's last sort is not stable: of equal probabilities the order is left open.

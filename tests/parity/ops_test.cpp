@@ -7,6 +7,7 @@
 #include "models/layers/boxes.h"
 #include "models/layers/losses.h"
 #include "models/layers/matcher.h"
+#include "models/maskrcnn/mask_targets.h"
 #include "models/ops/nms.h"
 #include "models/ops/roi_align.h"
 #include "tests/parity/golden_cases.h"
@@ -30,46 +31,50 @@ at::Tensor gradient(const at::Tensor& output, const at::Tensor& input, const at:
 
 at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
 
-/// roi_align's options in a case of a square output; nothing else is ours.
-bool is_square(const GoldenCase& golden) {
-  const auto& size = golden.parameters["output_size"];
-  return size[0] == size[1];
-}
-
 RoiAlignOptions options_of(const GoldenCase& golden) {
   const auto& p = golden.parameters;
-  return {p["output_size"][0], p["spatial_scale"], p["sampling_ratio"], p["aligned"]};
+  const auto& size = p["output_size"];
+  return {size[0], size[1], p["spatial_scale"], p["sampling_ratio"], p["aligned"]};
 }
 
 TEST(RoiAlignParity, OutputAndGradient) {
   int compared = 0;
   for (const auto& golden : golden_cases("roi_align", "c")) {
-    if (!is_square(golden)) continue;
     SCOPED_TRACE(golden.name);
     const auto input = leaf(golden["input"]);
-    const auto output = roi_align(input, golden["rois"], options_of(golden));
+    const auto output = roi_align({input}, golden["rois"], {}, options_of(golden));
     EXPECT_TRUE(close(output, golden["output"], kRounding));
     EXPECT_TRUE(
         close(gradient(output, input, golden["grad_output"]), golden["grad_input"], kRounding));
     ++compared;
   }
-  EXPECT_EQ(compared, 16);
+  EXPECT_EQ(compared, 20);
 }
 
 TEST(RoiAlignParity, NoRegions) {
   const auto golden = golden_cases("roi_align", "empty").at(0);
   const auto input = leaf(golden["input"]);
-  const auto output = roi_align(input, golden["rois"], options_of(golden));
+  const auto output = roi_align({input}, golden["rois"], {}, options_of(golden));
   EXPECT_TRUE(same(output, golden["output"]));
   EXPECT_TRUE(same(gradient(output.sum(), input, {}), golden["grad_input"]));
 }
 
 TEST(RoiAlignParity, MaskTargets) {
   const auto golden = golden_cases("roi_align", "mask_targets").at(0);
-  const auto index = golden["matched_idxs"].to(at::kFloat).unsqueeze(1);
-  const auto targets = roi_align(golden["masks"].to(at::kFloat).unsqueeze(1),
-                                 at::cat({index, golden["boxes"]}, 1), {28, 1, -1, false});
-  EXPECT_TRUE(close(targets.squeeze(1), golden["output"], kRounding));
+  const auto masks = golden["masks"].contiguous();  // (5, H, W) of 0 and 1
+  const auto height = masks.size(1), width = masks.size(2);
+  std::vector<coco::Segmentation> shapes;
+  for (std::int64_t i = 0; i < masks.size(0); ++i)
+    shapes.emplace_back(coco::encode(masks[i].const_data_ptr<std::uint8_t>(),
+                                     static_cast<std::uint32_t>(height),
+                                     static_cast<std::uint32_t>(width)));
+  std::vector<const coco::Segmentation*> matched;
+  for (std::int64_t i = 0; i < golden["boxes"].size(0); ++i)
+    matched.push_back(
+        &shapes[static_cast<std::size_t>(golden["matched_idxs"][i].item<std::int64_t>())]);
+  const auto targets = mask_targets(matched, golden["boxes"], golden.parameters["M"], "soft",
+                                    static_cast<double>(height), static_cast<double>(width));
+  EXPECT_TRUE(close(targets, golden["output"], kRounding));
 }
 
 TEST(NmsParity, KeepsTheSameBoxesInTheSameOrder) {
@@ -129,10 +134,13 @@ TEST(BoxesParity, Iou) {
 }
 
 TEST(MatcherParity, LabelsAndTruths) {
+  const auto iou = golden_cases("boxes", "iou").at(0);
   for (const auto& golden : golden_cases("boxes", "match")) {
     SCOPED_TRACE(golden.name);
     const auto& p = golden.parameters;
-    const auto matches = match(golden["iou"], p["low"], p["high"], p["allow_low_quality"]);
+    ASSERT_TRUE(same(iou["output"], golden["iou"]));
+    const auto matches =
+        match(iou["a"], iou["b"], {p["low"], p["high"], p["allow_low_quality"].get<bool>()});
     const auto& expected = golden["output"];  // the truth, -1 background, -2 ignored
     const auto label = expected.ge(0).to(at::kChar) - expected.eq(-2).to(at::kChar);
     EXPECT_TRUE(same(matches.label, label));

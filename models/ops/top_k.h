@@ -1,0 +1,14 @@
+// The best of many values, in an order that does not depend on anything but the values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace millrace {
+
+/// Indices of the `count` largest of the finite `values`, fewer where there are fewer: largest first, of equal ones the
+/// first first. Linear in the number of values. At most 2^32 values.
+std::vector<std::int64_t> top_k(std::span<const float> values, std::int64_t count);
+
+}  // namespace millrace

@@ -1,0 +1,111 @@
+#include "models/maskrcnn/mask_targets.h"
+
+#include <ATen/ops/zeros.h>
+#include <sys/resource.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "models/ops/roi_align.h"
+#include "tests/models/random_boxes.h"
+#include "tests/models/threads.h"
+
+namespace millrace {
+namespace {
+
+using testing::close;
+using testing::random_boxes;
+using testing::same;
+
+/// Stars in an image of height x width pixels, every third as run lengths, and two regions for each.
+struct Shapes {
+  std::uint32_t height, width;
+  std::vector<coco::Segmentation> stars;
+  std::vector<const coco::Segmentation*> matched;
+  std::vector<std::int64_t> star_of;
+  at::Tensor boxes;
+
+  Shapes(int count, std::uint32_t h, std::uint32_t w, double largest) : height(h), width(w) {
+    Rng rng{7};
+    std::vector<float> corners;
+    for (int i = 0; i < count; ++i) {
+      const double cx = rng.uniform(0, w), cy = rng.uniform(0, h), r = rng.uniform(3, largest);
+      coco::Polygon polygon;
+      for (int p = 0; p < 14; ++p) {
+        const double angle = p * std::numbers::pi / 7, reach = p % 2 ? r : r / 2;
+        polygon.push_back(std::clamp(cx + reach * std::cos(angle), 0.0, double(w)));
+        polygon.push_back(std::clamp(cy + reach * std::sin(angle), 0.0, double(h)));
+      }
+      if (i % 3 == 0)
+        stars.emplace_back(coco::from_polygons({&polygon, 1}, h, w));
+      else
+        stars.emplace_back(std::vector<coco::Polygon>{polygon});
+      for (const double shift : {0.0, 0.4 * r}) {
+        for (const double side : {cx - r, cy - r, cx + r, cy + r})
+          corners.push_back(static_cast<float>(side + shift));
+        star_of.push_back(i);
+      }
+    }
+    for (const auto star : star_of) matched.push_back(&stars[static_cast<std::size_t>(star)]);
+    boxes = at::empty({std::ssize(star_of), 4}, at::kFloat);
+    std::copy(corners.begin(), corners.end(), boxes.mutable_data_ptr<float>());
+  }
+
+  at::Tensor targets(const std::string& kind) const {
+    return mask_targets(matched, boxes, 28, kind, height, width);
+  }
+};
+
+TEST(SoftMaskTargets, AreRoiAlignOfTheWholeBitmaps) {
+  const Shapes shapes(20, 170, 233, 90);
+  auto bitmaps = at::zeros({20, 1, shapes.height, shapes.width}, at::kByte);
+  for (std::int64_t i = 0; i < 20; ++i) {
+    const auto& star = shapes.stars[static_cast<std::size_t>(i)];
+    const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&star);
+    coco::decode(polygons ? coco::from_polygons(*polygons, shapes.height, shapes.width)
+                          : std::get<coco::Rle>(star),
+                 bitmaps[i].mutable_data_ptr<std::uint8_t>());
+  }
+  auto rois = at::zeros({40, 5});
+  rois.slice(1, 1).copy_(shapes.boxes);
+  for (std::int64_t i = 0; i < 40; ++i) rois[i][0] = shapes.star_of[static_cast<std::size_t>(i)];
+  const auto expected =
+      roi_align({bitmaps.to(at::kFloat)}, rois, {}, {.height = 28, .width = 28, .aligned = false});
+  EXPECT_TRUE(close(shapes.targets("soft"), expected.squeeze(1), 1e-6));
+}
+
+TEST(SoftMaskTargets, NeedNoBitmapsOfTheWholeImage) {
+  const Shapes shapes(200, 2000, 2000, 60);  // as floats, the bitmaps would be 3 GiB
+  rusage usage{};
+  shapes.targets("soft");
+  getrusage(RUSAGE_SELF, &usage);
+  EXPECT_LT(usage.ru_maxrss, 1024 * 1024);
+}
+
+TEST(MaskTargets, AreTheSameOnAnyNumberOfThreads) {
+  const Shapes shapes(30, 300, 300, 90);
+  testing::expect_same_on_any_threads([&] {
+    return std::vector{shapes.targets("soft"), shapes.targets("binary")};
+  });
+}
+
+TEST(MaskTargets, BinaryOnesAreTheSoftOnesButForTheOutline) {
+  const Shapes shapes(30, 300, 300, 90);
+  const auto soft = shapes.targets("soft"), binary = shapes.targets("binary");
+  EXPECT_TRUE(binary.eq(0).logical_or(binary.eq(1)).all().item<bool>());
+  const auto differ = (soft.ge(0.5).to(at::kFloat) - binary).abs().mean().item<double>();
+  EXPECT_LT(differ, 0.05);
+}
+
+TEST(MaskTargets, OddRegionsAreEmpty) {
+  Shapes shapes(2, 50, 60, 20);
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  shapes.boxes.slice(0, 0, 1).fill_(nan);
+  shapes.boxes.slice(0, 1, 2).fill_(1e6);
+  for (const auto* kind : {"soft", "binary"})
+    EXPECT_TRUE(same(shapes.targets(kind).slice(0, 0, 2), at::zeros({2, 28, 28}))) << kind;
+}
+
+}  // namespace
+}  // namespace millrace
