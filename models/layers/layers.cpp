@@ -104,14 +104,9 @@ at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
     return with(conv_.weight * folded.scale.view({-1, 1, 1, 1}), folded, {});
   }
   if (!folded_ || weight_.requires_grad()) folded_ = fold();
-  if (graph && conv_.weight.requires_grad()) {
-    folded_->weight.reset();
-    return with(conv_.weight, *folded_, folded_->scale);
-  }
-  if (!folded_->weight.defined() || folded_->version != conv_.weight._version()) {
-    folded_->weight = conv_.weight.detach() * folded_->scale.view({-1, 1, 1, 1});
-    folded_->version = static_cast<std::uint32_t>(conv_.weight._version());
-  }
+  if (conv_.weight.requires_grad()) return with(conv_.weight, *folded_, folded_->scale);
+  if (!folded_->weight.defined())
+    folded_->weight = conv_.weight * folded_->scale.view({-1, 1, 1, 1});
   return with(folded_->weight, *folded_, {});
 }
 
