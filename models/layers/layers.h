@@ -68,7 +68,8 @@ struct NormOptions {
 };
 
 /// A convolution, its normalisation and what follows. Frozen statistics are folded into the convolution: once where
-/// nothing in it is trained, on the fly otherwise (a product of the weight's size instead of two passes over the activations).
+/// nothing in it is trained, on the fly otherwise (a product of the weight's size instead of two passes over the
+/// activations).
 class ConvNorm {
  public:
   ConvNorm() = default;
