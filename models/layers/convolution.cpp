@@ -55,17 +55,19 @@ at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
 
 class Convolve : public torch::autograd::Function<Convolve> {
  public:
+  /// Tensors that may need a gradient are arguments of their own; what is undefined must be absent.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& scale, const at::Tensor& bias, const at::Tensor& add,
-                            std::int64_t stride, std::int64_t padding, bool relu) {
+                            const OptionalTensor& bias, const OptionalTensor& add,
+                            const Convolution& c, bool relu) {
     const auto type = x.scalar_type();
     const auto y =
-        millrace::forward(x, scaled(weight, scale).to(type), bias.defined() ? bias.to(type) : bias,
-                          stride, padding, {add, relu});
-    context->save_for_backward({x, weight, scale, relu ? y : at::Tensor()});
-    context->saved_data["stride"] = stride;
-    context->saved_data["padding"] = padding;
-    context->saved_data["bias"] = bias.defined();
+        millrace::forward(x, scaled(weight, c.scale).to(type), bias ? bias->to(type) : at::Tensor(),
+                          c.stride, c.padding, {add.value_or(at::Tensor()), relu});
+    context->save_for_backward({x, weight, c.scale, relu ? y : at::Tensor()});
+    context->saved_data["stride"] = c.stride;
+    context->saved_data["padding"] = c.padding;
+    context->saved_data["bias"] = bias.has_value();
+    context->saved_data["add"] = add.has_value();
     return y;
   }
 
@@ -74,23 +76,23 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
     const auto stride = context->saved_data["stride"].toInt(),
                padding = context->saved_data["padding"].toInt();
-    const bool has_bias = context->saved_data["bias"].toBool();
+    // Absent tensors are not counted.
+    const std::size_t bias = context->saved_data["bias"].toBool(),
+                      add = context->saved_data["add"].toBool();
+    const auto needs = [&](std::size_t input) { return context->needs_input_grad(input); };
     const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
     const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
     const std::array<std::int64_t, 1> biases{weight.size(0)};
     auto [dx, dw, db] = at::convolution_backward(
         gradient, x, scaled(weight, scale).to(x.scalar_type()), at::OptionalIntArrayRef(biases),
-        sides, paddings, ones, false, none, 1,
-        {context->needs_input_grad(0), context->needs_input_grad(1),
-         has_bias && context->needs_input_grad(3)});
+        sides, paddings, ones, false, none, 1, {needs(0), needs(1), bias && needs(2)});
     const auto type = weight.scalar_type();
     if (dw.defined()) {
       dw = dw.to(type);
       if (scale.defined()) dw.mul_(scale.view({-1, 1, 1, 1}));
     }
     if (db.defined()) db = db.to(type);
-    const auto dadd = context->needs_input_grad(4) ? gradient : at::Tensor();
-    return {dx, dw, {}, db, dadd, {}, {}, {}};
+    return {dx, dw, db, add && needs(2 + bias) ? gradient : at::Tensor(), {}, {}};
   }
 };
 
@@ -104,8 +106,11 @@ at::Tensor finish(at::Tensor y, const After& after) {
 
 at::Tensor convolve(const at::Tensor& x, const Convolution& c, const After& after) {
   const auto type = compute_type(x);
-  return Convolve::apply(x.to(type), c.weight, c.scale, c.bias,
-                         after.add.defined() ? after.add.to(type) : after.add, c.stride, c.padding,
+  const auto present = [](const at::Tensor& t) {
+    return t.defined() ? OptionalTensor(t) : std::nullopt;
+  };
+  return Convolve::apply(x.to(type), c.weight, present(c.bias),
+                         present(after.add.defined() ? after.add.to(type) : after.add), c,
                          after.relu);
 }
 

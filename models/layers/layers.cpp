@@ -97,21 +97,15 @@ at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
   const auto with = [&](const at::Tensor& weight, const Folded& folded, const at::Tensor& scale) {
     return convolve(x, {weight, scale, folded.shift, conv_.stride, conv_.padding}, after);
   };
-  const bool graph = at::GradMode::is_enabled();
-  if (graph &&
-      weight_.requires_grad()) {  // the affine part is trained, so its fold belongs to the graph
+  const bool affine_trained = weight_.requires_grad();
+  if (affine_trained && at::GradMode::is_enabled()) {  // its fold belongs to the graph
     const auto folded = fold();
     return with(conv_.weight * folded.scale.view({-1, 1, 1, 1}), folded, {});
   }
-  if (!folded_ || weight_.requires_grad()) folded_ = fold();
-  if (graph && conv_.weight.requires_grad()) {
-    folded_->weight.reset();
-    return with(conv_.weight, *folded_, folded_->scale);
-  }
-  if (!folded_->weight.defined() || folded_->version != conv_.weight._version()) {
-    folded_->weight = conv_.weight.detach() * folded_->scale.view({-1, 1, 1, 1});
-    folded_->version = static_cast<std::uint32_t>(conv_.weight._version());
-  }
+  if (!folded_ || affine_trained) folded_ = fold();
+  if (conv_.weight.requires_grad()) return with(conv_.weight, *folded_, folded_->scale);
+  if (!folded_->weight.defined())
+    folded_->weight = conv_.weight * folded_->scale.view({-1, 1, 1, 1});
   return with(folded_->weight, *folded_, {});
 }
 

@@ -67,8 +67,9 @@ struct NormOptions {
   double epsilon = 1e-5;
 };
 
-/// A convolution, its normalisation and what follows. Frozen statistics are folded into the convolution: once where no
-/// graph is kept, on the fly otherwise (a product of the weight's size instead of two passes over the activations).
+/// A convolution, its normalisation and what follows. Frozen statistics are folded into the convolution: once where
+/// nothing in it is trained, on the fly otherwise (a product of the weight's size instead of two passes over the
+/// activations).
 class ConvNorm {
  public:
   ConvNorm() = default;
@@ -86,8 +87,7 @@ class ConvNorm {
   /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {
     at::Tensor scale, shift;
-    at::Tensor weight;  // scaled, where no graph was kept; of the convolution's weight at `version`
-    std::uint32_t version = 0;
+    at::Tensor weight;  // the convolution's, scaled, where it is not trained
   };
   at::Tensor frozen(const at::Tensor& x, const After& after) const;
   Folded fold() const;

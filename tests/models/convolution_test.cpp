@@ -87,7 +87,7 @@ TEST_P(ConvolutionCases, KeepTheirGradientsInFp32WhereTheyComputeInBf16) {
   const auto got = gradients(y);
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].scalar_type(), at::kFloat);
-    EXPECT_TRUE(testing::close(got[i], wanted[i], 0.1)) << i;
+    EXPECT_TRUE(testing::close(got[i], wanted[i], 0.2)) << i;
   }
 }
 
