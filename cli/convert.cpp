@@ -51,14 +51,12 @@ void add_convert(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<Arguments>();
   command
       ->add_option(
-          "in", arguments->in,
+          "IN", arguments->in,
           "a checkpoint folder, .safetensors, .pth, .pkl or .npz; its own names tell whose "
           "they are")
-      ->required()
-      ->type_name("IN");
-  command->add_option("out", arguments->out, "what to write: .safetensors, .pth or .npz")
-      ->required()
-      ->type_name("OUT");
+      ->required();
+  command->add_option("OUT", arguments->out, "what to write: .safetensors, .pth or .npz")
+      ->required();
   command->add_option("--names", arguments->names, doc_of_schemes())
       ->type_name("SCHEME")
       ->capture_default_str();
