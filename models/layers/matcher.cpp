@@ -89,7 +89,7 @@ class BlockMatcher {
       std::array<float, kBlock> iou;
       for (std::int64_t row = 0; row < truth_.count; ++row) {
         const float value = highest[static_cast<std::size_t>(row)];
-        if (highest_of(row)[block] != value) continue;
+        if (value == 0 || highest_of(row)[block] != value) continue;
         iou_row(truth_, row, boxes_, begin, end, offset_, iou.data());
         mark_highest(iou.data(), value, end - begin, label + begin);
       }

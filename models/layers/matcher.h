@@ -17,7 +17,8 @@ struct Matches {
 struct MatchOptions {
   double low = 0.5, high = 0.5;  // IoU: >= high is foreground, < low background
   /// The best boxes of each ground truth (ties included) are foreground whatever their IoU, and keep their own best
-  /// truth (detectron2's and torchvision's Matcher).
+  /// truth (detectron2's and torchvision's Matcher; but a truth that no box overlaps has no best box, where theirs has
+  /// all).
   bool low_quality = false;
   double offset = 0;  // added to widths and heights (1: the legacy convention)
 };

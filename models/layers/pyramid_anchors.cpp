@@ -16,6 +16,9 @@ void PyramidAnchors::describe(Options& o) {
   o.add("anchor_stride", stride, "of the level, or padded size // grid (torchvision)",
         {"level", "grid"});
   o.add("anchor_scales", scales, "sizes a level, evenly within an octave", {.min = 1, .max = 16});
+  o.add("anchor_order", order,
+        "a place's anchors go by size and then ratio, or by ratio and then size (torchvision)",
+        {"size", "ratio"});
 }
 
 void PyramidAnchors::check(const Config& table) const {
@@ -26,6 +29,7 @@ void PyramidAnchors::check(const Config& table) const {
 void PyramidAnchors::use_torchvision() {
   cells = "rounded";
   stride = "grid";
+  order = "ratio";
 }
 
 std::vector<at::Tensor> PyramidAnchors::operator()(const std::vector<at::Tensor>& maps,
@@ -43,7 +47,10 @@ std::vector<at::Tensor> PyramidAnchors::operator()(const std::vector<at::Tensor>
     const auto height = maps[level].size(2), width = maps[level].size(3);
     const auto step = static_cast<double>(first_stride << level);
     const bool by_grid = stride == "grid";
-    anchors.push_back(grid_anchors(cell_anchors(sides, options, step), height, width,
+    auto own = cell_anchors(sides, options, step);
+    if (order == "ratio")
+      own = own.view({scales, std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
+    anchors.push_back(grid_anchors(own, height, width,
                                    {by_grid ? static_cast<double>(padded.first / height) : step,
                                     by_grid ? static_cast<double>(padded.second / width) : step}));
   }

@@ -18,6 +18,7 @@ struct PyramidAnchors {
   std::string cells = "exact";
   std::string stride = "level";
   std::int64_t scales = 1;  // a level's sizes: size, size 2^(1/scales), ...
+  std::string order = "size";
 
   void describe(Options& o);
   void use_torchvision();

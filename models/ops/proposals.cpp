@@ -8,6 +8,7 @@
 #include <ATen/ops/sigmoid.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <numeric>

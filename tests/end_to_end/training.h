@@ -17,14 +17,19 @@ class Training : public Trainer {
     return newest;
   }
 
-  /// The box and mask AP of a checkpoint on the split it was trained on.
-  std::pair<double, double> training_ap(std::vector<std::string> arguments,
-                                        const fs::path& checkpoint) const {
+  /// What `eval` says of a checkpoint on the split it was trained on.
+  Json training_scores(std::vector<std::string> arguments, const fs::path& checkpoint) const {
     arguments.insert(arguments.begin() + 1,
                      {"--weights", (checkpoint / "model.safetensors").string(), "--json"});
     const auto eval = trainer(arguments);
     EXPECT_EQ(eval.exit_code, 0) << eval.err;
-    const auto scores = eval.json();
+    return eval.json();
+  }
+
+  /// Its box and mask AP.
+  std::pair<double, double> training_ap(std::vector<std::string> arguments,
+                                        const fs::path& checkpoint) const {
+    const auto scores = training_scores(std::move(arguments), checkpoint);
     return {scores["bbox"]["stats"][0], scores["segm"]["stats"][0]};
   }
 };

@@ -47,7 +47,7 @@ Matches match_by_table(const at::Tensor& truth, const at::Tensor& boxes,
   const auto ignored = (best >= static_cast<float>(options.low)) & ~foreground;
   auto label = foreground.to(at::kChar) - ignored.to(at::kChar);
   if (options.low_quality) {
-    const auto highest = iou.eq(std::get<0>(iou.max(1, /*keepdim=*/true))).any(0);
+    const auto highest = (iou.eq(std::get<0>(iou.max(1, /*keepdim=*/true))) & (iou > 0)).any(0);
     label = at::where(highest, at::ones_like(label), label);
   }
   return {row, label};
@@ -79,6 +79,12 @@ TEST(Match, LowQualityBoxesKeepTheirOwnBestTruth) {
   const auto [truth, label] = match(truths, boxes, {.low = 0.6, .high = 0.7, .low_quality = true});
   EXPECT_TRUE(same(truth, at::tensor({0, 0, 0}, at::kLong)));
   EXPECT_TRUE(same(label, at::tensor({0, 1, 0}, at::kChar)));
+}
+
+TEST(Match, ATruthThatNoBoxOverlapsMakesNoneForeground) {
+  const auto [truth, label] =
+      match(of_rows({500, 600}), of_rows({0, 100, 100, 200}), {.low_quality = true});
+  EXPECT_TRUE(same(label, at::zeros({2}, at::kChar)));
 }
 
 TEST(Match, TiesOfTheBestBoxAllCount) {

@@ -1,0 +1,62 @@
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "models/backbones/fpn.h"
+#include "models/backbones/resnet.h"
+
+namespace millrace {
+namespace {
+
+std::vector<at::Tensor> maps_of(const ResNetOptions& options, Parameters& parameters) {
+  const at::NoGradGuard no_grad;
+  return ResNet(Scope(parameters, 1), options)(at::zeros({1, 3, 64, 96}), false);
+}
+
+TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
+  for (const std::int64_t depth : {18, 34, 50, 101})
+    for (const bool deep : {false, true}) {
+      Parameters parameters;
+      const auto maps = maps_of(
+          {.depth = depth, .width = 8, .deep_stem = deep, .pool_shortcut = deep}, parameters);
+      ASSERT_EQ(maps.size(), 4U);
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto channels = (depth < 50 ? 8 : 32) << i;
+        EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, channels, 16 >> i, 24 >> i}))
+            << depth << (deep ? "d" : "");
+      }
+    }
+}
+
+TEST(ResNet, TheVariantsTensorsAreNamedAsInTimm) {
+  Parameters parameters;
+  maps_of({.depth = 50, .width = 8, .deep_stem = true, .pool_shortcut = true}, parameters);
+  for (const auto* name :
+       {"conv1.0.weight", "conv1.1.weight", "conv1.3.weight", "conv1.4.bias", "conv1.6.weight",
+        "bn1.running_mean", "layer1.0.downsample.1.weight", "layer2.0.downsample.2.running_var"})
+    EXPECT_TRUE(parameters.find(name)) << name;
+  EXPECT_EQ(parameters.find("conv1.weight"), nullptr);
+  EXPECT_EQ(parameters.find("layer2.0.downsample.0.weight"), nullptr);
+}
+
+TEST(ResNet, AnUnknownDepthIsRefused) {
+  Parameters parameters;
+  EXPECT_THROW(maps_of({.depth = 20}, parameters), std::invalid_argument);
+}
+
+TEST(Fpn, TwoLevelsOnTopHalveTheSidesAndStartWhereToldTo) {
+  const std::vector<at::Tensor> c = {at::zeros({1, 4, 16, 24}), at::zeros({1, 6, 8, 12}),
+                                     at::zeros({1, 8, 4, 6})};
+  for (const auto& [top, channels] : {std::pair{FpnTop::p5, 5}, {FpnTop::c5, 8}}) {
+    Parameters parameters;
+    const Fpn fpn(Scope(parameters, 1) / "fpn", {4, 6, 8}, 5, {.kind = "none"}, top);
+    const auto p = fpn(c, false);
+    ASSERT_EQ(p.size(), 5U);
+    EXPECT_EQ(p[3].sizes(), at::IntArrayRef({1, 5, 2, 3}));
+    EXPECT_EQ(p[4].sizes(), at::IntArrayRef({1, 5, 1, 2}));
+    EXPECT_EQ(parameters.find("fpn.extra_blocks.p6.weight")->value.size(1), channels);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,127 @@
+#include "models/maskrcnn/box_stages.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "tests/models/random_boxes.h"
+#include "tests/tensors.h"
+
+namespace millrace {
+namespace {
+
+using testing::close;
+using testing::random_boxes;
+using testing::random_values;
+using testing::same;
+
+constexpr std::int64_t kChannels = 4, kClasses = 2;
+
+class Cascade : public ::testing::Test {
+ protected:
+  /// Three stages, class-agnostic, over a pyramid of random values for one image of 64 x 64.
+  Cascade() {
+    options_.iou = {0.5, 0.6, 0.7};
+    options_.weights = {10, 10, 5, 5, 20, 20, 10, 10, 30, 30, 15, 15};
+    options_.head.channels = 8;
+    options_.head.class_agnostic = true;
+    stages_.emplace(Scope(parameters_, 1) / "roi_heads", options_, BoxOptions{}, PoolOptions{},
+                    kChannels, kClasses, /*first=*/0);
+    features_.padded = {64, 64};
+    features_.sizes = {{64, 64}};
+    for (const std::int64_t side : {16, 8, 4, 2, 1})
+      features_.maps.push_back(random_values({1, kChannels, side, side}, -1, 1, 7));
+  }
+
+  void fill(const std::string& name, const at::Tensor& value) {
+    const at::NoGradGuard no_grad;
+    at::Tensor(parameters_.find("roi_heads." + name)->value).copy_(value);
+  }
+
+  BoxStagesOptions options_;
+  Parameters parameters_;
+  std::optional<BoxStages> stages_;
+  Features features_;
+};
+
+TEST_F(Cascade, WithoutDeltasGivesTheProposalsTheMeanOfTheStagesProbabilities) {
+  const at::NoGradGuard no_grad;
+  at::Tensor expected = at::zeros({kClasses});
+  for (int stage = 0; stage < 3; ++stage) {
+    const auto predictor = "box_predictor." + std::to_string(stage);
+    fill(predictor + ".bbox_pred.weight", at::zeros({4, 8}));
+    fill(predictor + ".cls_score.weight", at::zeros({3, 8}));
+    const auto bias = random_values({3}, -1, 1, static_cast<std::uint64_t>(stage));
+    fill(predictor + ".cls_score.bias", bias);
+    expected += at::softmax(bias, 0).narrow(0, 0, kClasses) / 3;
+  }
+  const auto proposals = at::tensor({1, 2, 30, 40, 35, 5, 60, 60}, at::kFloat).view({2, 4});
+  const auto found = stages_->detect(features_, {proposals}, DetectionOptions{})[0];
+  ASSERT_EQ(found.boxes.size(0), 4);
+  for (std::int64_t d = 0; d < 4; ++d) {
+    const auto label = found.labels[d].item<std::int64_t>();
+    EXPECT_TRUE(close(found.scores[d], expected[label], 1e-6));
+    EXPECT_TRUE(close(found.boxes[d], proposals[0], 1e-5) ||
+                close(found.boxes[d], proposals[1], 1e-5));
+  }
+}
+
+TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
+  const Truth nothing{.boxes = at::zeros({0, 4}), .labels = at::zeros({0}, at::kLong)};
+  for (const std::int64_t count : {0, 10}) {
+    const auto candidates = stages_->candidates(random_boxes(count, 40, 20, 3), nothing);
+    const auto regions = take(candidates, stages_->draw(candidates, {}, 0));
+    EXPECT_EQ(regions.foreground, 0);
+    const auto losses = stages_->losses(features_, {regions}, {nothing});
+    ASSERT_EQ(losses.size(), 6U);
+    EXPECT_EQ(losses[4].first, "box_class_2");
+    for (const auto& [name, loss] : losses) EXPECT_TRUE(loss.isfinite().item<bool>()) << name;
+  }
+}
+
+TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
+  const Truth truth{.boxes = at::tensor({5, 5, 30, 30}, at::kFloat).view({1, 4}),
+                    .labels = at::zeros({1}, at::kLong)};
+  // A single stage, with the first stage's tensors.
+  auto single = options_;
+  single.iou = {0.5};
+  single.weights = {10, 10, 5, 5};
+  Parameters parameters;
+  const BoxStages alone(Scope(parameters, 1) / "roi_heads", single, BoxOptions{}, PoolOptions{},
+                        kChannels, kClasses, 0);
+  for (const auto& parameter : parameters) {
+    const at::NoGradGuard no_grad;
+    auto name = parameter.name;
+    for (const std::string part : {"box_head.", "box_predictor."})
+      if (const auto place = name.find(part); place != std::string::npos)
+        name.insert(place + part.size(), "0.");
+    at::Tensor(parameter.value).copy_(parameters_.find(name)->value);
+  }
+  const auto candidates = alone.candidates(random_boxes(20, 40, 20, 3), truth);
+  const auto regions = take(candidates, alone.draw(candidates, {}, 0));
+  const auto gradient = [&](const BoxStages& stages) {
+    auto features = features_;
+    for (auto& map : features.maps) map = map.clone().requires_grad_();
+    const auto losses = stages.losses(features, {regions}, {truth});
+    (losses[0].second + losses[1].second).backward();
+    return features.maps[0].grad();
+  };
+  EXPECT_TRUE(close(gradient(*stages_) * 3, gradient(alone), 1e-5));
+}
+
+TEST(RegionSamples, AreTakenForegroundFirst) {
+  const Truth truth{.boxes = at::tensor({0, 0, 10, 10}, at::kFloat).view({1, 4}),
+                    .labels = at::zeros({1}, at::kLong)};
+  const auto boxes = at::tensor({50, 50, 60, 60, 0, 0, 10, 9, 1, 1, 3, 3}, at::kFloat).view({3, 4});
+  const auto candidates = match_regions(boxes, truth, 0.5, 0);
+  EXPECT_TRUE(same(candidates.matches.label, at::tensor({0, 1, 0}, at::kChar)));
+  const auto regions = take(candidates, {at::tensor({1}, at::kLong), at::tensor({2}, at::kLong)});
+  EXPECT_EQ(regions.foreground, 1);
+  EXPECT_TRUE(same(regions.boxes, boxes.slice(0, 1)));
+  EXPECT_TRUE(same(regions.truth, at::tensor({0}, at::kLong)));
+}
+
+}  // namespace
+}  // namespace millrace

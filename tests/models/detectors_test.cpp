@@ -1,0 +1,231 @@
+// What holds for every detector, whatever its parts.
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/errors.h"
+#include "models/pyramid_detector.h"
+#include "tests/models/small_batch.h"
+#include "tests/tensors.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::small_batch;
+using testing::small_detector;
+
+const std::string kTwoStages =
+    "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n";
+
+/// Detections of a network that has learned nothing.
+const std::string kEverything =
+    "score_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
+
+struct Case {
+  std::string name, more;
+  friend void PrintTo(const Case& one, std::ostream* out) { *out << one.name << " " << one.more; }
+};
+
+std::vector<Case> every_detector() {
+  return {{"maskrcnn", kTwoStages + "mask_channels = 8\n"},
+          {"maskrcnn", kTwoStages + "mask_channels = 8\nstyle = 'torchvision'\n"},
+          {"fasterrcnn", kTwoStages},
+          {"fasterrcnn", kTwoStages + "box_head = '4conv1fc'\nbox_norm = 'gn'\nfpn_norm = 'gn'\n"
+                                      "roi_loss = 'giou'\nlabel_smoothing = 0.1\n"
+                                      "class_agnostic = true\ndeep_stem = true\n"},
+          {"cascadercnn", kTwoStages + "masks = true\nmask_channels = 8\n"},
+          {"cascadercnn", kTwoStages + "style = 'torchvision'\nbox_head = '4conv1fc'\n"},
+          {"retinanet", ""},
+          {"retinanet", "style = 'torchvision'\n"},
+          {"retinanet", "retina_norm = 'gn'\nretina_loss = 'giou'\nretina_convs = 1\n"}};
+}
+
+/// The share of pixels in which a mask is not the mirrored other one; 0 where there are none.
+double unlike_mirrored(const coco::Rle& a, const coco::Rle& b) {
+  const std::size_t width = a.width, pixels = width * a.height;
+  std::vector<std::uint8_t> left(pixels), right(pixels);
+  coco::decode(a, left.data());
+  coco::decode(b, right.data());
+  std::size_t unlike = 0;
+  for (std::size_t i = 0; i < pixels; ++i)
+    unlike += left[i] != right[i / width * width + width - 1 - i % width];
+  return static_cast<double>(unlike) / static_cast<double>(std::max<std::size_t>(1, pixels));
+}
+
+class EveryDetector : public ::testing::TestWithParam<Case> {
+ protected:
+  std::unique_ptr<Detector> detector(const std::string& more = {}) const {
+    return small_detector(GetParam().name, GetParam().more + more);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(ByName, EveryDetector, ::testing::ValuesIn(every_detector()),
+                         [](const auto& one) {
+                           return one.param.name + std::to_string(one.index);
+                         });
+
+TEST_P(EveryDetector, GivesEveryTrainedTensorAFiniteGradient) {
+  const auto model = detector();
+  at::Tensor total;
+  for (const auto& [name, loss] : model->losses(small_batch(), {})) {
+    EXPECT_TRUE(std::isfinite(loss.item<double>())) << name;
+    total = total.defined() ? total + loss : loss;
+  }
+  total.backward();
+  for (const auto& parameter : model->parameters()) {
+    if (!parameter.trainable()) continue;
+    ASSERT_TRUE(parameter.value.grad().defined()) << parameter.name;
+    EXPECT_TRUE(parameter.value.grad().isfinite().all().item<bool>()) << parameter.name;
+  }
+}
+
+TEST_P(EveryDetector, LearnsFromABatchWithoutObjectsThatThereIsNothing) {
+  const auto model = detector();
+  auto batch = small_batch();
+  batch.objects = {{}, {}};
+  double boxes = 0;
+  at::Tensor total;
+  for (const auto& [name, loss] : model->losses(batch, {})) {
+    EXPECT_TRUE(std::isfinite(loss.item<double>())) << name;
+    if (name.find("regression") != std::string::npos || name == "rpn_box" || name == "mask")
+      boxes += loss.item<double>();
+    total = total.defined() ? total + loss : loss;
+  }
+  EXPECT_EQ(boxes, 0);
+  total.backward();
+}
+
+TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
+  const auto model = detector(kEverything);
+  const auto batch = small_batch();
+  const auto found = model->detect(batch);
+  ASSERT_EQ(found.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_FALSE(found[i].empty());
+    EXPECT_LE(found[i].size(), 20U);
+    for (std::size_t d = 0; d < found[i].size(); ++d) {
+      const auto& object = found[i][d];
+      EXPECT_GE(object.box.x1, 0);
+      EXPECT_LE(object.box.x2, static_cast<float>(batch.images[i].original_width));
+      EXPECT_LE(object.box.y2, static_cast<float>(batch.images[i].original_height));
+      EXPECT_TRUE(object.label >= 0 && object.label < 3);
+      EXPECT_LE(object.score, found[i][d > 0 ? d - 1 : 0].score);
+    }
+  }
+}
+
+TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
+  const auto once = detector(kEverything)->detect(small_batch());
+  const auto twice = detector(kEverything + "test_scales = [1, 1]\n")->detect(small_batch());
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(once[i].size(), twice[i].size());
+    for (std::size_t d = 0; d < once[i].size(); ++d) {
+      EXPECT_EQ(once[i][d].score, twice[i][d].score);
+      EXPECT_EQ(once[i][d].label, twice[i][d].label);
+      EXPECT_EQ(once[i][d].box.x1, twice[i][d].box.x1);
+      EXPECT_EQ(once[i][d].mask.counts, twice[i][d].mask.counts);
+    }
+  }
+}
+
+TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
+  const auto model = detector(kEverything + "test_flip = true\n");
+  const auto batch = small_batch();
+  // The first image: it has no padding, which would hold boxes of equal score.
+  const auto found = model->detect(batch)[0], mirrored = model->detect(seen(batch, {1, true}))[0];
+  const auto width = static_cast<float>(batch.images[0].original_width);
+  ASSERT_EQ(found.size(), mirrored.size());
+  for (std::size_t d = 0; d < found.size(); ++d) {
+    EXPECT_NEAR(found[d].score, mirrored[d].score, 1e-5);
+    EXPECT_NEAR(found[d].box.x1, width - mirrored[d].box.x2, 1e-2);
+    EXPECT_NEAR(found[d].box.y2, mirrored[d].box.y2, 1e-2);
+    EXPECT_LT(unlike_mirrored(found[d].mask, mirrored[d].mask), 0.02) << d;
+  }
+}
+
+TEST_P(EveryDetector, MergesWhatItFindsInViewsOfOtherSizes) {
+  const auto model = detector(kEverything + "test_scales = [0.5, 1.0, 1.3]\n");
+  const auto found = model->detect(small_batch());
+  for (const auto& image : found) EXPECT_FALSE(image.empty());
+}
+
+TEST(Views, AreTheImageItselfWhereNothingChanges) {
+  const auto batch = small_batch();
+  auto same = seen(batch, {});
+  same.objects = batch.objects;
+  EXPECT_EQ(digest(same), digest(batch));
+}
+
+TEST(Views, BoxesComeBackFromWhereTheyWent) {
+  const auto batch = small_batch();
+  const auto boxes = at::tensor({1, 2, 30, 40, 50, 6, 70, 8}, at::kFloat).view({2, 4});
+  for (const auto& view : {View{1.5, false}, View{0.6, true}, View{1, true}}) {
+    const auto there = seen(batch, view).images[1];
+    EXPECT_TRUE(testing::close(
+        out_of_view(into_view(boxes, batch.images[1], there, view), batch.images[1], there, view),
+        boxes, 1e-6));
+  }
+}
+
+TEST(RetinaNet, ItsTensorsAreNamedAsInTorchvision) {
+  const auto model = small_detector("retinanet", "style = 'torchvision'\n");
+  std::set<std::string> names;
+  for (const auto& parameter : model->parameters())
+    if (!parameter.name.starts_with("backbone.body.")) names.insert(parameter.name);
+  std::set<std::string> expected;
+  const auto add = [&](const std::string& name) {
+    expected.insert({name + ".weight", name + ".bias"});
+  };
+  for (const auto* level : {"0", "1", "2"})
+    for (const auto* blocks : {"inner_blocks.", "layer_blocks."})
+      add(std::string("backbone.fpn.") + blocks + level + ".0");
+  add("backbone.fpn.extra_blocks.p6"), add("backbone.fpn.extra_blocks.p7");
+  for (const std::string head : {"classification_head", "regression_head"})
+    for (const auto* conv : {"0", "1", "2", "3"}) add("head." + head + ".conv." + conv + ".0");
+  add("head.classification_head.cls_logits"), add("head.regression_head.bbox_reg");
+  EXPECT_EQ(names, expected);
+  EXPECT_EQ(model->parameters().find("head.classification_head.cls_logits.weight")->value.size(0),
+            9 * 4);
+}
+
+TEST(CascadeRcnn, NumbersItsStages) {
+  const auto model = small_detector("cascadercnn");
+  for (const auto* name :
+       {"roi_heads.box_head.0.fc6.weight", "roi_heads.box_predictor.2.bbox_pred.weight"})
+    EXPECT_TRUE(model->parameters().find(name)) << name;
+  EXPECT_EQ(model->parameters().find("roi_heads.box_predictor.2.bbox_pred.weight")->value.size(0),
+            4);
+}
+
+std::string complaint(const std::string& name, const std::string& table) {
+  try {
+    detectors().at(name).check(parse_config(table, "a.toml"));
+  } catch (const ConfigError& problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
+  EXPECT_THAT(complaint("maskrcnn", "roi_weights = [1, 2, 3]"),
+              HasSubstr("a.toml:1:15: roi_weights"));
+  EXPECT_THAT(complaint("cascadercnn", "masks = true\nroi_iou = [0.5, 0.6]"),
+              HasSubstr("four numbers, dx dy dw dh, for each number of roi_iou"));
+  EXPECT_THAT(complaint("cascadercnn", "class_agnostic = false"),
+              HasSubstr("a.toml:1:18: class_agnostic must be true for a cascade"));
+  EXPECT_THAT(complaint("retinanet", "\nanchor_sizes = [32, 64]"), HasSubstr("a.toml:2:16: "));
+  EXPECT_THAT(complaint("retinanet", "retina_low = 0.6"), HasSubstr("retina_high"));
+  EXPECT_THAT(complaint("retinanet", "pixel_mean = 3"), HasSubstr("three numbers"));
+  EXPECT_THAT(complaint("retinanet", "test_scales = []"), HasSubstr("at least one scale"));
+  EXPECT_THAT(complaint("retinanet", "nms_kind = 'soft'"), HasSubstr("hard | linear | gaussian"));
+  EXPECT_THAT(complaint("fasterrcnn", "norm = 'sync_bn'"), HasSubstr("is not one of"));
+  EXPECT_THAT(complaint("retinanet", "rpn_batch = 5"), HasSubstr("unknown key 'rpn_batch'"));
+  EXPECT_EQ(complaint("cascadercnn", "style = 'torchvision'"), "");
+}
+
+}  // namespace
+}  // namespace millrace

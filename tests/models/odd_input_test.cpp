@@ -1,0 +1,125 @@
+// Input that is legal but odd goes through every detector: finite losses, detections inside the image, or none.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/models/small_batch.h"
+#include "tests/tensors.h"
+
+namespace millrace {
+namespace {
+
+using testing::small_batch;
+using testing::small_detector;
+
+const std::string kTwoStages =
+    "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n";
+
+struct Case {
+  std::string name, more;
+};
+
+class OddInput : public ::testing::TestWithParam<Case> {
+ protected:
+  std::unique_ptr<Detector> detector_ =
+      small_detector(GetParam().name, GetParam().more + "score_threshold = 0.0\ndetections = 20\n");
+
+  at::Tensor loss(const Batch& batch) {
+    at::Tensor sum;
+    for (const auto& [name, value] : detector_->losses(batch, {}))
+      sum = sum.defined() ? sum + value : value;
+    return sum;
+  }
+
+  void expect_finite_loss_and_gradients(const Batch& batch) {
+    const auto sum = loss(batch);
+    EXPECT_TRUE(std::isfinite(sum.item<double>())) << sum.item<double>();
+    sum.backward();
+    for (const auto& [name, value, kind] : detector_->parameters())
+      EXPECT_TRUE(!value.grad().defined() || at::isfinite(value.grad()).all().item<bool>()) << name;
+  }
+
+  void expect_detections_inside(const Batch& batch) {
+    const auto found = detector_->detect(batch);
+    ASSERT_EQ(found.size(), batch.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      for (const auto& object : found[i]) {
+        EXPECT_GE(object.box.x1, 0);
+        EXPECT_GE(object.box.y1, 0);
+        EXPECT_LE(object.box.x2, static_cast<float>(batch.images[i].original_width));
+        EXPECT_LE(object.box.y2, static_cast<float>(batch.images[i].original_height));
+      }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    ByName, OddInput,
+    ::testing::Values(Case{"maskrcnn", kTwoStages + "mask_channels = 8\n"},
+                      Case{"maskrcnn", kTwoStages + "mask_channels = 8\nstyle = 'torchvision'\n"},
+                      Case{"cascadercnn", kTwoStages}, Case{"retinanet", ""}),
+    [](const auto& one) { return one.param.name + std::to_string(one.index); });
+
+/// One image of height x width pixels with an object that fills it, as the data flow gives it: its longer side at most
+/// 1333 pixels, padded to whole strides.
+Batch one_image(std::int32_t height, std::int32_t width) {
+  const float scale = std::min(1.0F, 1333.0F / static_cast<float>(std::max(height, width)));
+  const auto scaled = [&](std::int32_t side) {
+    return std::max(1, static_cast<std::int32_t>(static_cast<float>(side) * scale));
+  };
+  const auto padded = [](std::int32_t side) { return (side + 31) / 32 * 32; };
+  const auto w = scaled(width), h = scaled(height);
+  Batch batch{.height = padded(h), .width = padded(w)};
+  batch.images = {{.original_width = width,
+                   .original_height = height,
+                   .width = w,
+                   .height = h,
+                   .scale_x = static_cast<float>(w) / static_cast<float>(width),
+                   .scale_y = static_cast<float>(h) / static_cast<float>(height)}};
+  batch.pixels.reset(new std::uint8_t[batch.bytes()]());
+  const double right = w, bottom = h;
+  Instances objects;
+  objects.boxes = {{0, 0, static_cast<float>(w), static_cast<float>(h)}};
+  objects.classes = {1};
+  objects.crowd = {0};
+  objects.segmentations = {std::vector<coco::Polygon>{{0, 0, right, 0, right, bottom, 0, bottom}}};
+  batch.objects = {objects};
+  return batch;
+}
+
+TEST_P(OddInput, VeryLongAndVerySmallImages) {
+  for (const auto& [height, width] : {std::pair{10'000, 20}, {20, 10'000}, {1, 1}}) {
+    SCOPED_TRACE(std::to_string(height) + " x " + std::to_string(width));
+    const auto batch = one_image(height, width);
+    EXPECT_TRUE(std::isfinite(loss(batch).item<double>()));
+    expect_detections_inside(batch);
+  }
+}
+
+TEST_P(OddInput, ObjectsOutsideTheirImage) {
+  auto batch = small_batch();
+  batch.objects[0].boxes = {{500, 500, 520, 530}, {-300, -300, -280, -200}, {90, 60, 120, 90}};
+  batch.objects[0].crowd = {0, 0, 0};
+  batch.objects[1].boxes = {{2000, 5, 2100, 55}};
+  expect_finite_loss_and_gradients(batch);
+}
+
+TEST_P(OddInput, WeightsThatAreNoNumbersFindNothing) {
+  {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, value, kind] : detector_->parameters())
+      at::Tensor(value).fill_(std::numeric_limits<double>::quiet_NaN());
+  }
+  detector_->parameters_changed();
+  for (const auto& image : detector_->detect(small_batch())) EXPECT_TRUE(image.empty());
+  auto batch = small_batch();
+  for (const bool with_objects : {true, false}) {
+    if (!with_objects) batch.objects = {Instances{}, Instances{}};
+    EXPECT_TRUE(loss(batch).defined());  // not a number, which the trainer reports
+  }
+}
+
+}  // namespace
+}  // namespace millrace

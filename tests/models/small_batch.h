@@ -1,0 +1,62 @@
+// A batch of made-up pixels and objects, and small detectors to feed it to.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/random.h"
+#include "trainer/detector.h"
+
+namespace millrace::testing {
+
+/// Two images of 96 x 64 pixels, the second a little smaller than the batch, with three objects and one crowd.
+inline Batch small_batch() {
+  Batch batch{.height = 64, .width = 96};
+  batch.images = {{.original_width = 192,
+                   .original_height = 128,
+                   .width = 96,
+                   .height = 64,
+                   .scale_x = 0.5F,
+                   .scale_y = 0.5F},
+                  {.original_width = 160,
+                   .original_height = 120,
+                   .width = 80,
+                   .height = 60,
+                   .scale_x = 0.5F,
+                   .scale_y = 0.5F}};
+  batch.pixels.reset(new std::uint8_t[batch.bytes()]());
+  Rng rng{1};
+  for (std::int32_t i = 0; i < 2; ++i)
+    for (std::int32_t y = 0; y < batch.images[static_cast<std::size_t>(i)].height; ++y)
+      for (std::int32_t x = 0; x < batch.images[static_cast<std::size_t>(i)].width * 3; ++x)
+        batch.pixels[static_cast<std::size_t>((i * 64 + y) * 96 * 3 + x)] =
+            static_cast<std::uint8_t>(rng.below(256));
+  const auto square = [](float x, float y, float side) {
+    return coco::Segmentation(
+        std::vector<coco::Polygon>{{x, y, x + side, y, x + side, y + side, x, y + side}});
+  };
+  Instances first, second;
+  first.boxes = {{10, 10, 40, 40}, {50, 20, 80, 50}, {0, 0, 96, 20}};
+  first.classes = {0, 2, 1};
+  first.crowd = {0, 0, 1};
+  first.segmentations = {square(10, 10, 30), square(50, 20, 30), square(0, 0, 20)};
+  second.boxes = {{20, 5, 70, 55}};
+  second.classes = {1};
+  second.crowd = {0};
+  second.segmentations = {square(20, 5, 50)};
+  batch.objects = {first, second};
+  return batch;
+}
+
+/// The detector of a [model] table with a narrow network; `more` are further lines of the table.
+inline std::unique_ptr<Detector> small_detector(const std::string& name,
+                                                const std::string& more = {}) {
+  const auto table = parse_config(
+      "backbone = 'resnet18'\nwidth = 8\nnorm = 'bn'\nfreeze_at = 0\nfpn_channels = 16\n"
+      "pixel_std = [57.0, 57.0, 57.0]\nanchor_sizes = [8, 16, 32, 48, 64]\n" +
+          more,
+      "small.toml");
+  return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1});
+}
+
+}  // namespace millrace::testing

@@ -1,0 +1,99 @@
+#include "models/ops/soft_nms.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "models/ops/nms.h"
+#include "tests/models/random_boxes.h"
+#include "tests/models/threads.h"
+
+namespace millrace {
+namespace {
+
+using testing::close;
+using testing::random_boxes;
+using testing::random_values;
+using testing::same;
+
+/// Two boxes of IoU 1/3 and one apart.
+const at::Tensor kBoxes =
+    at::tensor({0, 0, 20, 10, 10, 0, 30, 10, 100, 100, 110, 110}, at::kFloat).view({3, 4});
+const at::Tensor kScores = at::tensor({0.9F, 0.8F, 0.3F});
+
+TEST(SoftNms, LowersScoresByTheGaussianOfTheOverlap) {
+  const auto [kept, scores] =
+      soft_nms(kBoxes, kScores, at::zeros({3}, at::kLong), {.gaussian = true, .sigma = 0.5});
+  const auto left = static_cast<float>(0.8 * std::exp(-1.0 / 9 / 0.5));
+  EXPECT_TRUE(same(kept, at::tensor({0, 1, 2}, at::kLong)));
+  EXPECT_TRUE(close(scores, at::tensor({0.9F, left, 0.3F}), 1e-6));
+}
+
+TEST(SoftNms, LinearlyLowersOnlyWhatOverlapsMoreThanTheThreshold) {
+  const auto groups = at::zeros({3}, at::kLong);
+  const auto low = soft_nms(kBoxes, kScores, groups, {.gaussian = false, .threshold = 0.3});
+  EXPECT_TRUE(close(low.scores, at::tensor({0.9F, 0.8F * 2 / 3, 0.3F}), 1e-6));
+  const auto high = soft_nms(kBoxes, kScores, groups, {.gaussian = false, .threshold = 0.4});
+  EXPECT_TRUE(same(high.scores, kScores));
+}
+
+TEST(SoftNms, ABoxThatLostItsScoreGoesAndNoOtherSuffersFromIt) {
+  const auto [kept, scores] =
+      soft_nms(kBoxes, kScores, at::zeros({3}, at::kLong), {.sigma = 0.5, .score_threshold = 0.7});
+  EXPECT_TRUE(same(kept, at::tensor({0}, at::kLong)));
+}
+
+TEST(SoftNms, WithAVanishingSigmaIsNmsOfAnyOverlap) {
+  const auto boxes = random_boxes(400, 500, 80, 1);
+  const auto scores = random_values({400}, 0.1, 1, 3);
+  const auto groups = random_values({400}, 0, 4, 4).floor().to(at::kLong);
+  const auto soft = soft_nms(boxes, scores, groups, {.sigma = 1e-15, .score_threshold = 0.05});
+  const auto hard = batched_nms(boxes, scores, groups, 0);
+  EXPECT_TRUE(same(soft.kept, hard));
+  EXPECT_TRUE(same(soft.scores, scores.index_select(0, hard)));
+}
+
+TEST(SoftNms, WithAVastSigmaOnlySorts) {
+  const auto boxes = random_boxes(100, 50, 80, 1);
+  const auto scores = random_values({100}, 0.1, 1, 3);
+  const auto soft = soft_nms(boxes, scores, at::zeros({100}, at::kLong), {.sigma = 1e9});
+  EXPECT_TRUE(same(soft.kept, std::get<1>(scores.sort(true, 0, true))));
+}
+
+TEST(SoftNms, GroupsDoNotTouchEachOther) {
+  const auto soft = soft_nms(kBoxes, kScores, at::tensor({0, 1, 0}, at::kLong), {.sigma = 0.1});
+  EXPECT_TRUE(same(soft.scores, kScores));
+}
+
+TEST(SoftNms, OfEqualScoresTheFirstBoxIsTheBetterOne) {
+  const auto boxes = kBoxes.index_select(0, at::tensor({0, 1, 0, 1}, at::kLong));
+  const auto [kept, scores] =
+      soft_nms(boxes, at::full({4}, 0.5), at::zeros({4}, at::kLong), {.sigma = 1});
+  EXPECT_EQ(kept[0].item<std::int64_t>(), 0);
+  EXPECT_EQ(kept[1].item<std::int64_t>(), 1);
+}
+
+TEST(SoftNms, IsTheSameOnAnyNumberOfThreads) {
+  const auto boxes = random_boxes(1000, 300, 80, 1);
+  const auto scores = random_values({1000}, 0, 1, 3);
+  const auto groups = random_values({1000}, 0, 9, 4).floor().to(at::kLong);
+  testing::expect_same_on_any_threads([&] {
+    const auto [kept, left] = soft_nms(boxes, scores, groups, {.score_threshold = 0.01});
+    return std::vector{kept, left};
+  });
+}
+
+TEST(SoftNms, TakesNoBoxesAndRefusesNonsense) {
+  const auto none =
+      soft_nms(kBoxes.slice(0, 0, 0), kScores.slice(0, 0, 0), at::zeros({0}, at::kLong), {});
+  EXPECT_EQ(none.kept.numel(), 0);
+  EXPECT_THROW(soft_nms(kBoxes, kScores, at::zeros({2}, at::kLong), {}), std::invalid_argument);
+  EXPECT_THROW(soft_nms(kBoxes, kScores, at::zeros({3}, at::kLong), {.sigma = 0}),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace millrace
