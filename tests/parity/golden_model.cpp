@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "coco/masks.h"
 #include "dataflow/stages/resize_shortest_edge.h"
 #include "tests/parity/formula_weights.h"
 #include "tests/tensors.h"
@@ -129,12 +128,6 @@ std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOpti
     return boxes.index_select(0, place.argsort());
   };
   return close(sorted(actual), sorted(expected), 1e-6);
-}
-
-coco::Rle encoded(const at::Tensor& mask) {
-  return coco::encode(mask.contiguous().data_ptr<std::uint8_t>(),
-                      static_cast<std::uint32_t>(mask.size(0)),
-                      static_cast<std::uint32_t>(mask.size(1)));
 }
 
 }  // namespace millrace::testing

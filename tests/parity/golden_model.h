@@ -49,7 +49,4 @@ std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOpti
 /// may stand in another one.
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected);
 
-/// A mask (H, W) of bytes in run lengths.
-coco::Rle encoded(const at::Tensor& mask);
-
 }  // namespace millrace::testing

@@ -7,20 +7,16 @@
 #include "coco/masks.h"
 #include "dataflow/stages/resize_shortest_edge.h"
 #include "models/layers/paste.h"
+#include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
 #include "tests/tensors.h"
 
 namespace millrace {
 namespace {
 
+using testing::encoded;
 using testing::golden_cases;
 using testing::GoldenCase;
-
-coco::Rle encoded(const at::Tensor& mask) {
-  return coco::encode(mask.contiguous().data_ptr<std::uint8_t>(),
-                      static_cast<std::uint32_t>(mask.size(0)),
-                      static_cast<std::uint32_t>(mask.size(1)));
-}
 
 /// The case's image in bytes, with its boxes and masks.
 Sample sample_of(const GoldenCase& golden) {

@@ -7,11 +7,11 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "coco/masks.h"
 #include "models/layers/detections.h"
 #include "models/maskrcnn/mask_head.h"
 #include "models/maskrcnn/mask_targets.h"
 #include "models/maskrcnn/options.h"
+#include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
 #include "tests/tensors.h"
 
@@ -65,19 +65,18 @@ TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
 TEST(LossesParity, MaskHeadsLossAndItsGradient) {
   for (const auto& golden : golden_cases("losses", "maskrcnn_loss")) {
     const auto& matched = golden["matched_idxs"];
-    const auto masks = golden["gt_masks"].contiguous();
-    const auto height = static_cast<std::uint32_t>(masks.size(1)),
-               width = static_cast<std::uint32_t>(masks.size(2));
+    const auto& masks = golden["gt_masks"];
     std::vector<coco::Segmentation> objects;
     for (std::int64_t i = 0; i < masks.size(0); ++i)
-      objects.emplace_back(coco::encode(masks[i].data_ptr<std::uint8_t>(), height, width));
+      objects.emplace_back(testing::encoded(masks[i]));
     std::vector<const coco::Segmentation*> shapes;
     for (std::int64_t i = 0; i < matched.size(0); ++i)
       shapes.push_back(&objects[static_cast<std::size_t>(matched[i].item<std::int64_t>())]);
 
     const auto logits = leaf(golden["mask_logits"]);
     const auto targets =
-        mask_targets(shapes, golden["boxes"], logits.size(-1), "soft", height, width);
+        mask_targets(shapes, golden["boxes"], logits.size(-1), "soft",
+                     static_cast<double>(masks.size(1)), static_cast<double>(masks.size(2)));
     const auto loss = mask_loss(logits, golden["gt_labels"].index_select(0, matched), targets);
     EXPECT_TRUE(close(loss, golden["output"], kRounding));
     loss.backward();

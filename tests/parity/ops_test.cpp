@@ -10,6 +10,7 @@
 #include "models/maskrcnn/mask_targets.h"
 #include "models/ops/nms.h"
 #include "models/ops/roi_align.h"
+#include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
 #include "tests/tensors.h"
 
@@ -61,13 +62,10 @@ TEST(RoiAlignParity, NoRegions) {
 
 TEST(RoiAlignParity, MaskTargets) {
   const auto golden = golden_cases("roi_align", "mask_targets").at(0);
-  const auto masks = golden["masks"].contiguous();  // (5, H, W) of 0 and 1
+  const auto& masks = golden["masks"];  // (5, H, W) of 0 and 1
   const auto height = masks.size(1), width = masks.size(2);
   std::vector<coco::Segmentation> shapes;
-  for (std::int64_t i = 0; i < masks.size(0); ++i)
-    shapes.emplace_back(coco::encode(masks[i].const_data_ptr<std::uint8_t>(),
-                                     static_cast<std::uint32_t>(height),
-                                     static_cast<std::uint32_t>(width)));
+  for (std::int64_t i = 0; i < masks.size(0); ++i) shapes.emplace_back(testing::encoded(masks[i]));
   std::vector<const coco::Segmentation*> matched;
   for (std::int64_t i = 0; i < golden["boxes"].size(0); ++i)
     matched.push_back(

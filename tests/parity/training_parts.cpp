@@ -3,6 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 
+#include "tests/parity/encoded.h"
+
 namespace millrace::testing {
 
 RecordedTruth::RecordedTruth(const at::Tensor& all_boxes, const at::Tensor& all_labels,
