@@ -36,8 +36,9 @@ class Training : public Trainer {
   /// Two pictures to be learned by heart in so many epochs, and how.
   std::vector<std::string> by_heart(int epochs) const {
     const auto data = in_folder("data").string();
-    if (!fs::exists(data))
+    if (!fs::exists(data)) {
       EXPECT_EQ(trainer({"sample", "--out", data, "--train", "2", "--val", "1"}).exit_code, 0);
+    }
     const auto every = ".every=\"" + std::to_string(epochs) + " epochs\"";
     return {"data.root=\"" + data + "\"", "data.val=\"train2017\"",
             "data.batch_size=2",          "data.flip=0.0",
