@@ -42,7 +42,7 @@ function(add_test_program name)
   add_dependencies(tests_${room} ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-                       PROPERTIES LABELS ${label})
+                       PROPERTIES LABELS ${label} ENVIRONMENT OMP_WAIT_POLICY=passive)  # tests run side by side
 endfunction()
 
 # add_unit_test(ROOM/NAME LINKS ... [SLOW]): tests/ROOM/NAME_test.cpp as one test program.
