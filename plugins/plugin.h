@@ -3,7 +3,7 @@
 #pragma once
 
 /// Goes up whenever a header that plug-ins see changes in a way that breaks them.
-#define MILLRACE_ABI 2
+#define MILLRACE_ABI 3
 
 /// Declares the shared object a plug-in for this version of Millrace.
 #define MILLRACE_PLUGIN                                                         \

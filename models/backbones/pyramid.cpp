@@ -11,8 +11,9 @@ void PyramidOptions::describe(Options& o) {
 
   o.add("backbone", backbone, "the residual network",
         {"resnet18", "resnet34", "resnet50", "resnet101"});
+  // oneDNN writes beyond its memory in the gradient of strided 1x1 convolutions of fewer than 16 channels.
   o.add("width", width, "channels of the first stage; 64 is the published network",
-        {.min = 4, .max = 1024});
+        {.min = 16, .max = 1024});
   o.add("norm", norm, "normalisation of the backbone",
         {"frozen_bn", "frozen_stats", "bn", "gn", "none"});
   o.add("norm_epsilon", norm_epsilon, "added to variances", {.min = 0, .max = 1});

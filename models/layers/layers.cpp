@@ -86,10 +86,14 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, bool training, const After&
   if (norm_.kind == "none") return conv_(x, after);
   if (norm_.kind == "gn")
     return finish(at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon), after);
-  if (norm_.kind == "bn")
-    return finish(
-        at::batch_norm(conv_(x), weight_, bias_, mean_, var_, training, 0.1, norm_.epsilon, false),
-        after);
+  if (norm_.kind == "bn") {
+    const auto y = conv_(x);
+    // One value a channel has no variance: running statistics that took it in would be no numbers ever after.
+    const bool tells = !training || y.numel() > y.size(1);
+    return finish(at::batch_norm(y, weight_, bias_, tells ? mean_ : at::Tensor(),
+                                 tells ? var_ : at::Tensor(), training, 0.1, norm_.epsilon, false),
+                  after);
+  }
   return frozen(x, after);
 }
 

@@ -33,7 +33,7 @@ at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
           .sqrt();
   const auto level = (side / options.level_canonical_size + options.level_epsilon).log2() + 4 +
                      options.level_epsilon_after_log;
-  return level.floor().clamp(2, 5).to(at::kLong);
+  return level.floor().clamp(2, 5).nan_to_num(2).to(at::kLong);
 }
 
 at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,

@@ -18,10 +18,10 @@ TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
     for (const bool deep : {false, true}) {
       Parameters parameters;
       const auto maps = maps_of(
-          {.depth = depth, .width = 8, .deep_stem = deep, .pool_shortcut = deep}, parameters);
+          {.depth = depth, .width = 16, .deep_stem = deep, .pool_shortcut = deep}, parameters);
       ASSERT_EQ(maps.size(), 4U);
       for (std::size_t i = 0; i < 4; ++i) {
-        const auto channels = (depth < 50 ? 8 : 32) << i;
+        const auto channels = (depth < 50 ? 16 : 64) << i;
         EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, channels, 16 >> i, 24 >> i}))
             << depth << (deep ? "d" : "");
       }
@@ -30,7 +30,7 @@ TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
 
 TEST(ResNet, TheVariantsTensorsAreNamedAsInTimm) {
   Parameters parameters;
-  maps_of({.depth = 50, .width = 8, .deep_stem = true, .pool_shortcut = true}, parameters);
+  maps_of({.depth = 50, .width = 16, .deep_stem = true, .pool_shortcut = true}, parameters);
   for (const auto* name :
        {"conv1.0.weight", "conv1.1.weight", "conv1.3.weight", "conv1.4.bias", "conv1.6.weight",
         "bn1.running_mean", "layer1.0.downsample.1.weight", "layer2.0.downsample.2.running_var"})

@@ -139,12 +139,14 @@ TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
   const auto found = model->detect(batch)[0], mirrored = model->detect(seen(batch, {1, true}))[0];
   const auto width = static_cast<float>(batch.images[0].original_width);
   ASSERT_EQ(found.size(), mirrored.size());
-  for (std::size_t d = 0; d < found.size(); ++d) {
-    EXPECT_NEAR(found[d].score, mirrored[d].score, 1e-5);
-    EXPECT_NEAR(found[d].box.x1, width - mirrored[d].box.x2, 1e-2);
-    EXPECT_NEAR(found[d].box.y2, mirrored[d].box.y2, 1e-2);
-    EXPECT_LT(unlike_mirrored(found[d].mask, mirrored[d].mask), 0.02) << d;
-  }
+  const auto fits = [&](const DetectedObject& a, const DetectedObject& b) {
+    return a.label == b.label && std::abs(a.score - b.score) < 1e-5 &&
+           std::abs(a.box.x1 - (width - b.box.x2)) < 1e-2 && std::abs(a.box.y2 - b.box.y2) < 1e-2 &&
+           unlike_mirrored(a.mask, b.mask) < 0.02;
+  };
+  for (std::size_t d = 0; d < found.size(); ++d)  // near-equal scores may change places
+    EXPECT_TRUE(std::ranges::any_of(mirrored, [&](const auto& b) { return fits(found[d], b); }))
+        << d << ": score " << found[d].score;
 }
 
 TEST_P(EveryDetector, MergesWhatItFindsInViewsOfOtherSizes) {

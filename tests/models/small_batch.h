@@ -52,7 +52,7 @@ inline Batch small_batch() {
 inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {}) {
   const auto table = parse_config(
-      "backbone = 'resnet18'\nwidth = 8\nnorm = 'bn'\nfreeze_at = 0\nfpn_channels = 16\n"
+      "backbone = 'resnet18'\nwidth = 16\nnorm = 'bn'\nfreeze_at = 0\nfpn_channels = 16\n"
       "pixel_std = [57.0, 57.0, 57.0]\nanchor_sizes = [8, 16, 32, 48, 64]\n" +
           more,
       "small.toml");
