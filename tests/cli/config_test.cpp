@@ -10,9 +10,10 @@ using Configs = Trainer;
 TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
   int seen = 0;
   for (const auto& entry : fs::recursive_directory_iterator("configs")) {
-    if (entry.path().extension() != ".toml") continue;
-    const auto resolved = trainer({"config", entry.path().string()});
-    EXPECT_EQ(resolved.exit_code, 0) << entry.path() << ": " << resolved.err;
+    const auto& file = entry.path();
+    if (file.extension() != ".toml" || file.parent_path().filename() == "base") continue;
+    const auto resolved = trainer({"config", file.string()});
+    EXPECT_EQ(resolved.exit_code, 0) << file << ": " << resolved.err;
     ++seen;
   }
   EXPECT_GE(seen, 12);

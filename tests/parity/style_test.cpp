@@ -29,6 +29,7 @@ const std::map<std::string, std::string> kSwitches = {
     {"pixel_std", "[58.395, 57.12, 57.375]"},
     {"stride_in_1x1", "false"},
     {"anchor_cells", "\"rounded\""},
+    {"anchor_order", "\"ratio\""},
     {"anchor_stride", "\"grid\""},
     {"rpn_beta", "0.1111111111111111"},
     {"rpn_normalizer", "\"sampled\""},
