@@ -56,7 +56,8 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
     SCOPED_TRACE(golden.title());
     GoldenModel model(golden);
     std::map<std::string, at::Tensor> start;
-    for (const auto& [name, value, kind, classes] : model.parameters) start[name] = value.detach().clone();
+    for (const auto& [name, value, kind, classes] : model.parameters)
+      start[name] = value.detach().clone();
     OptimizerOptions options;
     options.momentum = golden.argument("momentum");
     options.weight_decay = golden.argument("wd");
