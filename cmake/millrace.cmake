@@ -25,10 +25,10 @@ function(add_room name)
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
 endfunction()
 
-# add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one program, where linking is
-# dear; each TEST is a ctest entry, labelled with its room, or `slow`. The target tests_ROOM builds a room's programs.
+# add_test_program(NAME SOURCES ... LINKS ... [SLOW] [UNITY]): test files of the current folder in one program, where linking
+# is dear; with UNITY they are compiled six at a time, since reading libtorch's headers is most of the work; each TEST is a ctest entry, labelled with its room, or `slow`. The target tests_ROOM builds a room's programs.
 function(add_test_program name)
-  cmake_parse_arguments(TEST "SLOW" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(TEST "SLOW;UNITY" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(label ${room})
   if(TEST_SLOW)
@@ -36,6 +36,7 @@ function(add_test_program name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TEST_UNITY} UNITY_BUILD_BATCH_SIZE 6)
   if(NOT TARGET tests_${room})
     add_custom_target(tests_${room})
   endif()

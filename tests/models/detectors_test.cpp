@@ -25,12 +25,14 @@ const std::string kTwoStages =
 const std::string kEverything =
     "score_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
 
-struct Case {
+struct NamedDetector {
   std::string name, more;
-  friend void PrintTo(const Case& one, std::ostream* out) { *out << one.name << " " << one.more; }
+  friend void PrintTo(const NamedDetector& one, std::ostream* out) {
+    *out << one.name << " " << one.more;
+  }
 };
 
-std::vector<Case> every_detector() {
+std::vector<NamedDetector> every_detector() {
   return {{"maskrcnn", kTwoStages + "mask_channels = 8\n"},
           {"maskrcnn", kTwoStages + "mask_channels = 8\nstyle = 'torchvision'\n"},
           {"fasterrcnn", kTwoStages},
@@ -56,7 +58,7 @@ double unlike_mirrored(const coco::Rle& a, const coco::Rle& b) {
   return static_cast<double>(unlike) / static_cast<double>(std::max<std::size_t>(1, pixels));
 }
 
-class EveryDetector : public ::testing::TestWithParam<Case> {
+class EveryDetector : public ::testing::TestWithParam<NamedDetector> {
  protected:
   std::unique_ptr<Detector> detector(const std::string& more = {}) const {
     return small_detector(GetParam().name, GetParam().more + more);

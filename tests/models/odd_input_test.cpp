@@ -18,11 +18,11 @@ using testing::small_detector;
 const std::string kTwoStages =
     "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n";
 
-struct Case {
+struct OddDetector {
   std::string name, more;
 };
 
-class OddInput : public ::testing::TestWithParam<Case> {
+class OddInput : public ::testing::TestWithParam<OddDetector> {
  protected:
   std::unique_ptr<Detector> detector_ =
       small_detector(GetParam().name, GetParam().more + "score_threshold = 0.0\ndetections = 20\n");
@@ -57,9 +57,10 @@ class OddInput : public ::testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(
     ByName, OddInput,
-    ::testing::Values(Case{"maskrcnn", kTwoStages + "mask_channels = 8\n"},
-                      Case{"maskrcnn", kTwoStages + "mask_channels = 8\nstyle = 'torchvision'\n"},
-                      Case{"cascadercnn", kTwoStages}, Case{"retinanet", ""}),
+    ::testing::Values(OddDetector{"maskrcnn", kTwoStages + "mask_channels = 8\n"},
+                      OddDetector{"maskrcnn",
+                                  kTwoStages + "mask_channels = 8\nstyle = 'torchvision'\n"},
+                      OddDetector{"cascadercnn", kTwoStages}, OddDetector{"retinanet", ""}),
     [](const auto& one) { return one.param.name + std::to_string(one.index); });
 
 /// One image of height x width pixels with an object that fills it, as the data flow gives it: its longer side at most
