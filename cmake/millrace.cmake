@@ -26,7 +26,8 @@ function(add_room name)
 endfunction()
 
 # add_test_program(NAME SOURCES ... LINKS ... [SLOW] [UNITY]): test files of the current folder in one program, where linking
-# is dear; with UNITY they are compiled six at a time, since reading libtorch's headers is most of the work; each TEST is a ctest entry, labelled with its room, or `slow`. The target tests_ROOM builds a room's programs.
+# is dear; with UNITY they are compiled six at a time, since most of that work is reading libtorch's headers. Each TEST is a
+# ctest entry, labelled with its room, or `slow`. The target tests_ROOM builds a room's programs.
 function(add_test_program name)
   cmake_parse_arguments(TEST "SLOW;UNITY" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
