@@ -1,9 +1,9 @@
-// One side of a polygon as COCO's rleFrPoly sees it: the arithmetic alone, constexpr so that kernels share it.
+// One side of a polygon as COCO's rleFrPoly sees it: the arithmetic alone, constexpr and C++17 so that kernels
+// share it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 namespace millrace::coco {
 
@@ -13,15 +13,7 @@ class PolygonEdge {
  public:
   /// From (x0, y0) to (x1, y1), pixels.
   constexpr PolygonEdge(double x0, double y0, double x1, double y1)
-      : xs_(on_grid(x0)), ys_(on_grid(y0)), xe_(on_grid(x1)), ye_(on_grid(y1)) {
-    flat_ = magnitude(xe_ - xs_) >= magnitude(ye_ - ys_);
-    if (flat_ ? xs_ > xe_ : ys_ > ye_) {
-      std::swap(xs_, xe_);
-      std::swap(ys_, ye_);
-    }
-    const auto dx = static_cast<double>(xe_ - xs_), dy = static_cast<double>(ye_ - ys_);
-    slope_ = flat_ ? (dx > 0 ? dy / dx : 0) : dx / dy;
-  }
+      : PolygonEdge(GridPoint{on_grid(x0), on_grid(y0)}, GridPoint{on_grid(x1), on_grid(y1)}) {}
 
   /// Calls `crossing(position)` for each pixel column whose middle the side crosses: the pixel, counted down the
   /// columns of a height x width mask, from which on inside and outside are swapped.
@@ -36,6 +28,19 @@ class PolygonEdge {
   }
 
  private:
+  struct GridPoint {
+    std::int64_t x, y;
+  };
+
+  constexpr PolygonEdge(GridPoint a, GridPoint b)
+      : flat_(magnitude(b.x - a.x) >= magnitude(b.y - a.y)) {
+    const bool turned = flat_ ? a.x > b.x : a.y > b.y;
+    const GridPoint from = turned ? b : a, to = turned ? a : b;
+    xs_ = from.x, ys_ = from.y, xe_ = to.x, ye_ = to.y;
+    const auto dx = static_cast<double>(xe_ - xs_), dy = static_cast<double>(ye_ - ys_);
+    slope_ = flat_ ? (dx > 0 ? dy / dx : 0) : dx / dy;
+  }
+
   static constexpr std::int64_t kScale = 5;   // grid steps a pixel
   static constexpr std::int64_t kMiddle = 2;  // grid columns 5c+2 and 5c+3 meet in the middle of c
 
@@ -79,8 +84,8 @@ class PolygonEdge {
     return static_cast<std::int64_t>(start + slope_ * static_cast<double>(steps) + .5);
   }
 
-  std::int64_t xs_, ys_, xe_, ye_;
-  bool flat_ = true;
+  std::int64_t xs_ = 0, ys_ = 0, xe_ = 0, ye_ = 0;
+  bool flat_;
   double slope_ = 0;
 };
 
