@@ -25,7 +25,7 @@ MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t cou
   for (std::int64_t g = 0; g < count; ++g) {
     const float value = iou(box_at(truths, g), box, rules.offset);
     if (g == 0 || value > best) best = value, truth = g;
-    is_best = is_best || (rules.low_quality && value == highest[g]);
+    is_best = is_best || (rules.low_quality && value > 0 && value == highest[g]);
   }
   label = static_cast<std::int8_t>(count == 0                      ? 0
                                    : is_best || best >= rules.high ? 1
