@@ -39,6 +39,7 @@ def make_data(source, folder):
             objects.setdefault(a["image_id"], []).append(a)
     images = [i for i in every["images"] if (i["width"], i["height"]) == (640, 480) and i["id"] in objects]
     images = sorted(images, key=lambda i: -len(objects[i["id"]]))[:PHOTOS]
+    images.sort(key=lambda i: i["id"])  # one order on both sides
     every["images"] = images
     every["annotations"] = [a for i in images for a in objects[i["id"]]]
     os.makedirs(os.path.join(folder, "annotations"))
