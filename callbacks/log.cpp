@@ -88,13 +88,13 @@ class WriteMetrics final : public Callback {
   void start_clock(const TrainState& state) {
     started_ = Clock::now();
     images_ = state.at.images;
-    data_wait_s_ = state.data_wait_s;
+    data_wait_s_ = state.spent.data_s;
   }
 
   void add_speed(nlohmann::ordered_json& line, const TrainState& state) const {
     const auto seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     line["time/images_per_s"] = static_cast<double>(state.at.images - images_) / seconds;
-    line["time/data_wait_share"] = (state.data_wait_s - data_wait_s_) / seconds;
+    line["time/data_wait_share"] = (state.spent.data_s - data_wait_s_) / seconds;
   }
 
   std::filesystem::path file_;

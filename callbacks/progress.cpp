@@ -42,14 +42,14 @@ class ShowProgress final : public Callback {
   void before_step(TrainState& state) override {
     step_began_ = Clock::now();
     images_before_ = state.at.images;
-    waited_before_ = state.data_wait_s;
+    waited_before_ = state.spent.data_s;
   }
 
   void after_step(TrainState& state) override {
     const auto now = Clock::now();
     follow(step_s_, std::chrono::duration<double>(now - step_began_).count());
     follow(step_images_, static_cast<double>(state.at.images - images_before_));
-    follow(step_wait_s_, state.data_wait_s - waited_before_);
+    follow(step_wait_s_, state.spent.data_s - waited_before_);
     steps_ += 1;
     if (!state.is_last && std::chrono::duration<double>(now - shown_).count() < interval_s_) return;
     shown_ = now;

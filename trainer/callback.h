@@ -7,11 +7,13 @@
 //     after_epoch
 //   after_train                      always, also after an exception
 //
-// A step boundary is after_step, after_epoch where an epoch ended, on_scalars, then the checkpoint
-// if one was asked for; before_train and after_train end in the same way. Within each of these, the
-// order of callbacks never changes a result: scalars that one publishes and checkpoints that one
-// asks for take effect only when all have been called. Where some throw, the others are still
-// called, and training ends with the first exception. All hooks run on the training thread.
+// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those whose
+// `every` is due, on_scalars, then the checkpoint if one was asked for; before_train and after_train
+// end with the last two. Within each of these, the order of callbacks never changes a result: scalars
+// that one publishes, hyper-parameters that it sets and checkpoints that it asks for take effect only
+// when all have been called. What a trigger looks at is therefore brought up to date in after_step.
+// Where some throw, the others are still called, and training ends with the first exception. All
+// hooks run on the training thread.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "base/registry.h"
+#include "trainer/safetensors.h"
 
 namespace millrace {
 
@@ -63,6 +66,11 @@ class Callback {
   virtual std::string save_state() const { return {}; }
   /// Called before before_train with what save_state gave.
   virtual void load_state(const std::string& json) { (void)json; }
+
+  /// The same for tensors, which lie in the checkpoint as NAME.safetensors. They are copied or written before the
+  /// training goes on.
+  virtual NamedTensors save_tensors() const { return {}; }
+  virtual void load_tensors(const NamedTensors& tensors) { (void)tensors; }
 
   /// False: runs on every rank, not only on the chief.
   virtual bool chief_only() const { return true; }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.h"
@@ -21,16 +20,29 @@ constexpr auto kModel = "model.safetensors";
 constexpr auto kOptimizer = "optimizer.safetensors";
 constexpr auto kConfig = "config.toml";
 constexpr auto kState = "state.json";
-constexpr std::array kPayload = {kModel, kOptimizer, kConfig};
 
 std::string digest_text(const std::string& bytes) {
   return hex(digest(bytes.data(), bytes.size()));
 }
 
+std::string tensor_file(const std::string& callback) {
+  return "callback." + callback + ".safetensors";
+}
+
+/// The files of a checkpoint but for kState.
+std::vector<std::string> payload(const Checkpoint& checkpoint) {
+  std::vector<std::string> names = {kModel, kOptimizer, kConfig};
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    names.push_back(tensor_file(callback));
+  return names;
+}
+
 json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
   const auto& at = checkpoint.at;
-  json files;
-  for (const auto* name : kPayload) files[name] = digest_text(read_file(folder / name));
+  json files, callback_tensors = json::array();
+  for (const auto& name : payload(checkpoint)) files[name] = digest_text(read_file(folder / name));
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    callback_tensors.push_back(callback);
   return {
       {"format", 1},
       {"step", at.step},
@@ -41,7 +53,9 @@ json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
       {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
       {"seed", checkpoint.seed},
       {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
+      {"hyper", checkpoint.hyper},
       {"callbacks", checkpoint.callbacks},
+      {"callback_tensors", callback_tensors},
       {"files", files}};
 }
 
@@ -60,7 +74,10 @@ void read_state(const json& state, Checkpoint& checkpoint) {
   state.at("seed").get_to(checkpoint.seed);
   state.at("cursor").at("next").get_to(at.cursor.next);
   state.at("cursor").at("pending").get_to(at.cursor.pending);
+  if (const auto hyper = state.find("hyper"); hyper != state.end()) hyper->get_to(checkpoint.hyper);
   state.at("callbacks").get_to(checkpoint.callbacks);
+  if (const auto names = state.find("callback_tensors"); names != state.end())
+    for (const auto& name : *names) checkpoint.callback_tensors[name.get<std::string>()];
 }
 
 /// What a killed process left half done.
@@ -102,6 +119,8 @@ fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) 
   make_writable_folder(part);
   write_safetensors(part / kModel, checkpoint.model);
   write_safetensors(part / kOptimizer, checkpoint.optimizer);
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    write_safetensors(part / tensor_file(callback), tensors);
   write_file_atomically(part / kConfig, checkpoint.config);
   const auto state = state_of(checkpoint, part);
   const json sealed = {{"digest", digest_text(state.dump())}, {"state", state}};
@@ -125,7 +144,7 @@ Checkpoint read_checkpoint(const fs::path& checkpoint) {
     const auto& state = sealed.at("state");
     if (sealed.at("digest") != digest_text(state.dump())) throw Error("its bytes have changed");
     read_state(state, result);
-    for (const auto* name : kPayload)
+    for (const auto& name : payload(result))
       if (state.at("files").at(name) != digest_text(read_file(checkpoint / name)))
         throw Error(fmt::format("the bytes of {} have changed", name));
   } catch (const std::exception& problem) {  // JSON's errors too
@@ -134,6 +153,8 @@ Checkpoint read_checkpoint(const fs::path& checkpoint) {
   }
   result.model = read_safetensors(checkpoint / kModel);
   result.optimizer = read_safetensors(checkpoint / kOptimizer);
+  for (auto& [callback, tensors] : result.callback_tensors)
+    tensors = read_safetensors(checkpoint / tensor_file(callback));
   result.config = read_file(checkpoint / kConfig);
   return result;
 }

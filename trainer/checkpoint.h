@@ -2,6 +2,7 @@
 //
 //   checkpoints/step-000500/model.safetensors      parameters
 //                           optimizer.safetensors  momentum
+//                           callback.NAME.safetensors  of a callback that keeps tensors
 //                           state.json             position, callback states, digests of all files
 //                           config.toml
 //   checkpoints/latest -> step-000500
@@ -22,7 +23,9 @@ namespace millrace {
 struct Checkpoint {
   Position at;
   std::uint64_t seed = 0;
+  std::map<std::string, double> hyper;           // parameters of a training that may change
   std::map<std::string, std::string> callbacks;  // states as JSON, by callback name
+  std::map<std::string, NamedTensors> callback_tensors;
   NamedTensors model;
   NamedTensors optimizer;
   std::string config;  // TOML

@@ -1,13 +1,13 @@
 // When a callback is triggered, apart from what it then does.
 #pragma once
 
-#include <memory>
+#include <chrono>
 #include <string>
 #include <string_view>
 
-#include "trainer/callback.h"
-
 namespace millrace {
+
+class TrainState;
 
 /// "500 steps", "1 epoch", "0.5 epochs", "30 seconds", "10 minutes", "2 hours".
 struct Period {
@@ -19,9 +19,20 @@ struct Period {
 /// Throws ConfigError quoting the text; `where` says whose it is.
 Period parse_period(std::string_view text, const std::string& where = "every");
 
-/// Passes all hooks on to `callback` and triggers it after each step at which a period has passed,
-/// and after the last. Steps and epochs count from the beginning of the training, so that a resumed
-/// one triggers at the same steps.
-std::unique_ptr<Callback> every(Period period, std::unique_ptr<Callback> callback);
+/// Says after which steps a period has passed. Steps and epochs count from the beginning of the training, so that a
+/// resumed one triggers at the same steps; seconds count from when this was made or last said so.
+class Every {
+ public:
+  explicit Every(Period period) : period_(period) {}
+
+  /// Ask once after each step. True after the last step too.
+  bool is_due(const TrainState& state);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Period period_;
+  Clock::time_point last_ = Clock::now();
+};
 
 }  // namespace millrace

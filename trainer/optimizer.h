@@ -45,6 +45,9 @@ class Sgd {
  public:
   Sgd(const Parameters& parameters, const OptimizerOptions& options);
 
+  /// From the next step on: the rates of decay, momentum and clipping. Groups of parameters stay as they are.
+  void set_options(const OptimizerOptions& options) { options_ = options; }
+
   /// Applies the gradients at rate `lr` and clears them; they are `scale` times what they should be.
   /// Parameters without a gradient are left alone.
   SgdStep step(double lr, double scale = 1);

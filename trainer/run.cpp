@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
-#include "trainer/every.h"
 #include "trainer/run_folder.h"
 #include "trainer/threads.h"
 #include "trainer/weights.h"
@@ -62,12 +61,11 @@ EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& c
 CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
   for (const auto& [name, use, table] : recipe.callbacks) {
-    auto callback = callbacks().at(use, table.origin).create(table);
+    std::optional<Every> when;
     if (const auto* period = table.find("every"))
-      callback =
-          every(parse_period(std::get<std::string>(period->data), "callbacks." + name + ".every"),
-                std::move(callback));
-    list.add(name, std::move(callback));
+      when.emplace(
+          parse_period(std::get<std::string>(period->data), "callbacks." + name + ".every"));
+    list.add(name, callbacks().at(use, table.origin).create(table), when);
   }
   return list;
 }

@@ -43,7 +43,7 @@ void use_deterministic_maths(bool deterministic);
 /// where it is missing.
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes);
 
-/// The recipe's callbacks, each wrapped in its `every`. Throws ConfigError.
+/// The recipe's callbacks, each with its `every`. Throws ConfigError.
 CallbackList make_callbacks(const Recipe& recipe);
 
 }  // namespace millrace

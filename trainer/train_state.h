@@ -10,27 +10,38 @@
 #include <string>
 #include <utility>
 
+#include "trainer/activity.h"
 #include "trainer/callback.h"
 #include "trainer/detector.h"
 #include "trainer/evaluation.h"
+#include "trainer/hyper_parameters.h"
 #include "trainer/position.h"
 
 namespace millrace {
 
-/// Owned by the trainer. For the training thread alone.
+/// Where the time of a training has gone since this process began to train, in seconds.
+struct Spent {
+  double data_s = 0;       // the step waited for its batch
+  double step_s = 0;       // losses, gradients, new values
+  double callbacks_s = 0;  // of all callbacks
+};
+
+/// Owned by the trainer. For the training thread alone, but for `activity`.
 class TrainState {
  public:
-  explicit TrainState(Detector& trained) : model(trained) {}
+  TrainState(Detector& trained, const OptimizerOptions& options) : model(trained), hyper(options) {}
 
   Detector& model;
   Position at;
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
   Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
-  double data_wait_s = 0;        // spent waiting for data since this process began to train
-  std::int64_t total_steps = 0;  // an estimate until the last one
-  double total_epochs = 0;       // the same in epochs
-  std::filesystem::path folder;  // of this run
+  Spent spent;
+  Activity activity;  // any thread may look at it
+  HyperParameters hyper;
+  std::int64_t total_steps = 0;          // an estimate until the last one
+  double total_epochs = 0;               // the same in epochs
+  std::filesystem::path folder;          // of this run
   const EvalData* validation = nullptr;  // nullptr: there is none
   /// Makes a second detector like `model`, with values of its own; empty where nobody can.
   std::function<std::unique_ptr<Detector>()> make_model;

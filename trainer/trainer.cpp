@@ -1,7 +1,5 @@
 #include "trainer/trainer.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,22 +17,10 @@ namespace {
 
 constexpr std::int64_t kMaxBadInARow = 10;  // steps that are not finite, before training gives up
 
-/// The values of all losses in one transfer from wherever they live.
-std::vector<double> values_of(const Losses& losses) {
-  std::vector<at::Tensor> all;
-  for (const auto& [name, loss] : losses) all.push_back(loss.detach().reshape({}));
-  const auto together = at::stack(all).to(at::kCPU, at::kDouble);
-  const auto* first = together.const_data_ptr<double>();
-  return {first, first + losses.size()};
-}
+using Clock = std::chrono::steady_clock;
 
-at::DeviceType device_of(const Detector& model) {
-  const auto& parameters = model.parameters();
-  return parameters.size() > 0 ? parameters.begin()->value.device().type() : at::kCPU;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 }  // namespace
@@ -42,15 +28,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
     : plan_(std::move(plan)),
       callbacks_(std::move(callbacks)),
-      optimizer_(plan_.model.parameters(), plan_.optimizer),
+      training_step_(plan_.model, plan_.train, plan_.optimizer),
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
-      type_(precision_type(plan_.train.precision)),
-      device_(device_of(plan_.model)),
-      state_(plan_.model) {
-  if (device_ == at::kCPU && !cpu_multiplies(type_))
-    spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
-                 plan_.train.precision);
+      state_(plan_.model, plan_.optimizer) {
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
@@ -58,15 +39,16 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
 
 void Trainer::resume(const Checkpoint& checkpoint) {
   restore(plan_.model, checkpoint.model);
-  optimizer_.load(checkpoint.optimizer);
-  callbacks_.load_states(checkpoint.callbacks);
+  training_step_.optimizer().load(checkpoint.optimizer);
+  callbacks_.load(checkpoint.callbacks, checkpoint.callback_tensors);
+  state_.hyper.load(checkpoint.hyper);
   state_.at = checkpoint.at;
   state_.previous_progress = checkpoint.at.progress;
 }
 
 template <class Hook>
 void Trainer::call(const char* name, Hook hook) {
-  callbacks_.each(name, state_.is_chief, [&](Callback& callback) { hook(callback); });
+  callbacks_.each(name, state_, [&](Callback& callback) { hook(callback); });
 }
 
 TrainEnd Trainer::run() {
@@ -106,9 +88,10 @@ void Trainer::train() {
     if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
     call("before_step", [&](Callback& c) { c.before_step(state_); });
 
-    const auto asked = std::chrono::steady_clock::now();
+    const auto asked = Clock::now();
+    state_.activity.begin("waits for data");
     const auto delivery = data->next();
-    state_.data_wait_s += seconds_since(asked);
+    state_.spent.data_s += seconds_since(asked);
     if (!delivery) throw Error("the training data ended before the training did");
     step(delivery->value);
 
@@ -129,57 +112,27 @@ bool Trainer::finished() const {
 }
 
 void Trainer::step(const Batch& batch) {
-  state_.lr = schedule_.rate(state_.at.progress, state_.at.step);
-  state_.scalars.clear();
-  descend(losses(batch));
+  auto& at = state_.at;
+  training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
+  state_.lr = schedule_.rate(at.progress, at.step) * state_.hyper.at("lr_factor");
+  const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed), .step = at.step};
+  const auto began = Clock::now();
+  state_.activity.begin("takes the step");
+  auto end = training_step_(batch, info, state_.lr, at.loss_scale);
+  state_.spent.step_s += seconds_since(began);
+  state_.scalars = std::move(end.scalars);
+  if (end.rejected.empty())
+    at.bad_in_a_row = 0;
+  else if (end.overflow)
+    spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
+                 at.loss_scale.factor);
+  else
+    reject_step(end.rejected);
   state_.scalars.emplace_back("lr", state_.lr);
-  if (state_.at.bad_steps > 0)
-    state_.scalars.emplace_back("bad_steps", static_cast<double>(state_.at.bad_steps));
-}
-
-Losses Trainer::losses(const Batch& batch) {
-  const ComputeIn precision(type_, device_);
-  return plan_.model.losses(
-      batch, {.seed = static_cast<std::uint64_t>(plan_.train.seed), .step = state_.at.step});
-}
-
-// The step waits for the device here alone: losses and gradients' norms are read once all is queued.
-void Trainer::descend(const Losses& losses) {
-  if (losses.empty()) throw Error("the detector gave no losses");
-  auto total = losses[0].second.reshape({});
-  for (std::size_t i = 1; i < losses.size(); ++i) total = total + losses[i].second.reshape({});
-  const bool scaled = type_ == at::kHalf;
-  auto& scale = state_.at.loss_scale;
-  const double factor = scaled ? scale.factor : 1;
-  (scaled ? total * factor : total).backward();
-
-  const auto values = values_of(losses);
-  double sum = 0;
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    state_.scalars.emplace_back(losses[i].first, values[i]);
-    sum += values[i];
-  }
-  state_.scalars.emplace_back("loss", sum);
-  if (scaled) state_.scalars.emplace_back("loss_scale", factor);
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    if (!std::isfinite(values[i]))
-      return reject_step(fmt::format("the loss '{}' is {}", losses[i].first, values[i]));
-
-  const auto done = optimizer_.step(state_.lr, factor);
-  state_.scalars.emplace_back("gradient_norm", done.gradient_norm);
-  if (done.not_finite.empty()) {
-    if (scaled) scale.grow();
-    state_.at.bad_in_a_row = 0;
-    return;
-  }
-  if (scaled && scale.shrink())  // no fault of the model's: the search for a factor
-    return spdlog::info("step {}: gradients overflow; the loss scale is {} from here on",
-                        state_.at.step + 1, scale.factor);
-  reject_step(fmt::format("the gradient of '{}' is not finite", done.not_finite));
+  if (at.bad_steps > 0) state_.scalars.emplace_back("bad_steps", static_cast<double>(at.bad_steps));
 }
 
 void Trainer::reject_step(const std::string& why) {
-  optimizer_.clear_gradients();
   state_.at.bad_steps += 1;
   state_.at.bad_in_a_row += 1;
   const auto message = fmt::format("step {}: {}", state_.at.step + 1, why);
@@ -206,6 +159,7 @@ void Trainer::end_boundary(bool epoch_ended) {
   guarded([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
   if (epoch_ended)
     guarded([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
+  guarded([&] { callbacks_.trigger(state_); });
   guarded([&] { settle(); });
   if (first) std::rethrow_exception(first);
 }
@@ -217,6 +171,7 @@ void Trainer::settle() {
   } catch (...) {
     first = std::current_exception();
   }
+  state_.hyper.apply();
   save_if_asked();
   if (first) std::rethrow_exception(first);
 }
@@ -233,12 +188,15 @@ void Trainer::hand_out_scalars() {
 
 void Trainer::save_if_asked() {
   if (!std::exchange(state_.save_asked_, false)) return;
+  state_.activity.begin("writes a checkpoint");
   const auto folder = write_checkpoint(state_.folder / "checkpoints",
                                        {.at = state_.at,
                                         .seed = static_cast<std::uint64_t>(plan_.train.seed),
+                                        .hyper = state_.hyper.values(),
                                         .callbacks = callbacks_.save_states(),
+                                        .callback_tensors = callbacks_.save_tensors(),
                                         .model = named_values(plan_.model),
-                                        .optimizer = optimizer_.state(),
+                                        .optimizer = training_step_.optimizer().state(),
                                         .config = plan_.config});
   call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, folder); });
 }

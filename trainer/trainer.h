@@ -11,10 +11,10 @@
 #include "trainer/callback_list.h"
 #include "trainer/checkpoint.h"
 #include "trainer/optimizer.h"
-#include "trainer/precision.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
 #include "trainer/train_state.h"
+#include "trainer/training_step.h"
 
 namespace millrace {
 
@@ -53,8 +53,6 @@ class Trainer {
  private:
   void train();
   void step(const Batch& batch);
-  Losses losses(const Batch& batch);
-  void descend(const Losses& losses);
   void reject_step(const std::string& why);
 
   void end_boundary(bool epoch_ended);
@@ -67,10 +65,8 @@ class Trainer {
 
   TrainPlan plan_;
   CallbackList callbacks_;
-  Sgd optimizer_;
+  TrainingStep training_step_;
   Schedule schedule_;
-  at::ScalarType type_;  // of convolutions and matrix products
-  at::DeviceType device_;
   TrainState state_;
 };
 

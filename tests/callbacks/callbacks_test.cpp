@@ -75,13 +75,14 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
 TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
   for (const auto* name : {"log", "evaluate", "keep_best"}) {
     CallbackList list;
-    list.add("mine", testing::make_callback(name, ""));
+    testing::add_callback(list, name, "");
     for (const auto* state : {"{}", "[", "{\"bytes\":\"x\",\"owed\":3,\"best\":[]}"})
       EXPECT_THAT(
           [&] {
-            list.load_states({{"mine", state}});
+            list.load({{name, state}}, {});
           },
-          ::testing::ThrowsMessage<Error>(HasSubstr("state of callback 'mine'")))
+          ::testing::ThrowsMessage<Error>(
+              HasSubstr(std::string("state of callback '") + name + "'")))
           << name << state;
   }
 }

@@ -27,14 +27,14 @@ inline const Declared kUsual = {{"log", "every = '2 steps'"},
                                 {"keep_best", "metric = 'bbox/AP'"},
                                 {"progress", ""}};
 
-inline std::unique_ptr<Callback> make_callback(const std::string& name, const std::string& toml) {
+inline void add_callback(CallbackList& list, const std::string& name, const std::string& toml) {
   auto table = parse_config(toml, "test.toml");
   const auto& entry = callbacks().at(name);
   entry.complete(table);
-  auto callback = entry.create(table);
-  const auto* period = table.find("every");
-  if (!period) return callback;
-  return every(parse_period(std::get<std::string>(period->data)), std::move(callback));
+  std::optional<Every> when;
+  if (const auto* period = table.find("every"))
+    when.emplace(parse_period(std::get<std::string>(period->data)));
+  list.add(name, entry.create(table), when);
 }
 
 struct Training {
@@ -57,7 +57,7 @@ struct Training {
     plan.make_model = make_model;
     if (adjust) adjust(plan);
     CallbackList list;
-    for (const auto& [name, toml] : declared) list.add(name, make_callback(name, toml));
+    for (const auto& [name, toml] : declared) add_callback(list, name, toml);
     auto lambda = std::make_unique<LambdaCallback>();
     lambda->on_before_step = before_step;
     lambda->on_published = on_published;

@@ -28,7 +28,7 @@ std::vector<std::int64_t> triggered(const std::string& period, std::int64_t max_
   plan.train.max_steps = max_steps;
   std::vector<std::int64_t> steps;
   CallbackList callbacks;
-  callbacks.add("note", every(parse_period(period), std::make_unique<NoteSteps>(steps)));
+  callbacks.add("note", std::make_unique<NoteSteps>(steps), Every(parse_period(period)));
   Trainer(plan, std::move(callbacks)).run();
   return steps;
 }

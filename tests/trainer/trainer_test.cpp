@@ -1,5 +1,6 @@
 #include "trainer/trainer.h"
 
+#include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,9 +144,9 @@ TEST(Trainer, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {
   sound.on_after_step = [&](TrainState&) { ++steps; };
   sound.on_after_train = [&](TrainState& s) {
     ++ended;
-    EXPECT_EQ(s.failure, "broke at 3");
+    EXPECT_EQ(s.failure, "callback 'broken' failed in after_step: broke at 3");
   };
-  EXPECT_EQ(f.failure(), "broke at 3");
+  EXPECT_EQ(f.failure(), "callback 'broken' failed in after_step: broke at 3");
   EXPECT_EQ(steps, 3);
   EXPECT_EQ(ended, 1);
 }
@@ -155,7 +156,7 @@ TEST(Trainer, CallsEveryAfterTrainWhereOneFailsThere) {
   bool called = false;
   f.add("broken").on_after_train = [](TrainState&) { throw Error("late"); };
   f.add("sound").on_after_train = [&](TrainState&) { called = true; };
-  EXPECT_EQ(f.failure(), "late");
+  EXPECT_THAT(f.failure(), HasSubstr("'broken' failed in after_train: late"));
   EXPECT_TRUE(called);
 }
 
@@ -239,6 +240,71 @@ TEST(Trainer, RefusesTheCheckpointOfAnotherModel) {
   } catch (const Error& problem) {
     EXPECT_THAT(problem.what(), HasSubstr("line.weight"));
   }
+}
+
+TEST(Trainer, TriggersOnlyWhenAllHaveSeenTheStep) {
+  struct Trigger final : Callback {
+    std::function<void()> work;
+    void trigger(TrainState&) override { work(); }
+  };
+  Fixture f;
+  std::int64_t seen = 0;
+  std::vector<std::int64_t> triggered;
+  auto first = std::make_unique<Trigger>();
+  first->work = [&] { triggered.push_back(seen); };
+  f.callbacks.add("first", std::move(first), Every(parse_period("7 steps")));
+  f.add("second").on_after_step = [&](TrainState& s) { seen = s.at.step; };
+  f.run();
+  EXPECT_THAT(triggered, ElementsAre(7, 14, 15));
+}
+
+TEST(Trainer, ChangesHyperParametersFromTheNextStepOn) {
+  Fixture f;
+  std::vector<double> rates;
+  f.plan.schedule = {.kind = "constant", .warmup_steps = 0};
+  f.plan.train.max_steps = 4;
+  f.add().on_after_step = [&](TrainState& s) {
+    rates.push_back(s.lr);
+    if (s.at.step == 2) s.hyper.set("lr_factor", 0.5, "test");
+  };
+  f.run();
+  EXPECT_THAT(rates, ElementsAre(0.05, 0.05, 0.025, 0.025));
+}
+
+TEST(HyperParameters, RefuseWhatOrderWouldDecide) {
+  HyperParameters hyper({});
+  hyper.set("optimizer.momentum", 0.8, "one");
+  hyper.set("optimizer.momentum", 0.8, "two");
+  EXPECT_THAT([&] { hyper.set("optimizer.momentum", 0.7, "three"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("'one' and 'three' both set")));
+  EXPECT_EQ(hyper.at("optimizer.momentum"), 0.9);
+  hyper.apply();
+  EXPECT_EQ(hyper.at("optimizer.momentum"), 0.8);
+  EXPECT_THROW(hyper.set("optimizer.momentum", 1.5, "one"), Error);
+  EXPECT_THAT([&] { hyper.set("optimizer.momentun", 0.5, "one"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("did you mean 'optimizer.momentum'")));
+}
+
+TEST(Trainer, KeepsTensorsOfCallbacksInCheckpoints) {
+  struct Keeper final : Callback {
+    at::Tensor kept = at::zeros({2});
+    void after_step(TrainState& s) override {
+      kept.fill_(static_cast<double>(s.at.step));
+      if (s.is_last) s.save_checkpoint();
+    }
+    NamedTensors save_tensors() const override { return {{"kept", kept}}; }
+    void load_tensors(const NamedTensors& tensors) override { kept = tensors.at(0).second; }
+  };
+  Fixture f;
+  f.callbacks.add("keeper", std::make_unique<Keeper>());
+  f.run();
+  const auto saved = newest_checkpoint(f.scratch / "run" / "checkpoints");
+  auto again = std::make_unique<Keeper>();
+  const auto& keeper = *again;
+  CallbackList list;
+  list.add("keeper", std::move(again));
+  Trainer(f.plan, std::move(list)).resume(*saved);
+  EXPECT_TRUE(testing::same(keeper.kept, at::full({2}, 15.0)));
 }
 
 }  // namespace

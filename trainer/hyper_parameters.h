@@ -1,0 +1,53 @@
+// The numbers of a training that may change while it runs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainer/optimizer.h"
+
+namespace millrace {
+
+/// Named as in a configuration, except `lr_factor`, which multiplies what the schedule gives. For the training thread.
+/// Part of a checkpoint.
+class HyperParameters {
+ public:
+  explicit HyperParameters(const OptimizerOptions& options);
+
+  /// Throws Error naming the nearest where there is no such parameter.
+  double at(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+  /// Asks for a value from the next step on; `by` is the callback that asks. Throws Error where the name is unknown, the
+  /// value out of range, or another callback has asked for another value at this boundary, whose order would decide.
+  void set(std::string_view name, double value, const std::string& by);
+
+  /// Lets what was asked for take effect, and logs each change.
+  void apply();
+
+  /// `options` with the present values.
+  OptimizerOptions applied_to(OptimizerOptions options) const;
+
+  std::map<std::string, double> values() const;
+  /// Unknown names are ignored, missing ones keep their value: configurations may differ in what they have.
+  void load(const std::map<std::string, double>& values);
+
+ private:
+  struct Parameter {
+    double value = 0;
+    Limits limits;
+  };
+  struct Wish {
+    double value = 0;
+    std::string by;
+  };
+
+  const Parameter& find(std::string_view name) const;
+
+  std::map<std::string, Parameter, std::less<>> all_;
+  std::map<std::string, Wish, std::less<>> wishes_;
+};
+
+}  // namespace millrace
