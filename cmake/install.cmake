@@ -4,7 +4,8 @@ include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
 set(package_folder lib/cmake/millrace)
-install(TARGETS trainer trainer-torch)
+install(TARGETS trainer EXPORT millraceTargets)  # millrace::trainer, for tests of plug-ins
+install(TARGETS trainer-torch)
 install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${package_folder})
 configure_package_config_file(cmake/millraceConfig.cmake.in ${PROJECT_BINARY_DIR}/millraceConfig.cmake
                               INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)

@@ -38,9 +38,9 @@
 #define MILLRACE_PLUGIN_SECTION ".millrace_plugin"
 
 /// Declares the shared object a plug-in for this Millrace.
-#define MILLRACE_PLUGIN                                                          \
-  extern "C" {                                                                   \
-  extern const char millrace_plugin_abi[];                                       \
-  __attribute__((used, visibility("default"), section(MILLRACE_PLUGIN_SECTION))) \
-  const char millrace_plugin_abi[] = MILLRACE_ABI;                               \
+#define MILLRACE_PLUGIN                                                                      \
+  extern "C" {                                                                               \
+  extern __attribute__((visibility("default"))) const char millrace_plugin_abi[];            \
+  __attribute__((used, section(MILLRACE_PLUGIN_SECTION))) const char millrace_plugin_abi[] = \
+      MILLRACE_ABI;                                                                          \
   }

@@ -5,7 +5,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/sigmoid.h>
@@ -19,6 +18,7 @@
 
 #include "models/layers/layers.h"
 #include "models/layers/losses.h"
+#include "models/layers/style.h"
 #include "models/pyramid_detector.h"
 
 namespace {

@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Numbers;
 using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
 
 /// What goes through the flows of this file: a number, and what a stage's dice said about it.
 struct Grain {
