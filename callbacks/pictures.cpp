@@ -38,7 +38,7 @@ class DrawPictures final : public Callback {
          drawn < count_ && StopSignals::received().empty();) {
       const auto batch = flow->next();
       if (!batch) break;
-      const auto found = state.model.detect(batch->value);
+      const auto found = detect_with(state.model, batch->value);
       for (std::size_t i = 0; i < found.size() && drawn < count_; ++i, ++drawn)
         draw(state.validation->split, batch->value.images[i].image_id, found[i]);
     }

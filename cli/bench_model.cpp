@@ -169,7 +169,7 @@ Measurement measure_inference(const Recipe& recipe, std::int64_t steps) {
     const auto batch = batches.next();
     watch.begin();
     std::size_t found = 0;
-    for (const auto& objects : detector->detect(batch->value)) found += objects.size();
+    for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
     watch.end(batch->value.size());
     if (step == 0) result.first = {{"detections", static_cast<double>(found)}};
   }

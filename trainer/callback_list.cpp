@@ -12,8 +12,8 @@
 namespace millrace {
 
 void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
-                       std::optional<Every> every) {
-  all_.push_back({std::move(name), std::move(callback), every});
+                       std::optional<Every> every, std::string plugin) {
+  all_.push_back({std::move(name), std::move(callback), every, std::move(plugin)});
 }
 
 void CallbackList::call(Named& named, const char* hook, TrainState& state,
@@ -26,7 +26,8 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
     if (!failure) failure = std::make_exception_ptr(error);
   };
   const auto why = [&](const char* what) {
-    return fmt::format("callback '{}' failed in {}: {}", named.name, hook, what);
+    return fmt::format("callback '{}'{} failed in {}: {}", named.name, of_plugin(named.plugin),
+                       hook, what);
   };
   try {
     call(*named.callback);
@@ -83,9 +84,9 @@ void CallbackList::load(const std::map<std::string, std::string>& states,
         named.callback->load_tensors(found->second);
     } catch (const std::exception& problem) {
       throw Error(fmt::format(
-          "the checkpoint's state of callback '{}' cannot be used; was it written by another "
+          "the checkpoint's state of callback '{}'{} cannot be used; was it written by another "
           "version? {}",
-          named.name, problem.what()));
+          named.name, of_plugin(named.plugin), problem.what()));
     }
 }
 

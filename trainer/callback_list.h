@@ -16,9 +16,9 @@ namespace millrace {
 
 class CallbackList {
  public:
-  /// `every`: when it is triggered; nothing: never.
+  /// `every`: when it is triggered; nothing: never. `plugin` brought it; empty: built in.
   void add(std::string name, std::unique_ptr<Callback> callback,
-           std::optional<Every> every = std::nullopt);
+           std::optional<Every> every = std::nullopt, std::string plugin = {});
 
   /// Calls every callback that runs on this rank. Where some throw, the others are still called, each failure is logged,
   /// and the first is thrown again, with the callback's name and `hook` in front.
@@ -42,6 +42,7 @@ class CallbackList {
     std::string name;
     std::unique_ptr<Callback> callback;
     std::optional<Every> every;
+    std::string plugin;
     double seconds = 0;
   };
 

@@ -52,7 +52,14 @@ class Detector {
 
   /// Called after parameters were overwritten (weights loaded, checkpoint resumed): refresh what is derived from them.
   virtual void parameters_changed() {}
+
+  /// How messages call it; make_detector says which it is.
+  std::string title = "the detector";
 };
+
+/// A detector's losses and detections; what it throws becomes an Error that begins with its title.
+Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
+std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
 
 /// What a detector is built from besides its own options.
 struct ModelContext {
@@ -66,5 +73,10 @@ using DetectorFactory =
 
 /// All known detectors.
 Registry<DetectorFactory>& detectors();
+
+/// Makes the detector of that name. Throws ConfigError for options that it refuses, Error naming it for anything else
+/// that its factory throws.
+std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
+                                        const ModelContext& context);
 
 }  // namespace millrace

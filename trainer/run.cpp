@@ -48,7 +48,7 @@ void load_initial_weights(Detector& detector, const Recipe& recipe) {
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,
                                          const std::vector<std::string>& classes) {
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  return detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
+  return make_detector(recipe.model_name, recipe.model, {classes, seed});
 }
 
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
@@ -65,7 +65,8 @@ CallbackList make_callbacks(const Recipe& recipe) {
     if (const auto* period = table.find("every"))
       when.emplace(
           parse_period(std::get<std::string>(period->data), "callbacks." + name + ".every"));
-    list.add(name, callbacks().at(use, table.origin).create(table), when);
+    const auto& entry = callbacks().at(use, table.origin);
+    list.add(name, entry.create(table), when, entry.plugin);
   }
   return list;
 }

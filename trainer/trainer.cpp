@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/process_age.h"
 #include "trainer/restore.h"
 #include "trainer/stop_signals.h"
 
@@ -83,7 +84,7 @@ void Trainer::train() {
 
   call("before_train", [&](Callback& c) { c.before_train(state_); });
   settle();
-  bool epoch_begins = true;
+  bool epoch_begins = true, is_first = true;
   while (!finished() && state_.stop_reason().empty()) {
     if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
     call("before_step", [&](Callback& c) { c.before_step(state_); });
@@ -94,6 +95,7 @@ void Trainer::train() {
     state_.spent.data_s += seconds_since(asked);
     if (!delivery) throw Error("the training data ended before the training did");
     step(delivery->value);
+    if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
 
     auto& at = state_.at;
     state_.previous_progress = at.progress;

@@ -43,7 +43,7 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
 
 Losses TrainingStep::losses(const Batch& batch, const StepInfo& step) {
   const ComputeIn precision(type_, device_);
-  auto losses = model_.losses(batch, step);
+  auto losses = losses_of(model_, batch, step);
   if (losses.empty()) throw Error("the detector gave no losses");
   return losses;
 }
