@@ -25,7 +25,7 @@ class WriteMetrics final : public Callback {
  public:
   void before_train(TrainState& state) override {
     file_ = state.folder / "metrics.jsonl";
-    if (state.at.step == 0) known_bytes_ = 0;
+    if (state.at.step == 0 && !known_bytes_) known_bytes_ = 0;
     if (known_bytes_) cut_file(file_, *known_bytes_);
     start_clock(state);
   }

@@ -39,7 +39,8 @@ class DrawPictures final : public Callback {
       const auto batch = flow->next();
       if (!batch) break;
       const auto found = detect_with(state.model, batch->value);
-      for (std::size_t i = 0; i < found.size() && drawn < count_; ++i, ++drawn)
+      for (std::size_t i = 0; i < found.size() && drawn < count_ && StopSignals::received().empty();
+           ++i, ++drawn)
         draw(state.validation->split, batch->value.images[i].image_id, found[i]);
     }
   }

@@ -75,9 +75,11 @@ class ShowProgress final : public Callback {
                             .images_per_s = step_images_ / step_s_,
                             .data_wait_share = step_wait_s_ / step_s_};
     figures.left_s = step_s_ * static_cast<double>(figures.steps - figures.step);
+    const auto changed = state.hyper.changed();  // also among the scalars
     for (const auto& [name, value] : state.scalars) {
       if (name == "loss") figures.losses.insert(figures.losses.begin(), {name, value});
-      if (name == "loss" || name == "lr" || name == "gradient_norm" || name == "bad_steps")
+      if (name == "loss" || name == "lr" || name == "gradient_norm" || name == "bad_steps" ||
+          changed.contains(name))
         continue;
       figures.losses.emplace_back(name, value);
     }

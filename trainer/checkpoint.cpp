@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.h"
@@ -54,6 +55,7 @@ json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
       {"seed", checkpoint.seed},
       {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
       {"hyper", checkpoint.hyper},
+      {"latest", checkpoint.latest},
       {"callbacks", checkpoint.callbacks},
       {"callback_tensors", callback_tensors},
       {"files", files}};
@@ -75,6 +77,10 @@ void read_state(const json& state, Checkpoint& checkpoint) {
   state.at("cursor").at("next").get_to(at.cursor.next);
   state.at("cursor").at("pending").get_to(at.cursor.pending);
   if (const auto hyper = state.find("hyper"); hyper != state.end()) hyper->get_to(checkpoint.hyper);
+  if (const auto latest = state.find("latest"); latest != state.end())
+    for (const auto& [name, value] : latest->items())
+      checkpoint.latest[name] =
+          value.is_null() ? std::nan("") : value.get<double>();  // JSON has no NaN
   state.at("callbacks").get_to(checkpoint.callbacks);
   if (const auto names = state.find("callback_tensors"); names != state.end())
     for (const auto& name : *names) checkpoint.callback_tensors[name.get<std::string>()];

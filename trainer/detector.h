@@ -35,6 +35,8 @@ struct DetectedObject {
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+  bool measured_only =
+      false;  // nobody trains: running statistics are used as `detect` does, and stay as they are
 };
 
 class Detector {

@@ -36,6 +36,9 @@ class TrainState {
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
   Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
+  std::map<std::string, double>
+      latest;          // the last value of all that was published; NaN: not finite
+  std::string caller;  // the callback that is being called
   Spent spent;
   Activity activity;  // any thread may look at it
   HyperParameters hyper;
@@ -45,8 +48,10 @@ class TrainState {
   const EvalData* validation = nullptr;  // nullptr: there is none
   /// Makes a second detector like `model`, with values of its own; empty where nobody can.
   std::function<std::unique_ptr<Detector>()> make_model;
-  /// Steps whose checkpoints must stay for now: somebody waits for what will be said of them.
-  std::set<std::int64_t> needed_checkpoints;
+  /// The tensors that a callback keeps, by its name; throws ConfigError where there is no such callback.
+  std::function<NamedTensors(const std::string& callback)> kept_by;
+  /// Steps whose checkpoints must stay for now, once for each who waits for what will be said of them.
+  std::multiset<std::int64_t> needed_checkpoints;
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training

@@ -36,6 +36,7 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
+  state_.kept_by = [this](const std::string& callback) { return callbacks_.tensors_of(callback); };
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
@@ -43,7 +44,9 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   training_step_.optimizer().load(checkpoint.optimizer);
   callbacks_.load(checkpoint.callbacks, checkpoint.callback_tensors);
   state_.hyper.load(checkpoint.hyper);
+  state_.latest = checkpoint.latest;
   state_.at = checkpoint.at;
+  resumed_ = true;
   state_.previous_progress = checkpoint.at.progress;
 }
 
@@ -61,6 +64,9 @@ TrainEnd Trainer::run() {
     } catch (const std::exception& problem) {
       if (!failure) state_.failure = problem.what();
       if (!failure) failure = std::current_exception();
+    } catch (...) {
+      if (!failure) state_.failure = "something was thrown that is no std::exception";
+      if (!failure) failure = std::make_exception_ptr(Error(state_.failure));
     }
   };
   guarded([&] { train(); });
@@ -68,7 +74,9 @@ TrainEnd Trainer::run() {
   guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
   guarded([&] { settle(); });
   if (failure) std::rethrow_exception(failure);
-  return {state_.at, state_.stop_reason(), !StopSignals::received().empty()};
+  const bool signalled = !StopSignals::received().empty();
+  if (!signalled) callbacks_.tell_what_never_came(state_);
+  return {state_.at, state_.stop_reason(), signalled};
 }
 
 void Trainer::train() {
@@ -83,6 +91,7 @@ void Trainer::train() {
   }
 
   call("before_train", [&](Callback& c) { c.before_train(state_); });
+  if (state_.at.step == 0 && !resumed_) callbacks_.trigger_at_start(state_);
   settle();
   bool epoch_begins = true, is_first = true;
   while (!finished() && state_.stop_reason().empty()) {
@@ -131,6 +140,7 @@ void Trainer::step(const Batch& batch) {
   else
     reject_step(end.rejected);
   state_.scalars.emplace_back("lr", state_.lr);
+  for (const auto& [name, value] : state_.hyper.changed()) state_.scalars.emplace_back(name, value);
   if (at.bad_steps > 0) state_.scalars.emplace_back("bad_steps", static_cast<double>(at.bad_steps));
 }
 
@@ -183,6 +193,9 @@ void Trainer::hand_out_scalars() {
   reports[state_.at.step] = {state_.now(), std::exchange(state_.published_, {})};
   for (auto& [step, report] : reports)
     std::ranges::stable_sort(report.second, {}, &Scalars::value_type::first);
+  for (const auto& [step, report] : reports)
+    for (const auto& [name, value] : report.second)
+      state_.latest[name] = std::isfinite(value) ? value : std::nan("");
   call("on_scalars", [&](Callback& c) {
     for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
   });
@@ -194,7 +207,8 @@ void Trainer::save_if_asked() {
   const auto folder = write_checkpoint(state_.folder / "checkpoints",
                                        {.at = state_.at,
                                         .seed = static_cast<std::uint64_t>(plan_.train.seed),
-                                        .hyper = state_.hyper.values(),
+                                        .hyper = state_.hyper.changed(),
+                                        .latest = state_.latest,
                                         .callbacks = callbacks_.save_states(),
                                         .callback_tensors = callbacks_.save_tensors(),
                                         .model = named_values(plan_.model),

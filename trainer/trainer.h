@@ -68,6 +68,7 @@ class Trainer {
   TrainingStep training_step_;
   Schedule schedule_;
   TrainState state_;
+  bool resumed_ = false;
 };
 
 }  // namespace millrace

@@ -108,7 +108,7 @@ Losses BoxStages::losses(const Features& features, std::vector<SampledRegions> r
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     std::vector<at::Tensor> boxes;
     for (const auto& image : regions) boxes.push_back(image.boxes);
-    const auto found = output(features, as_rois(boxes), stage, /*training=*/true);
+    const auto found = output(features, as_rois(boxes), stage, features.training);
     const auto loss = heads_[stage].loss(found, regions, truths);
     const auto number = heads_.size() > 1 ? "_" + std::to_string(stage) : "";
     losses.emplace_back("box_class" + number, loss.classification);

@@ -83,7 +83,7 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
     count += static_cast<std::int64_t>(shapes.size());
   }
   if (count == 0) return features.maps[0].sum() * 0;
-  return mask_loss((*this)(features, as_rois(boxes), /*training=*/true), at::cat(labels) + first_,
+  return mask_loss((*this)(features, as_rois(boxes), features.training), at::cat(labels) + first_,
                    at::cat(targets));
 }
 

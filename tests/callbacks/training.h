@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "tests/fake_training.h"
 #include "tests/trainer/scratch.h"
+#include "trainer/recipe.h"
 
 namespace millrace::testing {
 
@@ -27,14 +28,15 @@ inline const Declared kUsual = {{"log", "every = '2 steps'"},
                                 {"keep_best", "metric = 'bbox/AP'"},
                                 {"progress", ""}};
 
-inline void add_callback(CallbackList& list, const std::string& name, const std::string& toml) {
-  auto table = parse_config(toml, "test.toml");
-  const auto& entry = callbacks().at(name);
-  entry.complete(table);
-  std::optional<Every> when;
-  if (const auto* period = table.find("every"))
-    when.emplace(parse_period(std::get<std::string>(period->data)));
-  list.add(name, entry.create(table), when);
+/// The callbacks of these tables, each with its `use`, `every` and so on, as a configuration has them.
+inline CallbackList made(const Declared& declared) {
+  Recipe recipe;
+  for (const auto& [name, toml] : declared) {
+    auto table = parse_config(toml, "test.toml");
+    if (auto callback = read_callback(name, table))
+      recipe.callbacks.push_back(std::move(*callback));
+  }
+  return make_callbacks(recipe);
 }
 
 struct Training {
@@ -56,8 +58,7 @@ struct Training {
     plan.validation = &validation;
     plan.make_model = make_model;
     if (adjust) adjust(plan);
-    CallbackList list;
-    for (const auto& [name, toml] : declared) add_callback(list, name, toml);
+    auto list = made(declared);
     auto lambda = std::make_unique<LambdaCallback>();
     lambda->on_before_step = before_step;
     lambda->on_published = on_published;
