@@ -33,7 +33,28 @@ TEST_F(Examples, CallbackAnnouncesTheBestFigure) {
 
 TEST_F(Examples, StageTrains) { build_and_run("my_stage", "stages", "cutout"); }
 
-TEST_F(Examples, DetectorTrainsAndDetects) { build_and_run("my_detector", "detectors", "centers"); }
+TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
+  build_and_run("my_detector", "detectors", "centers");
+  const auto data = in_folder("two").string();
+  ASSERT_EQ(installed({"sample", "--out", data, "--train", "2", "--val", "1"}).exit_code, 0);
+  std::vector<std::string> arguments = {
+      "run",      (in_folder("my_detector") / "config.toml").string(),
+      "--output", in_folder("runs").string(),
+      "--set",    "data.root=\"" + data + "\""};
+  for (const std::string setting :
+       {"data.val=train2017", "data.batch_size=2", "data.flip=0.0", "data.aspect_grouping=false",
+        "data.short_side=128", "data.max_side=192", "data.test_short_side=0",
+        "data.test_max_side=0", "train.epochs=120", "schedule.warmup_steps=20",
+        "callbacks.evaluate.every=120 epochs", "callbacks.checkpoint.enabled=false",
+        "callbacks.pictures.enabled=false"})
+    arguments.insert(arguments.end(), {"--set", setting});
+  const auto trained = installed(arguments);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  std::istringstream metrics(read_text(in_folder("runs/config-1/metrics.jsonl")));
+  double ap = 0;
+  for (std::string line; std::getline(metrics, line);) ap = Json::parse(line).value("bbox/AP", ap);
+  EXPECT_GT(ap, 0.8);
+}
 
 TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
   const auto build_id = prefix() / "include/millrace/plugins/build_id.h";
@@ -58,15 +79,15 @@ TEST_F(Examples, MayUseEveryPublicHeader) {
       includes += "#include \"" + fs::relative(entry.path(), headers).string() + "\"\n";
   write_text(in_folder("all/all.cpp"), includes);
   write_text(in_folder("all/CMakeLists.txt"),
-             "cmake_minimum_required(VERSION 3.21)\nproject(all LANGUAGES CXX)\n"
-             "find_package(millrace REQUIRED)\nmillrace_add_plugin(all SOURCES all.cpp)\n");
+             "cmake_minimum_required(VERSION 3.21)\nproject(everything LANGUAGES CXX)\n"
+             "find_package(millrace REQUIRED)\nmillrace_add_plugin(everything SOURCES all.cpp)\n");
   const auto prefix_path = "-DCMAKE_PREFIX_PATH=" + prefix().string();
   const auto build = in_folder("all/build").string();
   const auto configured = run(CMAKE, {"-S", in_folder("all").string(), "-B", build, prefix_path});
   ASSERT_EQ(configured.exit_code, 0) << configured.err;
   const auto done = run(CMAKE, {"--build", build});
   EXPECT_EQ(done.exit_code, 0) << done.out << done.err;
-  EXPECT_EQ(installed({"list", "--plugin", build + "/all.so"}).exit_code, 0);
+  EXPECT_EQ(installed({"list", "--plugin", build + "/everything.so"}).exit_code, 0);
 }
 
 }  // namespace
