@@ -34,15 +34,11 @@ class CallbackList {
   void load(const std::map<std::string, std::string>& states,
             const std::map<std::string, NamedTensors>& tensors);
 
-  /// Seconds that each has taken so far, by name.
-  std::map<std::string, double> seconds() const;
-
  private:
   struct Named {
     std::string name;
     std::unique_ptr<Callback> callback;
     std::optional<Every> every;
-    double seconds = 0;
   };
 
   /// `failure` receives what it throws, unless it holds something already.
