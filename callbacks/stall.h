@@ -30,7 +30,7 @@ class StallWatch {
   std::optional<Clock::time_point> stalled_;  // the last sign of life before the stall
 };
 
-/// What the training thread does and since when; where it waits, also what its data do: which stage works on what and for
+/// What the training thread does and since when, and what its data do: which stage works on what and for
 /// how long, and how many items stand in front of each.
 std::string stall_text(std::int64_t rank, const Activity& activity, Activity::Clock::time_point at);
 
