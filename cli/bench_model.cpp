@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "base/errors.h"
+#include "base/process_usage.h"
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/config_arguments.h"
 #include "cli/op_profile.h"
-#include "cli/process_usage.h"
 #include "cli/sample_data.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"

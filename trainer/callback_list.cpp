@@ -76,7 +76,7 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
     failed(Error(why("it threw something that is no std::exception")));
   }
   const std::chrono::duration<double> took = Activity::Clock::now() - began;
-  named.seconds += took.count();
+  state.spent.by_callback[named.name] += took.count();
   state.spent.callbacks_s += took.count();
 }
 
@@ -142,12 +142,6 @@ void CallbackList::load(const std::map<std::string, std::string>& states,
           "version? {}",
           named.name, of_plugin(named.plugin), problem.what()));
     }
-}
-
-std::map<std::string, double> CallbackList::seconds() const {
-  std::map<std::string, double> result;
-  for (const auto& named : all_) result[named.name] = named.seconds;
-  return result;
 }
 
 }  // namespace millrace

@@ -48,16 +48,12 @@ class CallbackList {
   void load(const std::map<std::string, std::string>& states,
             const std::map<std::string, NamedTensors>& tensors);
 
-  /// Seconds that each has taken so far, by name.
-  std::map<std::string, double> seconds() const;
-
  private:
   struct Named {
     std::string name;
     std::unique_ptr<Callback> callback;
     std::optional<When> when;
     std::string plugin;
-    double seconds = 0;
   };
 
   /// Published scalars that one acts on, those of its condition too.

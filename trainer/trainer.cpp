@@ -24,6 +24,13 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+std::string ids(const Batch& batch) {
+  std::string text;
+  for (const auto& image : batch.images)
+    text += (text.empty() ? "" : ", ") + std::to_string(image.image_id);
+  return text;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
@@ -81,6 +88,7 @@ TrainEnd Trainer::run() {
 
 void Trainer::train() {
   const auto data = plan_.start_data(state_.at.cursor);
+  const Activity::Data watched(state_.activity, [&] { return data->report(); });
   state_.total_epochs = plan_.train.epochs;
   const auto steps_of_epoch =
       static_cast<double>(data->epoch_size()) / static_cast<double>(plan_.images_per_step);
@@ -128,7 +136,7 @@ void Trainer::step(const Batch& batch) {
   state_.lr = schedule_.rate(at.progress, at.step) * state_.hyper.at("lr_factor");
   const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed), .step = at.step};
   const auto began = Clock::now();
-  state_.activity.begin("takes the step");
+  state_.activity.begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batch)));
   auto end = training_step_(batch, info, state_.lr, at.loss_scale);
   state_.spent.step_s += seconds_since(began);
   state_.scalars = std::move(end.scalars);
@@ -196,6 +204,11 @@ void Trainer::hand_out_scalars() {
   for (const auto& [step, report] : reports)
     for (const auto& [name, value] : report.second)
       state_.latest[name] = std::isfinite(value) ? value : std::nan("");
+  const auto pictures = std::exchange(state_.pictures_, {});
+  if (!pictures.empty())
+    call("on_picture", [&](Callback& c) {
+      for (const auto& picture : pictures) c.on_picture(state_, picture);
+    });
   call("on_scalars", [&](Callback& c) {
     for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
   });
