@@ -8,7 +8,7 @@
 #include "base/config.h"
 #include "coco/sample.h"
 #include "dataflow/data_options.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizer_options.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
 
@@ -36,6 +36,8 @@ struct Recipe {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   std::vector<RecipeCallback> callbacks;  // those that are enabled
+
+  std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
 /// Checks every key of a configuration and fills in every default. progress, log, checkpoint,

@@ -35,7 +35,7 @@ class TrainState {
   Position at;
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
-  Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
+  Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
   Spent spent;
   Activity activity;  // any thread may look at it
   HyperParameters hyper;
@@ -69,6 +69,9 @@ class TrainState {
     late.second.insert(late.second.end(), more.begin(), more.end());
   }
 
+  /// Asks the detector for its figures in the next step; they will be among the scalars.
+  void ask_for_figures() { figures_asked_ = true; }
+
   /// Asks for a checkpoint at the end of this step boundary.
   void save_checkpoint() { save_asked_ = true; }
 
@@ -82,6 +85,7 @@ class TrainState {
   friend class Trainer;
   Scalars published_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
+  bool figures_asked_ = false;
   bool save_asked_ = false;
   std::string stop_reason_;
 };

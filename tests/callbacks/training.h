@@ -21,11 +21,10 @@ namespace millrace::testing {
 /// Name of the registered callback and its table as TOML.
 using Declared = std::vector<std::pair<std::string, std::string>>;
 
-inline const Declared kUsual = {{"log", "every = '2 steps'"},
-                                {"checkpoint", "every = '3 steps'\nkeep = 2"},
-                                {"evaluate", "every = '1 epoch'"},
-                                {"keep_best", "metric = 'bbox/AP'"},
-                                {"progress", ""}};
+inline const Declared kUsual = {
+    {"log", "every = '2 steps'"},        {"checkpoint", "every = '3 steps'\nkeep = 2"},
+    {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
+    {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
 inline void add_callback(CallbackList& list, const std::string& name, const std::string& toml) {
   auto table = parse_config(toml, "test.toml");
