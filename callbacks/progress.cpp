@@ -77,12 +77,11 @@ class ShowProgress final : public Callback {
                             .images_per_s = step_images_.value() / left_.step_s(),
                             .data_wait_share = step_wait_s_.value() / left_.step_s()};
     figures.left_s = left_.seconds(figures.steps - figures.step);
-    const auto changed = state.hyper.changed();  // also among the scalars
     for (const auto& [name, value] : state.scalars) {
-      if (name == "loss") figures.losses.insert(figures.losses.begin(), {name, value});
-      if (name == "loss" || name == "lr" || name == "gradient_norm" || name == "bad_steps" ||
-          changed.contains(name))
-        continue;
+      if (name == "loss") {
+        figures.losses.insert(figures.losses.begin(), {name, value});
+        break;
+      }
       figures.losses.emplace_back(name, value);
     }
     if (is_terminal_)

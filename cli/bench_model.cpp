@@ -146,7 +146,7 @@ Measurement measure_training(const Recipe& recipe, std::int64_t steps) {
            .train = options,
            .optimizer = recipe.optimizer,
            .schedule = recipe.schedule,
-           .images_per_step = recipe.data.batch_size,
+           .images_per_step = recipe.images_per_step(),
            .start_data =
                [&](const Cursor&) {
                  const auto flow = start_train_flow(recipe.data, recipe.stages, data,

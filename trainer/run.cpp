@@ -103,7 +103,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .train = recipe.train,
                    .optimizer = recipe.optimizer,
                    .schedule = recipe.schedule,
-                   .images_per_step = recipe.data.batch_size,
+                   .images_per_step = recipe.images_per_step(),
                    .start_data =
                        [&](const Cursor& start) {
                          return start_train_flow(recipe.data, recipe.stages, train, seed, {},

@@ -37,7 +37,7 @@ class TrainState {
   Position at;
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
-  Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
+  Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
   std::map<std::string, double>
       latest;          // the last value of all that was published; NaN: not finite
   std::string caller;  // the callback that is being called
@@ -80,6 +80,9 @@ class TrainState {
   /// Hands a picture to every callback's on_picture at the end of this step boundary.
   void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
 
+  /// Asks the detector for its figures in the next step; they will be among the scalars.
+  void ask_for_figures() { figures_asked_ = true; }
+
   /// Asks for a checkpoint at the end of this step boundary.
   void save_checkpoint() { save_asked_ = true; }
 
@@ -94,6 +97,7 @@ class TrainState {
   Scalars published_;
   std::vector<Picture> pictures_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
+  bool figures_asked_ = false;
   bool save_asked_ = false;
   std::string stop_reason_;
 };
