@@ -71,7 +71,9 @@ int list(const std::vector<std::string>& plugins, bool json) {
   print_table<DataOptions>("data", "the data set and how it is read");
   print_table<coco::SampleOptions>("data.sample", "makes data.root on first use");
   print_table<TrainOptions>("train", "the run");
-  print_table<OptimizerOptions>("optimizer", "stochastic gradient descent");
+  print_table<OptimizerOptions>("optimizer", "how gradients become new weights");
+  print_table<ParameterRule>("[optimizer.groups]",
+                             "what holds for some parameters; the first rule that fits counts");
   print_table<ScheduleOptions>("schedule", "the learning rate over time");
   print_registry("DETECTORS", "[model] name = \"{}\"", detectors());
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
