@@ -9,7 +9,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
-#include "base/process_age.h"
+#include "base/process_usage.h"
 #include "trainer/restore.h"
 #include "trainer/stop_signals.h"
 
