@@ -62,6 +62,9 @@ class CallbackList {
   /// Published scalars that one acts on, those of its condition too.
   static std::vector<std::string> watched(const Named& named);
 
+  template <class Saved>
+  std::map<std::string, Saved> saved(const char* hook, Saved (Callback::*save)() const) const;
+
   void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
   /// `failure` receives what it throws, unless it holds something already.
