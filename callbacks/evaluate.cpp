@@ -141,7 +141,10 @@ class EvaluateDetector final : public Callback {
                                        : fs::path();
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == "score_in_background") {
-      run.cancelled = [] { return !StopSignals::received().empty(); };
+      run.cancelled = [&] {
+        state.activity.moves();
+        return !StopSignals::received().empty();
+      };
       const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
       auto& model = are_trained() ? state.model : copy_of(state, of);
       if (!evaluation->detect(model, *data.start())) return;
@@ -153,8 +156,11 @@ class EvaluateDetector final : public Callback {
     auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
     pending_ = std::make_unique<PendingEvaluation>(
         of, waits ? std::launch::deferred : std::launch::async,
-        [=, &model, &data](const auto& cancelled) mutable -> std::optional<DetectorScores> {
-          run.cancelled = cancelled;
+        [=, &model, &data, &state](const auto& cancelled) mutable -> std::optional<DetectorScores> {
+          run.cancelled = [&] {
+            if (waits) state.activity.moves();
+            return cancelled();
+          };
           auto scores = evaluate_detector(model, data, run);
           if (scores) scores = with_results(std::move(*scores), file);
           return scores;

@@ -40,6 +40,12 @@ struct Moment {
   double progress = 0;  // epochs
 };
 
+/// A picture that a callback has drawn.
+struct Picture {
+  std::string name;            // the same for the same subject at every step
+  std::filesystem::path file;  // a JPEG
+};
+
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -58,6 +64,9 @@ class Callback {
   /// moment that some figures speak of, in their order, then once for the boundary itself, often
   /// with nothing. The step's own scalars are in the state.
   virtual void on_scalars(TrainState&, const Moment& of, const Scalars&) { (void)of; }
+
+  /// A picture that was published at this step boundary, before on_scalars.
+  virtual void on_picture(TrainState&, const Picture&) {}
 
   /// A checkpoint of this step lies whole in `folder`.
   virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }

@@ -10,14 +10,11 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/wildcards.h"
 #include "trainer/train_state.h"
 
 namespace millrace {
 namespace {
-
-std::string failure_text(const std::string& name, const char* hook, const std::string& what) {
-  return fmt::format("callback '{}' failed in {}: {}", name, hook, what);
-}
 
 /// What the exception says that is being handled.
 std::string what_is_thrown() {
@@ -32,9 +29,15 @@ std::string what_is_thrown() {
 
 }  // namespace
 
+std::string CallbackList::failure_text(const Named& named, const char* hook,
+                                       const std::string& what) {
+  return fmt::format("callback '{}'{} failed in {}: {}", named.name, of_plugin(named.plugin), hook,
+                     what);
+}
+
 void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
-                       std::optional<When> when) {
-  all_.push_back({std::move(name), std::move(callback), std::move(when)});
+                       std::optional<When> when, std::string plugin) {
+  all_.push_back({std::move(name), std::move(callback), std::move(when), std::move(plugin)});
 }
 
 std::vector<std::string> CallbackList::watched(const Named& named) {
@@ -50,13 +53,10 @@ void CallbackList::check_metrics() const {
   std::vector<std::string> published;
   for (const auto& named : all_)
     std::ranges::copy(named.callback->publishes(), std::back_inserter(published));
-  const auto covers = [](std::string_view pattern, const std::string& name) {
-    return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1))
-                                  : name == pattern;
-  };
   for (const auto& named : all_)
     for (const auto& name : watched(named))
-      if (std::ranges::none_of(published, [&](const auto& one) { return covers(one, name); }))
+      if (std::ranges::none_of(published,
+                               [&](const auto& one) { return matches_wildcards(one, name); }))
         throw ConfigError(fmt::format("callbacks.{}: no callback of this run publishes '{}'{}",
                                       named.name, name, suggestion(name, published)));
 }
@@ -83,12 +83,12 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
   try {
     call(*named.callback);
   } catch (const ConfigError& problem) {
-    failed(ConfigError(failure_text(named.name, hook, problem.what())));
+    failed(ConfigError(failure_text(named, hook, problem.what())));
   } catch (...) {
-    failed(Error(failure_text(named.name, hook, what_is_thrown())));
+    failed(Error(failure_text(named, hook, what_is_thrown())));
   }
   const std::chrono::duration<double> took = Activity::Clock::now() - began;
-  named.seconds += took.count();
+  state.spent.by_callback[named.name] += took.count();
   state.spent.callbacks_s += took.count();
 }
 
@@ -124,7 +124,7 @@ std::map<std::string, Saved> CallbackList::saved(const char* hook,
       if (auto kept = (*named.callback.*save)(); !kept.empty())
         result[named.name] = std::move(kept);
     } catch (...) {
-      throw Error(failure_text(named.name, hook, what_is_thrown()));
+      throw Error(failure_text(named, hook, what_is_thrown()));
     }
   return result;
 }
@@ -155,16 +155,10 @@ void CallbackList::load(const std::map<std::string, std::string>& states,
         named.callback->load_tensors(found->second);
     } catch (...) {
       throw Error(fmt::format(
-          "the checkpoint's state of callback '{}' cannot be used; was it written by another "
+          "the checkpoint's state of callback '{}'{} cannot be used; was it written by another "
           "version? {}",
-          named.name, what_is_thrown()));
+          named.name, of_plugin(named.plugin), what_is_thrown()));
     }
-}
-
-std::map<std::string, double> CallbackList::seconds() const {
-  std::map<std::string, double> result;
-  for (const auto& named : all_) result[named.name] = named.seconds;
-  return result;
 }
 
 }  // namespace millrace

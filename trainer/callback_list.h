@@ -16,9 +16,9 @@ namespace millrace {
 
 class CallbackList {
  public:
-  /// `when`: it is triggered; nothing: never.
+  /// `when`: it is triggered; nothing: never. `plugin` brought it; empty: built in.
   void add(std::string name, std::unique_ptr<Callback> callback,
-           std::optional<When> when = std::nullopt);
+           std::optional<When> when = std::nullopt, std::string plugin = {});
 
   /// Throws ConfigError naming the nearest where a callback watches, or a condition looks at, what none of the list
   /// publishes.
@@ -48,19 +48,19 @@ class CallbackList {
   void load(const std::map<std::string, std::string>& states,
             const std::map<std::string, NamedTensors>& tensors);
 
-  /// Seconds that each has taken so far, by name.
-  std::map<std::string, double> seconds() const;
-
  private:
   struct Named {
     std::string name;
     std::unique_ptr<Callback> callback;
     std::optional<When> when;
-    double seconds = 0;
+    std::string plugin;
   };
 
   /// Published scalars that one acts on, those of its condition too.
   static std::vector<std::string> watched(const Named& named);
+
+  /// What is said of a callback that throws.
+  static std::string failure_text(const Named& named, const char* hook, const std::string& what);
 
   template <class Saved>
   std::map<std::string, Saved> saved(const char* hook, Saved (Callback::*save)() const) const;

@@ -50,6 +50,7 @@ json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
       {"progress", at.progress},
       {"images", at.images},
       {"bad_steps", at.bad_steps},
+      {"overflow_steps", at.overflow_steps},
       {"bad_in_a_row", at.bad_in_a_row},
       {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
       {"seed", checkpoint.seed},
@@ -68,6 +69,7 @@ void read_state(const json& state, Checkpoint& checkpoint) {
   state.at("progress").get_to(at.progress);
   state.at("images").get_to(at.images);
   state.at("bad_steps").get_to(at.bad_steps);
+  at.overflow_steps = state.value("overflow_steps", at.overflow_steps);  // not in older ones
   state.at("bad_in_a_row").get_to(at.bad_in_a_row);
   if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
     scale->at("factor").get_to(at.loss_scale.factor);

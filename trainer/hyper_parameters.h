@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/optimizer.h"
+#include "trainer/optimizer_options.h"
 
 namespace millrace {
 

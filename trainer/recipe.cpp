@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/require.h"
 #include "base/text.h"
 #include "trainer/callback.h"
 #include "trainer/detector.h"
@@ -66,19 +67,20 @@ T take_section(const Config& from, const char* name, Config& tree,
                std::initializer_list<std::string_view> others = {}) {
   auto table = from.section(name);
   auto options = read_options<T>(table, others);
+  if constexpr (requires { options.check(table); }) options.check(table);
   complete_options<T>(table);
   tree.set(name, std::move(table));
   return options;
 }
 
-/// The tables of the list `data.NAME`; none where it is not there.
-std::vector<Config> tables(const Config& data, const char* name) {
-  const auto* value = data.find(name);
+/// The tables of the list `SECTION.NAME`; none where it is not there.
+std::vector<Config> tables(const Config& section, const std::string& of, const char* name) {
+  const auto* value = section.find(name);
   if (!value) return {};
   const auto* list = std::get_if<Config::Array>(&value->data);
   if (!list)
-    throw ConfigError(fmt::format("{}: data.{} is a list of tables: write [[data.{}]]",
-                                  value->origin.text(), name, name));
+    throw ConfigError(fmt::format("{0}: {1}.{2} is a list of tables: write [[{1}.{2}]]",
+                                  value->origin.text(), of, name));
   return *list;
 }
 
@@ -90,8 +92,20 @@ void take_data(const Config& from, Config& tree, Recipe& recipe) {
     recipe.sample = read_options<coco::SampleOptions>(*sample);
     complete_options<coco::SampleOptions>(*sample);
   }
-  recipe.sources = tables(table, "sources");
-  recipe.stages = tables(table, "stages");
+  recipe.sources = tables(table, "data", "sources");
+  recipe.stages = tables(table, "data", "stages");
+}
+
+void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
+  recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree, {"groups"});
+  auto& table = *tree.find("optimizer");
+  auto rules = tables(table, "optimizer", "groups");
+  for (auto& rule : rules) {
+    recipe.optimizer.groups.push_back(read_options<ParameterRule>(rule));
+    require(rule, "match", rule.find("match") != nullptr, "must say which parameters are meant");
+    complete_options<ParameterRule>(rule);
+  }
+  if (!rules.empty()) table.set("groups", {std::move(rules), table.find("groups")->origin});
 }
 
 void take_model(const Config& from, Config& tree, Recipe& recipe) {
@@ -170,8 +184,9 @@ Recipe resolve(Config from) {
   take_data(from, tree, recipe);
   take_model(from, tree, recipe);
   recipe.train = take_section<TrainOptions>(from, "train", tree);
-  recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree);
+  take_optimizer(from, tree, recipe);
   recipe.schedule = take_section<ScheduleOptions>(from, "schedule", tree);
+  recipe.schedule.check(*tree.find("schedule"), recipe.train.epochs);
   take_callbacks(from, tree, recipe);
   recipe.tree = std::move(tree);
   return recipe;

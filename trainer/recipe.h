@@ -10,7 +10,7 @@
 #include "coco/sample.h"
 #include "dataflow/data_options.h"
 #include "trainer/every.h"
-#include "trainer/optimizer.h"
+#include "trainer/optimizer_options.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
 
@@ -42,6 +42,8 @@ struct Recipe {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   std::vector<RecipeCallback> callbacks;  // those that are enabled
+
+  std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
 /// Checks every key of a configuration and fills in every default. progress, log, checkpoint,

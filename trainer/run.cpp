@@ -48,7 +48,7 @@ void load_initial_weights(Detector& detector, const Recipe& recipe) {
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,
                                          const std::vector<std::string>& classes) {
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  return detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
+  return make_detector(recipe.model_name, recipe.model, {classes, seed});
 }
 
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
@@ -60,8 +60,10 @@ EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& c
 
 CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
-  for (const auto& [name, use, table, when] : recipe.callbacks)
-    list.add(name, callbacks().at(use, table.origin).create(table), when);
+  for (const auto& [name, use, table, when] : recipe.callbacks) {
+    const auto& entry = callbacks().at(use, table.origin);
+    list.add(name, entry.create(table), when, entry.plugin);
+  }
   list.check_metrics();
   return list;
 }
@@ -101,7 +103,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .train = recipe.train,
                    .optimizer = recipe.optimizer,
                    .schedule = recipe.schedule,
-                   .images_per_step = recipe.data.batch_size,
+                   .images_per_step = recipe.images_per_step(),
                    .start_data =
                        [&](const Cursor& start) {
                          return start_train_flow(recipe.data, recipe.stages, train, seed, {},

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "trainer/activity.h"
 #include "trainer/callback.h"
@@ -24,6 +25,7 @@ struct Spent {
   double data_s = 0;       // the step waited for its batch
   double step_s = 0;       // losses, gradients, new values
   double callbacks_s = 0;  // of all callbacks
+  std::map<std::string, double> by_callback;
 };
 
 /// Owned by the trainer. For the training thread alone, but for `activity`.
@@ -35,7 +37,7 @@ class TrainState {
   Position at;
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
-  Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
+  Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
   std::map<std::string, double>
       latest;          // the last value of all that was published; NaN: not finite
   std::string caller;  // the callback that is being called
@@ -52,6 +54,7 @@ class TrainState {
   std::function<NamedTensors(const std::string& callback)> kept_by;
   /// Steps whose checkpoints must stay for now, once for each who waits for what will be said of them.
   std::multiset<std::int64_t> needed_checkpoints;
+  std::int64_t rank = 0;  // of this process among those that train together
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
@@ -74,6 +77,12 @@ class TrainState {
     late.second.insert(late.second.end(), more.begin(), more.end());
   }
 
+  /// Hands a picture to every callback's on_picture at the end of this step boundary.
+  void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
+
+  /// Asks the detector for its figures in the next step; they will be among the scalars.
+  void ask_for_figures() { figures_asked_ = true; }
+
   /// Asks for a checkpoint at the end of this step boundary.
   void save_checkpoint() { save_asked_ = true; }
 
@@ -86,7 +95,9 @@ class TrainState {
  private:
   friend class Trainer;
   Scalars published_;
+  std::vector<Picture> pictures_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
+  bool figures_asked_ = false;
   bool save_asked_ = false;
   std::string stop_reason_;
 };

@@ -22,11 +22,10 @@ namespace millrace::testing {
 /// Name of the registered callback and its table as TOML.
 using Declared = std::vector<std::pair<std::string, std::string>>;
 
-inline const Declared kUsual = {{"log", "every = '2 steps'"},
-                                {"checkpoint", "every = '3 steps'\nkeep = 2"},
-                                {"evaluate", "every = '1 epoch'"},
-                                {"keep_best", "metric = 'bbox/AP'"},
-                                {"progress", ""}};
+inline const Declared kUsual = {
+    {"log", "every = '2 steps'"},        {"checkpoint", "every = '3 steps'\nkeep = 2"},
+    {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
+    {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
 /// The callbacks of these tables, each with its `use`, `every` and so on, as a configuration has them.
 inline CallbackList made(const Declared& declared) {

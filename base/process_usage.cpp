@@ -1,8 +1,11 @@
-#include "cli/process_usage.h"
+#include "base/process_usage.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
-namespace millrace::cli {
+#include <fstream>
+
+namespace millrace {
 namespace {
 
 rusage used_by_process() {
@@ -22,6 +25,12 @@ double cpu_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
+std::int64_t rss_bytes() {
+  std::int64_t size = 0, resident = 0;  // pages
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
 std::int64_t peak_rss_bytes() { return std::int64_t{1024} * used_by_process().ru_maxrss; }
 
-}  // namespace millrace::cli
+}  // namespace millrace

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 
-namespace millrace::cli {
+namespace millrace {
 
 /// User and system time of all its threads.
 double cpu_seconds();
 
+/// The memory that is resident now; 0 where the system does not tell.
+std::int64_t rss_bytes();
+
 /// The most memory that was resident at any time.
 std::int64_t peak_rss_bytes();
 
-}  // namespace millrace::cli
+}  // namespace millrace
