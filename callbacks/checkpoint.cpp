@@ -41,7 +41,7 @@ class SaveCheckpoints final : public Callback {
   }
 
  private:
-  void remove_old(const fs::path& folder, const std::set<std::int64_t>& needed) const {
+  void remove_old(const fs::path& folder, const std::multiset<std::int64_t>& needed) const {
     const auto all = list_checkpoints(folder);
     for (std::size_t i = 0; i + keep_ < all.size(); ++i) {
       if (needed.contains(step_of(all[i]))) continue;

@@ -38,8 +38,9 @@ class DrawPictures final : public Callback {
          drawn < count_ && StopSignals::received().empty();) {
       const auto batch = flow->next();
       if (!batch) break;
-      const auto found = state.model.detect(batch->value);
-      for (std::size_t i = 0; i < found.size() && drawn < count_; ++i, ++drawn)
+      const auto found = detect_with(state.model, batch->value);
+      for (std::size_t i = 0; i < found.size() && drawn < count_ && StopSignals::received().empty();
+           ++i, ++drawn)
         draw(state, batch->value.images[i].image_id, found[i]);
       state.activity.moves();
     }

@@ -78,9 +78,10 @@ class ShowProgress final : public Callback {
                             .data_wait_share = step_wait_s_.value() / left_.step_s()};
     figures.left_s = left_.seconds(figures.steps - figures.step);
     for (const auto& [name, value] : state.scalars) {
-      if (name == "loss") figures.losses.insert(figures.losses.begin(), {name, value});
-      if (name == "loss" || name == "lr" || name == "gradient_norm" || name == "bad_steps")
-        continue;
+      if (name == "loss") {
+        figures.losses.insert(figures.losses.begin(), {name, value});
+        break;
+      }
       figures.losses.emplace_back(name, value);
     }
     if (is_terminal_)

@@ -9,7 +9,7 @@
 namespace millrace {
 
 void ScalarWriter::before_train(TrainState& state) {
-  if (state.at.step == 0) then_ = Written{};
+  if (state.at.step == 0 && !then_) then_ = Written{};
   file_ = open(state, then_);
 }
 

@@ -143,7 +143,9 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
   for (const auto& table : tables) {
     if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
     const auto name = used_name(table, registry.kind());
-    stages.push_back(registry.at(name, table.origin).create(table, context));
+    const auto& entry = registry.at(name, table.origin);
+    stages.push_back(entry.create(table, context));
+    stages.back().plugin = entry.plugin;
   }
   return stages;
 }

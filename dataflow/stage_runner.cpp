@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "base/registry.h"
 
 namespace millrace {
 namespace {
@@ -83,11 +84,16 @@ void StageRunner::work(std::size_t k, Item& item) {
   if (!item.message) filtered_.fetch_add(item.tickets, std::memory_order_relaxed);
 }
 
-/// One stage's work for one message. DataErrors leave with the place where they happened.
+/// One stage's work for one message. What it throws leaves with the place where it happened: a DataError as one, anything
+/// else as an Error.
 Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
                            const Turn& turn) const {
   Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k]};
   const auto& stage = stages_[k];
+  const auto why = [&](const char* what) {
+    return fmt::format("epoch {}, sample {}, stage '{}'{}: {}", epoch, turn.sample, stage.name,
+                       of_plugin(stage.plugin), what);
+  };
   try {
     if (const auto* map = std::get_if<Map>(&stage.work))
       return map->function(std::move(message), rng);
@@ -96,8 +102,11 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
     std::get<Cache>(stage.work).keep(turn.sample, message);
     return message;
   } catch (const DataError& error) {
-    throw DataError(fmt::format("epoch {}, sample {}, stage '{}': {}", epoch, turn.sample,
-                                stage.name, error.what()));
+    throw DataError(why(error.what()));
+  } catch (const std::exception& error) {
+    throw Error(why(error.what()));
+  } catch (...) {
+    throw Error(why("it threw something that is no std::exception"));
   }
 }
 

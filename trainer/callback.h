@@ -7,9 +7,9 @@
 //     after_epoch
 //   after_train                      always, also after an exception
 //
-// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those whose
-// `every` is due, on_scalars, then the checkpoint if one was asked for; before_train and after_train
-// end with the last two. Within each of these, the order of callbacks never changes a result: scalars
+// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those that are
+// due (When), on_scalars, then the checkpoint if one was asked for; before_train (and the triggers of those with `at_start`) and
+// after_train end with the last two. Within each of these, the order of callbacks never changes a result: scalars
 // that one publishes, hyper-parameters that it sets and checkpoints that it asks for take effect only
 // when all have been called. What a trigger looks at is therefore brought up to date in after_step.
 // Where some throw, the others are still called, and training ends with the first exception. All
@@ -81,11 +81,18 @@ class Callback {
   virtual NamedTensors save_tensors() const { return {}; }
   virtual void load_tensors(const NamedTensors& tensors) { (void)tensors; }
 
+  /// The names of all that it may publish and that others may watch; "val/*" stands for all that begin so.
+  virtual std::vector<std::string> publishes() const { return {}; }
+
+  /// Published scalars that it acts on. A name that no callback of the run publishes is an error before the run, one that
+  /// has not appeared when the run ends is told.
+  virtual std::vector<std::string> watches() const { return {}; }
+
   /// False: runs on every rank, not only on the chief.
   virtual bool chief_only() const { return true; }
 };
 
-/// Makes a callback from its table (without the keys `use` and `enabled`).
+/// Makes a callback from its table (without the keys that recipe.h takes out).
 struct CallbackFactory {
   using Create = std::function<std::unique_ptr<Callback>(const Config& table)>;
 

@@ -24,6 +24,7 @@ struct Checkpoint {
   Position at;
   std::uint64_t seed = 0;
   std::map<std::string, double> hyper;           // parameters of a training that may change
+  std::map<std::string, double> latest;          // published scalars
   std::map<std::string, std::string> callbacks;  // states as JSON, by callback name
   std::map<std::string, NamedTensors> callback_tensors;
   NamedTensors model;

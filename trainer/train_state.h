@@ -37,7 +37,10 @@ class TrainState {
   Position at;
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
-  Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
+  Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
+  std::map<std::string, double>
+      latest;          // the last value of all that was published; NaN: not finite
+  std::string caller;  // the callback that is being called
   Spent spent;
   Activity activity;  // any thread may look at it
   HyperParameters hyper;
@@ -47,8 +50,10 @@ class TrainState {
   const EvalData* validation = nullptr;  // nullptr: there is none
   /// Makes a second detector like `model`, with values of its own; empty where nobody can.
   std::function<std::unique_ptr<Detector>()> make_model;
-  /// Steps whose checkpoints must stay for now: somebody waits for what will be said of them.
-  std::set<std::int64_t> needed_checkpoints;
+  /// The tensors that a callback keeps, by its name; throws ConfigError where there is no such callback.
+  std::function<NamedTensors(const std::string& callback)> kept_by;
+  /// Steps whose checkpoints must stay for now, once for each who waits for what will be said of them.
+  std::multiset<std::int64_t> needed_checkpoints;
   std::int64_t rank = 0;  // of this process among those that train together
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
@@ -75,6 +80,9 @@ class TrainState {
   /// Hands a picture to every callback's on_picture at the end of this step boundary.
   void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
 
+  /// Asks the detector for its figures in the next step; they will be among the scalars.
+  void ask_for_figures() { figures_asked_ = true; }
+
   /// Asks for a checkpoint at the end of this step boundary.
   void save_checkpoint() { save_asked_ = true; }
 
@@ -89,6 +97,7 @@ class TrainState {
   Scalars published_;
   std::vector<Picture> pictures_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
+  bool figures_asked_ = false;
   bool save_asked_ = false;
   std::string stop_reason_;
 };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dataflow/dataflow.h"
 #include "dataflow/sample.h"
@@ -24,7 +25,7 @@ struct TrainPlan {
   TrainOptions train;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  std::int64_t images_per_step = 1;  // over all ranks
+  std::int64_t images_per_step = 1;  // over all ranks and micro-batches
   std::function<std::unique_ptr<DataFlow<Batch>>(const Cursor& start)> start_data;
   const EvalData* validation = nullptr;
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
@@ -52,7 +53,10 @@ class Trainer {
 
  private:
   void train();
-  void step(const Batch& batch);
+  void check_schedule(const DataFlow<Batch>& data) const;
+  /// The batches of one step, and the place behind them.
+  std::vector<Batch> next_batches(DataFlow<Batch>& data, Position& at);
+  void step(const std::vector<Batch>& batches);
   void reject_step(const std::string& why);
 
   void end_boundary(bool epoch_ended);
@@ -68,6 +72,7 @@ class Trainer {
   TrainingStep training_step_;
   Schedule schedule_;
   TrainState state_;
+  bool resumed_ = false;
 };
 
 }  // namespace millrace

@@ -52,6 +52,17 @@ TEST(KeepBestCallback, KeepsTheStepWhereTheMetricWasBest) {
   EXPECT_EQ(read_checkpoint(scratch / "run" / "checkpoints" / "best").at.step, 5);
 }
 
+TEST(FiguresCallback, AsksForThemInTheFirstStepAndBehindEachTrigger) {
+  const Scratch scratch;
+  std::vector<std::int64_t> steps;
+  const Training run{.folder = scratch / "run",
+                     .declared = {{"log", "every = '1 steps'"}, {"figures", "every = '4 steps'"}}};
+  run();
+  for (const auto& line : metrics(scratch / "run"))
+    if (line.contains("line/error")) steps.push_back(line.at("step"));
+  EXPECT_THAT(steps, ElementsAre(1, 5, 9, 13));
+}
+
 TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
   const Scratch scratch;
   std::vector<double> losses;
@@ -74,8 +85,9 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
 
 TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
   for (const auto* name : {"log", "evaluate", "keep_best"}) {
-    CallbackList list;
-    testing::add_callback(list, name, "");
+    auto list = testing::made(std::string(name) == "keep_best"
+                                  ? testing::Declared{{name, ""}, {"evaluate", ""}}
+                                  : testing::Declared{{name, ""}});
     for (const auto* state : {"{}", "[", "{\"bytes\":\"x\",\"owed\":3,\"best\":[]}"})
       EXPECT_THAT(
           [&] {

@@ -24,6 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Numbers;
 using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
 
 /// What goes through the flows of this file: a number, and what a stage's dice said about it.
 struct Grain {
@@ -284,16 +285,18 @@ TEST(Faults, ReplaceIsTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(drain(*mill(options, 31, 4)), expected);
 }
 
-TEST(Faults, AnyOtherExceptionKeepsItsTypeAndPlace) {
+TEST(Faults, AnyOtherExceptionKeepsItsPlaceAndSaysWhere) {
   for (const int threads : {1, 8}) {
     const auto flow = from(Numbers{40})
-                          .map([](std::int64_t n) {
-                            if (n == 24) throw std::bad_alloc();
-                            return n;
-                          })
+                          .map("weigh",
+                               [](std::int64_t n) {
+                                 if (n == 24) throw std::out_of_range("too heavy");
+                                 return n;
+                               })
                           .start({.epochs = 0, .threads = threads});
     for (int i = 0; i < 24; ++i) EXPECT_EQ(flow->next()->value, i);
-    EXPECT_THROW(flow->next(), std::bad_alloc);
+    EXPECT_THAT([&] { flow->next(); },
+                ThrowsMessage<Error>("epoch 0, sample 24, stage 'weigh': too heavy"));
     EXPECT_FALSE(flow->next());
   }
 }
