@@ -59,6 +59,7 @@ class ValidationLoss final : public Callback {
         sums["val/loss"] += value;
       }
       seen += static_cast<std::int64_t>(batch->value.size());
+      state.activity.moves();
     }
     if (seen == 0) return;
     Scalars means;
