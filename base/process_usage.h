@@ -1,9 +1,12 @@
-// What this process has used so far.
+// What this process has used so far, of time and memory.
 #pragma once
 
 #include <cstdint>
 
 namespace millrace {
+
+/// Seconds since the system started the process (before any library was loaded), to 10 ms; 0 where it does not tell.
+double process_age();
 
 /// User and system time of all its threads.
 double cpu_seconds();
@@ -13,5 +16,8 @@ std::int64_t rss_bytes();
 
 /// The most memory that was resident at any time.
 std::int64_t peak_rss_bytes();
+
+/// Seconds since the system started the process (before any library was loaded), to 10 ms; 0 where it does not say.
+double process_age();
 
 }  // namespace millrace

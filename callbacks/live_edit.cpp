@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "callbacks/metrics_file.h"
+#include "callbacks/appended_file.h"
 #include "trainer/train_state.h"
 
 namespace millrace {
@@ -141,12 +141,13 @@ class LiveEdit final : public Callback {
         edits.push_back({state.at.step, name, value});
     const auto now = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
     for (const auto& one : edits)
-      append_line(journal_, nlohmann::ordered_json{{"after_step", one.after_step},
-                                                   {"name", one.name},
-                                                   {"from", state.hyper.at(one.name)},
-                                                   {"to", one.to},
-                                                   {"time", now}}
-                                .dump());
+      append_to(journal_, nlohmann::ordered_json{{"after_step", one.after_step},
+                                                 {"name", one.name},
+                                                 {"from", state.hyper.at(one.name)},
+                                                 {"to", one.to},
+                                                 {"time", now}}
+                                  .dump() +
+                              "\n");
     if (!edits.empty()) sync_path(journal_);
     for (const auto& one : edits) take(state, one);
     for (const auto& one : edits) said_[one.name] = one.to;

@@ -98,7 +98,7 @@ class RunCommand final : public Callback {
     if (why.empty()) return;
     failures_ += 1;
     const auto message = fmt::format("the command failed ({}): {}", why, options_.command);
-    if (options_.must_succeed && ended_itself | late) throw Error(message);
+    if (options_.must_succeed && (ended_itself || late)) throw Error(message);
     spdlog::warn("callback '{}': {}; {} so far", state.caller, message,
                  counted(failures_, "failure"));
   }

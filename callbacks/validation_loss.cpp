@@ -53,7 +53,7 @@ class ValidationLoss final : public Callback {
       if (!batch) break;
       const auto count = static_cast<double>(batch->value.size());
       for (const auto& [name, loss] :
-           state.model.losses(batch->value, {.step = number, .measured_only = true})) {
+           losses_of(state.model, batch->value, {.step = number, .measured_only = true})) {
         const auto value = loss.item<double>() * count;
         sums["val/" + name] += value;
         sums["val/loss"] += value;

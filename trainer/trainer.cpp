@@ -9,7 +9,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
-#include "base/process_age.h"
+#include "base/process_usage.h"
 #include "trainer/restore.h"
 #include "trainer/stop_signals.h"
 
@@ -101,7 +101,7 @@ void Trainer::train() {
   }
 
   call("before_train", [&](Callback& c) { c.before_train(state_); });
-  if (state_.at.step == 0 && !resumed_) callbacks_.trigger_at_start(state_);
+  if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
   bool epoch_begins = true, is_first = true;
   while (!finished() && state_.stop_reason().empty()) {

@@ -7,18 +7,17 @@
 // prints seconds a step of both, by turns, and the memory of the whole along the way.
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 
 #include "base/config.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/process_usage.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
 #include "trainer/restore.h"
@@ -34,19 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kWarmUp = 4;  // steps that are not counted
 constexpr int kRounds = 3;
 
-double cpu_seconds() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto s = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
-  return s(used.ru_utime) + s(used.ru_stime);
-}
-
-double resident_mib() {
-  std::ifstream file("/proc/self/statm");
-  double whole = 0, resident = 0;
-  file >> whole >> resident;
-  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
-}
+double resident_mib() { return static_cast<double>(rss_bytes()) / (1 << 20); }
 
 /// Times from one step's end to the next one's.
 struct Times {
@@ -132,7 +119,7 @@ struct Bench {
       const auto& batch = batches[static_cast<std::size_t>(i)];
       const double progress =
           static_cast<double>(images) / static_cast<double>(data.source->size());
-      step(batch, {.seed = seed(), .step = i}, schedule.rate(progress, i), scale);
+      step({&batch, 1}, {.seed = seed(), .step = i}, schedule.rate({progress, i, images}), scale);
       images += static_cast<std::int64_t>(batch.size());
     }
     for (const auto& [name, value] : named_values(*detector))
