@@ -50,8 +50,8 @@ class KeepBest final : public Callback {
                  options_.metric, *best_, of.step);
   }
 
-  void on_checkpoint(TrainState& state, const fs::path& folder) override {
-    if (state.at.step == best_step_) keep(folder);
+  void on_checkpoint(TrainState&, const fs::path& folder) override {
+    if (step_of(folder) == best_step_) keep(folder);
   }
 
   std::string save_state() const override {

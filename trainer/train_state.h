@@ -24,6 +24,8 @@ struct Spent {
   double data_s = 0;       // the step waited for its batch
   double step_s = 0;       // losses, gradients, new values
   double callbacks_s = 0;  // of all callbacks
+  double checkpoints_s =
+      0;  // checkpoints were copied, and the one before was waited for; not that they are written
 };
 
 /// Owned by the trainer. For the training thread alone, but for `activity`.
@@ -45,7 +47,7 @@ class TrainState {
   const EvalData* validation = nullptr;  // nullptr: there is none
   /// Makes a second detector like `model`, with values of its own; empty where nobody can.
   std::function<std::unique_ptr<Detector>()> make_model;
-  /// Steps whose checkpoints must stay for now: somebody waits for what will be said of them.
+  /// Steps whose checkpoints somebody waits for, to hear what is said of them; see needs_checkpoint.
   std::set<std::int64_t> needed_checkpoints;
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
@@ -69,6 +71,12 @@ class TrainState {
     late.second.insert(late.second.end(), more.begin(), more.end());
   }
 
+  /// Whether somebody waits for what will be said of that step, now or in a training that is resumed from the newest
+  /// checkpoint.
+  bool needs_checkpoint(std::int64_t step) const {
+    return needed_checkpoints.contains(step) || needed_by_newest_.contains(step);
+  }
+
   /// Asks for a checkpoint at the end of this step boundary.
   void save_checkpoint() { save_asked_ = true; }
 
@@ -83,6 +91,8 @@ class TrainState {
   Scalars published_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
   bool save_asked_ = false;
+  std::set<std::int64_t>
+      needed_by_newest_;  // needed_checkpoints when the newest checkpoint was taken
   std::string stop_reason_;
 };
 

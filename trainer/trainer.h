@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "dataflow/dataflow.h"
 #include "dataflow/sample.h"
 #include "trainer/callback_list.h"
 #include "trainer/checkpoint.h"
+#include "trainer/checkpoint_writer.h"
 #include "trainer/optimizer.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
@@ -29,7 +33,8 @@ struct TrainPlan {
   const EvalData* validation = nullptr;
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
   std::filesystem::path folder;                                // of the run
-  std::string config;                                          // TOML, for checkpoints
+  std::string config;                     // TOML, for checkpoints and records of steps
+  std::vector<std::string> classes = {};  // names in label order, for the same
 };
 
 /// How a training ended without an exception.
@@ -52,12 +57,17 @@ class Trainer {
 
  private:
   void train();
+  bool stop_at_signal();
+  std::optional<Delivery<Batch>> next_batch();
   void step(const Batch& batch);
-  void reject_step(const std::string& why);
+  std::string keep_step(const Batch& batch, const StepInfo& info, const LossScale& scale,
+                        const std::string& why);
+  void reject_step(const std::string& why, const std::string& kept);
 
   void end_boundary(bool epoch_ended);
   void settle();
   void hand_out_scalars();
+  void hand_out_checkpoint(bool wait);
   void save_if_asked();
   bool finished() const;
   template <class Hook>
@@ -68,6 +78,10 @@ class Trainer {
   TrainingStep training_step_;
   Schedule schedule_;
   TrainState state_;
+  std::unique_ptr<DataFlow<Batch>> data_;
+  CheckpointWriter writer_;
+  std::set<std::int64_t>
+      needed_at_save_;  // needed_checkpoints when the one that is being written was taken
 };
 
 }  // namespace millrace
