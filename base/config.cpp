@@ -85,6 +85,8 @@ void apply_override(Config& root, const std::string& text) {
     node.origin = origin;
     if (auto* table = std::get_if<Config::Table>(&node.data))
       for (auto& [key, member] : *table) self(self, member);
+    if (auto* array = std::get_if<Config::Array>(&node.data))
+      for (auto& item : *array) self(self, item);
   };
   stamp(stamp, value);
 

@@ -14,6 +14,12 @@
 
 namespace millrace {
 
+/// The shared object whose components register themselves at the moment; empty: the program's own do.
+std::string& registering_plugin();
+
+/// " of FILE" for what a plug-in brought, nothing for what is built in.
+std::string of_plugin(const std::string& plugin);
+
 /// The factories of one kind of component. Filled while static constants are initialised (and while
 /// plug-ins load), read only afterwards; not for concurrent writing.
 template <class Factory>
@@ -26,12 +32,13 @@ class Registry {
     std::function<void(const Config&)> check;  // throws ConfigError for keys or values they refuse
     std::function<std::vector<std::string>()> help;  // a line an option, for `trainer list`
     Factory create;
+    std::string plugin;  // the shared object that brought it; empty: built in
   };
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
   /// Adds a component whose options are the struct `T`. Returns true, so that a constant can hold it.
-  /// Throws Error where the name is taken.
+  /// Throws Error where the name is taken, saying by whom.
   template <class T>
   bool add(const std::string& name, std::string doc, Factory create);
 
@@ -56,6 +63,10 @@ class Registry {
   std::map<std::string, Entry> entries_;
 };
 
+/// Throws Error: the plug-in that registers now wants a name that `first` has.
+[[noreturn]] void throw_taken(const std::string& kind, const std::string& name,
+                              const std::string& first);
+
 /// A line an option: name, default, unit, range or choices, and what it does.
 std::vector<std::string> option_help(const Options& options);
 
@@ -72,9 +83,10 @@ bool Registry<Factory>::add(const std::string& name, std::string doc, Factory cr
                 value.describe(options);
                 return option_help(options);
               },
-              std::move(create)};
-  if (!entries_.emplace(name, std::move(entry)).second)
-    throw Error("the " + kind_ + " '" + name + "' is registered twice");
+              std::move(create),
+              registering_plugin()};
+  const auto [place, is_new] = entries_.emplace(name, std::move(entry));
+  if (!is_new) throw_taken(kind_, name, place->second.plugin);
   return true;
 }
 

@@ -34,6 +34,7 @@ struct EvaluateOptions {
   std::int64_t images = 0;
   std::string mode = "inline";
   Options::Table targets;
+  std::string weights = "trained";
   bool results = true;
 
   void describe(Options& o) {
@@ -45,6 +46,9 @@ struct EvaluateOptions {
           {"inline", "score_in_background", "background"});
     o.add("targets", targets, "training ends once all of these scores are reached", score_names(),
           {.min = 0, .max = 1});
+    o.add("weights", weights,
+          "whose scores: the trained ones, or the name of a callback that keeps others, such as "
+          "average_weights; its name then stands before those of the scores");
     o.add("results", results, "also write the detections, as COCO results, into detections/");
   }
 };
@@ -61,8 +65,9 @@ class EvaluateDetector final : public Callback {
       spdlog::warn("no validation split (data.val): nothing will be evaluated");
       return;
     }
-    if (!state.make_model && (options_.mode == "background" || !owed_.empty()))
-      throw Error("evaluating beside the training takes a TrainPlan with make_model");
+    if (!are_trained()) state.kept_by(options_.weights);  // throws where there is no such callback
+    if (!state.make_model && (options_.mode == "background" || !are_trained() || !owed_.empty()))
+      throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
     if (stop_at_targets(state)) return;
     for (const auto& of : std::exchange(owed_, {})) {
       if (of.step == state.at.step || fs::exists(checkpoint(state, of)))
@@ -90,6 +95,12 @@ class EvaluateDetector final : public Callback {
     spdlog::info(
         "{}{}", history_.best_text(),
         options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
+  }
+
+  std::vector<std::string> publishes() const override {
+    auto names = score_names();
+    for (auto& name : names) name.insert(0, prefix());
+    return names;
   }
 
   std::string save_state() const override {
@@ -125,37 +136,55 @@ class EvaluateDetector final : public Callback {
   void start(TrainState& state, const Moment& of, bool waits) {
     const auto& data = *state.validation;
     EvaluationRun run{.max_images = options_.images, .keep_detections = options_.results};
-    const auto file = options_.results
-                          ? state.folder / "detections" / fmt::format("step-{:06}.json", of.step)
-                          : fs::path();
+    const auto file = options_.results ? state.folder / "detections" / prefix() /
+                                             fmt::format("step-{:06}.json", of.step)
+                                       : fs::path();
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == "score_in_background") {
-      run.cancelled = [] { return !StopSignals::received().empty(); };
+      run.cancelled = [&] {
+        state.activity.moves();
+        return !StopSignals::received().empty();
+      };
       const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
-      if (!evaluation->detect(state.model, *data.start())) return;
+      auto& model = are_trained() ? state.model : copy_of(state, of);
+      if (!evaluation->detect(model, *data.start())) return;
       pending_ = std::make_unique<PendingEvaluation>(of, std::launch::async, [=](const auto&) {
         return std::optional(with_results(evaluation->scores(), file));
       });
       return;
     }
-    auto& model = of_now && waits ? state.model : copy_of(state, of);
+    auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
     pending_ = std::make_unique<PendingEvaluation>(
         of, waits ? std::launch::deferred : std::launch::async,
-        [=, &model, &data](const auto& cancelled) mutable -> std::optional<DetectorScores> {
-          run.cancelled = cancelled;
+        [=, &model, &data, &state](const auto& cancelled) mutable -> std::optional<DetectorScores> {
+          run.cancelled = [&] {
+            if (waits) state.activity.moves();
+            return cancelled();
+          };
           auto scores = evaluate_detector(model, data, run);
           if (scores) scores = with_results(std::move(*scores), file);
           return scores;
         });
   }
 
-  /// A second model with the weights that the first one had at the moment `of`.
+  /// A second model with the weights to be scored as they were at the moment `of`.
   Detector& copy_of(TrainState& state, const Moment& of) {
     if (!copy_) copy_ = state.make_model();
-    restore(*copy_, of.step == state.at.step ? named_values(state.model)
-                                             : read_checkpoint(checkpoint(state, of)).model);
+    restore(*copy_, weights(state, of));
     return *copy_;
   }
+
+  NamedTensors weights(TrainState& state, const Moment& of) const {
+    if (of.step == state.at.step)
+      return are_trained() ? named_values(state.model) : state.kept_by(options_.weights);
+    auto saved = read_checkpoint(checkpoint(state, of));
+    return are_trained() ? saved.model : saved.callback_tensors[options_.weights];
+  }
+
+  bool are_trained() const { return options_.weights == "trained"; }
+
+  /// Of the names of scores.
+  std::string prefix() const { return are_trained() ? "" : options_.weights + "/"; }
 
   /// The scores with their detections in `file` instead of in memory; an empty name: without.
   static DetectorScores with_results(DetectorScores scores, const fs::path& file) {
@@ -177,22 +206,25 @@ class EvaluateDetector final : public Callback {
     stood_still_s_ += seconds_since(began);
     std::erase_if(owed_, [&](const Moment& owed) { return owed.step == of.step; });
     history_.add(of, *scores);
-    state.publish(of, history_.last());
-    state.publish(of,
-                  {{"time/evaluate_s", scores->seconds}, {"time/evaluate_wait_s", stood_still_s_}});
+    auto figures = history_.last();
+    for (auto& [name, value] : figures) name.insert(0, prefix());
+    figures.emplace_back("time/" + prefix() + "evaluate_s", scores->seconds);
+    figures.emplace_back("time/" + prefix() + "evaluate_wait_s", stood_still_s_);
+    state.publish(of, figures);
     tell(of, *scores);
     if (stop_at_targets(state))
       spdlog::info("the checkpoint that reached the targets is {}", checkpoint(state, of).string());
     else
-      state.needed_checkpoints.erase(of.step);
+      state.needed_checkpoints.extract(of.step);  // what another one needs it still does
     return true;
   }
 
   void tell(const Moment& of, const DetectorScores& scores) const {
     const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
-    spdlog::info("step {}: box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
-                 scores.boxes.stats[0], masks, counted(scores.images, "image"),
-                 duration_text(scores.seconds), duration_text(stood_still_s_));
+    spdlog::info("step {}: {}box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
+                 are_trained() ? "" : options_.weights + ", ", scores.boxes.stats[0], masks,
+                 counted(scores.images, "image"), duration_text(scores.seconds),
+                 duration_text(stood_still_s_));
   }
 
   /// Ends training, with a checkpoint, where the last scores reach all targets.

@@ -1,11 +1,11 @@
 // [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best.
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/files.h"
 #include "base/log.h"
+#include "callbacks/watched_metric.h"
 #include "trainer/checkpoint.h"
 #include "trainer/train_state.h"
 
@@ -14,21 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct KeepBestOptions {
-  std::string metric = "bbox/AP";
-  std::string better = "higher";
-
-  void describe(Options& o) {
-    o.add("metric", metric, "a scalar that a callback publishes, as metrics.jsonl names it");
-    o.add("better", better, "which values are better", {"higher", "lower"});
-  }
-};
-
 /// The checkpoint is asked for where the metric improves, so no order of callbacks and no `every`
 /// of theirs can make the two belong to different steps.
 class KeepBest final : public Callback {
  public:
-  explicit KeepBest(KeepBestOptions options) : options_(std::move(options)) {}
+  explicit KeepBest(const WatchOptions& options) : metric_(options) {}
 
   void before_train(TrainState& state) override {
     // A killed process may have saved the checkpoint without getting to keep it.
@@ -37,43 +27,38 @@ class KeepBest final : public Callback {
   }
 
   void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
-    const auto found = std::find_if(scalars.begin(), scalars.end(),
-                                    [&](const auto& s) { return s.first == options_.metric; });
-    if (found == scalars.end() || !is_better(found->second)) return;
-    best_ = found->second;
+    const auto value = metric_.in(scalars);
+    if (!value || !metric_.improves(*value)) return;
     best_step_ = of.step;
     if (of.step == state.at.step) return state.save_checkpoint();
     // Whoever measures late has asked for that step's checkpoint, and it was kept.
     const auto saved = checkpoint_of(state.folder / "checkpoints", of.step);
     if (fs::exists(saved)) return keep(saved);
     spdlog::warn("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
-                 options_.metric, *best_, of.step);
+                 metric_.name(), *value, of.step);
   }
 
   void on_checkpoint(TrainState&, const fs::path& folder) override {
     if (step_of(folder) == best_step_) keep(folder);
   }
 
+  std::vector<std::string> watches() const override { return {metric_.name()}; }
+
   std::string save_state() const override {
-    if (!best_) return {};
-    return nlohmann::json{{"best", *best_}, {"step", best_step_}}.dump();
+    if (!metric_.best()) return {};
+    return nlohmann::json{{"best", *metric_.best()}, {"step", best_step_}}.dump();
   }
 
   void load_state(const std::string& text) override {
     const auto state = nlohmann::json::parse(text);
-    best_ = state.at("best").get<double>();
+    metric_.set_best(state.at("best").get<double>());
     best_step_ = state.at("step").get<std::int64_t>();
   }
 
  private:
-  bool is_better(double value) const {
-    if (!best_) return true;
-    return options_.better == "higher" ? value > *best_ : value < *best_;
-  }
-
   void keep(const fs::path& checkpoint) const {
     link_as_best(checkpoint);
-    spdlog::info("the best {} so far, {:.4f}: also kept as {}", options_.metric, *best_,
+    spdlog::info("the best {} so far, {:.4f}: also kept as {}", metric_.name(), *metric_.best(),
                  (checkpoint.parent_path() / "best").string());
   }
 
@@ -96,15 +81,14 @@ class KeepBest final : public Callback {
     sync_path(best.parent_path());
   }
 
-  KeepBestOptions options_;
-  std::optional<double> best_;
+  WatchedMetric metric_;
   std::int64_t best_step_ = -1;
 };
 
-const bool registered = callbacks().add<KeepBestOptions>(
+const bool registered = callbacks().add<WatchOptions>(
     "keep_best", "keeps the checkpoint with the best value of a metric",
     {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<KeepBest>(read_options<KeepBestOptions>(table));
+      return std::make_unique<KeepBest>(read_options<WatchOptions>(table));
     }});
 
 }  // namespace

@@ -43,9 +43,11 @@ class DrawPictures final : public Callback {
       if (!flow->is_ready(kSignalPeriod)) continue;
       const auto batch = flow->next();
       if (!batch) break;
-      const auto found = state.model.detect(batch->value);
-      for (std::size_t i = 0; i < found.size() && drawn < count_; ++i, ++drawn)
-        draw(state.validation->split, batch->value.images[i].image_id, found[i]);
+      const auto found = detect_with(state.model, batch->value);
+      for (std::size_t i = 0; i < found.size() && drawn < count_ && StopSignals::received().empty();
+           ++i, ++drawn)
+        draw(state, batch->value.images[i].image_id, found[i]);
+      state.activity.moves();
     }
   }
 
@@ -54,8 +56,9 @@ class DrawPictures final : public Callback {
   }
 
  private:
-  void draw(const DataSplit& split, std::int64_t image_id,
+  void draw(TrainState& state, std::int64_t image_id,
             const std::vector<DetectedObject>& found) const {
+    const auto& split = state.validation->split;
     const auto& truth = *split.annotations;
     const auto& image = *truth.find_image(image_id);
     const auto file = split.images / truth.text(image.file_name);
@@ -74,11 +77,12 @@ class DrawPictures final : public Callback {
                          .score = object.score,
                          .mask = object.mask});
     }
+    const auto picture = folder_ / fmt::format("{:012}.jpg", image_id);
     coco::write_picture(
-        folder_ / fmt::format("{:012}.jpg", image_id),
-        coco::side_by_side(coco::draw_objects(pixels, objects, names), "found",
-                           coco::draw_objects(pixels, coco::overlays(truth, image), names),
-                           "annotated"));
+        picture, coco::side_by_side(coco::draw_objects(pixels, objects, names), "found",
+                                    coco::draw_objects(pixels, coco::overlays(truth, image), names),
+                                    "annotated"));
+    state.publish_picture({fmt::format("pictures/{}", image_id), picture});
   }
 
   std::int64_t count_;

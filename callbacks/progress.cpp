@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "callbacks/progress_line.h"
+#include "callbacks/time_left.h"
 #include "trainer/train_state.h"
 
 namespace millrace {
@@ -18,8 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kRedrawSeconds = 0.1;
-constexpr double kSmoothing = 0.05;  // weight of the newest step in the means shown
-constexpr int kBarWidth = 12;        // characters
+constexpr int kBarWidth = 12;  // characters
 
 struct ProgressOptions {
   double seconds = 10;
@@ -41,29 +41,31 @@ class ShowProgress final : public Callback {
 
   void before_step(TrainState& state) override {
     step_began_ = Clock::now();
+    between_s_ = steps_ > 0 ? seconds(step_began_ - step_ended_) : 0;
     images_before_ = state.at.images;
     waited_before_ = state.spent.data_s;
   }
 
   void after_step(TrainState& state) override {
-    const auto now = Clock::now();
-    follow(step_s_, std::chrono::duration<double>(now - step_began_).count());
-    follow(step_images_, static_cast<double>(state.at.images - images_before_));
-    follow(step_wait_s_, state.spent.data_s - waited_before_);
+    step_ended_ = Clock::now();
+    step_images_.add(static_cast<double>(state.at.images - images_before_));
+    step_wait_s_.add(state.spent.data_s - waited_before_);
+    left_.add(seconds(step_ended_ - step_began_), between_s_);
     steps_ += 1;
-    if (!state.is_last && std::chrono::duration<double>(now - shown_).count() < interval_s_) return;
-    shown_ = now;
+    if (!state.is_last && seconds(step_ended_ - shown_) < interval_s_) return;
+    shown_ = step_ended_;
     show(state);
   }
 
-  void after_train(TrainState&) override {
-    if (is_terminal_ && steps_ > 0) fmt::print(stderr, "\n");
+  void after_train(TrainState& state) override {
+    if (!is_terminal_ || steps_ == 0) return;
+    show(state);  // what was logged after the last step has taken the bar's place
+    fmt::print(stderr, "\n");
   }
 
  private:
-  /// A mean that forgets; the first steps count alike.
-  void follow(double& mean, double value) const {
-    mean += (value - mean) * std::max(kSmoothing, 1.0 / static_cast<double>(steps_ + 1));
+  static double seconds(Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
   }
 
   void show(const TrainState& state) const {
@@ -72,13 +74,14 @@ class ShowProgress final : public Callback {
                             .step = state.at.step,
                             .steps = std::max(state.total_steps, state.at.step),
                             .lr = state.lr,
-                            .images_per_s = step_images_ / step_s_,
-                            .data_wait_share = step_wait_s_ / step_s_};
-    figures.left_s = step_s_ * static_cast<double>(figures.steps - figures.step);
+                            .images_per_s = step_images_.value() / left_.step_s(),
+                            .data_wait_share = step_wait_s_.value() / left_.step_s()};
+    figures.left_s = left_.seconds(figures.steps - figures.step);
     for (const auto& [name, value] : state.scalars) {
-      if (name == "loss") figures.losses.insert(figures.losses.begin(), {name, value});
-      if (name == "loss" || name == "lr" || name == "gradient_norm" || name == "bad_steps")
-        continue;
+      if (name == "loss") {
+        figures.losses.insert(figures.losses.begin(), {name, value});
+        break;
+      }
       figures.losses.emplace_back(name, value);
     }
     if (is_terminal_)
@@ -90,10 +93,12 @@ class ShowProgress final : public Callback {
 
   bool is_terminal_;
   double interval_s_;
-  Clock::time_point step_began_, shown_ = Clock::now();
+  Clock::time_point step_began_, step_ended_, shown_ = Clock::now();
   std::int64_t steps_ = 0, images_before_ = 0;
   double waited_before_ = 0;
-  double step_s_ = 0, step_images_ = 0, step_wait_s_ = 0;  // means
+  double between_s_ = 0;  // the step and the one before it
+  RecentMean step_images_, step_wait_s_;
+  TimeLeft left_;
 };
 
 const bool registered = callbacks().add<ProgressOptions>(

@@ -12,10 +12,10 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/process_usage.h"
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/made_results.h"
-#include "cli/process_usage.h"
 #include "coco/annotation_cache.h"
 #include "coco/evaluate.h"
 

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "base/errors.h"
+#include "base/process_usage.h"
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/config_arguments.h"
 #include "cli/op_profile.h"
-#include "cli/process_usage.h"
 #include "cli/sample_data.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
@@ -146,7 +146,7 @@ Measurement measure_training(const Recipe& recipe, std::int64_t steps) {
            .train = options,
            .optimizer = recipe.optimizer,
            .schedule = recipe.schedule,
-           .images_per_step = recipe.data.batch_size,
+           .images_per_step = recipe.images_per_step(),
            .start_data =
                [&](const Cursor&) {
                  const auto flow = start_train_flow(recipe.data, recipe.stages, data,
@@ -169,7 +169,7 @@ Measurement measure_inference(const Recipe& recipe, std::int64_t steps) {
     const auto batch = batches.next();
     watch.begin();
     std::size_t found = 0;
-    for (const auto& objects : detector->detect(batch->value)) found += objects.size();
+    for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
     watch.end(batch->value.size());
     if (step == 0) result.first = {{"detections", static_cast<double>(found)}};
   }

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/digest.h"
-#include "cli/process_usage.h"
+#include "base/process_usage.h"
 
 namespace millrace::cli {
 namespace {

@@ -34,22 +34,46 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
   fmt::print("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
     fmt::print("\n  {}  {}\n", fmt::format(fmt::runtime(usage), name), entry.doc);
+    if (!entry.plugin.empty()) fmt::print("    from {}\n", entry.plugin);
     print_options(entry.help());
   }
 }
 
-int list(const std::vector<std::string>& plugins) {
+template <class Factory>
+Json json_of(const Registry<Factory>& registry) {
+  auto all = Json::array();
+  for (const auto& [name, entry] : registry.entries())
+    all.push_back({{"name", name},
+                   {"doc", entry.doc},
+                   {"plugin", entry.plugin.empty() ? Json() : Json(entry.plugin)},
+                   {"options", entry.help()}});
+  return all;
+}
+
+void load(const std::vector<std::string>& plugins) {
   Config::Array files;
   for (const auto& plugin : plugins) files.push_back({plugin, {"--plugin", 0, 0}});
   Config tree;
   tree.set("plugins", {std::move(files), {}});
   load_plugins(tree);
+}
 
+int list(const std::vector<std::string>& plugins, bool json) {
+  load(plugins);
+  if (json) {
+    print({{"detectors", json_of(detectors())},
+           {"callbacks", json_of(callbacks())},
+           {"sources", json_of(detection_sources())},
+           {"stages", json_of(detection_stages())}});
+    return kDone;
+  }
   fmt::print("TABLES of a configuration: option = default, what it does (legal values)\n");
   print_table<DataOptions>("data", "the data set and how it is read");
   print_table<coco::SampleOptions>("data.sample", "makes data.root on first use");
   print_table<TrainOptions>("train", "the run");
-  print_table<OptimizerOptions>("optimizer", "stochastic gradient descent");
+  print_table<OptimizerOptions>("optimizer", "how gradients become new weights");
+  print_table<ParameterRule>("[optimizer.groups]",
+                             "what holds for some parameters; the first rule that fits counts");
   print_table<ScheduleOptions>("schedule", "the learning rate over time");
   print_registry("DETECTORS", "[model] name = \"{}\"", detectors());
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
@@ -69,8 +93,10 @@ void add_list(CLI::App& app, Action& action) {
                    "also show what this shared object brings; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  add_examples(*command, {"trainer list", "trainer list --plugin build/libmy_detector.so"});
-  command->callback([=, &action] { action = [=] { return list(*plugins); }; });
+  auto json = std::make_shared<bool>(false);
+  add_json_flag(*command, *json);
+  add_examples(*command, {"trainer list", "trainer list --plugin build/my_detector.so"});
+  command->callback([=, &action] { action = [=] { return list(*plugins, *json); }; });
 }
 
 }  // namespace millrace::cli

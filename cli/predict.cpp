@@ -111,7 +111,7 @@ int predict(const Arguments& arguments) {
   coco::Detections detections;
   const auto flow = start_eval_flow(recipe.data, split);
   while (const auto delivery = flow->next()) {
-    const auto found = detector->detect(delivery->value);
+    const auto found = detect_with(*detector, delivery->value);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto id = delivery->value.images[i].image_id;
       for (const auto& object : found[i]) detections.add(as_coco(object, id, split.category_ids));

@@ -105,7 +105,10 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
     gradients.look_at(name, gradient);
   });
   const BadOperatorWatch watch(std::move(known));
-  const auto end = step(record.batch, record.info, record.lr, scale);
+  Figures figures;
+  auto info = record.info;
+  if (record.with_figures) info.figures = &figures;
+  const auto end = step(record.batches, info, record.lr, scale);
 
   fmt::print("step {}: {}\n", record.info.step + 1,
              end.rejected.empty() ? "all is finite" : end.rejected);

@@ -11,7 +11,7 @@ std::unique_ptr<Detector> trained_detector(const Recipe& recipe,
                                            const std::vector<std::string>& classes,
                                            const std::string& weights) {
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  auto detector = detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
+  auto detector = make_detector(recipe.model_name, recipe.model, {classes, seed});
   const auto report = load_weights(detector->parameters(), weights);
   log_report(report, detector->parameters().size(), weights);
   if (const auto bad = report.not_loaded(); !bad.empty())

@@ -2,8 +2,8 @@
 #   millrace::torch       the CPU library: headers, torch_cpu, c10
 #   millrace::torch_cuda  where this libtorch has a CUDA half: the above, torch_cuda, c10_cuda
 #
-# Looked in, in this order: -DLIBTORCH=DIR, the environment's LIBTORCH, CMAKE_PREFIX_PATH, .deps/libtorch of this
-# checkout. DIR holds include/ and lib/: an unpacked libtorch, or the torch package of a Python installation.
+# Looked in, in this order: -DLIBTORCH=DIR, the environment's LIBTORCH, CMAKE_PREFIX_PATH, MILLRACE_LIBTORCH (where the
+# includer expects it). Leaves libtorch_root and libtorch_version. DIR holds include/ and lib/: an unpacked libtorch, or the torch package of a Python installation.
 # The wheel's own TorchConfig.cmake is not used: it insists on a CUDA toolkit.
 include_guard(GLOBAL)
 
@@ -22,7 +22,7 @@ function(millrace_find_libtorch result)
       string(REGEX REPLACE "/share/cmake.*$" "" root "${prefix}")  # as torch.utils.cmake_prefix_path prints it
       list(APPEND candidates "${root}" "${root}/torch")
     endforeach()
-    list(APPEND candidates "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../.deps/libtorch")
+    list(APPEND candidates "${MILLRACE_LIBTORCH}")
   endif()
   foreach(candidate IN LISTS candidates)
     if(EXISTS "${candidate}/lib/libtorch_cpu.so" AND EXISTS "${candidate}/include/ATen/ATen.h")
@@ -53,6 +53,7 @@ function(millrace_check_libtorch root)
     message(FATAL_ERROR "The libtorch in ${root} is built with the old C++ ABI of GCC; get the cxx11-ABI build.")
   endif()
   message(STATUS "libtorch ${version} in ${root}")
+  set(libtorch_version ${version} PARENT_SCOPE)
 endfunction()
 
 # Where the headers are. A full libtorch also ships fmt, protobuf, pybind11 and more, which would shadow the system's;

@@ -35,12 +35,21 @@ struct StageReport {
   std::int64_t waiting = 0;  // items in front of it now
 };
 
+/// What one thread of a flow works on.
+struct StageWork {
+  std::string stage;
+  std::string
+      sample;  // its name where the source knows one, else its number; of a group, the first
+  double seconds = 0;  // for so long already
+};
+
 struct FlowReport {
   std::vector<StageReport> stages;
   std::int64_t skipped = 0;                  // samples left out by the fault policy
   std::vector<std::string> skipped_reasons;  // the first few
   std::int64_t filtered = 0;                 // samples that a filter did not let through
   double wait_s = 0;                         // time the consumer has spent in next()
+  std::vector<StageWork> in_work;            // now, the longest first
 };
 
 /// A running flow. `next` is for one consumer thread; destroying the flow stops it and leaves no thread.

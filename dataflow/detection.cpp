@@ -76,8 +76,9 @@ Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
 Plan declared_plan(const TrainData& train, const DataOptions& data,
                    std::span<const Config> stages) {
   const DetectionContext context{train.source, data, train.classes};
-  return {train.source->size(), build_stages(detection_stages(), stages, context),
-          train.source->repeats()};
+  auto plan = plan_of(train.source);
+  plan.stages = build_stages(detection_stages(), stages, context);
+  return plan;
 }
 
 const bool registered = detection_stages().add<NoOptions>(

@@ -72,6 +72,11 @@ std::optional<oneapi::tbb::global_control> worker_if_none() {
   return control;
 }
 
+/// The number of the calling thread among those of its arena.
+std::size_t worker() {
+  return static_cast<std::size_t>(oneapi::tbb::this_task_arena::current_thread_index());
+}
+
 class Engine final : public DataFlow<Message> {
  public:
   Engine(Plan plan, const FlowOptions& options)
@@ -79,7 +84,7 @@ class Engine final : public DataFlow<Message> {
         options_(options),
         order_(plan_.size, plan_.repeats, options.seed, options.shuffle),
         line_(order_, options),
-        runner_(plan_.stages, order_, options),
+        runner_(plan_, order_, options),
         grouper_(group_of(plan_), options, two_epochs(order_, options)),
         ledger_(skip_budget(order_, options)),
         tickets_(least_in_flight(plan_), options.in_flight, options.in_flight_bytes),
@@ -130,6 +135,7 @@ class Engine final : public DataFlow<Message> {
     report.stages = runner_.report();
     report.wait_s = static_cast<double>(wait_ns_) * 1e-9;
     report.filtered = runner_.filtered();
+    report.in_work = runner_.in_work();
     ledger_.report(report);
     return report;
   }
@@ -160,7 +166,7 @@ class Engine final : public DataFlow<Message> {
     flow::sender<ItemPtr>* before = behind_group ? &flow::output_port<0>(*group_) : nullptr;
     for (auto k = first; k < last; ++k) {
       auto& node = maps_.emplace_back(*graph_, flow::unlimited, [this, k](ItemPtr item) {
-        runner_.run(k, *item);
+        runner_.run(k, *item, worker());
         if (item->message)
           tickets_.saw(plan_.stages[k].yields.bytes(item->message) /
                        static_cast<std::size_t>(item->tickets));

@@ -1,7 +1,9 @@
 // Compiles a list of stages into a running graph. The only door to the flow graph library.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "dataflow/dataflow.h"
@@ -16,6 +18,7 @@ struct Plan {
   std::vector<Stage> stages;
   std::vector<double> repeats =
       {};  // how often each sample comes an epoch, on average; empty: once
+  std::function<std::string(std::int64_t sample)> name_of = {};  // for reports; empty: nobody can
 };
 
 /// Checks that each stage takes what the one before it yields, that the first takes an Index, that at most one

@@ -104,12 +104,21 @@ Stage source_stage(std::shared_ptr<const Source> source) {
   });
 }
 
+/// What plans of one source have in common: how many samples, how often each comes, what they are called.
+template <class Source>
+Plan plan_of(const std::shared_ptr<const Source>& source) {
+  Plan plan{.size = static_cast<std::int64_t>(source->size())};
+  if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
+  if constexpr (requires { (*source)[0].path; })
+    plan.name_of = [source](std::int64_t sample) { return (*source)[sample].path; };
+  return plan;
+}
+
 /// A pipeline that starts with the elements of `source`.
 template <class Source>
 auto from(std::shared_ptr<const Source> source) {
   using T = std::decay_t<decltype((*source)[0])>;
-  Plan plan{.size = static_cast<std::int64_t>(source->size())};
-  if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
+  auto plan = plan_of(source);
   plan.stages.push_back(source_stage(std::move(source)));
   return Pipeline<T>(std::move(plan));
 }
@@ -134,7 +143,9 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
   for (const auto& table : tables) {
     if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
     const auto name = used_name(table, registry.kind());
-    stages.push_back(registry.at(name, table.origin).create(table, context));
+    const auto& entry = registry.at(name, table.origin);
+    stages.push_back(entry.create(table, context));
+    stages.back().plugin = entry.plugin;
   }
   return stages;
 }

@@ -97,6 +97,7 @@ struct Stage {
   std::string name;  // in reports and messages
   MessageType takes, yields;
   std::variant<Map, Mix, Cache, Group> work;
+  std::string plugin = {};  // that brought it; empty: built in
 
   bool is_group() const { return std::holds_alternative<Group>(work); }
   bool is_cache() const { return std::holds_alternative<Cache>(work); }

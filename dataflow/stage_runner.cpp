@@ -4,15 +4,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
 #include "base/errors.h"
+#include "base/registry.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::int64_t kOthersTried = 100;  // as replacement, or as partner of a mix
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t nanoseconds(Clock::duration time) { return std::chrono::nanoseconds(time).count(); }
 
 std::size_t place_of(const std::vector<Stage>& stages, bool (Stage::*kind)() const) {
   return static_cast<std::size_t>(std::ranges::find_if(stages, kind) - stages.begin());
@@ -20,30 +26,35 @@ std::size_t place_of(const std::vector<Stage>& stages, bool (Stage::*kind)() con
 
 }  // namespace
 
-StageRunner::StageRunner(const std::vector<Stage>& stages, const Order& order,
-                         const FlowOptions& options)
-    : stages_(stages),
+StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions& options)
+    : plan_(plan),
+      stages_(plan.stages),
       order_(order),
       seed_(options.seed),
       on_error_(options.on_error),
-      group_(place_of(stages, &Stage::is_group)),
+      group_(place_of(stages_, &Stage::is_group)),
       cache_(nullptr),
       behind_cache_(0),
-      counters_(stages.size() + 1) {
-  if (const auto k = place_of(stages, &Stage::is_cache); k < stages.size()) {
-    cache_ = &std::get<Cache>(stages[k].work);
+      counters_(stages_.size() + 1),
+      slots_(static_cast<std::size_t>(options.threads)) {
+  if (const auto k = place_of(stages_, &Stage::is_cache); k < stages_.size()) {
+    cache_ = &std::get<Cache>(stages_[k].work);
     behind_cache_ = k + 1;
   }
-  for (std::uint64_t name = 0; const auto& stage : stages) {
+  for (std::uint64_t name = 0; const auto& stage : stages_) {
     random_names_.push_back(name);
     if (!stage.changes_nothing()) ++name;
   }
 }
 
-void StageRunner::run(std::size_t k, Item& item) {
+void StageRunner::run(std::size_t k, Item& item, std::size_t worker) {
   leave(k);
   if (item.message) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
+    auto& slot = slots_[worker];
+    slot.stage.store(static_cast<std::int64_t>(k), std::memory_order_relaxed);
+    slot.sample.store(item.turn.sample, std::memory_order_relaxed);
+    slot.began_ns.store(nanoseconds(start.time_since_epoch()), std::memory_order_release);
     try {
       if (k == 0) enter(item);
       if (k >= item.first_stage) work(k, item);
@@ -53,7 +64,8 @@ void StageRunner::run(std::size_t k, Item& item) {
       item.message = {};
       item.failure = std::current_exception();
     }
-    count(k, std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+    slot.began_ns.store(0, std::memory_order_release);
+    count(k, nanoseconds(Clock::now() - start));
   }
   arrive(k + 1);
 }
@@ -72,11 +84,16 @@ void StageRunner::work(std::size_t k, Item& item) {
   if (!item.message) filtered_.fetch_add(item.tickets, std::memory_order_relaxed);
 }
 
-/// One stage's work for one message. DataErrors leave with the place where they happened.
+/// One stage's work for one message. What it throws leaves with the place where it happened: a DataError as one, anything
+/// else as an Error.
 Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
                            const Turn& turn) const {
   Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k]};
   const auto& stage = stages_[k];
+  const auto why = [&](const char* what) {
+    return fmt::format("epoch {}, sample {}, stage '{}'{}: {}", epoch, turn.sample, stage.name,
+                       of_plugin(stage.plugin), what);
+  };
   try {
     if (const auto* map = std::get_if<Map>(&stage.work))
       return map->function(std::move(message), rng);
@@ -85,8 +102,11 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
     std::get<Cache>(stage.work).keep(turn.sample, message);
     return message;
   } catch (const DataError& error) {
-    throw DataError(fmt::format("epoch {}, sample {}, stage '{}': {}", epoch, turn.sample,
-                                stage.name, error.what()));
+    throw DataError(why(error.what()));
+  } catch (const std::exception& error) {
+    throw Error(why(error.what()));
+  } catch (...) {
+    throw Error(why("it threw something that is no std::exception"));
   }
 }
 
@@ -169,6 +189,23 @@ std::vector<StageReport> StageRunner::report() const {
     report.push_back({k < stages_.size() ? stages_[k].name : "ready", counters_[k].items,
                       static_cast<double>(counters_[k].busy_ns) * 1e-9, counters_[k].waiting});
   return report;
+}
+
+std::vector<StageWork> StageRunner::in_work() const {
+  std::vector<StageWork> work;
+  for (const auto& slot : slots_) {
+    const auto began = slot.began_ns.load(std::memory_order_acquire);
+    if (began == 0) continue;
+    const auto k = static_cast<std::size_t>(slot.stage.load(std::memory_order_relaxed));
+    const auto sample = slot.sample.load(std::memory_order_relaxed);
+    // The source is not asked while it is the one that is stuck.
+    const bool knows = plan_.name_of && k > 0;
+    work.push_back(
+        {stages_[k].name, knows ? plan_.name_of(sample) : fmt::format("sample {}", sample),
+         static_cast<double>(nanoseconds(Clock::now().time_since_epoch()) - began) * 1e-9});
+  }
+  std::ranges::sort(work, std::greater<>(), &StageWork::seconds);
+  return work;
 }
 
 }  // namespace millrace

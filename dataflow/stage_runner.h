@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "dataflow/engine.h"
 #include "dataflow/flow_options.h"
 #include "dataflow/item.h"
 #include "dataflow/order.h"
@@ -17,15 +18,22 @@ struct alignas(64) StageCounter {
   std::atomic<std::int64_t> items = 0, busy_ns = 0, waiting = 0;
 };
 
+/// What one thread works on; written by that thread alone. What moves on while somebody reads may be
+/// told wrong; what is stuck is not.
+struct alignas(64) WorkSlot {
+  std::atomic<std::int64_t> began_ns = 0;  // of the steady clock; 0: on nothing
+  std::atomic<std::int64_t> stage = 0, sample = 0;
+};
+
 /// Thread-safe: any number of items at once.
 class StageRunner {
  public:
-  /// `stages` and `order` are borrowed.
-  StageRunner(const std::vector<Stage>& stages, const Order& order, const FlowOptions& options);
+  /// `plan` and `order` are borrowed.
+  StageRunner(const Plan& plan, const Order& order, const FlowOptions& options);
 
   /// Puts the item through stage `k`, unless it has lost its message already or a cache had what
-  /// comes behind it. Never throws.
-  void run(std::size_t k, Item& item);
+  /// comes behind it. `worker`, 0 .. threads-1, is the thread that calls. Never throws.
+  void run(std::size_t k, Item& item, std::size_t worker);
 
   /// An item has come to stand in front of stage `k`, and has left it. Counts only.
   void arrive(std::size_t k) { counters_[k].waiting.fetch_add(1, std::memory_order_relaxed); }
@@ -34,6 +42,7 @@ class StageRunner {
 
   std::int64_t filtered() const { return filtered_; }
   std::vector<StageReport> report() const;
+  std::vector<StageWork> in_work() const;
 
  private:
   void enter(Item& item) const;
@@ -46,7 +55,8 @@ class StageRunner {
   void leave_out(std::size_t k, Item& item, const char* why) const;
   void replace(std::size_t k, Item& item) const;
 
-  const std::vector<Stage>& stages_;
+  const Plan& plan_;
+  const std::vector<Stage>& stages_;  // of the plan
   const Order& order_;
   const std::uint64_t seed_;
   const OnError on_error_;
@@ -56,6 +66,7 @@ class StageRunner {
   std::vector<std::uint64_t> random_names_;  // of each stage: how many in front change something
   std::atomic<std::int64_t> filtered_ = 0;
   std::deque<StageCounter> counters_;
+  std::deque<WorkSlot> slots_;  // by worker
 };
 
 }  // namespace millrace

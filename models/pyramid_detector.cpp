@@ -32,13 +32,13 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
       pyramid_(root_ / "backbone", options.pyramid, top) {}
 
 Features PyramidDetector::features(const Batch& batch, bool training) const {
-  Features features{pyramid_(batch, training), {batch.height, batch.width}, {}};
+  Features features{pyramid_(batch, training), {batch.height, batch.width}, {}, training};
   for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
   return features;
 }
 
 Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
-  return head_losses(features(batch, /*training=*/true), truths_of(batch), step);
+  return head_losses(features(batch, /*training=*/!step.measured_only), truths_of(batch), step);
 }
 
 std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {

@@ -34,6 +34,7 @@ struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // the batch's (height, width)
   std::vector<ImageSize> sizes;                  // (N)
+  bool training = false;                         // batch norm uses and updates batch statistics
 };
 
 class PyramidDetector : public Detector {

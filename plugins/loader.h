@@ -7,8 +7,12 @@
 namespace millrace {
 
 /// Opens every plug-in of a configuration's `plugins` list, for the life of the process; opening one
-/// twice does nothing. Paths are relative to the current folder. Call from main's thread, before the
-/// configuration is resolved. Throws ConfigError saying which entry cannot be opened, and why.
-void load_plugins(const Config& tree);
+/// twice does nothing. Call from main's thread, before the configuration is resolved.
+///
+/// A path is relative to the file that names it (from --set: to the current folder); a name without a folder that is
+/// not there is looked for in lib/millrace/plugins of the installation. The list is left with absolute paths, so that a
+/// run's own config.toml works from anywhere. Throws ConfigError saying which entry cannot be opened, and why: none of
+/// the code of what is no plug-in for this very Millrace has run then.
+void load_plugins(Config& tree);
 
 }  // namespace millrace

@@ -7,9 +7,10 @@
 //     after_epoch
 //   after_train                      always, also after an exception
 //
-// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those whose
-// `every` is due, on_checkpoint if one has become whole, on_scalars, then the checkpoint if one was asked for;
-// before_train and after_train end with the last three. Within each of these, the order of callbacks never changes a result: scalars
+// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those that are
+// due (When), on_checkpoint if one has become whole, on_scalars, then the checkpoint if one was asked for; before_train
+// (and the triggers of those with `at_start`) and after_train end with the last three. Within each of these, the order of
+// callbacks never changes a result: scalars
 // that one publishes, hyper-parameters that it sets and checkpoints that it asks for take effect only
 // when all have been called. What a trigger looks at is therefore brought up to date in after_step.
 // Where some throw, the others are still called, and training ends with the first exception. All
@@ -40,6 +41,12 @@ struct Moment {
   double progress = 0;  // epochs
 };
 
+/// A picture that a callback has drawn.
+struct Picture {
+  std::string name;            // the same for the same subject at every step
+  std::filesystem::path file;  // a JPEG
+};
+
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -59,6 +66,9 @@ class Callback {
   /// with nothing. The step's own scalars are in the state.
   virtual void on_scalars(TrainState&, const Moment& of, const Scalars&) { (void)of; }
 
+  /// A picture that was published at this step boundary, before on_scalars.
+  virtual void on_picture(TrainState&, const Picture&) {}
+
   /// The checkpoint of an earlier step lies whole in `folder`. It is written while the training goes on: this comes at
   /// the first step boundary at which it is whole, before anything that speaks of earlier steps (on_scalars) and before
   /// the next one is begun. Since the disk decides when, nothing here may change what save_state gives.
@@ -74,11 +84,18 @@ class Callback {
   virtual NamedTensors save_tensors() const { return {}; }
   virtual void load_tensors(const NamedTensors& tensors) { (void)tensors; }
 
+  /// The names of all that it may publish and that others may watch; "val/*" stands for all that begin so.
+  virtual std::vector<std::string> publishes() const { return {}; }
+
+  /// Published scalars that it acts on. A name that no callback of the run publishes is an error before the run, one that
+  /// has not appeared when the run ends is told.
+  virtual std::vector<std::string> watches() const { return {}; }
+
   /// False: runs on every rank, not only on the chief.
   virtual bool chief_only() const { return true; }
 };
 
-/// Makes a callback from its table (without the keys `use` and `enabled`).
+/// Makes a callback from its table (without the keys that recipe.h takes out).
 struct CallbackFactory {
   using Create = std::function<std::unique_ptr<Callback>(const Config& table)>;
 

@@ -16,34 +16,50 @@ namespace millrace {
 
 class CallbackList {
  public:
-  /// `every`: when it is triggered; nothing: never.
+  /// `when`: it is triggered; nothing: never. `plugin` brought it; empty: built in.
   void add(std::string name, std::unique_ptr<Callback> callback,
-           std::optional<Every> every = std::nullopt);
+           std::optional<When> when = std::nullopt, std::string plugin = {});
+
+  /// Throws ConfigError naming the nearest where a callback watches, or a condition looks at, what none of the list
+  /// publishes.
+  void check_metrics() const;
+
+  /// Warns of each of these that was published by nobody until the end.
+  void tell_what_never_came(const TrainState& state) const;
 
   /// Calls every callback that runs on this rank. Where some throw, the others are still called, each failure is logged,
   /// and the first is thrown again, with the callback's name and `hook` in front.
   void each(const char* hook, TrainState& state, const std::function<void(Callback&)>& call);
 
-  /// Calls `trigger` of those whose period has passed, in the same way. Once after each step.
+  /// Calls `trigger` of those that are due, in the same way. Once after each step.
   void trigger(TrainState& state);
+
+  /// The same for those that are due before the first step.
+  void trigger_at_start(TrainState& state);
 
   /// States by callback name; those without any are left out.
   std::map<std::string, std::string> save_states() const;
   std::map<std::string, NamedTensors> save_tensors() const;
+
+  /// What one callback keeps. Throws ConfigError naming the nearest where there is none of that name.
+  NamedTensors tensors_of(const std::string& name) const;
+
   /// Throws Error naming the callback that cannot use what it is given.
   void load(const std::map<std::string, std::string>& states,
             const std::map<std::string, NamedTensors>& tensors);
-
-  /// Seconds that each has taken so far, by name.
-  std::map<std::string, double> seconds() const;
 
  private:
   struct Named {
     std::string name;
     std::unique_ptr<Callback> callback;
-    std::optional<Every> every;
-    double seconds = 0;
+    std::optional<When> when;
+    std::string plugin;
   };
+
+  /// Published scalars that one acts on, those of its condition too.
+  static std::vector<std::string> watched(const Named& named);
+
+  void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
   /// `failure` receives what it throws, unless it holds something already.
   void call(Named& named, const char* hook, TrainState& state,

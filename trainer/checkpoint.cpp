@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -73,6 +74,7 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
       {"progress", at.progress},
       {"images", at.images},
       {"bad_steps", at.bad_steps},
+      {"overflow_steps", at.overflow_steps},
       {"bad_in_a_row", at.bad_in_a_row},
       {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
       {"seed", checkpoint.seed},
@@ -80,6 +82,7 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
       {"classes", checkpoint.classes},
       {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
       {"hyper", checkpoint.hyper},
+      {"latest", checkpoint.latest},
       {"callbacks", checkpoint.callbacks},
       {"callback_tensors", callback_tensors},
       {"files", files}};
@@ -97,6 +100,7 @@ void read_state(const json& state, Checkpoint& checkpoint) {
   state.at("progress").get_to(at.progress);
   state.at("images").get_to(at.images);
   state.at("bad_steps").get_to(at.bad_steps);
+  at.overflow_steps = state.value("overflow_steps", at.overflow_steps);  // not in older ones
   state.at("bad_in_a_row").get_to(at.bad_in_a_row);
   if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
     scale->at("factor").get_to(at.loss_scale.factor);
@@ -108,6 +112,10 @@ void read_state(const json& state, Checkpoint& checkpoint) {
   state.at("cursor").at("next").get_to(at.cursor.next);
   state.at("cursor").at("pending").get_to(at.cursor.pending);
   if (const auto hyper = state.find("hyper"); hyper != state.end()) hyper->get_to(checkpoint.hyper);
+  if (const auto latest = state.find("latest"); latest != state.end())
+    for (const auto& [name, value] : latest->items())
+      checkpoint.latest[name] =
+          value.is_null() ? std::nan("") : value.get<double>();  // JSON has no NaN
   state.at("callbacks").get_to(checkpoint.callbacks);
   if (const auto names = state.find("callback_tensors"); names != state.end())
     for (const auto& name : *names) checkpoint.callback_tensors[name.get<std::string>()];

@@ -26,6 +26,7 @@ struct Checkpoint {
   std::int64_t epoch_size = 0;                   // samples of an epoch; 0: not known
   std::vector<std::string> classes;              // names in label order; empty: not known
   std::map<std::string, double> hyper;           // parameters of a training that may change
+  std::map<std::string, double> latest;          // published scalars
   std::map<std::string, std::string> callbacks;  // states as JSON, by callback name
   std::map<std::string, NamedTensors> callback_tensors;
   NamedTensors model;

@@ -8,13 +8,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "base/registry.h"
 #include "coco/boxes.h"
 #include "coco/masks.h"
 #include "dataflow/sample.h"
+#include "trainer/figures.h"
+#include "trainer/loss_totals.h"
 #include "trainer/parameters.h"
 
 namespace millrace {
@@ -30,18 +34,34 @@ struct DetectedObject {
   coco::Rle mask;          // of the original image's size; no counts where the model gives no masks
 };
 
-/// What a training step may depend on besides the batch: random draws come from Rng{seed, step, ...}, so that a
-/// resumed run repeats them.
+/// What a training step may depend on besides the batch, which may be one of several parts of the step.
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+  bool measured_only =
+      false;  // nobody trains: running statistics are used as `detect` does, and stay as they are
+  std::int64_t first_image = 0;  // place of the batch's first image among all of the step
+  LossTotals* totals = nullptr;  // nullptr: the batch is the whole step
+  Figures* figures = nullptr;    // where accuracies and the like go; nullptr: nobody asks
+
+  /// Random numbers for the batch's image `image`: the same in a resumed run, and in whichever part the image comes.
+  Rng rng(std::uint64_t stream, std::size_t image) const {
+    return {seed, static_cast<std::uint64_t>(step), stream,
+            static_cast<std::uint64_t>(first_image) + image};
+  }
+
+  /// `local` summed over all parts of the step: what losses over them are divided by.
+  double total(std::string_view name, double local) const {
+    return totals ? totals->sum(name, local) : local;
+  }
 };
 
 class Detector {
  public:
   virtual ~Detector() = default;
 
-  /// Losses of a batch with gradients attached.
+  /// Losses of a batch with gradients attached: its share of the losses of all images of the step. Without gradients
+  /// (at::NoGradGuard) the call changes nothing in the model.
   virtual Losses losses(const Batch& batch, const StepInfo& step) = 0;
 
   /// Objects of each image, best score first. Draws nothing at random and keeps no gradients.
@@ -52,7 +72,14 @@ class Detector {
 
   /// Called after parameters were overwritten (weights loaded, checkpoint resumed): refresh what is derived from them.
   virtual void parameters_changed() {}
+
+  /// How messages call it; make_detector says which it is.
+  std::string title = "the detector";
 };
+
+/// A detector's losses and detections; what it throws becomes an Error that begins with its title.
+Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
+std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
 
 /// What a detector is built from besides its own options.
 struct ModelContext {
@@ -66,5 +93,10 @@ using DetectorFactory =
 
 /// All known detectors.
 Registry<DetectorFactory>& detectors();
+
+/// Makes the detector of that name. Throws ConfigError for options that it refuses, Error naming it for anything else
+/// that its factory throws.
+std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
+                                        const ModelContext& context);
 
 }  // namespace millrace

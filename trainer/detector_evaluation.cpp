@@ -50,7 +50,7 @@ bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
     if (!flow.is_ready(kCancelPeriod)) continue;
     const auto batch = flow.next();
     if (!batch) break;
-    auto found = detector.detect(batch->value);
+    auto found = detect_with(detector, batch->value);
     if (found.size() != batch->value.size())
       throw Error(fmt::format("the detector answered for {} of {} images", found.size(),
                               batch->value.size()));

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "trainer/condition.h"
 
 namespace millrace {
 
@@ -20,7 +24,8 @@ struct Period {
 Period parse_period(std::string_view text, const std::string& where = "every");
 
 /// Says after which steps a period has passed. Steps and epochs count from the beginning of the training, so that a
-/// resumed one triggers at the same steps; seconds count from when this was made or last said so.
+/// resumed one triggers at the same steps; seconds count from when this was made or last said so, on a clock that
+/// nobody can set, and from the start again where a training is resumed.
 class Every {
  public:
   explicit Every(Period period) : period_(period) {}
@@ -33,6 +38,28 @@ class Every {
 
   Period period_;
   Clock::time_point last_ = Clock::now();
+};
+
+/// When a callback is triggered: every so often, where a condition holds then; and perhaps before the first step.
+class When {
+ public:
+  When(Every every, std::optional<Condition> only_if = std::nullopt, bool at_start = false)
+      : every_(every), only_if_(std::move(only_if)), at_start_(at_start) {}
+
+  /// Ask once after each step. A period that ends while the condition does not hold has passed all the same.
+  bool is_due(const TrainState& state) { return every_.is_due(state) && holds(state); }
+
+  /// Ask once, before the first step.
+  bool is_due_at_start(const TrainState& state) const { return at_start_ && holds(state); }
+
+  const std::optional<Condition>& only_if() const { return only_if_; }
+
+ private:
+  bool holds(const TrainState& state) const { return !only_if_ || only_if_->holds(state); }
+
+  Every every_;
+  std::optional<Condition> only_if_;
+  bool at_start_;
 };
 
 }  // namespace millrace

@@ -5,21 +5,21 @@
 #include <cmath>
 
 #include "base/errors.h"
-#include "base/log.h"
 #include "base/text.h"
 
 namespace millrace {
 
 HyperParameters::HyperParameters(const OptimizerOptions& options)
     : all_{{"lr_factor", {1, {.min = 0}}},
-           {"optimizer.momentum", {options.momentum, {.min = 0, .max = 1}}},
+           {"optimizer.momentum",
+            {options.momentum, {.min = 0, .max = options.kind == "adamw" ? 0.999999 : 1}}},
            {"optimizer.weight_decay", {options.weight_decay, {.min = 0}}},
            {"optimizer.clip_norm", {options.clip_norm, {.min = 0}}}} {}
 
 const HyperParameters::Parameter& HyperParameters::find(std::string_view name) const {
   if (const auto found = all_.find(name); found != all_.end()) return found->second;
-  throw Error(fmt::format("there is no hyper-parameter '{}' to change while training{}", name,
-                          suggestion(name, names())));
+  throw ConfigError(fmt::format("there is no hyper-parameter '{}' to change while training{}", name,
+                                suggestion(name, names())));
 }
 
 double HyperParameters::at(std::string_view name) const { return find(name).value; }
@@ -30,25 +30,37 @@ std::vector<std::string> HyperParameters::names() const {
   return result;
 }
 
-void HyperParameters::set(std::string_view name, double value, const std::string& by) {
+void HyperParameters::check(std::string_view name, double value) const {
   const auto& limits = find(name).limits;
   if (!std::isfinite(value) || value < limits.min || value > limits.max)
-    throw Error(fmt::format("{} = {} is out of range", name, value));
+    throw ConfigError(fmt::format("{} = {} is out of range", name, value));
+}
+
+void HyperParameters::set(std::string_view name, double value, const std::string& by) {
+  check(name, value);
   const auto [wish, first] = wishes_.try_emplace(std::string(name), Wish{value, by});
   if (!first && wish->second.value != value)
     throw Error(fmt::format("'{}' and '{}' both set {} at this step, to {} and {}: leave one out",
                             wish->second.by, by, name, wish->second.value, value));
 }
 
+void HyperParameters::edit(std::string_view name, double value) {
+  check(name, value);
+  edits_.insert_or_assign(std::string(name), value);
+}
+
 void HyperParameters::apply() {
-  for (const auto& [name, wish] : wishes_) {
-    auto& value = all_.find(name)->second.value;
-    if (value != wish.value)
-      spdlog::info("{}: {} instead of {} from the next step on, by '{}'", name, wish.value, value,
-                   wish.by);
-    value = wish.value;
-  }
+  for (const auto& [name, wish] : wishes_) all_.find(name)->second.value = wish.value;
+  for (const auto& [name, value] : edits_) all_.find(name)->second.value = value;
   wishes_.clear();
+  edits_.clear();
+}
+
+std::map<std::string, double> HyperParameters::changed() const {
+  std::map<std::string, double> result;
+  for (const auto& [name, parameter] : all_)
+    if (parameter.value != parameter.initial) result[name] = parameter.value;
+  return result;
 }
 
 OptimizerOptions HyperParameters::applied_to(OptimizerOptions options) const {
@@ -56,12 +68,6 @@ OptimizerOptions HyperParameters::applied_to(OptimizerOptions options) const {
   options.weight_decay = at("optimizer.weight_decay");
   options.clip_norm = at("optimizer.clip_norm");
   return options;
-}
-
-std::map<std::string, double> HyperParameters::values() const {
-  std::map<std::string, double> result;
-  for (const auto& [name, parameter] : all_) result[name] = parameter.value;
-  return result;
 }
 
 void HyperParameters::load(const std::map<std::string, double>& values) {

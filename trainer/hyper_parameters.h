@@ -6,17 +6,17 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/optimizer.h"
+#include "trainer/optimizer_options.h"
 
 namespace millrace {
 
 /// Named as in a configuration, except `lr_factor`, which multiplies what the schedule gives. For the training thread.
-/// Part of a checkpoint.
+/// Those that have changed are part of a checkpoint.
 class HyperParameters {
  public:
   explicit HyperParameters(const OptimizerOptions& options);
 
-  /// Throws Error naming the nearest where there is no such parameter.
+  /// Throws ConfigError naming the nearest where there is no such parameter.
   double at(std::string_view name) const;
   std::vector<std::string> names() const;
 
@@ -24,20 +24,29 @@ class HyperParameters {
   /// value out of range, or another callback has asked for another value at this boundary, whose order would decide.
   void set(std::string_view name, double value, const std::string& by);
 
-  /// Lets what was asked for take effect, and logs each change.
+  /// The same for a person's wish, which goes before those of callbacks.
+  void edit(std::string_view name, double value);
+
+  /// Throws ConfigError where the name is unknown or the value out of range.
+  void check(std::string_view name, double value) const;
+
+  /// Lets what was asked for take effect.
   void apply();
+
+  /// Those that are not what they began with.
+  std::map<std::string, double> changed() const;
 
   /// `options` with the present values.
   OptimizerOptions applied_to(OptimizerOptions options) const;
 
-  std::map<std::string, double> values() const;
-  /// Unknown names are ignored, missing ones keep their value: configurations may differ in what they have.
+  /// What `changed` gave. Unknown names are ignored, missing ones keep their value: configurations may differ in what they have.
   void load(const std::map<std::string, double>& values);
 
  private:
   struct Parameter {
-    double value = 0;
+    double initial = 0;
     Limits limits;
+    double value = initial;
   };
   struct Wish {
     double value = 0;
@@ -48,6 +57,7 @@ class HyperParameters {
 
   std::map<std::string, Parameter, std::less<>> all_;
   std::map<std::string, Wish, std::less<>> wishes_;
+  std::map<std::string, double, std::less<>> edits_;
 };
 
 }  // namespace millrace

@@ -1,16 +1,24 @@
 #include "trainer/optimizer.h"
 
+#include <ATen/ops/_foreach_clamp_max.h>
+#include <ATen/ops/_foreach_clamp_min.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
-#include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "base/errors.h"
+#include "trainer/adamw.h"
 #include "trainer/restore.h"
+#include "trainer/sgd.h"
 
 namespace millrace {
 namespace {
@@ -25,100 +33,113 @@ at::Tensor aligned_gradient(const at::Tensor& value) {
 
 }  // namespace
 
-void OptimizerOptions::describe(Options& o) {
-  o.add("lr", lr, "learning rate at lr_batch images a step; scaled linearly", {.min = 0});
-  o.add("lr_batch", lr_batch, "images a step that lr is meant for", {.min = 1, .unit = "images"});
-  o.add("momentum", momentum, "share of the last direction that is kept", {.min = 0, .max = 1});
-  o.add("nesterov", nesterov, "look one step of momentum ahead");
-  o.add("weight_decay", weight_decay, "of weights", {.min = 0});
-  o.add("weight_decay_bias", weight_decay_bias, "of biases; negative: as weight_decay");
-  o.add("weight_decay_norm", weight_decay_norm, "of normalisations' scale and shift", {.min = 0});
-  o.add("bias_lr_factor", bias_lr_factor, "biases learn faster by this factor", {.min = 0});
-  o.add("clip_norm", clip_norm, "largest norm of all gradients together; 0: any", {.min = 0});
-}
-
-Sgd::Sgd(const Parameters& parameters, const OptimizerOptions& options) : options_(options) {
-  for (const auto& parameter : parameters) {
-    if (!parameter.trainable()) continue;
-    auto& group = group_for(parameter);
-    group.names.push_back(parameter.name);
-    group.values.push_back(parameter.value);
-    if (options.momentum > 0) group.momenta.push_back(at::zeros_like(parameter.value.detach()));
+Optimizer::Optimizer(const Parameters& parameters, const OptimizerOptions& options,
+                     std::vector<Kept> kept)
+    : options_(options), groups_(group_parameters(parameters, options)), kept_(std::move(kept)) {
+  for (const auto& group : groups_) {
+    auto& of_group = tensors_.emplace_back();
+    for (const auto& [ending, is_number] : kept_) {
+      auto& tensors = of_group.emplace_back();
+      for (const auto& value : group.values)
+        tensors.push_back(is_number ? at::zeros({}, value.options().requires_grad(false))
+                                    : at::zeros_like(value.detach()));
+    }
   }
 }
 
-Sgd::Group& Sgd::group_for(const Parameter& parameter) {
-  const bool bias = parameter.kind == ParameterKind::bias;
-  double decay = options_.weight_decay;
-  if (bias && options_.weight_decay_bias >= 0) decay = options_.weight_decay_bias;
-  if (parameter.kind == ParameterKind::norm) decay = options_.weight_decay_norm;
-  const double lr_factor = bias ? options_.bias_lr_factor : 1;
-  for (auto& group : groups_)
-    if (group.weight_decay == decay && group.lr_factor == lr_factor) return group;
-  return groups_.emplace_back(Group{decay, lr_factor, {}, {}, {}});
-}
-
-SgdStep Sgd::step(double lr, double scale) {
+OptimizerStep Optimizer::step(double lr, double scale) {
   const c10::NoGradGuard no_graph;
-  const auto work = gather();
-
-  SgdStep result;
+  auto work = gather();
   std::vector<at::Tensor> all;
-  for (const auto& group : work)
-    all.insert(all.end(), group.gradients.begin(), group.gradients.end());
-  if (all.empty()) return result;
+  for (const auto& part : work) all.insert(all.end(), part.gradients.begin(), part.gradients.end());
+  if (all.empty()) return {};
   if (scale != 1) at::_foreach_mul_(all, at::Scalar(1 / scale));
-  const auto norms = at::stack(at::_foreach_norm(all)).to(at::kCPU, at::kDouble);
-  const auto* norm = norms.const_data_ptr<double>();
-  for (const auto& group : work)
-    for (const auto& name : group.names) {
-      if (!std::isfinite(*norm) && result.not_finite.empty()) result.not_finite = name;
-      result.gradient_norm += *norm * *norm;
-      ++norm;
-    }
-  result.gradient_norm = std::sqrt(result.gradient_norm);
-
+  const auto result = measure(work, all);
   if (result.not_finite.empty()) {
-    if (options_.clip_norm > 0 && result.gradient_norm > options_.clip_norm)
-      at::_foreach_mul_(all, at::Scalar(options_.clip_norm / result.gradient_norm));
-    for (const auto& group : work)
-      at::_fused_sgd_(group.values, group.gradients, group.momenta, group.rule->weight_decay,
-                      options_.momentum, lr * group.rule->lr_factor, /*dampening=*/0,
-                      options_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+    clip(work, all, result.gradient_norm);
+    for (const auto& part : work) update(part, lr * part.group->lr_factor);
   }
   clear_gradients();
   return result;
 }
 
-std::vector<Sgd::Work> Sgd::gather() const {
+std::vector<Optimizer::Work> Optimizer::gather() const {
   std::vector<Work> work;
-  for (const auto& group : groups_) {
-    Work part{&group, {}, {}, {}, {}};
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const auto& group = groups_[g];
+    Work part{.group = &group, .kept = std::vector<std::vector<at::Tensor>>(kept_.size())};
     for (std::size_t i = 0; i < group.values.size(); ++i) {
       if (!group.values[i].grad().defined()) continue;
       part.names.push_back(group.names[i]);
       part.values.push_back(group.values[i]);
       part.gradients.push_back(aligned_gradient(group.values[i]));
-      if (!group.momenta.empty()) part.momenta.push_back(group.momenta[i]);
+      for (std::size_t k = 0; k < kept_.size(); ++k) part.kept[k].push_back(tensors_[g][k][i]);
     }
     if (!part.values.empty()) work.push_back(std::move(part));
   }
   return work;
 }
 
-void Sgd::clear_gradients() {
+OptimizerStep Optimizer::measure(std::vector<Work>& work, at::TensorList gradients) {
+  OptimizerStep result;
+  const auto norms = at::stack(at::_foreach_norm(gradients)).to(at::kCPU, at::kDouble);
+  const auto* norm = norms.const_data_ptr<double>();
+  for (auto& part : work)
+    for (const auto& name : part.names) {
+      if (!std::isfinite(*norm) && result.not_finite.empty()) result.not_finite = name;
+      result.gradient_norm += *norm * *norm;
+      part.gradient_norms.push_back(*norm++);
+    }
+  result.gradient_norm = std::sqrt(result.gradient_norm);
+  return result;
+}
+
+void Optimizer::clip(std::vector<Work>& work, at::TensorList gradients, double norm) const {
+  if (options_.clip_norm > 0 && norm > options_.clip_norm) {
+    const double share = options_.clip_norm / norm;
+    at::_foreach_mul_(gradients, at::Scalar(share));
+    for (auto& part : work)
+      for (auto& own : part.gradient_norms) own *= share;
+  }
+  if (options_.clip_value > 0) {
+    at::_foreach_clamp_min_(gradients, at::Scalar(-options_.clip_value));
+    at::_foreach_clamp_max_(gradients, at::Scalar(options_.clip_value));
+  }
+}
+
+void Optimizer::clear_gradients() {
   for (auto& group : groups_)
     for (auto& value : group.values) value.mutable_grad().reset();
 }
 
-NamedTensors Sgd::state() const {
-  NamedTensors tensors;
-  for (const auto& group : groups_)
-    for (std::size_t i = 0; i < group.momenta.size(); ++i)
-      tensors.emplace_back(group.names[i], group.momenta[i]);
-  return tensors;
+NamedTensors Optimizer::state() const {
+  NamedTensors all;
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    for (std::size_t k = 0; k < kept_.size(); ++k)
+      for (std::size_t i = 0; i < groups_[g].names.size(); ++i)
+        all.emplace_back(groups_[g].names[i] + kept_[k].ending, tensors_[g][k][i]);
+  return all;
 }
 
-void Sgd::load(const NamedTensors& saved) { restore(state(), saved, "the optimizer's momentum"); }
+void Optimizer::load(const NamedTensors& saved) {
+  const auto living = state();
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : saved) names.insert(name);
+  const bool nothing_fits =
+      std::ranges::none_of(living, [&](const auto& own) { return names.contains(own.first); });
+  if (nothing_fits && !living.empty() && !saved.empty())
+    throw Error(fmt::format(
+        "the checkpoint's optimizer kept other tensors ('{}') than optimizer.kind = \"{}\" does "
+        "('{}'): resume with the kind that it was trained with, or start a new run with "
+        "model.weights naming the checkpoint's model.safetensors",
+        saved[0].first, options_.kind, living[0].first));
+  restore(living, saved, "the optimizer");
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
+                                          const OptimizerOptions& options) {
+  if (options.kind == "adamw") return std::make_unique<AdamW>(parameters, options);
+  return std::make_unique<Sgd>(parameters, options);
+}
 
 }  // namespace millrace

@@ -1,86 +1,85 @@
-// Stochastic gradient descent with momentum: the step that turns gradients into new values.
+// What turns gradients into new values. Which way is a matter of the kinds behind the interface: sgd.h, adamw.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/options.h"
+#include "trainer/optimizer_options.h"
+#include "trainer/parameter_groups.h"
 #include "trainer/parameters.h"
 #include "trainer/safetensors.h"
 
 namespace millrace {
 
-struct OptimizerOptions {
-  double lr = 0.02;  // at `lr_batch` images a step; scaled linearly to the real number
-  std::int64_t lr_batch = 16;
-  double momentum = 0.9;
-  bool nesterov = false;
-  double weight_decay = 1e-4;
-  double weight_decay_bias = -1;  // < 0: as weight_decay
-  double weight_decay_norm = 0;
-  double bias_lr_factor = 1;
-  double clip_norm = 0;  // of all gradients together; 0: none
-
-  void describe(Options& o);
-
-  /// The rate for steps of so many images.
-  double scaled_lr(std::int64_t images_per_step) const {
-    return lr * static_cast<double>(images_per_step) / static_cast<double>(lr_batch);
-  }
-};
-
 /// What became of one step.
-struct SgdStep {
+struct OptimizerStep {
   double gradient_norm = 0;  // over all gradients, before clipping
   std::string
       not_finite;  // first parameter whose gradient is NaN or infinite; then nothing was changed
 };
 
-/// Follows torch.optim.SGD with dampening 0: d = g + decay v; m = momentum m + d; v -= lr m
-/// (nesterov: v -= lr (d + momentum m)). Borrows the parameters' tensors; one thread at a time.
-class Sgd {
+/// Borrows the parameters' tensors; one thread at a time. Values, gradients and what an optimizer keeps are fp32
+/// whatever a step is worked out in: convolutions cast the values they take, so that these are the master weights and no
+/// update is too small for them.
+class Optimizer {
  public:
-  Sgd(const Parameters& parameters, const OptimizerOptions& options);
+  virtual ~Optimizer() = default;
 
-  /// From the next step on: the rates of decay, momentum and clipping. Groups of parameters stay as they are.
+  /// From the next step on: momentum, weight decay of whatever has none of its own, clipping. The rest stays as it is.
   void set_options(const OptimizerOptions& options) { options_ = options; }
 
   /// Applies the gradients at rate `lr` and clears them; they are `scale` times what they should be.
   /// Parameters without a gradient are left alone.
-  SgdStep step(double lr, double scale = 1);
+  OptimizerStep step(double lr, double scale = 1);
 
   void clear_gradients();
 
-  /// The momentum of every trained parameter, under its name. Tensors are shared, not copied.
+  /// What it keeps of every trained parameter, under names that begin with the parameter's. Tensors are shared, not
+  /// copied.
   NamedTensors state() const;
 
-  /// Copies momentum back. Throws Error naming what is missing or has another shape.
+  /// Copies such a state back. Throws Error naming what is missing or has another shape.
   void load(const NamedTensors& state);
 
- private:
-  /// Parameters under one rule.
-  struct Group {
-    double weight_decay = 0;
-    double lr_factor = 1;
-    std::vector<std::string> names;
-    std::vector<at::Tensor> values, momenta;  // no momenta where momentum is 0
+ protected:
+  /// Something kept of each parameter, 0 at first: a tensor like its value, or one number.
+  struct Kept {
+    std::string ending;  // of its name in the state, behind the parameter's
+    bool is_number = false;
   };
+
+  Optimizer(const Parameters& parameters, const OptimizerOptions& options, std::vector<Kept> kept);
 
   /// What of a group has a gradient in this step.
   struct Work {
-    const Group* rule;
+    const ParameterGroup* group;
     std::vector<std::string> names;
-    std::vector<at::Tensor> values, gradients, momenta;
+    std::vector<at::Tensor> values, gradients;
+    std::vector<double> gradient_norms;         // after clipping by norm
+    std::vector<std::vector<at::Tensor>> kept;  // by Kept, then as `names`
   };
 
-  Group& group_for(const Parameter& parameter);
+  const OptimizerOptions& options() const { return options_; }
+
+ private:
+  /// `lr` is the group's.
+  virtual void update(const Work& work, double lr) = 0;
+
   std::vector<Work> gather() const;
+  static OptimizerStep measure(std::vector<Work>& work, at::TensorList gradients);
+  void clip(std::vector<Work>& work, at::TensorList gradients, double norm) const;
 
   OptimizerOptions options_;
-  std::vector<Group> groups_;
+  std::vector<ParameterGroup> groups_;
+  std::vector<Kept> kept_;
+  std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // by group, Kept, parameter
 };
+
+/// The optimizer that `options.kind` names. Throws ConfigError for a rule that fits no parameter.
+std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
+                                          const OptimizerOptions& options);
 
 }  // namespace millrace

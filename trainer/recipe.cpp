@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/require.h"
 #include "base/text.h"
 #include "trainer/callback.h"
 #include "trainer/detector.h"
@@ -31,9 +32,13 @@ struct ModelOptions {
 struct CallbackSwitches {
   std::string use;
   bool enabled = true;
+  std::string only_if;
+  bool at_start = false;
   void describe(Options& o) {
     o.add("use", use, "the callback, where the table has a name of its own");
     o.add("enabled", enabled, "false: leave this callback out");
+    o.add("only_if", only_if, "with `every`: only while this holds, such as \"epoch >= 8\"");
+    o.add("at_start", at_start, "with `every`: also before the first step");
   }
 };
 
@@ -62,19 +67,20 @@ T take_section(const Config& from, const char* name, Config& tree,
                std::initializer_list<std::string_view> others = {}) {
   auto table = from.section(name);
   auto options = read_options<T>(table, others);
+  if constexpr (requires { options.check(table); }) options.check(table);
   complete_options<T>(table);
   tree.set(name, std::move(table));
   return options;
 }
 
-/// The tables of the list `data.NAME`; none where it is not there.
-std::vector<Config> tables(const Config& data, const char* name) {
-  const auto* value = data.find(name);
+/// The tables of the list `SECTION.NAME`; none where it is not there.
+std::vector<Config> tables(const Config& section, const std::string& of, const char* name) {
+  const auto* value = section.find(name);
   if (!value) return {};
   const auto* list = std::get_if<Config::Array>(&value->data);
   if (!list)
-    throw ConfigError(fmt::format("{}: data.{} is a list of tables: write [[data.{}]]",
-                                  value->origin.text(), name, name));
+    throw ConfigError(fmt::format("{0}: {1}.{2} is a list of tables: write [[{1}.{2}]]",
+                                  value->origin.text(), of, name));
   return *list;
 }
 
@@ -86,8 +92,20 @@ void take_data(const Config& from, Config& tree, Recipe& recipe) {
     recipe.sample = read_options<coco::SampleOptions>(*sample);
     complete_options<coco::SampleOptions>(*sample);
   }
-  recipe.sources = tables(table, "sources");
-  recipe.stages = tables(table, "stages");
+  recipe.sources = tables(table, "data", "sources");
+  recipe.stages = tables(table, "data", "stages");
+}
+
+void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
+  recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree, {"groups"});
+  auto& table = *tree.find("optimizer");
+  auto rules = tables(table, "optimizer", "groups");
+  for (auto& rule : rules) {
+    recipe.optimizer.groups.push_back(read_options<ParameterRule>(rule));
+    require(rule, "match", rule.find("match") != nullptr, "must say which parameters are meant");
+    complete_options<ParameterRule>(rule);
+  }
+  if (!rules.empty()) table.set("groups", {std::move(rules), table.find("groups")->origin});
 }
 
 void take_model(const Config& from, Config& tree, Recipe& recipe) {
@@ -106,20 +124,24 @@ void take_model(const Config& from, Config& tree, Recipe& recipe) {
   tree.set("model", std::move(table));
 }
 
-void take_callback(const std::string& name, Config table, Config& tree, Recipe& recipe) {
-  if (!table.is_table())
-    throw ConfigError(fmt::format("{}: write [callbacks.{}]", table.origin.text(), name));
-  auto switches = read_part<CallbackSwitches>(table);
-  if (switches.use.empty()) switches.use = name;
-  const auto& entry = callbacks().at(switches.use, table.origin);
-  entry.check(without(table, {"use", "enabled"}));
-  entry.complete(table);
-  if (const auto* period = table.find("every"))
-    parse_period(std::get<std::string>(period->data),
-                 fmt::format("{}: callbacks.{}.every", period->origin.text(), name));
-  if (switches.enabled)
-    recipe.callbacks.push_back({name, switches.use, without(table, {"use", "enabled"})});
-  tree.set(name, std::move(table));
+/// When the callback of a complete table is triggered.
+std::optional<When> read_when(const std::string& name, const Config& table,
+                              const CallbackSwitches& switches) {
+  const auto where = [&](const char* key) {
+    return fmt::format("{}: callbacks.{}.{}", table.find(key)->origin.text(), name, key);
+  };
+  const auto* every = table.find("every");
+  if (!every) {
+    for (const auto* key : {"only_if", "at_start"})
+      if (table.find(key))
+        throw ConfigError(
+            fmt::format("{} goes with `every`, which this callback does not have", where(key)));
+    return std::nullopt;
+  }
+  std::optional<Condition> only_if;
+  if (!switches.only_if.empty()) only_if.emplace(switches.only_if, where("only_if"));
+  return When(Every(parse_period(std::get<std::string>(every->data), where("every"))), only_if,
+              switches.at_start);
 }
 
 void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
@@ -127,11 +149,29 @@ void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
   for (const auto& [name, entry] : callbacks().entries())
     if (entry.create.by_default && !asked.find(name)) asked.set(name, Config{});
   Config complete;
-  for (const auto& [name, table] : asked.table()) take_callback(name, table, complete, recipe);
+  for (auto [name, table] : asked.table()) {
+    if (auto callback = read_callback(name, table))
+      recipe.callbacks.push_back(std::move(*callback));
+    complete.set(name, std::move(table));
+  }
   tree.set("callbacks", std::move(complete));
 }
 
 }  // namespace
+
+std::optional<RecipeCallback> read_callback(const std::string& name, Config& table) {
+  if (!table.is_table())
+    throw ConfigError(fmt::format("{}: write [callbacks.{}]", table.origin.text(), name));
+  auto switches = read_part<CallbackSwitches>(table);
+  if (switches.use.empty()) switches.use = name;
+  const auto& entry = callbacks().at(switches.use, table.origin);
+  const auto own = [&] { return without(table, {"use", "enabled", "only_if", "at_start"}); };
+  entry.check(own());
+  entry.complete(table);
+  auto when = read_when(name, table, switches);
+  if (!switches.enabled) return std::nullopt;
+  return RecipeCallback{name, switches.use, own(), std::move(when)};
+}
 
 Recipe resolve(Config from) {
   Recipe recipe;
@@ -144,8 +184,9 @@ Recipe resolve(Config from) {
   take_data(from, tree, recipe);
   take_model(from, tree, recipe);
   recipe.train = take_section<TrainOptions>(from, "train", tree);
-  recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree);
+  take_optimizer(from, tree, recipe);
   recipe.schedule = take_section<ScheduleOptions>(from, "schedule", tree);
+  recipe.schedule.check(*tree.find("schedule"), recipe.train.epochs);
   take_callbacks(from, tree, recipe);
   recipe.tree = std::move(tree);
   return recipe;

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config.h"
 #include "coco/sample.h"
 #include "dataflow/data_options.h"
-#include "trainer/optimizer.h"
+#include "trainer/every.h"
+#include "trainer/optimizer_options.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
 
@@ -16,10 +18,14 @@ namespace millrace {
 
 /// One [callbacks.NAME].
 struct RecipeCallback {
-  std::string name;  // of the table
-  std::string use;   // the registered callback; the name where the table does not say
-  Config table;      // complete, without `use` and `enabled`
+  std::string name;          // of the table
+  std::string use;           // the registered callback; the name where the table does not say
+  Config table;              // complete, without `use`, `enabled`, `only_if` and `at_start`
+  std::optional<When> when;  // it is triggered; nothing: never
 };
+
+/// Checks a [callbacks.NAME] and fills in its defaults. Nothing where it says `enabled = false`. Throws ConfigError.
+std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
 
 struct Recipe {
   Config tree;  // complete, each value with its origin
@@ -36,6 +42,8 @@ struct Recipe {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
   std::vector<RecipeCallback> callbacks;  // those that are enabled
+
+  std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
 /// Checks every key of a configuration and fills in every default. progress, log, checkpoint,

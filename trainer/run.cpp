@@ -51,7 +51,7 @@ void load_initial_weights(Detector& detector, const Recipe& recipe) {
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,
                                          const std::vector<std::string>& classes) {
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  return detectors().at(recipe.model_name).create(recipe.model, {classes, seed});
+  return make_detector(recipe.model_name, recipe.model, {classes, seed});
 }
 
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
@@ -63,13 +63,11 @@ EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& c
 
 CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
-  for (const auto& [name, use, table] : recipe.callbacks) {
-    std::optional<Every> when;
-    if (const auto* period = table.find("every"))
-      when.emplace(
-          parse_period(std::get<std::string>(period->data), "callbacks." + name + ".every"));
-    list.add(name, callbacks().at(use, table.origin).create(table), when);
+  for (const auto& [name, use, table, when] : recipe.callbacks) {
+    const auto& entry = callbacks().at(use, table.origin);
+    list.add(name, entry.create(table), when, entry.plugin);
   }
+  list.check_metrics();
   return list;
 }
 
@@ -77,6 +75,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
+  auto callbacks = make_callbacks(recipe);
   const auto train = open_train_data(recipe.data, recipe.sources);
   if (!recipe.weights.empty() && !fs::exists(recipe.weights))
     throw ConfigError(
@@ -114,7 +113,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .train = recipe.train,
                    .optimizer = recipe.optimizer,
                    .schedule = recipe.schedule,
-                   .images_per_step = recipe.data.batch_size,
+                   .images_per_step = recipe.images_per_step(),
                    .start_data =
                        [&](const Cursor& start) {
                          return start_train_flow(recipe.data, recipe.stages, train, seed, {},
@@ -125,7 +124,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .folder = folder,
                    .config = config,
                    .classes = train.classes},
-                  make_callbacks(recipe));
+                  std::move(callbacks));
   if (checkpoint) {
     trainer.resume(*checkpoint);
     spdlog::info("resuming after step {}, {:.2f} epochs", checkpoint->at.step,

@@ -1,46 +1,106 @@
 #include "trainer/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
+#include "base/require.h"
+
 namespace millrace {
 
 void ScheduleOptions::describe(Options& o) {
-  o.add("kind", kind, "how the rate falls", {"step", "cosine", "constant"});
+  o.add("kind", kind, "how the rate falls", {"step", "cosine", "poly", "exponential", "constant"});
   o.add("milestones", milestones, "where kind = \"step\" multiplies by gamma",
         {.min = 0, .unit = "epochs"});
-  o.add("gamma", gamma, "factor at each milestone", {.min = 0, .max = 1});
-  o.add("warmup_epochs", warmup_epochs, "linear warm-up; 0: warmup_steps says how long",
-        {.min = 0, .unit = "epochs"});
-  o.add("warmup_steps", warmup_steps, "linear warm-up where warmup_epochs is 0",
+  o.add("gamma", gamma, "factor at each milestone, or of an epoch where kind = \"exponential\"",
+        {.min = 0, .max = 1});
+  o.add("power", power, "of the share that is left, where kind = \"poly\"", {.min = 0});
+  o.add("warmup_epochs", warmup_epochs, "linear warm-up", {.min = 0, .unit = "epochs"});
+  o.add("warmup_images", warmup_images, "linear warm-up", {.min = 0, .unit = "images"});
+  o.add("warmup_steps", warmup_steps,
+        "linear warm-up where neither warmup_epochs nor warmup_images says how long",
         {.min = 0, .unit = "steps"});
   o.add("warmup_factor", warmup_factor, "share of the rate at step 0", {.min = 0, .max = 1});
+}
+
+void ScheduleOptions::check(const Config& table, double epochs) const {
+  require(table, "warmup_images", warmup_epochs == 0 || warmup_images == 0,
+          "and warmup_epochs are two lengths of one warm-up: set one to 0");
+  if (warmup_epochs > 0)
+    require(
+        table, "warmup_epochs", warmup_epochs < epochs,
+        fmt::format("= {} is not shorter than the run, train.epochs = {}", warmup_epochs, epochs));
+  if (kind != "step") return;
+  require(table, "milestones", std::ranges::is_sorted(milestones, std::ranges::less_equal()),
+          fmt::format("must rise: {}", fmt::join(milestones, ", ")));
+  if (milestones.empty()) return;
+  require(table, "milestones", milestones.back() < epochs,
+          fmt::format("has {}, which is not before the end of the run, train.epochs = {}",
+                      milestones.back(), epochs));
+  if (warmup_epochs > 0)
+    require(table, "milestones", milestones.front() >= warmup_epochs,
+            fmt::format("begin at {}, before warmup_epochs = {} have passed", milestones.front(),
+                        warmup_epochs));
+}
+
+double ScheduleOptions::warmup_length(std::int64_t epoch_images,
+                                      std::int64_t images_per_step) const {
+  if (warmup_epochs > 0) return warmup_epochs;
+  const auto images = warmup_images > 0 ? warmup_images : warmup_steps * images_per_step;
+  return static_cast<double>(images) / static_cast<double>(epoch_images);
+}
+
+void ScheduleOptions::check_warmup(double epochs, std::int64_t epoch_images,
+                                   std::int64_t images_per_step) const {
+  const auto length = warmup_length(epoch_images, images_per_step);
+  if (length == 0) return;
+  const auto text = warmup_epochs > 0   ? fmt::format("schedule.warmup_epochs = {}", warmup_epochs)
+                    : warmup_images > 0 ? fmt::format("schedule.warmup_images = {}", warmup_images)
+                                        : fmt::format("schedule.warmup_steps = {}", warmup_steps);
+  if (length >= epochs)
+    throw ConfigError(
+        fmt::format("{}, {:.4g} epochs of {} images, is not shorter than the run, train.epochs = "
+                    "{}: shorten the warm-up",
+                    text, length, epoch_images, epochs));
+  if (kind == "step" && !milestones.empty() && milestones.front() < length)
+    throw ConfigError(
+        fmt::format("{}, {:.4g} epochs of {} images, ends behind the first of schedule.milestones, "
+                    "{}: shorten the warm-up or move the milestone",
+                    text, length, epoch_images, milestones.front()));
 }
 
 Schedule::Schedule(ScheduleOptions options, double peak, double epochs)
     : options_(std::move(options)), peak_(peak), epochs_(epochs) {}
 
-double Schedule::rate(double progress, std::int64_t step) const {
-  return peak_ * warmup(progress, step) * decay(progress);
+double Schedule::rate(const ScheduleTime& time) const {
+  return peak_ * warmup(time) * decay(time.progress);
 }
 
-double Schedule::warmup(double progress, std::int64_t step) const {
-  const bool in_epochs = options_.warmup_epochs > 0;
-  const double length =
-      in_epochs ? options_.warmup_epochs : static_cast<double>(options_.warmup_steps);
-  const double done = in_epochs ? progress : static_cast<double>(step);
+double Schedule::warmup(const ScheduleTime& time) const {
+  double length = static_cast<double>(options_.warmup_steps);
+  double done = static_cast<double>(time.step);
+  if (options_.warmup_epochs > 0) {
+    length = options_.warmup_epochs;
+    done = time.progress;
+  } else if (options_.warmup_images > 0) {
+    length = static_cast<double>(options_.warmup_images);
+    done = static_cast<double>(time.images);
+  }
   if (done >= length) return 1;
   return options_.warmup_factor + (1 - options_.warmup_factor) * done / length;
 }
 
 double Schedule::decay(double progress) const {
-  if (options_.kind == "cosine")
-    return 0.5 * (1 + std::cos(std::numbers::pi * std::min(progress / epochs_, 1.0)));
+  const double passed = std::min(progress / epochs_, 1.0);
+  if (options_.kind == "cosine") return 0.5 * (1 + std::cos(std::numbers::pi * passed));
+  if (options_.kind == "poly") return std::pow(1 - passed, options_.power);
+  if (options_.kind == "exponential") return std::pow(options_.gamma, progress);
   if (options_.kind == "constant") return 1;
-  const auto passed = std::count_if(options_.milestones.begin(), options_.milestones.end(),
-                                    [&](double milestone) { return progress >= milestone; });
-  return std::pow(options_.gamma, static_cast<double>(passed));
+  const auto milestones = std::count_if(options_.milestones.begin(), options_.milestones.end(),
+                                        [&](double milestone) { return progress >= milestone; });
+  return std::pow(options_.gamma, static_cast<double>(milestones));
 }
 
 }  // namespace millrace

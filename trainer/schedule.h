@@ -10,28 +10,51 @@
 namespace millrace {
 
 struct ScheduleOptions {
-  std::string kind = "step";                 // step | cosine | constant
-  std::vector<double> milestones = {8, 11};  // epochs
-  double gamma = 0.1;                        // factor at each milestone
+  std::string kind = "step";
+  std::vector<double> milestones = {8, 11};  // epochs, of "step"
+  double gamma = 0.1;  // factor at each milestone; of "exponential", each epoch
+  double power = 0.9;  // of "poly"
   double warmup_epochs = 0;
-  std::int64_t warmup_steps = 1000;  // used where warmup_epochs is 0
+  std::int64_t warmup_images = 0;
+  std::int64_t warmup_steps = 1000;  // used where neither of these is given
   double warmup_factor = 0.001;      // of the rate at step 0
 
   void describe(Options& o);
+
+  /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise or lie beyond the end,
+  /// two lengths of warm-up, a warm-up that reaches a milestone or the end.
+  void check(const Config& table, double epochs) const;
+
+  /// The rest of that, which takes the size of the data set, in images, and of a step.
+  void check_warmup(double epochs, std::int64_t epoch_images, std::int64_t images_per_step) const;
+
+  /// In epochs.
+  double warmup_length(std::int64_t epoch_images, std::int64_t images_per_step) const;
 };
 
-/// A pure function of time; resuming needs no state.
+/// Where the rate is asked for: what lies behind the training then.
+struct ScheduleTime {
+  double progress = 0;  // epochs
+  std::int64_t step = 0, images = 0;
+};
+
+/// A pure function of time; resuming needs no state. With p the progress in epochs and E the length of the run:
+///   step         gamma^(milestones passed)            torch.optim.lr_scheduler.MultiStepLR
+///   cosine       (1 + cos(pi p / E)) / 2              CosineAnnealingLR
+///   poly         (1 - p / E)^power                    PolynomialLR
+///   exponential  gamma^p                              ExponentialLR
+///   constant     1
+/// of the peak, times a linear warm-up from warmup_factor to 1 (LinearLR).
 class Schedule {
  public:
-  /// `peak` is the rate after warm-up; `epochs` is the length of the run, where a cosine reaches
-  /// zero.
+  /// `peak` is the rate without warm-up and decay; `epochs` is the length of the run.
   Schedule(ScheduleOptions options, double peak, double epochs);
 
-  /// The rate of step number `step` (from 0), which begins after `progress` epochs.
-  double rate(double progress, std::int64_t step) const;
+  /// The rate of the step that begins at `time`.
+  double rate(const ScheduleTime& time) const;
 
  private:
-  double warmup(double progress, std::int64_t step) const;
+  double warmup(const ScheduleTime& time) const;
   double decay(double progress) const;
 
   ScheduleOptions options_;

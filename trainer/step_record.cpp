@@ -22,9 +22,11 @@ using nlohmann::json;
 constexpr int kFormat = 1;
 constexpr auto kRecord = "record.json";
 constexpr auto kModel = "model.safetensors";
-constexpr auto kBatch = "batch.msgpack";
-constexpr auto kPixels = "batch.rgb";
 constexpr auto kConfig = "config.toml";
+
+fs::path batch_file(const fs::path& folder, std::size_t number, const char* ending) {
+  return folder / fmt::format("batch-{}.{}", number, ending);
+}
 
 /// JSON has no infinities.
 json number(double value) {
@@ -41,6 +43,8 @@ json to_json(const StepRecord& record) {
   return {{"format", kFormat},
           {"seed", record.info.seed},
           {"step", record.info.step},
+          {"figures", record.with_figures},
+          {"batches", record.batches.size()},
           {"lr", record.lr},
           {"loss_scale",
            {{"factor", record.loss_scale.factor}, {"good_steps", record.loss_scale.good_steps}}},
@@ -55,6 +59,8 @@ StepRecord from_json(const json& saved) {
   StepRecord record;
   saved.at("seed").get_to(record.info.seed);
   saved.at("step").get_to(record.info.step);
+  saved.at("figures").get_to(record.with_figures);
+  record.batches.resize(saved.at("batches").get<std::uint8_t>());
   saved.at("lr").get_to(record.lr);
   saved.at("loss_scale").at("factor").get_to(record.loss_scale.factor);
   saved.at("loss_scale").at("good_steps").get_to(record.loss_scale.good_steps);
@@ -66,11 +72,18 @@ StepRecord from_json(const json& saved) {
   return record;
 }
 
-Batch read_batch(const fs::path& folder) {
-  const auto pixels = read_file(folder / kPixels);
+void write_batch(const fs::path& folder, std::size_t number, const Batch& batch) {
+  const auto encoded = encode(batch);
+  write_file_atomically(batch_file(folder, number, "msgpack"), encoded.header);
+  write_file_atomically(batch_file(folder, number, "rgb"), encoded.frames.at(0));
+}
+
+Batch read_batch(const fs::path& folder, std::size_t number) {
+  const auto pixels = read_file(batch_file(folder, number, "rgb"));
   const Frame frame{std::make_shared<std::uint8_t[]>(pixels.size()), pixels.size()};
   if (!pixels.empty()) std::memcpy(frame.bytes.get(), pixels.data(), pixels.size());
-  return decode_batch(read_file(folder / kBatch), {frame}, (folder / kBatch).string());
+  const auto header = batch_file(folder, number, "msgpack");
+  return decode_batch(read_file(header), {frame}, header.string());
 }
 
 }  // namespace
@@ -81,9 +94,7 @@ fs::path write_step_record(const fs::path& folder, const StepRecord& record) try
   part += ".part";
   fs::remove_all(part);
   make_writable_folder(part);
-  const auto batch = encode(record.batch);
-  write_file_atomically(part / kBatch, batch.header);
-  write_file_atomically(part / kPixels, batch.frames.at(0));
+  for (std::size_t i = 0; i < record.batches.size(); ++i) write_batch(part, i, record.batches[i]);
   write_safetensors(part / kModel, record.model);
   write_file_atomically(part / kConfig, record.config);
   write_file_atomically(part / kRecord, to_json(record).dump(1) + "\n");
@@ -105,7 +116,7 @@ StepRecord read_step_record(const fs::path& folder) {
   }
   record.config = read_file(folder / kConfig);
   record.model = read_safetensors(folder / kModel);
-  record.batch = read_batch(folder);
+  for (std::size_t i = 0; i < record.batches.size(); ++i) record.batches[i] = read_batch(folder, i);
   return record;
 }
 

@@ -2,8 +2,8 @@
 //
 //   diverged/step-000123/record.json        what the step depends on, and what came of it
 //                        model.safetensors  weights before the step, which it has not changed
-//                        batch.msgpack      the batch without its pixels (dataflow/batch_codec.h)
-//                        batch.rgb          its pixels
+//                        batch-0.msgpack    its first batch without the pixels (dataflow/batch_codec.h)
+//                        batch-0.rgb        their pixels
 //                        config.toml
 #pragma once
 
@@ -21,7 +21,8 @@
 namespace millrace {
 
 struct StepRecord {
-  StepInfo info;  // seed, and steps done before
+  StepInfo info;              // of it seed and step: those done before
+  bool with_figures = false;  // the detector was asked for them: they are among the scalars
   double lr = 0;
   LossScale loss_scale;                 // before the step
   std::map<std::string, double> hyper;  // parameters of a training that may change
@@ -30,7 +31,7 @@ struct StepRecord {
   std::vector<std::string> classes;     // names in label order
   std::string config;                   // TOML
   NamedTensors model;
-  Batch batch;
+  std::vector<Batch> batches;
 };
 
 /// Writes it to `folder`/step-NNNNNN, the number of the step counted from 1, and returns that. Replaces an older one of

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/options.h"
+#include "base/require.h"
 
 namespace millrace {
 
@@ -13,6 +14,7 @@ struct TrainOptions {
   std::int64_t max_steps = 0;  // > 0: stop there
   std::int64_t seed = 1;
   std::string precision = "fp32";
+  double loss_scale = 0;  // of fp16; 0: the factor is looked for
   bool deterministic = true;
   std::int64_t threads = 0;  // of the maths; 0: all cores
   std::string output = "runs";
@@ -24,9 +26,17 @@ struct TrainOptions {
     o.add("seed", seed, "of initial weights, order of data and every random draw", {.min = 0});
     o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses",
           {"fp32", "bf16", "fp16"});
+    o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",
+          {.min = 0, .max = 16777216});
     o.add("deterministic", deterministic, "the same run gives the same bytes");
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
     o.add("output", output, "folder that run folders are made in");
+  }
+
+  /// Throws ConfigError where values contradict each other.
+  void check(const Config& table) const {
+    require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
+            "is for precision = \"fp16\" alone");
   }
 };
 

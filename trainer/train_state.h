@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "trainer/activity.h"
 #include "trainer/callback.h"
@@ -26,6 +27,7 @@ struct Spent {
   double callbacks_s = 0;  // of all callbacks
   double checkpoints_s =
       0;  // checkpoints were copied, and the one before was waited for; not that they are written
+  std::map<std::string, double> by_callback;
 };
 
 /// Owned by the trainer. For the training thread alone, but for `activity`.
@@ -37,7 +39,10 @@ class TrainState {
   Position at;
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
-  Scalars scalars;               // of the last step: the losses, their sum, the gradients' norm
+  Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
+  std::map<std::string, double>
+      latest;          // the last value of all that was published; NaN: not finite
+  std::string caller;  // the callback that is being called
   Spent spent;
   Activity activity;  // any thread may look at it
   HyperParameters hyper;
@@ -47,8 +52,11 @@ class TrainState {
   const EvalData* validation = nullptr;  // nullptr: there is none
   /// Makes a second detector like `model`, with values of its own; empty where nobody can.
   std::function<std::unique_ptr<Detector>()> make_model;
-  /// Steps whose checkpoints somebody waits for, to hear what is said of them; see needs_checkpoint.
-  std::set<std::int64_t> needed_checkpoints;
+  /// The tensors that a callback keeps, by its name; throws ConfigError where there is no such callback.
+  std::function<NamedTensors(const std::string& callback)> kept_by;
+  /// Steps whose checkpoints somebody waits for, once for each, to hear what is said of them; see needs_checkpoint.
+  std::multiset<std::int64_t> needed_checkpoints;
+  std::int64_t rank = 0;  // of this process among those that train together
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
@@ -71,6 +79,12 @@ class TrainState {
     late.second.insert(late.second.end(), more.begin(), more.end());
   }
 
+  /// Hands a picture to every callback's on_picture at the end of this step boundary.
+  void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
+
+  /// Asks the detector for its figures in the next step; they will be among the scalars.
+  void ask_for_figures() { figures_asked_ = true; }
+
   /// Whether somebody waits for what will be said of that step, now or in a training that is resumed from the newest
   /// checkpoint.
   bool needs_checkpoint(std::int64_t step) const {
@@ -89,9 +103,11 @@ class TrainState {
  private:
   friend class Trainer;
   Scalars published_;
+  std::vector<Picture> pictures_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
+  bool figures_asked_ = false;
   bool save_asked_ = false;
-  std::set<std::int64_t>
+  std::multiset<std::int64_t>
       needed_by_newest_;  // needed_checkpoints when the newest checkpoint was taken
   std::string stop_reason_;
 };

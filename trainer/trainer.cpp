@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/process_usage.h"
 #include "base/text.h"
 #include "trainer/restore.h"
 #include "trainer/step_record.h"
@@ -48,6 +49,14 @@ class DoAll {
   std::exception_ptr first_;
 };
 
+std::string ids(const std::vector<Batch>& batches) {
+  std::string text;
+  for (const auto& batch : batches)
+    for (const auto& image : batch.images)
+      text += (text.empty() ? "" : ", ") + std::to_string(image.image_id);
+  return text;
+}
+
 }  // namespace
 
 Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
@@ -61,6 +70,7 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
+  state_.kept_by = [this](const std::string& callback) { return callbacks_.tensors_of(callback); };
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
@@ -68,7 +78,9 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   training_step_.optimizer().load(checkpoint.optimizer);
   callbacks_.load(checkpoint.callbacks, checkpoint.callback_tensors);
   state_.hyper.load(checkpoint.hyper);
+  state_.latest = checkpoint.latest;
   state_.at = checkpoint.at;
+  resumed_ = true;
   state_.previous_progress = checkpoint.at.progress;
 }
 
@@ -86,6 +98,9 @@ TrainEnd Trainer::run() {
     } catch (const std::exception& problem) {
       if (!failure) state_.failure = problem.what();
       if (!failure) failure = std::current_exception();
+    } catch (...) {
+      if (!failure) state_.failure = "something was thrown that is no std::exception";
+      if (!failure) failure = std::make_exception_ptr(Error(state_.failure));
     }
   };
   guarded([&] { train(); });
@@ -102,11 +117,14 @@ TrainEnd Trainer::run() {
   }
   data_.reset();
   if (failure) std::rethrow_exception(failure);
+  if (signal.empty()) callbacks_.tell_what_never_came(state_);
   return {state_.at, state_.stop_reason(), !signal.empty()};
 }
 
 void Trainer::train() {
   data_ = plan_.start_data(state_.at.cursor);
+  const Activity::Data watched(state_.activity, [&] { return data_->report(); });
+  check_schedule();
   state_.total_epochs = plan_.train.epochs;
   const auto steps_of_epoch =
       static_cast<double>(data_->epoch_size()) / static_cast<double>(plan_.images_per_step);
@@ -117,22 +135,25 @@ void Trainer::train() {
   }
 
   call("before_train", [&](Callback& c) { c.before_train(state_); });
+  if (state_.at.step == 0 && !resumed_) callbacks_.trigger_at_start(state_);
   settle();
-  bool epoch_begins = true;
+  bool epoch_begins = true, is_first = true;
   while (!finished() && !stop_at_signal()) {
     if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
     call("before_step", [&](Callback& c) { c.before_step(state_); });
 
-    const auto delivery = next_batch();
-    if (!delivery) break;
-    step(delivery->value);
+    auto behind = state_.at;
+    const auto batches = next_batches(behind);
+    if (batches.empty()) break;
+    step(batches);
+    if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
 
     auto& at = state_.at;
     state_.previous_progress = at.progress;
     at.step += 1;
-    at.images += static_cast<std::int64_t>(delivery->value.size());
-    at.progress = delivery->progress;
-    at.cursor = delivery->cursor;
+    at.images = behind.images;
+    at.progress = behind.progress;
+    at.cursor = std::move(behind.cursor);
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     end_boundary(epoch_begins);
   }
@@ -144,16 +165,28 @@ bool Trainer::stop_at_signal() {
   return !state_.stop_reason().empty();
 }
 
-/// Nothing where a signal came before there was one: data may be long in coming.
-std::optional<Delivery<Batch>> Trainer::next_batch() {
+void Trainer::check_schedule() const {
+  // What max_steps cuts off a run is no fault of its schedule.
+  if (plan_.train.max_steps == 0)
+    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
+}
+
+std::vector<Batch> Trainer::next_batches(Position& at) {
   const auto asked = Clock::now();
   state_.activity.begin("waits for data");
-  while (!data_->is_ready(kSignalPeriod))
-    if (stop_at_signal()) return std::nullopt;
-  auto delivery = data_->next();
+  std::vector<Batch> batches;
+  while (std::ssize(batches) < plan_.optimizer.accumulate) {
+    while (!data_->is_ready(kSignalPeriod))
+      if (stop_at_signal()) return {};
+    auto delivery = data_->next();
+    if (!delivery) throw Error("the training data ended before the training did");
+    at.images += static_cast<std::int64_t>(delivery->value.size());
+    at.progress = delivery->progress;
+    at.cursor = std::move(delivery->cursor);
+    batches.push_back(std::move(delivery->value));
+  }
   state_.spent.data_s += seconds_since(asked);
-  if (!delivery) throw Error("the training data ended before the training did");
-  return delivery;
+  return batches;
 }
 
 bool Trainer::finished() const {
@@ -161,45 +194,54 @@ bool Trainer::finished() const {
          (plan_.train.max_steps > 0 && state_.at.step >= plan_.train.max_steps);
 }
 
-void Trainer::step(const Batch& batch) {
+void Trainer::step(const std::vector<Batch>& batches) {
   auto& at = state_.at;
   training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
-  state_.lr = schedule_.rate(at.progress, at.step) * state_.hyper.at("lr_factor");
-  const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed), .step = at.step};
+  state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor");
+  Figures figures;
+  const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed),
+                      .step = at.step,
+                      .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
   const auto began = Clock::now();
-  state_.activity.begin("takes the step");
+  state_.activity.begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
-  auto end = training_step_(batch, info, state_.lr, at.loss_scale);
+  auto end = training_step_(batches, info, state_.lr, at.loss_scale);
   state_.spent.step_s += seconds_since(began);
   state_.scalars = std::move(end.scalars);
-  if (end.rejected.empty())
+  if (end.rejected.empty()) {
     at.bad_in_a_row = 0;
-  else if (end.overflow)
+  } else if (end.overflow) {
+    at.overflow_steps += 1;
     spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
                  at.loss_scale.factor);
-  else
-    reject_step(end.rejected, keep_step(batch, info, scale, end.rejected));
+  } else {
+    reject_step(end.rejected, keep_step(batches, info, scale, end.rejected));
+  }
   state_.scalars.emplace_back("lr", state_.lr);
+  for (const auto& [name, value] : state_.hyper.changed()) state_.scalars.emplace_back(name, value);
   if (at.bad_steps > 0) state_.scalars.emplace_back("bad_steps", static_cast<double>(at.bad_steps));
+  if (at.overflow_steps > 0)
+    state_.scalars.emplace_back("overflow_steps", static_cast<double>(at.overflow_steps));
 }
 
 /// Keeps a step that changed nothing, so that it can be repeated; says how. That it cannot be kept does not end the
 /// training.
-std::string Trainer::keep_step(const Batch& batch, const StepInfo& info, const LossScale& scale,
-                               const std::string& why) {
+std::string Trainer::keep_step(const std::vector<Batch>& batches, const StepInfo& info,
+                               const LossScale& scale, const std::string& why) {
   if (plan_.folder.empty() || state_.at.bad_steps >= kRecords) return "";
   try {
     const auto folder =
         write_step_record(plan_.folder / "diverged", {.info = info,
+                                                      .with_figures = info.figures != nullptr,
                                                       .lr = state_.lr,
                                                       .loss_scale = scale,
-                                                      .hyper = state_.hyper.values(),
+                                                      .hyper = state_.hyper.changed(),
                                                       .scalars = state_.scalars,
                                                       .rejected = why,
                                                       .classes = plan_.classes,
                                                       .config = plan_.config,
                                                       .model = named_values(plan_.model),
-                                                      .batch = batch});
+                                                      .batches = batches});
     return fmt::format("; to look into it: trainer run --replay {}", folder.string());
   } catch (const Error& problem) {
     return fmt::format("; it could not be kept: {}", problem.what());
@@ -243,6 +285,14 @@ void Trainer::hand_out_scalars() {
   reports[state_.at.step] = {state_.now(), std::exchange(state_.published_, {})};
   for (auto& [step, report] : reports)
     std::ranges::stable_sort(report.second, {}, &Scalars::value_type::first);
+  for (const auto& [step, report] : reports)
+    for (const auto& [name, value] : report.second)
+      state_.latest[name] = std::isfinite(value) ? value : std::nan("");
+  const auto pictures = std::exchange(state_.pictures_, {});
+  if (!pictures.empty())
+    call("on_picture", [&](Callback& c) {
+      for (const auto& picture : pictures) c.on_picture(state_, picture);
+    });
   call("on_scalars", [&](Callback& c) {
     for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
   });
@@ -267,7 +317,8 @@ void Trainer::save_if_asked() {
                  .seed = static_cast<std::uint64_t>(plan_.train.seed),
                  .epoch_size = data_ ? data_->epoch_size() : 0,
                  .classes = plan_.classes,
-                 .hyper = state_.hyper.values(),
+                 .hyper = state_.hyper.changed(),
+                 .latest = state_.latest,
                  .callbacks = callbacks_.save_states(),
                  .callback_tensors = callbacks_.save_tensors(),
                  .model = named_values(plan_.model),

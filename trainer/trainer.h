@@ -28,7 +28,7 @@ struct TrainPlan {
   TrainOptions train;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  std::int64_t images_per_step = 1;  // over all ranks
+  std::int64_t images_per_step = 1;  // over all ranks and micro-batches
   std::function<std::unique_ptr<DataFlow<Batch>>(const Cursor& start)> start_data;
   const EvalData* validation = nullptr;
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
@@ -58,10 +58,12 @@ class Trainer {
  private:
   void train();
   bool stop_at_signal();
-  std::optional<Delivery<Batch>> next_batch();
-  void step(const Batch& batch);
-  std::string keep_step(const Batch& batch, const StepInfo& info, const LossScale& scale,
-                        const std::string& why);
+  void check_schedule() const;
+  /// The batches of one step, and the place behind them; none where a signal came first.
+  std::vector<Batch> next_batches(Position& at);
+  void step(const std::vector<Batch>& batches);
+  std::string keep_step(const std::vector<Batch>& batches, const StepInfo& info,
+                        const LossScale& scale, const std::string& why);
   void reject_step(const std::string& why, const std::string& kept);
 
   void end_boundary(bool epoch_ended);
@@ -80,8 +82,9 @@ class Trainer {
   TrainState state_;
   std::unique_ptr<DataFlow<Batch>> data_;
   CheckpointWriter writer_;
-  std::set<std::int64_t>
+  std::multiset<std::int64_t>
       needed_at_save_;  // needed_checkpoints when the one that is being written was taken
+  bool resumed_ = false;
 };
 
 }  // namespace millrace

@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
+#include <span>
 #include <string>
 
 #include "trainer/callback.h"
@@ -15,7 +17,7 @@ namespace millrace {
 
 /// What came of a step.
 struct StepEnd {
-  Scalars scalars;       // the losses, their sum, the gradients' norm
+  Scalars scalars;       // the losses, their sum, the gradients' norm, the figures asked for
   std::string rejected;  // why nothing was changed; empty: the step was taken
   bool overflow =
       false;  // it was rejected for the loss scale, which has been lowered: no fault of the model's
@@ -26,20 +28,25 @@ class TrainingStep {
  public:
   TrainingStep(Detector& model, const TrainOptions& train, const OptimizerOptions& optimizer);
 
-  /// Descends the losses of a batch at rate `lr`. A step whose losses or gradients are not finite changes nothing but
-  /// `scale`. The device is waited for here alone: losses and gradients' norms are read once all is queued.
-  StepEnd operator()(const Batch& batch, const StepInfo& step, double lr, LossScale& scale);
+  /// Descends the losses of the images of all `batches` together at rate `lr`; several are gone through twice, first
+  /// without gradients for the totals that their losses are divided by (LossTotals). A step whose losses or gradients
+  /// are not finite changes nothing but `scale`. Of `info`, what tells one batch from the next is filled in here. The
+  /// device is waited for here alone: losses, figures and gradients' norms are read once all is queued.
+  StepEnd operator()(std::span<const Batch> batches, StepInfo info, double lr, LossScale& scale);
 
-  Sgd& optimizer() { return optimizer_; }
-  const Sgd& optimizer() const { return optimizer_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
-  Losses losses(const Batch& batch, const StepInfo& step);
+  Losses losses(const Batch& batch, const StepInfo& info) const;
+  void collect_totals(std::span<const Batch> batches, StepInfo info,
+                      MicroBatchTotals& totals) const;
 
   Detector& model_;
-  Sgd optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   at::ScalarType type_;  // of convolutions and matrix products
   at::DeviceType device_;
+  double static_scale_;  // of the losses in fp16; 0: looked for
 };
 
 }  // namespace millrace

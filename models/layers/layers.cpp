@@ -89,7 +89,8 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, bool training, const After&
   if (norm_.kind == "bn") {
     const auto y = conv_(x);
     // One value a channel has no variance: running statistics that took it in would be no numbers ever after.
-    const bool tells = !training || y.numel() > y.size(1);
+    // Nor do they take in what is looked at without gradients: a step's first pass for its totals.
+    const bool tells = !training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
     return finish(at::batch_norm(y, weight_, bias_, tells ? mean_ : at::Tensor(),
                                  tells ? var_ : at::Tensor(), training, 0.1, norm_.epsilon, false),
                   after);

@@ -1,13 +1,10 @@
 // Named sets of numeric switches that a detector's options start from, and what must hold between options.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string>
-#include <string_view>
 
-#include "base/errors.h"
 #include "base/options.h"
+#include "base/require.h"
 
 namespace millrace {
 
@@ -15,15 +12,6 @@ namespace millrace {
 inline void add_style(Options& o, std::string& style) {
   o.add("style", style, "named set of numeric switches that the other options start from",
         {"detectron2", "torchvision"});
-}
-
-/// Throws ConfigError where `holds` is false: the place of `key` in the table (the table's own where it is not there),
-/// the key, and `why`.
-inline void require(const Config& table, std::string_view key, bool holds, std::string_view why) {
-  if (holds) return;
-  const auto* value = table.find(key);
-  throw ConfigError(
-      fmt::format("{}: {} {}", (value ? value->origin : table.origin).text(), key, why));
 }
 
 /// The defaults of a detector's options in the style that the [model] table asks for; the struct's own are

@@ -6,6 +6,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -64,17 +65,18 @@ BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, bool training) con
 }
 
 BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegions>& regions,
-                            const std::vector<Truth>& truths) const {
-  const auto total = output.logits.size(0);
-  if (total == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
-  const auto background = first_ ? 0 : classes_;
+                            const std::vector<Truth>& truths, const StepInfo& step,
+                            const std::string& number) const {
+  const auto count_here = output.logits.size(0);
+  const double total = step.total("box regions" + number, static_cast<double>(count_here));
+  if (count_here == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
   std::vector<at::Tensor> labels, foreground, foreground_labels, references, targets;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const auto& [boxes, truth, count] = regions[i];
     const auto label = truths[i].labels.index_select(0, truth) + first_;
     labels.push_back(label);
-    labels.push_back(at::full({boxes.size(0) - count}, background, at::kLong));
+    labels.push_back(at::full({boxes.size(0) - count}, background(), at::kLong));
     foreground.push_back(at::arange(first, first + count, at::kLong));
     foreground_labels.push_back(label);
     references.push_back(boxes.narrow(0, 0, count));
@@ -84,10 +86,31 @@ BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegio
   auto group = at::cat(foreground_labels);
   if (options_.class_agnostic) group = at::zeros_like(group);
   const auto predicted = output.deltas.index({at::cat(foreground), group});  // (F, 4)
-  return {at::cross_entropy_loss(output.logits, at::cat(labels), /*weight=*/{}, at::Reduction::Mean,
-                                 /*ignore_index=*/-100, options_.label_smoothing),
-          options_.loss.sum(coder_, at::cat(references), predicted, at::cat(targets)) /
-              static_cast<double>(total)};
+  const auto all_labels = at::cat(labels);
+  if (step.figures)
+    tell(output.logits, all_labels, at::cat(foreground), static_cast<double>(truths.size()),
+         *step.figures, number);
+  return {at::cross_entropy_loss(output.logits, all_labels, /*weight=*/{}, at::Reduction::Sum,
+                                 /*ignore_index=*/-100, options_.label_smoothing) /
+              total,
+          options_.loss.sum(coder_, at::cat(references), predicted, at::cat(targets)) / total};
+}
+
+void BoxHead::tell(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+                   double images, Figures& figures, const std::string& number) const {
+  const auto said = logits.detach().argmax(1), right = said == labels;
+  const auto objects = said.index_select(0, foreground);
+  const auto count = static_cast<double>(foreground.size(0));
+  const auto all = static_cast<double>(labels.size(0));
+  const auto share = [&](const char* name, const at::Tensor& fits) {
+    const auto part = fits.sum();
+    figures.add(name + number, part, at::full_like(part, fits.numel()));
+  };
+  share("box/accuracy", right);
+  share("box/fg_accuracy", right.index_select(0, foreground));
+  share("box/false_negatives", objects == background());
+  figures.add("box/fg" + number, count, images);
+  figures.add("box/bg" + number, all - count, images);
 }
 
 at::Tensor BoxHead::scores(const Output& output) const {

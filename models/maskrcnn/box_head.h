@@ -47,9 +47,11 @@ class BoxHead {
   struct Loss {
     at::Tensor classification, regression;
   };
-  /// Over all regions of the batch, in the order of the images.
+  /// Over all regions of the batch, in the order of the images. `number` of the stage is put behind the names of totals
+  /// and figures.
   Loss loss(const Output& output, const std::vector<SampledRegions>& regions,
-            const std::vector<Truth>& truths) const;
+            const std::vector<Truth>& truths, const StepInfo& step,
+            const std::string& number) const;
 
   /// Probabilities of the K classes, (R, K).
   at::Tensor scores(const Output& output) const;
@@ -59,6 +61,12 @@ class BoxHead {
   void refresh();
 
  private:
+  /// How well logits (R, K + 1) fit the labels (R), of which those of the foreground are `foreground`.
+  void tell(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+            double images, Figures& figures, const std::string& number) const;
+
+  std::int64_t background() const { return first_ ? 0 : classes_; }
+
   BoxHeadOptions options_;
   BoxCoder coder_;
   std::int64_t classes_, first_;

@@ -103,14 +103,14 @@ std::vector<at::Tensor> BoxStages::refined(const BoxHead& head, const at::Tensor
 }
 
 Losses BoxStages::losses(const Features& features, std::vector<SampledRegions> regions,
-                         const std::vector<Truth>& truths) const {
+                         const std::vector<Truth>& truths, const StepInfo& step) const {
   Losses losses;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     std::vector<at::Tensor> boxes;
     for (const auto& image : regions) boxes.push_back(image.boxes);
-    const auto found = output(features, as_rois(boxes), stage, /*training=*/true);
-    const auto loss = heads_[stage].loss(found, regions, truths);
+    const auto found = output(features, as_rois(boxes), stage, features.training);
     const auto number = heads_.size() > 1 ? "_" + std::to_string(stage) : "";
+    const auto loss = heads_[stage].loss(found, regions, truths, step, number);
     losses.emplace_back("box_class" + number, loss.classification);
     losses.emplace_back("box_regression" + number, loss.regression);
     if (stage + 1 == heads_.size()) break;

@@ -43,7 +43,7 @@ class BoxStages {
 
   /// "box_class" and "box_regression" over the batch, with the stage's number behind them in a cascade.
   Losses losses(const Features& features, std::vector<SampledRegions> regions,
-                const std::vector<Truth>& truths) const;
+                const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages' probabilities.
   std::vector<Found> detect(const Features& features, std::vector<at::Tensor> proposals,

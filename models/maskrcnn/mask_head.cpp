@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
 
@@ -10,6 +11,19 @@
 #include "models/maskrcnn/mask_targets.h"
 
 namespace millrace {
+namespace {
+
+/// Shares of the pixels of the regions' own masks (F, M, M) that are right when cut at a probability of a half.
+void tell(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
+  const auto object = targets > 0.5, right = (logits > 0) == object;
+  const auto pixels = object.sum();
+  const auto all = at::full_like(pixels, object.numel());
+  figures.add("mask/accuracy", right.sum(), all);
+  figures.add("mask/fg_accuracy", (right & object).sum(), pixels);
+  figures.add("mask/fg", pixels, all);
+}
+
+}  // namespace
 
 void MaskHeadOptions::describe(Options& o) {
   o.add("mask_size", size, "cells of the mask head's regions; masks have twice as many",
@@ -54,14 +68,12 @@ at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois
   return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
 }
 
-at::Tensor mask_loss(const at::Tensor& logits, const at::Tensor& channels,
-                     const at::Tensor& targets) {
-  const auto mine = logits.index({at::arange(logits.size(0)), channels});  // (F, M, M)
-  return binary_cross_entropy_sum(mine, targets) / static_cast<double>(mine.numel());
+at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels) {
+  return logits.index({at::arange(logits.size(0)), channels});
 }
 
 at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledRegions>& regions,
-                          const std::vector<Truth>& truths) const {
+                          const std::vector<Truth>& truths, const StepInfo& step) const {
   std::vector<at::Tensor> boxes, labels, targets;
   std::int64_t count = 0;
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -82,15 +94,19 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
                                      truths[i].height, truths[i].width));
     count += static_cast<std::int64_t>(shapes.size());
   }
+  const double total = step.total("mask regions", static_cast<double>(count));
   if (count == 0) return features.maps[0].sum() * 0;
-  return mask_loss((*this)(features, as_rois(boxes), /*training=*/true), at::cat(labels) + first_,
-                   at::cat(targets));
+  const auto own =
+      own_masks((*this)(features, as_rois(boxes), features.training), at::cat(labels) + first_);
+  const auto target = at::cat(targets);
+  if (step.figures) tell(own.detach(), target, *step.figures);
+  return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
 }
 
 at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
                             const at::Tensor& labels) const {
   const auto logits = (*this)(features, as_rois(boxes), /*training=*/false);
-  return at::sigmoid(logits.index({at::arange(logits.size(0)), labels + first_})).contiguous();
+  return at::sigmoid(own_masks(logits, labels + first_)).contiguous();
 }
 
 void MaskHead::refresh() {

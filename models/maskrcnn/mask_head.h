@@ -27,10 +27,8 @@ struct MaskHeadOptions {
   void use_torchvision();
 };
 
-/// Mean cross-entropy of the logits (F, K, M, M) of each region's own class, `channels` (F) int64, against targets
-/// (F, M, M) of 0 .. 1.
-at::Tensor mask_loss(const at::Tensor& logits, const at::Tensor& channels,
-                     const at::Tensor& targets);
+/// The logits (F, K, M, M) of each region's own class, `channels` (F) int64: (F, M, M).
+at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels);
 
 class MaskHead {
  public:
@@ -40,7 +38,7 @@ class MaskHead {
 
   /// "mask" over the foreground regions of the batch. Objects without a shape do not take part.
   at::Tensor loss(const Features& features, const std::vector<SampledRegions>& regions,
-                  const std::vector<Truth>& truths) const;
+                  const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images together.
   at::Tensor detect(const Features& features, const std::vector<at::Tensor>& boxes,

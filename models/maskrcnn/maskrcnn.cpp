@@ -32,17 +32,18 @@ class MaskRcnn final : public PyramidDetector {
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                      const StepInfo& step) override {
     const auto rpn = rpn_(features);
-    auto losses = rpn_.losses(rpn, truths, rpn_.draw(rpn, truths, step));
+    auto losses = rpn_.losses(rpn, truths, rpn_.draw(rpn, truths, step), step);
 
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);
+    if (step.figures) tell_recall(proposals, truths, *step.figures);
     std::vector<SampledRegions> regions;
     for (std::size_t i = 0; i < truths.size(); ++i) {
       const auto candidates = box_stages_.candidates(proposals[i], truths[i]);
       regions.push_back(take(candidates, box_stages_.draw(candidates, step, i)));
     }
-    for (auto& loss : box_stages_.losses(features, regions, truths))
+    for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
-    if (mask_head_) losses.emplace_back("mask", mask_head_->loss(features, regions, truths));
+    if (mask_head_) losses.emplace_back("mask", mask_head_->loss(features, regions, truths, step));
     return losses;
   }
 

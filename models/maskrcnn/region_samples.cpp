@@ -15,7 +15,7 @@ Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou
 
 Samples draw_regions(const Candidates& candidates, std::int64_t count, double positive_fraction,
                      const StepInfo& step, std::size_t image) {
-  Rng rng{step.seed, static_cast<std::uint64_t>(step.step), kSamplerStream, image};
+  auto rng = step.rng(kSamplerStream, image);
   return sample(candidates.matches.label, count, positive_fraction, rng);
 }
 

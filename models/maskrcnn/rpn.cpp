@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -112,7 +113,7 @@ std::vector<Rpn::Drawn> Rpn::draw(const Output& output, const std::vector<Truth>
   std::vector<Drawn> drawn;
   for (std::size_t i = 0; i < truths.size(); ++i) {
     const auto matches = match_anchors(output.anchors, truths[i]);
-    Rng rng{step.seed, static_cast<std::uint64_t>(step.step), kSamplerStream, i};
+    auto rng = step.rng(kSamplerStream, i);
     auto anchors = sample(matches.label, options_.batch, options_.positive, rng);
     auto truth = matches.truth.index_select(0, anchors.positive);
     drawn.push_back({std::move(anchors), std::move(truth)});
@@ -121,14 +122,15 @@ std::vector<Rpn::Drawn> Rpn::draw(const Output& output, const std::vector<Truth>
 }
 
 Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
-                   const std::vector<Drawn>& drawn) const {
+                   const std::vector<Drawn>& drawn, const StepInfo& step) const {
   std::vector<at::Tensor> logits, targets, deltas, delta_targets;
-  std::int64_t sampled = 0;
+  std::int64_t sampled = 0, foreground = 0;
   for (std::size_t i = 0; i < truths.size(); ++i) {
     const auto& [positive, negative] = drawn[i].anchors;
     const auto image = static_cast<std::int64_t>(i);
     const auto count = positive.size(0) + negative.size(0);
     sampled += count;
+    foreground += positive.size(0);
     logits.push_back(output.logits[image].index_select(0, at::cat({positive, negative})));
     auto target = at::zeros({count});
     target.narrow(0, 0, positive.size(0)).fill_(1);
@@ -138,16 +140,35 @@ Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
     delta_targets.push_back(coder_.encode(output.anchors.index_select(0, positive),
                                           truths[i].boxes.index_select(0, drawn[i].truth)));
   }
+  const auto images = static_cast<double>(truths.size());
   const double divisor =
       options_.normalizer == "batch"
-          ? static_cast<double>(options_.batch) * static_cast<double>(truths.size())
-          : static_cast<double>(std::max<std::int64_t>(1, sampled));
-  const auto objectness = binary_cross_entropy_sum(at::cat(logits), at::cat(targets)) / divisor;
+          ? static_cast<double>(options_.batch) * step.total("images", images)
+          : std::max(1.0, step.total("rpn anchors", static_cast<double>(sampled)));
+  const auto all_logits = at::cat(logits), all_targets = at::cat(targets);
+  const auto objectness = binary_cross_entropy_sum(all_logits, all_targets) / divisor;
   const auto box =
       deltas.empty()
           ? output.deltas.sum() * 0
           : smooth_l1_sum(at::cat(deltas), at::cat(delta_targets), options_.beta) / divisor;
+  if (step.figures) {
+    const auto right = ((all_logits > 0) == (all_targets > 0)).sum();
+    step.figures->add("rpn/accuracy", right, at::full_like(right, sampled));
+    step.figures->add("rpn/fg", static_cast<double>(foreground), images);
+    step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);
+  }
   return {{"rpn_objectness", objectness}, {"rpn_box", box}};
+}
+
+void tell_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
+                 Figures& figures) {
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    const auto found = match(proposals[i], truths[i].boxes, {.low = 0.5, .high = 0.7}).label;
+    const auto half = (found != 0).sum();
+    const auto objects = at::full_like(half, found.size(0));
+    figures.add("rpn/recall50", half, objects);
+    figures.add("rpn/recall70", (found == 1).sum(), objects);
+  }
 }
 
 }  // namespace millrace

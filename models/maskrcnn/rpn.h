@@ -68,12 +68,16 @@ class Rpn {
 
   /// "rpn_objectness" and "rpn_box" over the anchors drawn.
   Losses losses(const Output& output, const std::vector<Truth>& truths,
-                const std::vector<Drawn>& drawn) const;
+                const std::vector<Drawn>& drawn, const StepInfo& step) const;
 
  private:
   RpnOptions options_;
   BoxCoder coder_;
   Conv2d conv_, logits_, deltas_;
 };
+
+/// "rpn/recall50" and "rpn/recall70": shares of all objects that a proposal (P, 4) of their image overlaps by so much.
+void tell_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
+                 Figures& figures);
 
 }  // namespace millrace

@@ -53,24 +53,31 @@ class RetinaNet final : public PyramidDetector {
   }
 
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                     const StepInfo&) override {
+                     const StepInfo& step) override {
     const auto logits = classes_(features.maps), deltas = deltas_(features.maps);
     const auto anchors = at::cat(this->anchors(features));
     std::vector<Targets> targets;
-    std::int64_t foreground = 0;
+    double foreground = 0;
     for (const auto& truth : truths) {
       targets.push_back(this->targets(anchors, truth));
-      foreground += targets.back().positive.size(0);
+      foreground += static_cast<double>(targets.back().positive.size(0));
+    }
+    const auto images = static_cast<double>(truths.size());
+    const bool by_batch = options_.normalizer == "batch";
+    const double total =
+        by_batch ? step.total("foreground anchors", foreground) : step.total("images", images);
+    if (step.figures) {
+      step.figures->add("anchors/fg", foreground, images);
+      for (std::size_t i = 0; i < truths.size(); ++i)
+        tell(logits[static_cast<std::int64_t>(i)].detach(), targets[i], *step.figures);
     }
     at::Tensor classification, regression;
     for (std::size_t i = 0; i < truths.size(); ++i) {
       const auto& [classes, positive, own] = targets[i];
       const auto image = static_cast<std::int64_t>(i);
-      const auto most =
-          std::max<std::int64_t>(1, options_.normalizer == "batch" ? foreground : positive.size(0));
-      const double divisor =
-          static_cast<double>(most) *
-          (options_.normalizer == "batch" ? 1 : static_cast<double>(truths.size()));
+      const double divisor = by_batch
+                                 ? std::max(1.0, total)
+                                 : std::max(1.0, static_cast<double>(positive.size(0))) * total;
       const auto focal = focal_loss_sum(logits[image], classes, options_.focal) / divisor;
       const auto box = options_.loss.sum(coder_, anchors.index_select(0, positive),
                                          deltas[image].index_select(0, positive),
@@ -80,6 +87,21 @@ class RetinaNet final : public PyramidDetector {
       regression = i > 0 ? regression + box : box;
     }
     return {{"classification", classification}, {"regression", regression}};
+  }
+
+  /// How well the logits (T, K) of an image fit: an anchor says a class where its probability is above a half.
+  void tell(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
+    const auto [best, own] = logits.max(1);
+    const auto said = own.masked_fill(best <= 0, kBackground);
+    const auto right = said == targets.classes;
+    const auto objects = said.index_select(0, targets.positive);
+    const auto count = static_cast<double>(targets.positive.size(0));
+    const auto part = right.sum();
+    figures.add("anchors/accuracy", part, (targets.classes != kIgnored).sum());
+    figures.add("anchors/fg_accuracy", right.index_select(0, targets.positive).sum(),
+                at::full_like(part, count));
+    figures.add("anchors/false_negatives", (objects == kBackground).sum(),
+                at::full_like(part, count));
   }
 
   std::vector<Found> find(const Features& features) override {

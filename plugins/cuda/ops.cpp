@@ -31,9 +31,6 @@
 #include "plugins/cuda/nms.h"
 #include "plugins/cuda/proposals.h"
 #include "plugins/cuda/roi_align.h"
-#include "plugins/plugin.h"
-
-MILLRACE_PLUGIN
 
 namespace millrace {
 namespace {

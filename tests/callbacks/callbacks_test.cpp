@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "callbacks/metrics_file.h"
+#include "callbacks/appended_file.h"
 #include "callbacks/progress_line.h"
 #include "tests/callbacks/training.h"
 
@@ -52,6 +52,17 @@ TEST(KeepBestCallback, KeepsTheStepWhereTheMetricWasBest) {
   EXPECT_EQ(read_checkpoint(scratch / "run" / "checkpoints" / "best").at.step, 5);
 }
 
+TEST(FiguresCallback, AsksForThemInTheFirstStepAndBehindEachTrigger) {
+  const Scratch scratch;
+  std::vector<std::int64_t> steps;
+  const Training run{.folder = scratch / "run",
+                     .declared = {{"log", "every = '1 steps'"}, {"figures", "every = '4 steps'"}}};
+  run();
+  for (const auto& line : metrics(scratch / "run"))
+    if (line.contains("line/error")) steps.push_back(line.at("step"));
+  EXPECT_THAT(steps, ElementsAre(1, 5, 9, 13));
+}
+
 TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
   const Scratch scratch;
   std::vector<double> losses;
@@ -74,8 +85,9 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
 
 TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
   for (const auto* name : {"log", "evaluate", "keep_best"}) {
-    CallbackList list;
-    testing::add_callback(list, name, "");
+    auto list = testing::made(std::string(name) == "keep_best"
+                                  ? testing::Declared{{name, ""}, {"evaluate", ""}}
+                                  : testing::Declared{{name, ""}});
     for (const auto* state : {"{}", "[", "{\"bytes\":\"x\",\"owed\":3,\"best\":[]}"})
       EXPECT_THAT(
           [&] {
@@ -87,17 +99,17 @@ TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
   }
 }
 
-TEST(MetricsFile, IsCutAndAppendedTo) {
+TEST(AppendedFile, IsCutAndAppendedTo) {
   const Scratch scratch;
   const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":1,\"lo");
   cut_file(file, 100);
   cut_file(file, 22);
   EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n");
-  append_line(file, "{}");
+  append_to(file, "{}\n");
   EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n{}\n");
   cut_file(scratch / "missing", 0);
   EXPECT_FALSE(fs::exists(scratch / "missing"));
-  EXPECT_THROW(append_line(scratch / "no" / "folder" / "m", "{}"), Error);
+  EXPECT_THROW(append_to(scratch / "no" / "folder" / "m", "{}"), Error);
 }
 
 TEST(ProgressLine, FitsTheTerminal) {

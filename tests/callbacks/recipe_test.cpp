@@ -38,7 +38,8 @@ TEST(Recipe, IsCompleteFromAModelsNameAlone) {
   EXPECT_EQ(recipe.train.epochs, 12);
   std::vector<std::string> names;
   for (const auto& callback : recipe.callbacks) names.push_back(callback.name);
-  EXPECT_THAT(names, UnorderedElementsAre("progress", "log", "checkpoint", "evaluate", "pictures"));
+  EXPECT_THAT(names, UnorderedElementsAre("progress", "log", "checkpoint", "evaluate", "pictures",
+                                          "figures", "throughput", "watchdog"));
   const auto text = to_toml(recipe.tree, /*origins=*/true);
   EXPECT_THAT(text, HasSubstr("a.toml:2:8"));
   EXPECT_THAT(text, HasSubstr("slope = 1.0"));
@@ -72,6 +73,51 @@ TEST(Recipe, SaysWhereAValueIsWrong) {
   EXPECT_THAT(complaint("train = 3\n" + kModel), HasSubstr("a table"));
   EXPECT_THAT(complaint("[train]\n"), HasSubstr("[model] needs a name"));
   EXPECT_THAT(complaint("[callbacks]\nlog = 3\n" + kModel), HasSubstr("[callbacks.log]"));
+}
+
+const std::string kGroups =
+    "[[optimizer.groups]]\nmatch = '*.bias'\nfrozen = true\n"
+    "[[optimizer.groups]]\nmatch = 'line.*'\nlr_factor = 0.5\n";
+
+TEST(Recipe, HasTheRulesForParametersInTheirOrder) {
+  const auto recipe = resolve(parse_config(kModel + kGroups, "a.toml"));
+  const auto& groups = recipe.optimizer.groups;
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].match, "*.bias");
+  EXPECT_TRUE(groups[0].frozen);
+  EXPECT_EQ(groups[1].lr_factor, 0.5);
+  EXPECT_LT(groups[1].weight_decay, 0);
+  const auto text = to_toml(recipe.tree);
+  EXPECT_EQ(to_toml(resolve(parse_config(text, "b.toml")).tree), text);
+}
+
+TEST(Recipe, RefusesRulesAndOptimizersThatMakeNoSense) {
+  EXPECT_THAT(complaint(kModel + "[[optimizer.groups]]\nlr_factor = 2\n"),
+              HasSubstr("match must say which parameters are meant"));
+  EXPECT_THAT(complaint(kModel + "[[optimizer.groups]]\nmatch = '*'\nlr = 2\n"),
+              HasSubstr("unknown key 'lr'"));
+  EXPECT_THAT(complaint(kModel + "[optimizer]\ngroups = 2\n"), HasSubstr("[[optimizer.groups]]"));
+  EXPECT_THAT(complaint(kModel + "[optimizer]\nkind = 'adam'\n"), HasSubstr("sgd | adamw"));
+  const auto adamw = kModel + "[optimizer]\nkind = 'adamw'\n";
+  EXPECT_THAT(complaint(adamw + "nesterov = true\n"), HasSubstr("a.toml:5:12: nesterov is for"));
+  EXPECT_THAT(complaint(adamw + "momentum = 1\n"), HasSubstr("momentum must be below 1"));
+  EXPECT_THAT(complaint(adamw + "trust = 'lars'\n"), HasSubstr("trust is for kind = \"sgd\""));
+  EXPECT_THAT(complaint(kModel + "[optimizer]\ntrust = 'larc'\nclip_value = 1\n"),
+              HasSubstr("clip_value and trust exclude each other"));
+  EXPECT_THAT(complaint(kModel + "[optimizer]\naccumulate = 0\n"), HasSubstr("accumulate"));
+}
+
+TEST(Recipe, RefusesALossScaleForWhatHasNone) {
+  EXPECT_THAT(complaint(kModel + "[train]\nloss_scale = 1024\nprecision = 'bf16'\n"),
+              HasSubstr("a.toml:4:14: loss_scale is for precision = \"fp16\" alone"));
+  EXPECT_EQ(complaint(kModel + "[train]\nloss_scale = 1024\nprecision = 'fp16'\n"), "");
+}
+
+TEST(Recipe, RefusesASchedulePastTheEndOfTheRun) {
+  EXPECT_THAT(complaint(kModel + "[schedule]\nmilestones = [8, 12]\n"),
+              HasSubstr("a.toml:4:14: milestones has 12, which is not before the end of the run, "
+                        "train.epochs = 12"));
+  EXPECT_EQ(complaint(kModel + "[schedule]\nkind = 'cosine'\nmilestones = [8, 12]\n"), "");
 }
 
 TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {

@@ -15,26 +15,27 @@
 #include "base/files.h"
 #include "tests/fake_training.h"
 #include "tests/trainer/scratch.h"
+#include "trainer/recipe.h"
 
 namespace millrace::testing {
 
 /// Name of the registered callback and its table as TOML.
 using Declared = std::vector<std::pair<std::string, std::string>>;
 
-inline const Declared kUsual = {{"log", "every = '2 steps'"},
-                                {"checkpoint", "every = '3 steps'\nkeep = 2"},
-                                {"evaluate", "every = '1 epoch'"},
-                                {"keep_best", "metric = 'bbox/AP'"},
-                                {"progress", ""}};
+inline const Declared kUsual = {
+    {"log", "every = '2 steps'"},        {"checkpoint", "every = '3 steps'\nkeep = 2"},
+    {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
+    {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
-inline void add_callback(CallbackList& list, const std::string& name, const std::string& toml) {
-  auto table = parse_config(toml, "test.toml");
-  const auto& entry = callbacks().at(name);
-  entry.complete(table);
-  std::optional<Every> when;
-  if (const auto* period = table.find("every"))
-    when.emplace(parse_period(std::get<std::string>(period->data)));
-  list.add(name, entry.create(table), when);
+/// The callbacks of these tables, each with its `use`, `every` and so on, as a configuration has them.
+inline CallbackList made(const Declared& declared) {
+  Recipe recipe;
+  for (const auto& [name, toml] : declared) {
+    auto table = parse_config(toml, "test.toml");
+    if (auto callback = read_callback(name, table))
+      recipe.callbacks.push_back(std::move(*callback));
+  }
+  return make_callbacks(recipe);
 }
 
 struct Training {
@@ -56,8 +57,7 @@ struct Training {
     plan.validation = &validation;
     plan.make_model = make_model;
     if (adjust) adjust(plan);
-    CallbackList list;
-    for (const auto& [name, toml] : declared) add_callback(list, name, toml);
+    auto list = made(declared);
     auto lambda = std::make_unique<LambdaCallback>();
     lambda->on_before_step = before_step;
     lambda->on_published = on_published;

@@ -1,5 +1,4 @@
 // A detector whose second step depends on what the process has done before.
-#include "plugins/plugin.h"
 #include "tests/fake_training.h"
 
 namespace {
@@ -20,5 +19,3 @@ const bool registered = millrace::detectors().add<millrace::NoOptions>(
     [](const auto&, const auto&) { return std::make_unique<Noisy>(); });
 
 }  // namespace
-
-MILLRACE_PLUGIN

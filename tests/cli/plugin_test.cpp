@@ -1,43 +1,205 @@
-// Plug-ins: what they register is known; what cannot be loaded is refused with its reason.
+// Plug-ins: what they register is known; what cannot be loaded is refused with its reason; what fails is named.
+#include "plugins/plugin.h"
+
+#include <elf.h>
+
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
-using Plugin = Trainer;
 
-std::vector<std::string> config_with(const std::string& plugin) {
-  return {"config", "configs/maskrcnn.toml", "--set", "plugins=[\"" + plugin + "\"]"};
-}
+class Plugin : public Trainer {
+ protected:
+  static std::string setting(const fs::path& plugin) {
+    return "plugins=[\"" + plugin.string() + "\"]";
+  }
+
+  /// What the resolved configuration with this plug-in prints.
+  Outcome config_with(const fs::path& plugin) const {
+    return trainer({"config", "configs/maskrcnn.toml", "--set", setting(plugin)});
+  }
+
+  /// One step of training on a tiny data set with the plug-in `hello`.
+  Outcome train(std::vector<std::string> settings) const {
+    settings.insert(
+        settings.end(),
+        {setting(HELLO_PLUGIN), "train.max_steps=1", "callbacks.checkpoint.enabled=false",
+         "callbacks.pictures.enabled=false", "callbacks.evaluate.enabled=false",
+         "train.output=\"" + in_folder("runs").string() + "\""});
+    return trainer(on(make_data(), {"run"}, settings));
+  }
+
+  /// A copy of the plug-in `hello`, changed by `change`.
+  template <class Change>
+  fs::path changed(Change change) const {
+    auto bytes = read_text(HELLO_PLUGIN);
+    change(bytes);
+    const auto file = in_folder("changed.so");
+    write_text(file, bytes);
+    return file;
+  }
+};
 
 TEST_F(Plugin, BringsAComponentWithItsOptions) {
   const auto list = trainer({"list", "--plugin", HELLO_PLUGIN});
   EXPECT_EQ(list.exit_code, 0) << list.err;
-  EXPECT_THAT(list.out, HasSubstr("[callbacks.hello]"));
+  EXPECT_THAT(list.out, HasSubstr("[callbacks.hello]  greets\n    from " HELLO_PLUGIN "\n"));
 
-  auto arguments = config_with(HELLO_PLUGIN);
-  arguments.insert(arguments.end(), {"--set", "callbacks.hello.times=5"});
-  const auto resolved = trainer(arguments);
+  const auto with_times = [](const char* times) {
+    return std::vector<std::string>{"config", "configs/maskrcnn.toml",
+                                    "--set",  setting(HELLO_PLUGIN),
+                                    "--set",  std::string("callbacks.hello.times=") + times};
+  };
+  const auto resolved = trainer(with_times("5"));
   EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
   EXPECT_THAT(resolved.out, HasSubstr("times = 5"));
+  expect_error(trainer(with_times("0")), 2, "out of range");
+}
 
-  arguments.back() = "callbacks.hello.times=0";
-  expect_error(trainer(arguments), 2, "out of range");
+TEST_F(Plugin, IsNamedByTheListOfComponents) {
+  const auto list = trainer({"list", "--json", "--plugin", HELLO_PLUGIN}).json();
+  std::map<std::string, Json> plugin_of;
+  for (const auto* kind : {"detectors", "callbacks", "stages"})
+    for (const auto& entry : list[kind]) plugin_of[entry["name"]] = entry["plugin"];
+  for (const auto* name : {"hello", "hello_stage", "hello_detector"})
+    EXPECT_EQ(plugin_of[name], HELLO_PLUGIN);
+  for (const auto* name : {"maskrcnn", "log", "decode"}) EXPECT_TRUE(plugin_of[name].is_null());
+}
+
+TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
+  fs::create_directory(in_folder("mine"));
+  fs::copy(HELLO_PLUGIN, in_folder("mine/hello.so"));
+  write_text(in_folder("mine/a.toml"),
+             "plugins = ['hello.so']\n[model]\nname = 'hello_detector'\n");
+  write_text(in_folder("mine/b.toml"), "plugins = ['../mine/hello.so']\nbase = 'a.toml'\n");
+  write_text(in_folder("heir.toml"), "base = 'mine/a.toml'\n");
+  for (const auto* file : {"mine/a.toml", "mine/b.toml", "heir.toml"}) {
+    const auto resolved = trainer({"config", in_folder(file).string()});
+    EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+    // So that the run's own copy works from anywhere.
+    EXPECT_THAT(resolved.out, HasSubstr("plugins = [\"" + in_folder("mine/hello.so").string()));
+  }
+}
+
+TEST_F(Plugin, OfTheCommandLineIsFoundFromTheCurrentFolder) {
+  const auto relative = fs::relative(HELLO_PLUGIN, fs::current_path());
+  EXPECT_EQ(config_with(relative).exit_code, 0);
+}
+
+TEST_F(Plugin, LoadedTwiceIsOne) {
+  fs::create_symlink(HELLO_PLUGIN, in_folder("link.so"));
+  const auto twice = trainer({"config", "configs/maskrcnn.toml", "--set",
+                              "plugins=[\"" HELLO_PLUGIN "\", \"" HELLO_PLUGIN "\", \"" +
+                                  in_folder("link.so").string() + "\"]"});
+  EXPECT_EQ(twice.exit_code, 0) << twice.err;
 }
 
 TEST_F(Plugin, ThatTakesATakenNameIsRefused) {
-  expect_error(trainer(config_with(TAKEN_PLUGIN)), 2, "the callback 'log' is registered twice");
+  expect_error(config_with(TAKEN_PLUGIN), 2,
+               "the callback 'log' is registered twice: built in and by " TAKEN_PLUGIN);
+}
+
+TEST_F(Plugin, InTwoFilesIsRefusedNamingBoth) {
+  const auto copy = in_folder("copy.so");
+  fs::copy(HELLO_PLUGIN, copy);
+  const auto both = trainer({"config", "configs/maskrcnn.toml", "--set",
+                             "plugins=[\"" HELLO_PLUGIN "\", \"" + copy.string() + "\"]"});
+  expect_error(both, 2, "is registered twice: by " HELLO_PLUGIN " and by " + copy.string());
 }
 
 TEST_F(Plugin, ThatIsNotThereIsNamed) {
-  expect_error(trainer(config_with("nosuch.so")), 2, "cannot load the plug-in 'nosuch.so'");
+  expect_error(config_with("nosuch.so"), 2,
+               "cannot load the plug-in 'nosuch.so': there is neither");
+  expect_error(config_with("folder/nosuch.so"), 2, "there is no " + fs::current_path().string());
 }
 
 TEST_F(Plugin, ThatIsNoSharedObjectIsRefused) {
-  const auto file = in_folder("text.so");
-  write_text(file, "not an object");
-  expect_error(trainer(config_with(file.string())), 2, "cannot load the plug-in");
+  const auto text = in_folder("text.so");
+  write_text(text, "not an object");
+  expect_error(config_with(text), 2, "it is no shared object");
+  write_text(text, "");
+  expect_error(config_with(text), 2, "cannot load the plug-in");
+  expect_error(config_with(in_folder("")), 2, "cannot load the plug-in");
+}
+
+TEST_F(Plugin, ThatIsAnotherSharedObjectIsRefused) {
+  expect_error(config_with(OTHER_OBJECT), 2,
+               "it is no Millrace plug-in: build it with millrace_add_plugin");
+}
+
+TEST_F(Plugin, CutShortAnywhereIsRefused) {
+  const auto size = fs::file_size(HELLO_PLUGIN);
+  for (const auto length : {std::uintmax_t{5}, std::uintmax_t{63}, size / 2, size - 1})
+    expect_error(config_with(changed([&](std::string& bytes) { bytes.resize(length); })), 2,
+                 "cannot load the plug-in");
+}
+
+TEST_F(Plugin, ForAnotherMachineIsRefused) {
+  const auto foreign = changed([](std::string& bytes) {
+    bytes[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
+    bytes[offsetof(Elf64_Ehdr, e_machine) + 1] = 0;
+  });
+  expect_error(config_with(foreign), 2, "it is built for ELF machine 243, this machine is");
+}
+
+TEST_F(Plugin, OfAnotherBuildIsRefusedSayingWhatDiffers) {
+  const auto replaced = [&](const std::string& what, const std::string& by) {
+    return changed([&](std::string& bytes) {
+      const auto at = bytes.find(what, bytes.find(MILLRACE_ABI));
+      ASSERT_NE(at, std::string::npos);
+      bytes.replace(at, by.size(), by);
+    });
+  };
+  const auto headers = config_with(replaced(MILLRACE_PUBLIC_HEADERS, "0123456789abcdef"));
+  expect_error(headers, 2,
+               "it was built with public headers 0123456789abcdef, this trainer with public "
+               "headers " MILLRACE_PUBLIC_HEADERS ": build it again");
+  const auto torch = config_with(replaced("libtorch " TORCH_VERSION, "libtorch 1"));
+  EXPECT_THAT(torch.err, AllOf(HasSubstr("built with libtorch 1"),
+                               HasSubstr("this trainer with libtorch " TORCH_VERSION ":")));
+}
+
+TEST_F(Plugin, ThatUsesWhatNobodyHasSaysIt) {
+  expect_error(config_with(UNDEFINED_PLUGIN), 2,
+               "it uses millrace::nobody_has_this(double), which");
+}
+
+TEST_F(Plugin, ThatThrowsWhileItIsLoadedIsRefused) {
+  expect_error(config_with(THROWS_PLUGIN), 2,
+               "cannot load the plug-in '" THROWS_PLUGIN "': the licence has expired");
+  expect_error(config_with(THROWS_INT_PLUGIN), 2, "no std::exception");
+}
+
+TEST_F(Plugin, WithAThrowingCallbackEndsTrainingByItsName) {
+  const auto run = train({"callbacks.hello.times=1"});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("trainer: error: callback 'hello' of " HELLO_PLUGIN
+                                 " failed in after_step: greeted enough"));
+}
+
+TEST_F(Plugin, WithAThrowingStageEndsTrainingByItsName) {
+  const auto run =
+      train({"data.stages=[{use='read'}, {use='decode'}, {use='hello_stage'}, "
+             "{use='group_by_aspect_ratio', batch_size=4}, {use='pad'}]"});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.err,
+              AllOf(HasSubstr("trainer: error: epoch 0, sample "),
+                    HasSubstr(", stage 'hello_stage' of " HELLO_PLUGIN ": no sample is greeted")));
+}
+
+TEST_F(Plugin, WithAThrowingDetectorEndsTrainingByItsName) {
+  const auto data = make_data();
+  const auto config = in_folder("hello.toml");
+  write_text(config, "plugins = ['" HELLO_PLUGIN "']\n[data]\nroot = '" + data.string() +
+                         "'\n[model]\nname = 'hello_detector'\n[train]\noutput = '" +
+                         in_folder("runs").string() + "'\n");
+  const auto run = trainer({"run", config.string()});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("trainer: error: detector 'hello_detector' of " HELLO_PLUGIN
+                                 " failed in losses: no loss"));
 }
 
 }  // namespace

@@ -3,16 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <spawn.h>
-#include <spdlog/sinks/ostream_sink.h>
 #include <sys/wait.h>
 
 #include <optional>
-#include <sstream>
 
 #include "base/files.h"
 #include "base/log.h"
 #include "tests/coco/datasets.h"
 #include "tests/data.h"
+#include "tests/log.h"
 #include "tests/trainer/scratch.h"
 
 namespace millrace::coco {
@@ -22,6 +21,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::Log;
 using testing::Scratch;
 using ::testing::SizeIs;
 
@@ -41,28 +41,6 @@ class Variable {
   }
   const char* name_;
   std::optional<std::string> before_;
-};
-
-/// What is logged from here on.
-class Log {
- public:
-  Log() {
-    const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink));
-    spdlog::set_pattern("%l %v");
-  }
-  Log(const Log&) = delete;
-  ~Log() { spdlog::set_default_logger(before_); }
-
-  std::string take() {
-    auto text = text_.str();
-    text_.str("");
-    return text;
-  }
-
- private:
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
 };
 
 std::vector<fs::path> files_in(const fs::path& folder) {

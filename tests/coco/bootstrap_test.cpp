@@ -9,8 +9,6 @@
 namespace millrace::coco {
 namespace {
 
-constexpr double kClose = 1e-12;
-
 WeightedAp weighted(const Dataset& truth, const Matches& matches, bool joined = false) {
   const Matches* one[] = {&matches};
   return {truth, one, joined};

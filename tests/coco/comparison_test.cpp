@@ -9,8 +9,6 @@
 namespace millrace::coco {
 namespace {
 
-constexpr double kClose = 1e-12;
-
 Comparison compared(const ResultSet& set, const std::vector<Detection>& a,
                     const std::vector<Detection>& b, std::size_t draws = 200) {
   const auto truth = set.data();

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr Rectangle kHere{0, 0, 100, 100}, kNear{20, 0, 100, 100}, kElsewhere{0, 150, 100, 100};
+constexpr Rectangle kNear{20, 0, 100, 100};
 
 ConfusionMatrix confusion(const ResultSet& set, double score, const EvaluateOptions& options = {}) {
   const auto truth = set.data();

@@ -9,8 +9,6 @@
 namespace millrace::coco {
 namespace {
 
-constexpr double kClose = 1e-12;
-
 ErrorReport report(const ResultSet& set, const EvaluateOptions& options = {}) {
   const auto truth = set.data();
   const Detections found(set.found);
@@ -31,8 +29,7 @@ void expect_only(const ErrorReport& report, ErrorKind kind, std::int64_t count, 
 }
 
 // Two boxes of 100 x 100 that are d apart have IoU (100 - d) / (100 + d): 1/3 for 50, 1/19 for 90.
-constexpr Rectangle kHere{0, 0, 100, 100}, kNear{50, 0, 100, 100}, kApart{90, 0, 100, 100},
-    kElsewhere{0, 150, 100, 100};
+constexpr Rectangle kBeside{50, 0, 100, 100}, kApart{90, 0, 100, 100};
 // A wrong detection between two hits of two objects: precision 1 up to recall .5, then 2/3.
 constexpr double kBetween = 50. / 101 * (1 - 2. / 3);
 
@@ -49,15 +46,15 @@ TEST(ErrorKinds, AWrongClass) {
 TEST(ErrorKinds, AWrongLocation) {
   ResultSet set(1, 1);
   set.object(1, 1, kHere);
-  set.detection(1, 1, kNear, .9);
+  set.detection(1, 1, kBeside, .9);
   expect_only(report(set), ErrorKind::location, 1, 1);
 }
 
 TEST(ErrorKinds, OfTwoThatCompeteForAnObjectOneIsMendedAndOneGoes) {
   ResultSet set(1, 1);
   set.object(1, 1, kHere);
-  set.detection(1, 1, kNear, .8);
-  set.detection(1, 1, kNear, .9);
+  set.detection(1, 1, kBeside, .8);
+  set.detection(1, 1, kBeside, .9);
   expect_only(report(set), ErrorKind::location, 2, 1);
 }
 
@@ -88,7 +85,7 @@ TEST(ErrorKinds, AWrongClassAndLocation) {
   set.object(1, 2, kElsewhere);
   set.object(1, 2, {200, 200, 90, 90});
   set.detection(1, 2, kElsewhere, .9);
-  set.detection(1, 2, kNear, .8);
+  set.detection(1, 2, kBeside, .8);
   set.detection(1, 2, {200, 200, 90, 90}, .7);
   expect_only(report(set), ErrorKind::both, 1, kBetween / 2);  // c1 is perfect
 }

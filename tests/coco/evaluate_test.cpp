@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr double kClose = 1e-12;
+constexpr double kRounding = 1e-12;
 
 nlohmann::json load(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -39,12 +39,13 @@ void expect_figures(const std::filesystem::path& folder) {
     options.class_agnostic = run["useCats"] == 0;
     const Evaluation result = evaluate(*truth, detections, options);
     for (std::size_t i = 0; i < result.stats.size(); ++i) {
-      EXPECT_NEAR(result.stats[i], run["stats"][i].get<double>(), kClose) << kStatNames[i];
+      EXPECT_NEAR(result.stats[i], run["stats"][i].get<double>(), kRounding) << kStatNames[i];
     }
     for (const auto& [id, ap] : run["per_category_AP"].items()) {
       const int k = truth->category_index(std::stoll(id));
       ASSERT_GE(k, 0);
-      EXPECT_NEAR(result.category_ap[static_cast<std::size_t>(k)], ap.get<double>(), kClose) << id;
+      EXPECT_NEAR(result.category_ap[static_cast<std::size_t>(k)], ap.get<double>(), kRounding)
+          << id;
     }
   }
 }
@@ -132,7 +133,7 @@ TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
   set.annotations[1].crowd = true;
   std::vector found = {on(set.annotations[0], .5)};
   for (int i = 0; i < 5; ++i) found.push_back(on(set.annotations[1], .9));
-  EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kClose);
+  EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kRounding);
 }
 
 TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
@@ -162,7 +163,7 @@ TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
   found[1].image_id = 7;
   found[2].category_id = 7;
   const auto result = evaluate(set, found, {});
-  EXPECT_NEAR(result.stats[0], 1, kClose);
+  EXPECT_NEAR(result.stats[0], 1, kRounding);
   EXPECT_EQ(result.unknown_images, 1);
   EXPECT_EQ(result.unknown_categories, 1);
 }
@@ -173,7 +174,7 @@ TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
       set.add_mask(from_polygons(std::vector<Polygon>{{0, 0, 40, 0, 40, 40, 0, 40}}, 100, 100000));
   const auto result =
       evaluate(set, std::vector{on(set.annotations[0], .9)}, {.iou = IouType::mask});
-  EXPECT_NEAR(result.stats[0], 1, kClose);
+  EXPECT_NEAR(result.stats[0], 1, kRounding);
 }
 
 TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
@@ -194,7 +195,7 @@ TEST(Evaluate, DuplicatesNeverRaiseAp) {
       if (random() % 2) set.found.push_back(set.found[i]);
     const auto more = evaluate(set.truth, set.found, {});
     for (std::size_t k = 0; k < result.category_ap.size(); ++k)
-      EXPECT_LE(more.category_ap[k], result.category_ap[k] + kClose);
+      EXPECT_LE(more.category_ap[k], result.category_ap[k] + kRounding);
   }
 }
 

@@ -17,6 +17,9 @@ struct Rectangle {
   double x, y, width, height;
 };
 
+constexpr Rectangle kHere{0, 0, 100, 100}, kElsewhere{0, 150, 100, 100};  // they share nothing
+constexpr double kClose = 1e-12;  // what rounding may do to a figure
+
 /// Images of 300 x 300 with ids from 1, categories c1, c2, ... with ids 10, 20, ...
 struct ResultSet {
   Records truth;

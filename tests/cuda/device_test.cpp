@@ -25,7 +25,8 @@ class OnAGpu : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!at::globalContext().hasCUDA()) GTEST_SKIP() << "no GPU, or a libtorch without CUDA";
-    load_plugins(parse_config(fmt::format("plugins = ['{}']", MILLRACE_CUDA_PLUGIN), "test"));
+    auto tree = parse_config(fmt::format("plugins = ['{}']", MILLRACE_CUDA_PLUGIN), "test");
+    load_plugins(tree);
   }
 
   static at::Tensor gpu(const at::Tensor& tensor) { return tensor.to(at::kCUDA); }

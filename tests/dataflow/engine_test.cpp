@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -23,6 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Numbers;
 using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
 
 /// What goes through the flows of this file: a number, and what a stage's dice said about it.
 struct Grain {
@@ -283,16 +285,18 @@ TEST(Faults, ReplaceIsTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(drain(*mill(options, 31, 4)), expected);
 }
 
-TEST(Faults, AnyOtherExceptionKeepsItsTypeAndPlace) {
+TEST(Faults, AnyOtherExceptionKeepsItsPlaceAndSaysWhere) {
   for (const int threads : {1, 8}) {
     const auto flow = from(Numbers{40})
-                          .map([](std::int64_t n) {
-                            if (n == 24) throw std::bad_alloc();
-                            return n;
-                          })
+                          .map("weigh",
+                               [](std::int64_t n) {
+                                 if (n == 24) throw std::out_of_range("too heavy");
+                                 return n;
+                               })
                           .start({.epochs = 0, .threads = threads});
     for (int i = 0; i < 24; ++i) EXPECT_EQ(flow->next()->value, i);
-    EXPECT_THROW(flow->next(), std::bad_alloc);
+    EXPECT_THAT([&] { flow->next(); },
+                ThrowsMessage<Error>("epoch 0, sample 24, stage 'weigh': too heavy"));
     EXPECT_FALSE(flow->next());
   }
 }
@@ -335,6 +339,42 @@ TEST(Engine, MovesMessagesOfAnyTypeEvenMoveOnly) {
           })
           .start({});
   EXPECT_THAT(drain(*flow), ElementsAre(7, 4));
+}
+
+/// Samples with names.
+struct Named {
+  std::string path;
+};
+struct NamedSource {
+  std::int64_t size() const { return 9; }
+  Named operator[](std::int64_t index) const { return {"file " + std::to_string(index)}; }
+};
+
+TEST(Engine, NamesTheStageAndTheSampleThatHang) {
+  std::promise<void> open;
+  const auto gate = open.get_future().share();
+  std::atomic<bool> hangs = false;
+  const auto flow = from(NamedSource{})
+                        .map("pass", [](Named named) { return named; })
+                        .map("gate",
+                             [&](Named named) {
+                               if (named.path == "file 3") {
+                                 hangs = true;
+                                 gate.wait();
+                               }
+                               return named;
+                             })
+                        .start({.threads = 1});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(flow->next());
+  while (!hangs) std::this_thread::yield();
+  const auto report = flow->report();
+  ASSERT_THAT(report.in_work, SizeIs(1));
+  EXPECT_EQ(report.in_work[0].stage, "gate");
+  EXPECT_EQ(report.in_work[0].sample, "file 3");
+  EXPECT_GE(report.in_work[0].seconds, 0);
+  open.set_value();
+  EXPECT_THAT(drain(*flow), SizeIs(6));
+  EXPECT_THAT(flow->report().in_work, IsEmpty());
 }
 
 TEST(Engine, ReportsWhatEachStageDid) {

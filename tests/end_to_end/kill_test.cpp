@@ -14,9 +14,9 @@ class Kill : public Training {
   std::vector<std::string> command(const fs::path& output) const {
     return on(
         data_, {"run", "--resume", "--output", output.string()},
-        {"data.short_side=64", "data.max_side=96", "train.epochs=12", "schedule.warmup_steps=4",
-         "callbacks.log.every=\"2 steps\"", "callbacks.checkpoint.every=\"2 steps\"",
-         "callbacks.checkpoint.keep=2", "callbacks.evaluate.every=\"8 steps\"",
+        {"data.short_side=64", "data.max_side=96", "train.epochs=6", "schedule.warmup_steps=4",
+         "callbacks.log.every=\"1 steps\"", "callbacks.checkpoint.every=\"1 steps\"",
+         "callbacks.checkpoint.keep=2", "callbacks.evaluate.every=\"4 steps\"",
          "callbacks.evaluate.mode=\"background\"", "callbacks.pictures.enabled=false"});
   }
 
@@ -25,7 +25,7 @@ class Kill : public Training {
     const auto run = output / "maskrcnn-1";
     auto text = read_text(last_checkpoint(output) / "model.safetensors") +
                 read_text(last_checkpoint(output) / "optimizer.safetensors") +
-                read_text(run / "detections" / "step-000008.json");
+                read_text(run / "detections" / "step-000004.json");
     std::istringstream lines(read_text(run / "metrics.jsonl"));
     for (std::string line; std::getline(lines, line);) {
       auto json = Json::parse(line);

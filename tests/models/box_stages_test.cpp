@@ -104,7 +104,7 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
   const auto gradient = [&](const BoxStages& stages) {
     auto features = features_;
     for (auto& map : features.maps) map = map.clone().requires_grad_();
-    const auto losses = stages.losses(features, {regions}, {truth});
+    const auto losses = stages.losses(features, {regions}, {truth}, {});
     (losses[0].second + losses[1].second).backward();
     return features.maps[0].grad();
   };

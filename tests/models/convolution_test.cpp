@@ -13,8 +13,8 @@
 
 #include "models/layers/layers.h"
 #include "tests/tensors.h"
-#include "trainer/optimizer.h"
 #include "trainer/precision.h"
+#include "trainer/sgd.h"
 
 namespace millrace {
 namespace {

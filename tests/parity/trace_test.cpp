@@ -5,7 +5,7 @@
 
 #include "dataflow/mask_motion.h"
 #include "tests/parity/training_parts.h"
-#include "trainer/optimizer.h"
+#include "trainer/sgd.h"
 
 namespace millrace {
 namespace {

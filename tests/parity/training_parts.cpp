@@ -43,14 +43,14 @@ std::map<std::string, at::Tensor> losses_of(const GoldenModel& model, const Feat
     regions.push_back(draws[i].regions);
   }
   std::map<std::string, at::Tensor> ours;
-  for (const auto& [name, loss] : model.rpn.losses(output, truths, anchors)) ours[name] = loss;
-  for (const auto& [name, loss] : model.box_stages.losses(features, regions, truths))
+  for (const auto& [name, loss] : model.rpn.losses(output, truths, anchors, {})) ours[name] = loss;
+  for (const auto& [name, loss] : model.box_stages.losses(features, regions, truths, {}))
     ours[name] = loss;
   return {{"loss_objectness", ours.at("rpn_objectness")},
           {"loss_rpn_box_reg", ours.at("rpn_box")},
           {"loss_classifier", ours.at("box_class")},
           {"loss_box_reg", ours.at("box_regression")},
-          {"loss_mask", model.mask_head.loss(features, regions, truths)}};
+          {"loss_mask", model.mask_head.loss(features, regions, truths, {})}};
 }
 
 }  // namespace millrace::testing

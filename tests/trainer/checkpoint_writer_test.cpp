@@ -69,10 +69,10 @@ TEST(CheckpointWriter, LeavesTheLastGoodOneWhereTheDiskIsFull) {
   const auto child = ::fork();
   if (child == 0) {
     ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit most{100'000, 100'000};
+    const rlimit most{20'000, 20'000};
     ::setrlimit(RLIMIT_FSIZE, &most);
     CheckpointWriter writer(scratch / "c");
-    writer.write(of(2, at::zeros({500'000})));
+    writer.write(of(2, at::zeros({20'000})));
     std::string why;
     try {
       writer.collect(/*wait=*/true);

@@ -1,9 +1,14 @@
 #include "trainer/optimizer.h"
+#include "trainer/sgd.h"
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
+#include <gmock/gmock.h>
+
+#include <cmath>
 #include <limits>
+#include <map>
 
 #include "base/errors.h"
 #include "tests/tensors.h"
@@ -12,6 +17,7 @@ namespace millrace {
 namespace {
 
 using testing::close;
+using ::testing::HasSubstr;
 
 struct OneParameter {
   Parameters parameters;
@@ -52,7 +58,25 @@ TEST(Sgd, WorksWithoutMomentum) {
   give(p.value, 1, 2);
   sgd.step(0.5);
   EXPECT_TRUE(close(p.value.detach(), pair(0.5, -3), 1e-12));
-  EXPECT_TRUE(sgd.state().empty());
+}
+
+TEST(Sgd, MomentumDecayAndClippingFollowTheirOptionsWhileTraining) {
+  OneParameter p;
+  OptimizerOptions options{.momentum = 0, .weight_decay = 0};
+  Sgd sgd(p.parameters, options);
+  give(p.value, 1, 0);
+  sgd.step(0.1);  // v = .9, -2
+  options.momentum = 0.5;
+  options.weight_decay = 0.1;
+  sgd.set_options(options);
+  give(p.value, 0, 0);
+  sgd.step(0.1);  // m = d = .09, -.2
+  EXPECT_TRUE(close(p.value.detach(), pair(0.891, -1.98), 1e-12));
+  options = {.momentum = 0, .weight_decay = 0, .clip_norm = 1};
+  sgd.set_options(options);
+  give(p.value, 3, 4);
+  sgd.step(1);
+  EXPECT_TRUE(close(p.value.detach(), pair(0.291, -2.78), 1e-12));
 }
 
 TEST(Sgd, TreatsParametersByKind) {
@@ -79,6 +103,47 @@ TEST(Sgd, ClipsTheNormOfAllGradientsTogether) {
   give(p.value, 3, 4);
   EXPECT_DOUBLE_EQ(sgd.step(1).gradient_norm, 5);
   EXPECT_TRUE(close(p.value.detach(), pair(1 - 0.6, -2 - 0.8), 1e-12));
+}
+
+TEST(Sgd, ClipsEachNumber) {
+  OneParameter p;
+  Sgd sgd(p.parameters, {.momentum = 0, .weight_decay = 0, .clip_norm = 2.5, .clip_value = 1.75});
+  give(p.value, 3, -4);  // halved by its norm: 1.5, -2
+  sgd.step(1);
+  EXPECT_TRUE(close(p.value.detach(), pair(1 - 1.5, -2 + 1.75), 1e-12));
+}
+
+// |v| = sqrt(5), |g| = 5; You et al. 2017, equation 6.
+TEST(Sgd, GivesEachWeightItsRateByTrust) {
+  const double norm = std::sqrt(5.0), decay = 0.1, most = 0.02 * norm;
+  const double ratio = most / (5 + decay * norm);
+  const auto after_one_step = [&](const char* trust, double lr, ParameterKind kind) {
+    OneParameter p(kind);
+    Sgd sgd(p.parameters, {.momentum = 0.9,
+                           .weight_decay = decay,
+                           .weight_decay_norm = decay,
+                           .trust = trust,
+                           .trust_coefficient = 0.02});
+    give(p.value, 3, 4);
+    sgd.step(lr);
+    return p.value.detach();
+  };
+  const auto moved = [&](double rate) { return pair(1 - rate * 3.1, -2 - rate * 3.8); };
+  const auto weight = ParameterKind::weight;
+  EXPECT_TRUE(close(after_one_step("lars", 2, weight), moved(2 * ratio), 1e-12));
+  EXPECT_TRUE(close(after_one_step("larc", 2, weight), moved(ratio), 1e-12));
+  EXPECT_TRUE(close(after_one_step("larc", 0.001, weight), moved(0.001), 1e-12));
+  for (const auto kind : {ParameterKind::bias, ParameterKind::norm})
+    EXPECT_TRUE(close(after_one_step("lars", 0.1, kind), moved(0.1), 1e-12));
+}
+
+TEST(Sgd, TrustLetsWeightsOfZeroGo) {
+  Parameters parameters;
+  const auto value = parameters.add("p", at::zeros({2}, at::kDouble), ParameterKind::weight);
+  Sgd sgd(parameters, {.momentum = 0, .trust = "lars"});
+  value.mutable_grad() = pair(1, 2);
+  sgd.step(0.1);
+  EXPECT_TRUE(close(value.detach(), pair(-0.1, -0.2), 1e-12));
 }
 
 TEST(Sgd, ChangesNothingWhereAGradientIsNotFinite) {
@@ -117,6 +182,161 @@ TEST(Sgd, RefusesMomentumOfAnotherModel) {
   EXPECT_THROW(sgd.load({{"p", pair(1, 1)}, {"other", pair(1, 1)}}), Error);
   sgd.load({{"p", pair(3, 4)}});
   EXPECT_TRUE(close(sgd.state()[0].second, pair(3, 4), 0));
+}
+
+// The figures are torch.optim.AdamW's, worked by hand: the first step is of size lr whatever the gradient.
+TEST(AdamW, FollowsTorch) {
+  OneParameter p;
+  const auto adamw = make_optimizer(
+      p.parameters, {.kind = "adamw", .momentum = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
+  give(p.value, 0.5, -4);
+  adamw->step(0.1);
+  EXPECT_TRUE(close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
+  give(p.value, 0, 0);
+  adamw->step(0.1);  // m = .045, s = .002475: their quotients by 1 - .81 and 1 - .9801
+  const double second = 0.1 * (0.045 / 0.19) / std::sqrt(0.002475 / 0.0199);
+  EXPECT_NEAR(p.value[0].item<double>(), 0.89 * 0.99 - second, 1e-7);
+}
+
+TEST(AdamW, CountsTheStepsOfEachParameter) {
+  OneParameter p;
+  const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::weight);
+  const auto adamw = make_optimizer(p.parameters, {.kind = "adamw", .weight_decay = 0});
+  give(p.value, 1, 1);
+  adamw->step(0.1);
+  give(p.value, 1, 1);
+  other.mutable_grad() = at::tensor({2.0});
+  adamw->step(0.1);
+  EXPECT_NEAR(other.item<double>(), 0.9, 1e-7);  // its first
+  NamedTensors state = adamw->state();
+  const std::map<std::string, at::Tensor> named(state.begin(), state.end());
+  EXPECT_EQ(named.at("p.steps").item<double>(), 2);
+  EXPECT_EQ(named.at("q.steps").item<double>(), 1);
+}
+
+TEST(AdamW, GoesOnFromItsState) {
+  const OptimizerOptions options{.kind = "adamw"};
+  OneParameter whole, half;
+  const auto first = make_optimizer(whole.parameters, options);
+  for (int step = 0; step < 3; ++step) {
+    give(whole.value, step, 1);
+    first->step(0.1);
+  }
+  half.value.detach().copy_(whole.value.detach());
+  const auto second = make_optimizer(half.parameters, options);
+  second->load(first->state());
+  for (auto* side : {&whole, &half}) give(side->value, 2, -1);
+  first->step(0.1);
+  second->step(0.1);
+  EXPECT_TRUE(testing::same(whole.value.detach(), half.value.detach()));
+}
+
+TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
+  OneParameter p;
+  const auto sgd = make_optimizer(p.parameters, {}),
+             adamw = make_optimizer(p.parameters, {.kind = "adamw"});
+  for (const auto& [into, from] : {std::pair(&sgd, &adamw), std::pair(&adamw, &sgd)}) {
+    try {
+      (*into)->load((*from)->state());
+      ADD_FAILURE() << "it loads";
+    } catch (const Error& problem) {
+      EXPECT_THAT(problem.what(), HasSubstr("resume with the kind"));
+      EXPECT_THAT(problem.what(), HasSubstr("model.weights"));
+    }
+  }
+}
+
+TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
+  Parameters parameters;
+  const auto empty = parameters.add("empty", at::zeros({0}), ParameterKind::weight);
+  for (const auto* kind : {"sgd", "adamw"}) {
+    const auto optimizer = make_optimizer(parameters, {.kind = kind});
+    EXPECT_EQ(optimizer->step(0.1).gradient_norm, 0);
+    empty.mutable_grad() = at::zeros({0});
+    EXPECT_EQ(optimizer->step(0.1).not_finite, "");
+  }
+}
+
+TEST(Optimizer, OfGroupsChangesNothingWhereOneOfThemIsNotFinite) {
+  for (const auto* kind : {"sgd", "adamw"}) {
+    OneParameter p;
+    const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::bias);
+    const auto optimizer =
+        make_optimizer(p.parameters, {.kind = kind, .groups = {{.match = "q", .lr_factor = 2}}});
+    give(p.value, 1, 1);
+    other.mutable_grad() = at::tensor({std::numeric_limits<double>::quiet_NaN()});
+    EXPECT_EQ(optimizer->step(0.1).not_finite, "q");
+    EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
+    EXPECT_FALSE(p.value.grad().defined());
+    for (const auto& [name, kept] : optimizer->state())
+      EXPECT_EQ(kept.abs().sum().item<double>(), 0) << name;
+  }
+}
+
+struct ThreeParameters {
+  Parameters parameters;
+  at::Tensor backbone = add("backbone.conv.weight", ParameterKind::weight),
+             norm = add("backbone.bn.weight", ParameterKind::norm),
+             head = add("head.fc.weight", ParameterKind::weight);
+
+  at::Tensor add(const std::string& name, ParameterKind kind) {
+    return parameters.add(name, at::tensor({1.0}), kind);
+  }
+  void step(Optimizer& optimizer) {
+    for (auto* value : {&backbone, &norm, &head})
+      if (value->requires_grad()) value->mutable_grad() = at::tensor({0.0});
+    optimizer.step(0.1);
+  }
+};
+
+TEST(ParameterGroups, TheFirstRuleThatFitsCounts) {
+  ThreeParameters p;
+  OptimizerOptions options{.momentum = 0,
+                           .weight_decay = 0.5,
+                           .groups = {{.match = "*.bn.*", .weight_decay = 0.2},
+                                      {.match = "backbone.*", .lr_factor = 0.1}}};
+  const auto optimizer = make_optimizer(p.parameters, options);
+  p.step(*optimizer);
+  EXPECT_NEAR(p.norm.item<double>(), 1 - 0.1 * 0.2, 1e-12);
+  EXPECT_NEAR(p.backbone.item<double>(), 1 - 0.1 * 0.1 * 0.5, 1e-12);
+  EXPECT_NEAR(p.head.item<double>(), 1 - 0.1 * 0.5, 1e-12);
+
+  // Those with a decay of their own keep it, the others follow.
+  const auto norm = p.norm.item<double>(), head = p.head.item<double>();
+  options.weight_decay = 0;
+  optimizer->set_options(options);
+  p.step(*optimizer);
+  EXPECT_NEAR(p.norm.item<double>(), norm * (1 - 0.1 * 0.2), 1e-12);
+  EXPECT_EQ(p.head.item<double>(), head);
+}
+
+TEST(ParameterGroups, WhatIsFrozenAsksForNoGradient) {
+  ThreeParameters p;
+  const auto optimizer =
+      make_optimizer(p.parameters, {.groups = {{.match = "backbone.*", .frozen = true}}});
+  EXPECT_FALSE(p.backbone.requires_grad());
+  EXPECT_FALSE(p.norm.requires_grad());
+  EXPECT_TRUE(p.head.requires_grad());
+  EXPECT_EQ(optimizer->state().size(), 1U);
+  EXPECT_FALSE((p.backbone * 2).requires_grad());
+}
+
+std::string complaint_of_rules(const std::vector<ParameterRule>& rules) {
+  ThreeParameters p;
+  try {
+    group_parameters(p.parameters, {.groups = rules});
+  } catch (const ConfigError& problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+TEST(ParameterGroups, ARuleThatTakesNothingIsRefused) {
+  EXPECT_THAT(complaint_of_rules({{.match = "bakbone.*"}}),
+              HasSubstr("did you mean 'backbone.*'?"));
+  EXPECT_THAT(complaint_of_rules({{.match = "rpn"}}), HasSubstr("there are backbone.*, head.*"));
+  EXPECT_THAT(complaint_of_rules({{.match = "*"}, {.match = "head.*"}}),
+              HasSubstr("'head.*' takes no parameter, since rules before it"));
 }
 
 TEST(OptimizerOptions, ScaleTheRateWithTheImagesOfAStep) {

@@ -2,6 +2,7 @@
 #include "trainer/precision.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,11 +87,13 @@ TEST(LossScale, OverflowsLeaveStepsOutAndAreNotBadSteps) {
   plan.train.precision = "fp16";
   plan.optimizer.clip_norm = 0;
   std::vector<double> weights, factors;
+  std::vector<std::int64_t> overflows;
   auto watch = std::make_unique<LambdaCallback>();
   watch->on_after_step = [&](TrainState& s) {
     weights.push_back(model.parameters().find("w")->value.item<double>());
     factors.push_back(s.at.loss_scale.factor);
     EXPECT_EQ(s.at.bad_steps, 0);
+    overflows.push_back(s.at.overflow_steps);
   };
   CallbackList callbacks;
   callbacks.add("watch", std::move(watch));
@@ -98,8 +101,73 @@ TEST(LossScale, OverflowsLeaveStepsOutAndAreNotBadSteps) {
   ASSERT_GE(factors.size(), 5U);
   EXPECT_EQ(std::vector(factors.begin(), factors.begin() + 4),
             (std::vector<double>{32768, 16384, 8192, 8192}));
+  EXPECT_EQ(std::vector(overflows.begin(), overflows.begin() + 4),
+            (std::vector<std::int64_t>{1, 2, 3, 3}));
   EXPECT_EQ(weights[2], 1);
   EXPECT_LT(weights[3], 1);
+}
+
+TEST(LossScale, StaticStaysAsItIs) {
+  const Scratch scratch;
+  const auto train = [&](double loss_scale) {
+    HalfDetector model(/*slope=*/6);
+    auto plan = fake_plan(model, scratch / std::to_string(loss_scale));
+    plan.train.precision = "fp16";
+    plan.train.loss_scale = loss_scale;
+    plan.optimizer.clip_norm = 0;
+    const auto end = Trainer(plan, {}).run();
+    EXPECT_EQ(end.at.bad_steps + end.at.overflow_steps, 0);
+    EXPECT_EQ(end.at.loss_scale.factor, LossScale::kFirst);  // that of a search, unused
+    return model.parameters().find("w")->value.item<double>();
+  };
+  EXPECT_LT(train(1024), 1);
+  EXPECT_NEAR(train(1024), train(64), 1e-6);
+}
+
+TEST(LossScale, OverflowsOfAStaticOneAreBadStepsThatNameIt) {
+  const Scratch scratch;
+  HalfDetector model(/*slope=*/6);
+  auto plan = fake_plan(model, scratch / "run");
+  plan.train.precision = "fp16";
+  plan.train.loss_scale = 16384;
+  try {
+    Trainer(plan, {}).run();
+    ADD_FAILURE() << "it trained";
+  } catch (const Error& problem) {
+    EXPECT_THAT(problem.what(), ::testing::HasSubstr("train.loss_scale = 16384"));
+    EXPECT_THAT(problem.what(), ::testing::HasSubstr("10th such step in a row"));
+  }
+}
+
+/// loss = slope * w, its product worked out in the type of the step.
+class LinearDetector final : public Detector {
+ public:
+  LinearDetector() { w_ = parameters_.add("w", at::full({1, 1}, 1.0), ParameterKind::weight); }
+  Losses losses(const Batch&, const StepInfo&) override {
+    const auto y = at::linear(at::full({1, 1}, 1.0), w_);
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    return {{"fit", y.to(at::kFloat).sum()}};
+  }
+  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  const Parameters& parameters() const override { return parameters_; }
+
+ private:
+  Parameters parameters_;
+  at::Tensor w_;
+};
+
+// bfloat16 has no number between 1 and 1 - 1 / 256.
+TEST(Precision, UpdatesTooSmallForBf16AreNotLost) {
+  const Scratch scratch;
+  LinearDetector model;
+  auto plan = fake_plan(model, scratch / "run");
+  plan.train.precision = "bf16";
+  plan.optimizer = {.lr = 1e-4, .lr_batch = 2, .momentum = 0, .weight_decay = 0};
+  plan.schedule = {.kind = "constant", .warmup_steps = 0};
+  Trainer(plan, {}).run();  // 15 steps
+  const auto& value = model.parameters().find("w")->value;
+  EXPECT_EQ(value.scalar_type(), at::kFloat);
+  EXPECT_NEAR(value.item<double>(), 1 - 15e-4, 1e-6);
 }
 
 TEST(LossScale, LossesThatOverflowThemselvesAreBadSteps) {

@@ -8,21 +8,18 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "tests/tensors.h"
+#include "tests/trainer/loader_fixtures.h"
 #include "tests/trainer/zip_file.h"
 
 namespace millrace {
 namespace {
 
+using testing::by_name;
+using testing::kFixtures;
 using testing::little_endian;
 using testing::same;
 using testing::Scratch;
 using testing::write_zip;
-
-const std::filesystem::path kFixtures = "tests/parity/goldens/loader";
-
-std::map<std::string, at::Tensor> by_name(const NamedTensors& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
 
 void expect_same(const NamedTensors& actual, const std::map<std::string, at::Tensor>& expected) {
   EXPECT_EQ(actual.size(), expected.size());

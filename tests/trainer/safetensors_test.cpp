@@ -8,20 +8,17 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "tests/tensors.h"
+#include "tests/trainer/loader_fixtures.h"
 #include "tests/trainer/scratch.h"
 
 namespace millrace {
 namespace {
 
+using testing::by_name;
+using testing::kFixtures;
 using testing::little_endian;
 using testing::same;
 using testing::Scratch;
-
-const std::filesystem::path kFixtures = "tests/parity/goldens/loader";
-
-std::map<std::string, at::Tensor> by_name(const NamedTensors& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
 
 std::string bytes_of(const std::string& header, std::size_t data) {
   return little_endian(header.size(), 8) + header + std::string(data, '\x01');

@@ -30,11 +30,14 @@ StepRecord record() {
                     .classes = {"star"},
                     .config = "[train]\n",
                     .model = {{"w", at::tensor({1.5F, -2.0F})}}};
-  record.batch.width = 2, record.batch.height = 1;
-  record.batch.images = {{.image_id = 5, .width = 2, .height = 1}};
-  record.batch.objects.resize(1);
-  record.batch.pixels = std::make_shared<std::uint8_t[]>(6);
-  for (int i = 0; i < 6; ++i) record.batch.pixels[i] = static_cast<std::uint8_t>(i);
+  for (const int id : {5, 6}) {
+    auto& batch = record.batches.emplace_back();
+    batch.width = 2, batch.height = 1;
+    batch.images = {{.image_id = id, .width = 2, .height = 1}};
+    batch.objects.resize(1);
+    batch.pixels = std::make_shared<std::uint8_t[]>(6);
+    for (int i = 0; i < 6; ++i) batch.pixels[i] = static_cast<std::uint8_t>(id * i);
+  }
   return record;
 }
 
@@ -57,12 +60,13 @@ TEST(StepRecord, ComesBackAsItWas) {
   EXPECT_EQ(read.classes, record().classes);
   EXPECT_EQ(read.config, record().config);
   EXPECT_TRUE(testing::same(read.model.at(0).second, record().model.at(0).second));
-  EXPECT_EQ(digest(read.batch), digest(record().batch));
+  ASSERT_EQ(read.batches.size(), 2U);
+  for (const auto i : {0, 1}) EXPECT_EQ(digest(read.batches[i]), digest(record().batches[i]));
 }
 
 TEST(StepRecord, NamesTheFileThatIsMissingOrDamaged) {
   const Scratch scratch;
-  for (const auto* name : {"record.json", "model.safetensors", "batch.msgpack", "batch.rgb"}) {
+  for (const auto* name : {"record.json", "model.safetensors", "batch-1.msgpack", "batch-0.rgb"}) {
     const auto folder = write_step_record(scratch / "diverged", record());
     auto bytes = read_file(folder / name);
     write_file_atomically(folder / name, bytes.substr(0, bytes.size() / 2));
@@ -103,7 +107,7 @@ TEST(StepRecord, IsWrittenForTheFirstThreeBadStepsAndRepeatsThem) {
   restore(again, read.model);
   auto scale = read.loss_scale;
   const auto end =
-      TrainingStep(again, plan.train, plan.optimizer)(read.batch, read.info, read.lr, scale);
+      TrainingStep(again, plan.train, plan.optimizer)(read.batches, read.info, read.lr, scale);
   EXPECT_EQ(end.rejected, read.rejected);
   EXPECT_EQ(end.scalars, read.scalars);
 }

@@ -1,4 +1,4 @@
-#include "callbacks/metrics_file.h"
+#include "callbacks/appended_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,8 +9,7 @@
 #include "base/errors.h"
 
 namespace millrace {
-void append_line(const std::filesystem::path& file, const std::string& line) {
-  const auto bytes = line + "\n";
+void append_to(const std::filesystem::path& file, std::string_view bytes) {
   const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const bool written =
       out >= 0 && ::write(out, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());

@@ -1,0 +1,43 @@
+// [callbacks.csv]: every scalar into the run's metrics.csv, a row a figure. Figures that appear late, as AP does, are
+// rows like others, so that a row never changes once it is written; a spreadsheet's pivot table, or pandas' pivot, makes a
+// column of each name.
+#include <fmt/format.h>
+
+#include "callbacks/appended_file.h"
+#include "callbacks/scalar_writer.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kHead = "step,epoch,name,value\n";
+
+/// A field as RFC 4180 has it.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+class WriteCsv final : public ScalarWriter {
+  std::filesystem::path open(const TrainState& state, const std::optional<Written>& then) override {
+    auto file = state.folder / "metrics.csv";
+    if (then) cut_file(file, then->bytes);
+    if (!std::filesystem::exists(file) || std::filesystem::is_empty(file)) append_to(file, kHead);
+    return file;
+  }
+
+  std::string encode(const Moment& of, const Scalars& scalars) override {
+    std::string rows;
+    for (const auto& [name, value] : scalars)
+      rows += fmt::format("{},{},{},{}\n", of.step, of.progress, field(name), value);
+    return rows;
+  }
+};
+
+const bool registered = callbacks().add<ScalarWriterOptions>(
+    "csv", "writes every scalar to metrics.csv, a row a figure",
+    {[](const Config&) -> std::unique_ptr<Callback> { return std::make_unique<WriteCsv>(); }});
+
+}  // namespace
+}  // namespace millrace

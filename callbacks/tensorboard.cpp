@@ -1,0 +1,106 @@
+// [callbacks.tensorboard]: every scalar, the pictures and, if asked, histograms of the parameters as TensorBoard's
+// event files: `tensorboard --logdir RUN` shows them while training goes on.
+#include <ATen/core/Tensor.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "base/files.h"
+#include "callbacks/appended_file.h"
+#include "callbacks/event_records.h"
+#include "callbacks/scalar_writer.h"
+#include "dataflow/image_file.h"
+#include "trainer/every.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";  // TensorBoard looks for "tfevents"
+
+struct TensorBoardOptions : ScalarWriterOptions {
+  std::string histograms;
+  void describe(Options& o) {
+    ScalarWriterOptions::describe(o);
+    o.add("histograms", histograms, "how often, of all parameters that are trained; empty: never");
+  }
+};
+
+/// Every process that trains begins a file of its own, which tells a TensorBoard that is open what to forget; those of
+/// processes before it are cut to what they held at the checkpoint that training goes on from.
+class WriteTensorBoard final : public ScalarWriter {
+ public:
+  explicit WriteTensorBoard(const TensorBoardOptions& options) {
+    if (!options.histograms.empty())
+      histograms_.emplace(parse_period(options.histograms, "callbacks.tensorboard.histograms"));
+  }
+
+  void on_picture(TrainState& state, const Picture& picture) override {
+    const auto jpeg = read_file(picture.file);
+    const auto pixels = decode_rgb(jpeg, picture.file.string());
+    append(image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows));
+  }
+
+  void after_step(TrainState& state) override {
+    ScalarWriter::after_step(state);
+    if (histograms_ && histograms_->is_due(state)) write_histograms(state);
+  }
+
+ private:
+  static EventTime now(std::int64_t step) { return {step, seconds_since_1970()}; }
+
+  fs::path open(const TrainState& state, const std::optional<Written>& then) override {
+    const auto folder = state.folder / "tensorboard";
+    make_writable_folder(folder);
+    auto number = static_cast<std::int64_t>(seconds_since_1970());  // for the order of files
+    std::vector<fs::path> late;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const auto name = entry.path().filename().string();
+      if (!name.starts_with(kPrefix)) continue;
+      if (then && name > then->file)
+        late.push_back(entry.path());
+      else
+        number = std::max(number, number_of(name) + 1);
+    }
+    for (const auto& file : late) fs::remove(file);
+    if (then && !then->file.empty()) cut_file(folder / then->file, then->bytes);
+
+    auto file = folder / fmt::format("{}{:010}.millrace", kPrefix, number);
+    append_to(file, version_record(seconds_since_1970()) + restart_record(now(state.at.step + 1)));
+    return file;
+  }
+
+  static std::int64_t number_of(const std::string& name) {
+    return std::strtoll(name.c_str() + kPrefix.size(), nullptr, 10);
+  }
+
+  std::string encode(const Moment& of, const Scalars& scalars) override {
+    std::string records;
+    for (const auto& [name, value] : scalars) records += scalar_record(now(of.step), name, value);
+    return records;
+  }
+
+  void write_histograms(const TrainState& state) const {
+    for (const auto& parameter : state.model.parameters()) {
+      if (!parameter.trainable()) continue;
+      const auto values = parameter.value.detach().to(at::kCPU, at::kFloat).contiguous();
+      append(histogram_record(now(state.at.step), parameter.name,
+                              histogram_of({values.const_data_ptr<float>(),
+                                            static_cast<std::size_t>(values.numel())})));
+    }
+  }
+
+  std::optional<Every> histograms_;
+};
+
+const bool registered = callbacks().add<TensorBoardOptions>(
+    "tensorboard", "writes scalars, pictures and histograms as TensorBoard's event files",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+      return std::make_unique<WriteTensorBoard>(read_options<TensorBoardOptions>(table));
+    }});
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,30 @@
+// Something done now and then, beside the training.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace millrace {
+
+/// Calls `work` every `period`, in a thread of its own, for as long as it lives. `work` must not throw.
+class Ticker {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Ticker(Clock::duration period, std::function<void()> work)
+      : thread_([this, period, work = std::move(work)](const std::stop_token& stop) {
+          std::unique_lock lock(mutex_);
+          while (!wake_.wait_for(lock, stop, period, [&] { return stop.stop_requested(); })) work();
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;  // the last member: stopped first
+};
+
+}  // namespace millrace

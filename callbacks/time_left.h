@@ -1,0 +1,50 @@
+// How long a training will still take.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace millrace {
+
+/// A mean that forgets: the newest value has this weight, the first values count alike.
+class RecentMean {
+ public:
+  void add(double value) {
+    count_ += 1;
+    mean_ += (value - mean_) * std::max(kNewest, 1.0 / static_cast<double>(count_));
+  }
+  double value() const { return mean_; }
+
+ private:
+  static constexpr double kNewest = 0.05;
+  double mean_ = 0;
+  std::int64_t count_ = 0;
+};
+
+/// Steps take longer or shorter as a training goes on, so the last ones speak for those to come. What lies between two steps
+/// is mostly nothing and now and then an evaluation, so all of it speaks for all that is to come.
+class TimeLeft {
+ public:
+  void add(double step_s, double before_s) {
+    step_s_.add(step_s);
+    between_s_ += before_s;
+    steps_ += 1;
+  }
+
+  /// Seconds of a step, of late.
+  double step_s() const { return step_s_.value(); }
+
+  /// Seconds of so many steps and what lies between them.
+  double seconds(std::int64_t steps) const {
+    if (steps_ == 0) return 0;
+    return static_cast<double>(steps) *
+           (step_s_.value() + between_s_ / static_cast<double>(steps_));
+  }
+
+ private:
+  RecentMean step_s_;
+  double between_s_ = 0;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace millrace

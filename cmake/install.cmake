@@ -1,0 +1,18 @@
+# cmake --install: both programs, the CMake package that plug-ins are built with, recipes and pages. Included behind the
+# rooms; plugins/ installs the headers.
+include_guard(GLOBAL)
+include(CMakePackageConfigHelpers)
+
+set(package_folder lib/cmake/millrace)
+install(TARGETS trainer EXPORT millraceTargets)  # millrace::trainer, for tests of plug-ins
+install(TARGETS trainer-torch)
+install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${package_folder})
+configure_package_config_file(cmake/millraceConfig.cmake.in ${PROJECT_BINARY_DIR}/millraceConfig.cmake
+                              INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
+              cmake/add_plugin.cmake cmake/libtorch.cmake cmake/opencv.cmake plugins/plugin.cpp
+        DESTINATION ${package_folder})
+install(DIRECTORY configs DESTINATION share/millrace)
+install(DIRECTORY docs DESTINATION share/doc/millrace)
+install(FILES README.md LICENSE NOTICE DESTINATION share/doc/millrace)

@@ -1,0 +1,205 @@
+// [model] name = "centers": objects as points (CenterNet, Zhou et al. 2019). Every cell of the finest pyramid level says
+// for each class how much it looks like the centre of an object, and how far away that object's sides are. No anchors, no
+// proposals; a peak of the first map is a detection.
+// Shapes: N images, K classes, H x W cells of kStride x kStride pixels, F objects, D detections.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/log_sigmoid.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/topk.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/layers/layers.h"
+#include "models/layers/losses.h"
+#include "models/layers/style.h"
+#include "models/pyramid_detector.h"
+
+namespace {
+
+using namespace millrace;
+
+constexpr std::int64_t kStride = 4;  // of P2
+
+/// The options of every detector on a pyramid (backbone, pixels, suppression ...) and those of this one.
+struct CentersOptions : PyramidDetectorOptions {
+  std::int64_t channels = 64;
+  double prior = 0.01;
+  double box_weight = 1;
+
+  void describe(Options& o) {
+    PyramidDetectorOptions::describe(o);
+    o.add("head_channels", channels, "of the heads' hidden layer", {.min = 8, .max = 1024});
+    o.add("head_prior", prior, "first probability of every centre", {.min = 1e-6, .max = 0.5});
+    o.add("box_weight", box_weight, "of the boxes' loss beside the centres'", {.min = 0});
+  }
+
+  static CentersOptions defaults_for(const Config& table) {
+    return defaults_in_style<CentersOptions>(table);
+  }
+};
+
+/// A 3x3 convolution, ReLU, and a 1x1 convolution to `out` numbers a cell.
+class Head {
+ public:
+  Head(const Scope& scope, const CentersOptions& options, std::int64_t out, double bias)
+      : hidden_(scope / 0, {options.pyramid.channels, options.channels, 3}, {Init::Kind::he}),
+        last_(scope / 1, {options.channels, out, 1}, {Init::Kind::normal, 0.01}) {
+    const at::NoGradGuard no_grad;
+    last_.bias.fill_(bias);
+  }
+
+  /// (N, C, H, W) -> (N, out, H, W), fp32 whatever the convolutions compute in
+  at::Tensor operator()(const at::Tensor& map) const {
+    return last_(hidden_(map, {.relu = true})).to(at::kFloat);
+  }
+
+ private:
+  Conv2d hidden_, last_;
+};
+
+/// Where an object's centre lies.
+struct Cell {
+  std::int64_t x, y;
+};
+
+/// What a batch's maps should say.
+struct Targets {
+  at::Tensor heat;                 // (N, K, H, W): 1 in the cell of a centre, falling off around it
+  at::Tensor image, place, boxes;  // (F) int64, (F) int64: y W + x, (F, 4) pixels
+};
+
+Cell cell_of(const float* box, std::int64_t height, std::int64_t width) {
+  const auto cell = [](float low, float high, std::int64_t cells) {
+    const auto centre = static_cast<std::int64_t>((low + high) / 2 / kStride);
+    return std::clamp<std::int64_t>(centre, 0, cells - 1);
+  };
+  return {cell(box[0], box[2], width), cell(box[1], box[3], height)};
+}
+
+/// Raises `heat` (height x width) around a cell to a bell curve as wide as the object. Where objects meet, the greater
+/// value stays.
+void raise(float* heat, std::int64_t height, std::int64_t width, const Cell& at, const float* box) {
+  const double sigma_x = std::max(0.5, (box[2] - box[0]) / kStride / 9.0);
+  const double sigma_y = std::max(0.5, (box[3] - box[1]) / kStride / 9.0);
+  const auto reach_x = static_cast<std::int64_t>(3 * sigma_x);
+  const auto reach_y = static_cast<std::int64_t>(3 * sigma_y);
+  for (auto y = std::max<std::int64_t>(0, at.y - reach_y);
+       y <= std::min(height - 1, at.y + reach_y); ++y)
+    for (auto x = std::max<std::int64_t>(0, at.x - reach_x);
+         x <= std::min(width - 1, at.x + reach_x); ++x) {
+      const double dx = static_cast<double>(x - at.x) / sigma_x;
+      const double dy = static_cast<double>(y - at.y) / sigma_y;
+      auto& value = heat[y * width + x];
+      value = std::max(value, static_cast<float>(std::exp(-(dx * dx + dy * dy) / 2)));
+    }
+}
+
+Targets targets_of(const std::vector<Truth>& truths, std::int64_t classes, std::int64_t height,
+                   std::int64_t width) {
+  const auto images = std::ssize(truths);
+  Targets targets{.heat = at::zeros({images, classes, height, width})};
+  auto* heat = targets.heat.data_ptr<float>();
+  std::vector<std::int64_t> image, place;
+  std::vector<at::Tensor> boxes = {at::zeros({0, 4})};
+  for (std::int64_t i = 0; i < images; ++i) {
+    const auto& truth = truths[static_cast<std::size_t>(i)];
+    const auto* box = truth.boxes.const_data_ptr<float>();
+    const auto* label = truth.labels.const_data_ptr<std::int64_t>();
+    for (std::int64_t g = 0; g < truth.boxes.size(0); ++g, box += 4) {
+      const auto cell = cell_of(box, height, width);
+      raise(heat + (i * classes + label[g]) * height * width, height, width, cell, box);
+      image.push_back(i);
+      place.push_back(cell.y * width + cell.x);
+    }
+    boxes.push_back(truth.boxes);
+  }
+  targets.image = at::tensor(image, at::kLong);
+  targets.place = at::tensor(place, at::kLong);
+  targets.boxes = at::cat(boxes);
+  return targets;
+}
+
+/// Distances (F, 4) to the left, upper, right and lower side, as logarithms of strides -> boxes (F, 4), pixels.
+at::Tensor boxes_at(const at::Tensor& place, const at::Tensor& distances, std::int64_t width) {
+  const auto x = (place.remainder(width).to(at::kFloat) + 0.5) * kStride;
+  const auto y = (place.div(width, "floor").to(at::kFloat) + 0.5) * kStride;
+  const auto d = distances.clamp_max(6).exp() * kStride;  // at most 400 strides
+  return at::stack({x - d.select(1, 0), y - d.select(1, 1), x + d.select(1, 2), y + d.select(1, 3)},
+                   1);
+}
+
+class Centers final : public PyramidDetector {
+ public:
+  Centers(const CentersOptions& options, const ModelContext& context)
+      : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/"", context),
+        options_(options),
+        classes_(std::ssize(context.classes)),
+        centers_(root() / "centers", options, classes_,
+                 -std::log((1 - options.prior) / options.prior)),
+        sides_(root() / "sides", options, 4, /*bias=*/1) {}
+
+ private:
+  /// Named losses; training descends their sum.
+  Losses head_losses(const Features& features, const std::vector<Truth>& truths,
+                     const StepInfo&) override {
+    const auto& map = features.maps.front();
+    const auto logits = centers_(map), sides = sides_(map);
+    const auto targets = targets_of(truths, classes_, map.size(2), map.size(3));
+    const auto objects = std::max<std::int64_t>(1, targets.boxes.size(0));
+
+    // Focal loss with less weight on what lies near a centre.
+    const auto p = at::sigmoid(logits);
+    const auto is_centre = targets.heat == 1;
+    const auto found = (1 - p).square() * at::log_sigmoid(logits);
+    const auto quiet = (1 - targets.heat).pow(4) * p.square() * at::log_sigmoid(-logits);
+    const auto heat = -at::where(is_centre, found, quiet).sum() / objects;
+
+    const auto flat = sides.flatten(2).transpose(1, 2);  // (N, H W, 4)
+    const auto chosen = flat.index({targets.image, targets.place});
+    const auto box =
+        giou_loss_sum(boxes_at(targets.place, chosen, map.size(3)), targets.boxes) / objects;
+    return {{"loss_centers", heat}, {"loss_sides", options_.box_weight * box}};
+  }
+
+  /// Peaks of the class maps, best first, in the network's pixels.
+  std::vector<Found> find(const Features& features) override {
+    const auto& map = features.maps.front();
+    const auto p = at::sigmoid(centers_(map)), sides = sides_(map);
+    const auto peaks = p * (at::max_pool2d(p, {3, 3}, {1, 1}, {1, 1}) == p);
+    const auto cells = map.size(2) * map.size(3);
+    std::vector<Found> result;
+    for (std::int64_t i = 0; i < map.size(0); ++i) {
+      const auto all = peaks[i].flatten();  // (K H W)
+      const auto [best, at] = at::topk(all, std::min<std::int64_t>(all.size(0), 300));
+      const auto good = (best > options_.detection.score_threshold).nonzero().squeeze(1);
+      const auto scores = best.index_select(0, good), where = at.index_select(0, good);
+      const auto place = where.remainder(cells);
+      const auto distances = sides[i].flatten(1).transpose(0, 1).index_select(0, place);
+      const auto& size = features.sizes[static_cast<std::size_t>(i)];
+      result.push_back(best_detections({boxes_at(place, distances, map.size(3)), scores,
+                                        where.div(cells, "floor").to(at::kLong)},
+                                       size, /*offset=*/0, options_.detection));
+    }
+    return result;
+  }
+
+  CentersOptions options_;
+  std::int64_t classes_;
+  Head centers_, sides_;
+};
+
+const bool registered = detectors().add<CentersOptions>(
+    "centers", "objects as points (CenterNet): one stage, no anchors",
+    [](const Config& table, const ModelContext& context) {
+      return std::make_unique<Centers>(read_options<CentersOptions>(table, {"name", "weights"}),
+                                       context);
+    });
+
+}  // namespace

@@ -1,0 +1,50 @@
+// [[data.stages]] use = "cutout": covers squares of an image, so that a detector learns to do without any one part of an
+// object (DeVries and Taylor 2017).
+#include <algorithm>
+#include <opencv2/imgproc.hpp>
+#include <string_view>
+
+#include "dataflow/detection_stages.h"
+#include "dataflow/transforms.h"
+
+namespace {
+
+using namespace millrace;
+
+/// A stage is a function object, called from many threads at once: it changes nothing of its own, and all that it draws
+/// comes from the Rng that it is given. So the same seed gives the same bytes for any number of threads.
+struct Cutout {
+  static constexpr std::string_view kName = "cutout";
+  double probability = 0.5;
+  std::int64_t squares = 2;
+  double max_side = 0.25;
+  std::int64_t fill = 114;
+
+  Sample operator()(Sample sample, Rng& rng) const {
+    auto& image = pixels(sample, kName);  // (H, W, 3) RGB bytes
+    if (!rng.chance(probability)) return sample;
+
+    image = image.clone();  // a cache in front may share these pixels with other epochs
+    for (std::int64_t i = 0; i < squares; ++i) {
+      const double side = rng.uniform(0, max_side) * std::min(image.cols, image.rows);
+      const cv::Point2d corner(rng.uniform(0, image.cols) - side / 2,
+                               rng.uniform(0, image.rows) - side / 2);
+      const cv::Rect square(cv::Point(corner),
+                            cv::Size(static_cast<int>(side), static_cast<int>(side)));
+      cv::rectangle(image, square, cv::Scalar::all(static_cast<double>(fill)), cv::FILLED);
+    }
+    return sample;
+  }
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to change an image", {.min = 0, .max = 1});
+    o.add("squares", squares, "how many an image", {.min = 1, .max = 100});
+    o.add("max_side", max_side, "of a square, as a share of the image's shorter side",
+          {.min = 0, .max = 1});
+    o.add("fill", fill, "the grey that covers", {.min = 0, .max = 255, .unit = "levels"});
+  }
+};
+
+const bool registered = register_map<Sample, Cutout>("covers squares of an image by chance");
+
+}  // namespace

@@ -1,0 +1,195 @@
+// What a training costs beside its maths: `trainer run`'s own loop, with data flow, run folder and callbacks, beside the
+// bare loop of steps over the same batches that lie ready in memory. Both begin with the same weights and must end with
+// the same.
+//
+//   bench_training configs/base/... train.max_steps=40 data.short_side=320 ...
+//
+// prints seconds a step of both, by turns, and the memory of the whole along the way.
+#include <ATen/ops/equal.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+
+#include "base/config.h"
+#include "base/errors.h"
+#include "base/log.h"
+#include "base/process_usage.h"
+#include "dataflow/detection.h"
+#include "dataflow/detection_sources.h"
+#include "trainer/restore.h"
+#include "trainer/run.h"
+#include "trainer/threads.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kWarmUp = 4;  // steps that are not counted
+constexpr int kRounds = 3;
+
+double resident_mib() { return static_cast<double>(rss_bytes()) / (1 << 20); }
+
+/// Times from one step's end to the next one's.
+struct Times {
+  std::vector<double> steps;  // seconds
+  double cpu_s = 0;           // over all of these
+  std::vector<double> resident;
+
+  void mark() {
+    const auto now = Clock::now();
+    const auto cpu = cpu_seconds();
+    if (++marks_ > kWarmUp) {
+      steps.push_back(std::chrono::duration<double>(now - last_).count());
+      cpu_s += cpu - last_cpu_;
+      resident.push_back(resident_mib());
+    }
+    last_ = now;
+    last_cpu_ = cpu;
+  }
+
+  double mean_s() const { return sum() / static_cast<double>(steps.size()); }
+  double mean_cpu_s() const { return cpu_s / static_cast<double>(steps.size()); }
+  double median_s() const {
+    auto sorted = steps;
+    std::ranges::nth_element(sorted, sorted.begin() + std::ssize(sorted) / 2);
+    return sorted[sorted.size() / 2];
+  }
+
+ private:
+  double sum() const {
+    double all = 0;
+    for (const auto s : steps) all += s;
+    return all;
+  }
+
+  std::int64_t marks_ = 0;
+  Clock::time_point last_;
+  double last_cpu_ = 0;
+};
+
+Times* watched = nullptr;  // by the callback below
+NamedTensors whole_weights;
+
+/// Marks in before_step: the boundary behind a step, with what all callbacks do there, counts with it.
+struct Stopwatch final : Callback {
+  void before_step(TrainState&) override { watched->mark(); }
+  void after_train(TrainState& state) override {
+    whole_weights.clear();
+    for (const auto& [name, value] : named_values(state.model))
+      whole_weights.emplace_back(name, value.clone());
+  }
+};
+
+const bool registered = callbacks().add<NoOptions>(
+    "stopwatch", "times steps", {[](const Config&) { return std::make_unique<Stopwatch>(); }});
+
+struct Bench {
+  Recipe recipe;
+  TrainData data = open_train_data(recipe.data, recipe.sources);
+  std::vector<Batch> batches = {};
+
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(recipe.train.seed); }
+
+  void make_batches() {
+    const auto flow = start_train_flow(recipe.data, recipe.stages, data, seed());
+    while (std::ssize(batches) < recipe.train.max_steps) {
+      auto delivery = flow->next();
+      if (!delivery) throw Error("the data has too few batches");
+      batches.push_back(std::move(delivery->value));
+    }
+  }
+
+  Times bare(NamedTensors& weights) const {
+    const auto detector = build_detector(recipe, data.classes);
+    load_initial_weights(*detector, recipe);
+    TrainingStep step(*detector, recipe.train, recipe.optimizer);
+    const Schedule schedule(recipe.schedule, recipe.optimizer.scaled_lr(recipe.data.batch_size),
+                            recipe.train.epochs);
+    LossScale scale;
+    Times times;
+    std::int64_t images = 0;
+    for (std::int64_t i = 0; i < std::ssize(batches); ++i) {
+      times.mark();
+      const auto& batch = batches[static_cast<std::size_t>(i)];
+      const double progress =
+          static_cast<double>(images) / static_cast<double>(data.source->size());
+      step({&batch, 1}, {.seed = seed(), .step = i}, schedule.rate({progress, i, images}), scale);
+      images += static_cast<std::int64_t>(batch.size());
+    }
+    for (const auto& [name, value] : named_values(*detector))
+      weights.emplace_back(name, value.clone());
+    return times;
+  }
+
+  Times whole(const fs::path& output) {
+    Times times;
+    watched = &times;
+    run_training(recipe, {.name = "bench", .output = output});
+    return times;
+  }
+};
+
+void print(const char* what, const Times& t) {
+  fmt::print("  {:<10}{:>10.4f}{:>10.4f}{:>10.4f}\n", what, t.median_s(), t.mean_s(),
+             t.mean_cpu_s());
+}
+
+int run(int argc, char** argv) {
+  if (argc < 2) throw ConfigError("usage: bench_training CONFIG [K=V]...");
+  const std::vector<std::string> overrides(argv + 2, argv + argc);
+  Bench bench{resolve(load_config(argv[1], overrides))};
+  auto& recipe = bench.recipe;
+  if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=40, say");
+  recipe.callbacks.push_back({"stopwatch", "stopwatch", Config{}});
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  use_deterministic_maths(recipe.train.deterministic);
+  bench.make_batches();
+  const auto output = fs::temp_directory_path() / fmt::format("bench-training-{}", ::getpid());
+
+  fmt::print("  {:<10}{:>10}{:>10}{:>10}\n", "s a step", "median", "mean", "CPU");
+  double median = 0, mean = 0, cpu = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    NamedTensors weights;
+    const auto bare = bench.bare(weights);
+    const auto whole = bench.whole(output);
+    print("bare", bare);
+    print("whole", whole);
+    median += whole.median_s() / bare.median_s() / kRounds;
+    mean += whole.mean_s() / bare.mean_s() / kRounds;
+    cpu += whole.mean_cpu_s() / bare.mean_cpu_s() / kRounds;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (!at::equal(weights[i].second, whole_weights.at(i).second))
+        throw Error(fmt::format("{} ended with other values", weights[i].first));
+    const auto& mib = whole.resident;
+    fmt::print(
+        "  resident MiB at the first counted step, half way, at the end: {:.0f}, {:.0f}, {:.0f}\n",
+        mib.front(), mib[mib.size() / 2], mib.back());
+  }
+  fmt::print("  {:<10}{:>9.4f}x{:>9.4f}x{:>9.4f}x\n", "whole/bare", median, mean, cpu);
+  fmt::print("  both ended with the same weights\n");
+  fs::remove_all(output);
+  return 0;
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) try {
+  // libgomp reads it when it is loaded; `trainer` starts its second program with the same value.
+  if (::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0) == 0 && !std::getenv("BENCH_STARTED")) {
+    ::setenv("BENCH_STARTED", "1", 1);
+    ::execv("/proc/self/exe", argv);
+  }
+  millrace::start_logging(/*verbose=*/false);
+  spdlog::set_level(spdlog::level::warn);
+  return millrace::run(argc, argv);
+} catch (const std::exception& problem) {
+  fmt::print(stderr, "bench_training: {}\n", problem.what());
+  return 1;
+}

@@ -1,0 +1,117 @@
+#include <ATen/ops/allclose.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/callbacks/training.h"
+#include "trainer/weights.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Scratch;
+using ::testing::ThrowsMessage;
+using testing::Training;
+
+at::Tensor weight(const NamedTensors& tensors) {
+  return std::ranges::find(tensors, "line.weight", &NamedTensors::value_type::first)->second;
+}
+
+/// Trains and averages; gives the weights after each step.
+std::vector<at::Tensor> trained(const std::filesystem::path& folder, const std::string& toml) {
+  std::vector<at::Tensor> weights;
+  const auto note = [&](TrainState& s) {
+    weights.push_back(s.model.parameters().find("line.weight")->value.detach().clone());
+  };
+  Training{.folder = folder,
+           .declared = {{"average_weights", toml}, {"checkpoint", ""}},
+           .before_step = note}();
+  weights.push_back(weight(newest_checkpoint(folder / "checkpoints")->model));
+  return weights;
+}
+
+TEST(AverageWeights, FollowTheirFormula) {
+  for (const bool warm_up : {false, true}) {
+    const Scratch scratch;
+    const auto weights = trained(
+        scratch / "run", "decay = 0.7\nwarm_up = " + std::string(warm_up ? "true" : "false"));
+    auto average = weights[0].to(at::kDouble);
+    for (std::size_t step = 1; step < weights.size(); ++step) {
+      const auto n = static_cast<double>(step);
+      const auto decay = warm_up ? std::min(0.7, (1 + n) / (10 + n)) : 0.7;
+      average = decay * average + (1 - decay) * weights[step].to(at::kDouble);
+    }
+    const auto kept = newest_checkpoint(scratch / "run" / "checkpoints")->callback_tensors;
+    EXPECT_TRUE(
+        at::allclose(weight(kept.at("average_weights")).to(at::kDouble), average, 1e-6, 1e-7));
+  }
+}
+
+TEST(AverageWeights, AreAFileOfWeights) {
+  const Scratch scratch;
+  trained(scratch / "run", "decay = 0.9");
+  testing::LineDetector model;
+  const auto file =
+      scratch / "run" / "checkpoints" / "latest" / "callback.average_weights.safetensors";
+  const auto report = load_weights(model.parameters(), file);
+  EXPECT_EQ(report.loaded, 2U);
+  EXPECT_TRUE(report.not_loaded().empty());
+}
+
+/// Its one box is off by as much as its weights are from `good`.
+struct Judge final : testing::LineDetector {
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    const auto off = parameters().find("line.weight")->value.sum().item<float>();
+    std::vector<std::vector<DetectedObject>> found;
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      found.push_back({{.box = {10 + off, 10, 40 + off, 40}, .label = 0, .score = 0.9F}});
+    return found;
+  }
+};
+
+TEST(AverageWeights, AreScoredBesideTheTrainedOnesInAnyMode) {
+  for (const auto* mode : {"inline", "score_in_background", "background"}) {
+    const Scratch scratch;
+    const auto average_mode = "weights = 'average_weights'\nmode = '" + std::string(mode) + "'\n";
+    Training run{.folder = scratch / "run",
+                 .declared = {{"log", "every = '5 steps'"},
+                              {"checkpoint", "every = '5 steps'\nkeep = 0"},
+                              {"average_weights", "decay = 0.9\nwarm_up = false"},
+                              {"evaluate", ""},
+                              {"averaged", "use = 'evaluate'\n" + average_mode},
+                              {"keep_best", "metric = 'average_weights/bbox/AP'"}},
+                 .make_model = [] { return std::make_unique<Judge>(); }};
+    run();
+    // What eval says of the file is what the callback said.
+    for (const auto step : {5, 10, 15}) {
+      Judge judge;
+      const auto folder = checkpoint_of(scratch / "run" / "checkpoints", step);
+      load_weights(judge.parameters(), folder / "callback.average_weights.safetensors");
+      const auto expected = evaluate_detector(judge, testing::fake_validation());
+      bool found = false;
+      for (const auto& line : testing::metrics(scratch / "run")) {
+        if (line.at("step") != step || !line.contains("average_weights/bbox/AP")) continue;
+        found = true;
+        EXPECT_EQ(line.at("average_weights/bbox/AP"), expected->boxes.stats[0]) << mode;
+        EXPECT_NE(line.at("average_weights/bbox/AP"), line.at("bbox/AP")) << mode << step;
+      }
+      EXPECT_TRUE(found) << mode << step;
+      EXPECT_TRUE(std::filesystem::exists(
+          scratch / "run" / "detections" / "average_weights" /
+          ("step-0000" + std::string(step < 10 ? "0" : "") + std::to_string(step) + ".json")));
+    }
+  }
+}
+
+TEST(AverageWeights, MustBeThereToBeScored) {
+  const Scratch scratch;
+  const Training run{
+      .folder = scratch / "run",
+      .declared = {{"average_weights", ""}, {"evaluate", "weights = 'averaged_weights'"}}};
+  EXPECT_THAT([&] { run(); },
+              ThrowsMessage<ConfigError>(HasSubstr("did you mean 'average_weights'")));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,160 @@
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "tests/callbacks/training.h"
+#include "tests/log_text.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using testing::essence;
+using ::testing::HasSubstr;
+using testing::LogText;
+using testing::Scratch;
+using testing::Training;
+
+/// A person who has written `text` into the file when step `from` (0 is the first) begins, and not before.
+struct Person {
+  std::int64_t from;
+  std::string text;
+};
+
+std::function<void(TrainState&)> edits(const fs::path& run, std::vector<Person> people) {
+  return [=](TrainState& s) {
+    const auto file = run / "edit.toml";
+    std::string text;
+    for (const auto& person : people)
+      if (s.at.step >= person.from) text = person.text;
+    if (text.empty())
+      fs::remove(file);
+    else
+      write_file_atomically(file, text);
+  };
+}
+
+Training training(const fs::path& folder, std::vector<Person> people) {
+  return {.folder = folder,
+          .declared = {{"live_edit", "seconds = 0"},
+                       {"log", "every = '1 steps'"},
+                       {"checkpoint", "every = '4 steps'"}},
+          .before_step = edits(folder, std::move(people))};
+}
+
+/// A hyper-parameter in each step, where it was not what it began with.
+std::map<int, double> changed(const fs::path& run, const std::string& name) {
+  std::map<int, double> values;
+  for (const auto& line : testing::metrics(run))
+    if (line.contains(name)) values[line.at("step")] = line.at(name);
+  return values;
+}
+
+std::vector<nlohmann::json> journal(const fs::path& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(read_file(run / "edits.jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+TEST(LiveEdit, ChangesWhatTheFileSaysAndWritesItDown) {
+  const Scratch scratch;
+  training(scratch / "run",
+           {{5, "lr_factor = 0.5\n"}, {9, "lr_factor = 0.5\n[optimizer]\nmomentum = 0.8\n"}})();
+  // Two looks must find the same: after steps 6 and 7.
+  const auto rates = changed(scratch / "run", "lr_factor");
+  EXPECT_EQ(rates.begin()->first, 8);
+  EXPECT_EQ(rates.size(), 8U);
+  EXPECT_EQ(changed(scratch / "run", "optimizer.momentum").begin()->first, 12);
+  const auto lines = journal(scratch / "run");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].at("after_step"), 7);
+  EXPECT_EQ(lines[0].at("name"), "lr_factor");
+  EXPECT_EQ(lines[0].at("from"), 1);
+  EXPECT_EQ(lines[0].at("to"), 0.5);
+  EXPECT_EQ(lines[1].at("name"), "optimizer.momentum");
+}
+
+TEST(LiveEdit, EqualsAnUninterruptedRunWhereverItWasKilled) {
+  const Scratch scratch;
+  const std::vector<Person> people = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 0.2"}};
+  ASSERT_EQ(training(scratch / "whole", people).in_child(), 0);
+  const auto whole = essence(scratch / "whole");
+  for (std::int64_t victim = 0; victim < 15; ++victim) {
+    const auto folder = scratch / ("killed-" + std::to_string(victim));
+    auto killed = training(folder, people);
+    killed.before_step = [&, write = killed.before_step](TrainState& s) {
+      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
+      write(s);
+    };
+    ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
+    ASSERT_EQ(training(folder, people).in_child(), 0);
+    EXPECT_EQ(essence(folder), whole) << "killed before step " << victim;
+    EXPECT_EQ(journal(folder).size(), 2U) << "killed before step " << victim;
+  }
+}
+
+TEST(LiveEdit, ReadsNewEditsOnceTheOldOnesAreRepeated) {
+  const Scratch scratch;
+  training(scratch / "run", {{6, "lr_factor = 0.5"}})();
+  for (const auto* step : {"step-000008", "step-000012", "step-000015"})
+    fs::remove_all(scratch / "run" / "checkpoints" / step);
+  training(scratch / "run", {{0, "lr_factor = 0.25"}})();  // from step 4 on
+  const auto rates = changed(scratch / "run", "lr_factor");
+  EXPECT_EQ(rates.at(9), 0.5);
+  EXPECT_EQ(rates.at(15), 0.25);
+  std::vector<double> to;
+  for (const auto& line : journal(scratch / "run")) to.push_back(line.at("to"));
+  EXPECT_THAT(to, ElementsAre(0.5, 0.25));
+}
+
+TEST(LiveEdit, ChangesNothingWhereTheFileIsWrong) {
+  const struct {
+    const char *text, *why;
+  } cases[] = {
+      {"lr_factor = 0.", "edit.toml"},
+      {"lr_facto = 0.5", "did you mean 'lr_factor'"},
+      {"lr_factor = 0.5\noptimizer.momentum = 2", "optimizer.momentum = 2 is out of range"},
+      {"lr_factor = 'half'", "takes a number"},
+      {"lr_factor = [0.5]", "takes a number"}};
+  for (const auto& [text, why] : cases) {
+    const Scratch scratch;
+    const LogText log;
+    training(scratch / "run", {{2, text}})();
+    EXPECT_THAT(log.text(), HasSubstr("nothing was changed: "));
+    EXPECT_THAT(log.text(), HasSubstr(why));
+    EXPECT_TRUE(changed(scratch / "run", "lr_factor").empty());
+    EXPECT_FALSE(fs::exists(scratch / "run" / "edits.jsonl"));
+  }
+}
+
+TEST(LiveEdit, DropsAnEditWhoseLineWasCutAndRefusesOneThatIsBroken) {
+  const Scratch scratch;
+  const auto run = training(scratch / "run", {});
+  fs::create_directories(scratch / "run");
+  const std::string good = R"({"after_step":3,"name":"lr_factor","from":1,"to":0.5})"
+                           "\n";
+  write_file_atomically(scratch / "run" / "edits.jsonl", good + R"({"after_step":5,"na)");
+  run();
+  EXPECT_EQ(changed(scratch / "run", "lr_factor").begin()->first, 4);
+  EXPECT_EQ(read_file(scratch / "run" / "edits.jsonl"), good);
+  write_file_atomically(scratch / "run" / "edits.jsonl", good + "{}\n");
+  EXPECT_THAT([&] { run(); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("edits.jsonl:2: is no edit")));
+}
+
+TEST(LiveEdit, GoesBeforeWhatCallbacksSet) {
+  const Scratch scratch;
+  auto run = training(scratch / "run", {{5, "lr_factor = 0.5"}});
+  run.declared.push_back({"set_parameter", "at = [7, 9]\nvalues = [2, 3]\nunit = 'steps'"});
+  run();
+  const auto rates = changed(scratch / "run", "lr_factor");
+  EXPECT_EQ(rates.at(8), 0.5);
+  EXPECT_EQ(rates.at(9), 0.5);
+  EXPECT_EQ(rates.at(10), 3);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,252 @@
+// What a training says of itself: tables, event files, traces, figures of speed and memory.
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <set>
+
+#include "callbacks/event_records.h"
+#include "callbacks/gpu_meter.h"
+#include "callbacks/time_left.h"
+#include "coco/draw.h"
+#include "tests/callbacks/events.h"
+#include "tests/callbacks/training.h"
+#include "tests/log.h"
+#include "tests/python.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::Contains;
+using testing::Declared;
+using ::testing::ElementsAre;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+using testing::metrics;
+using ::testing::Not;
+using testing::Scratch;
+using testing::Training;
+
+const Declared kMonitors = {{"log", "every = '2 steps'"},
+                            {"csv", "every = '2 steps'"},
+                            {"tensorboard", "every = '2 steps'\nhistograms = '1 epoch'"},
+                            {"throughput", "every = '2 steps'"},
+                            {"checkpoint", "every = '3 steps'"},
+                            {"evaluate", "every = '1 epoch'"}};
+
+std::vector<std::string> csv_rows(const std::filesystem::path& run) {
+  std::vector<std::string> rows;
+  std::istringstream text(read_file(run / "metrics.csv"));
+  for (std::string row; std::getline(text, row);)
+    if (row.find(",time/") == std::string::npos) rows.push_back(row);
+  return rows;
+}
+
+TEST(CsvCallback, SaysWhatTheMetricsFileSays) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run", .declared = kMonitors}();
+  const auto rows = csv_rows(scratch / "run");
+  EXPECT_EQ(rows.at(0), "step,epoch,name,value");
+  std::size_t figures = 0;
+  for (const auto& line : metrics(scratch / "run"))
+    for (const auto& [name, value] : line.items()) {
+      if (name == "step" || name == "epoch" || name.starts_with("time")) continue;
+      EXPECT_THAT(rows,
+                  Contains(fmt::format("{},{},{},{}", line.at("step").get<int>(),
+                                       line.at("epoch").get<double>(), name, value.get<double>())));
+      ++figures;
+    }
+  EXPECT_EQ(rows.size(), figures + 1);
+}
+
+TEST(Monitors, SayTheSameWhereverTheTrainingWasKilled) {
+  const Scratch scratch;
+  const Training whole{.folder = scratch / "whole", .declared = kMonitors};
+  ASSERT_EQ(whole.in_child(), 0);
+  for (const std::int64_t victim : {1, 4, 8, 13}) {
+    auto killed = whole;
+    killed.folder = scratch / ("killed-" + std::to_string(victim));
+    killed.before_step = [&](TrainState& s) {
+      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
+    };
+    ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
+    killed.before_step = {};
+    ASSERT_EQ(killed.in_child(), 0);
+    EXPECT_EQ(csv_rows(killed.folder), csv_rows(whole.folder)) << victim;
+    EXPECT_EQ(testing::scalars_of_events(killed.folder), testing::scalars_of_events(whole.folder))
+        << victim;
+  }
+}
+
+TEST(EventRecords, HaveTheChecksumsOfTheirFormat) {
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value of CRC-32C's definition
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
+  auto record = scalar_record({3, 1.5}, "loss", 0.25);
+  EXPECT_EQ(testing::payloads(record + record).size(), 2U);
+  record[14] ^= 1;
+  EXPECT_THROW(testing::payloads(record), std::runtime_error);
+}
+
+TEST(EventRecords, HistogramsCountEveryFiniteValueOnce) {
+  std::vector<float> values = {NAN, INFINITY};
+  for (int i = 0; i <= 300; ++i) values.push_back(static_cast<float>(i) * 0.01F - 1);
+  const auto histogram = histogram_of(values);
+  EXPECT_EQ(histogram.min, -1);
+  EXPECT_EQ(histogram.max, 2);
+  EXPECT_EQ(histogram.limits.back(), 2);
+  double count = 0;
+  for (const auto in_bucket : histogram.counts) count += in_bucket;
+  EXPECT_EQ(count, 301);
+  EXPECT_THAT(histogram_of(std::vector<float>(5, 3)).counts, ElementsAre(5));
+  EXPECT_TRUE(histogram_of({}).counts.empty());
+}
+
+/// What TensorBoard's own reader finds.
+nlohmann::json read_by_tensorboard(const std::filesystem::path& run) {
+  const auto out = run / "events.json", errors = run / "errors.txt";
+  const auto status = testing::run_python(
+      fmt::format("tests/callbacks/events.py '{}' > '{}' 2> '{}'", (run / "tensorboard").string(),
+                  out.string(), errors.string()));
+  if (status != 0) throw Error(read_file(errors));
+  return nlohmann::json::parse(read_file(out));
+}
+
+TEST(TensorBoardCallback, IsReadByTensorBoard) {
+  MILLRACE_NEEDS_PYTHON("tensorboard");
+  const Scratch scratch;
+  auto run = Training{.folder = scratch / "run", .declared = kMonitors};
+  run.before_step = [&](TrainState& s) {
+    if (s.at.step == 8) ::kill(::getpid(), SIGKILL);
+  };
+  ASSERT_TRUE(WIFSIGNALED(run.in_child()));
+  run.before_step = {};
+  ASSERT_EQ(run.in_child(), 0);
+  const auto seen = read_by_tensorboard(run.folder);
+
+  std::map<std::string, nlohmann::json> expected;
+  for (const auto& line : metrics(run.folder))
+    for (const auto& [name, value] : line.items())
+      if (name != "step" && name != "epoch" && !name.starts_with("time"))
+        expected[name].push_back({line.at("step"), value.get<float>()});
+  for (const auto& [name, points] : expected) EXPECT_EQ(seen.at("scalars").at(name), points);
+  EXPECT_TRUE(seen.at("scalars").contains("time/images_per_s"));
+
+  const auto& weights = seen.at("histograms").at("line.weight");
+  ASSERT_EQ(weights.size(), 3U);
+  for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_EQ(weights[epoch][0], 5 * (epoch + 1));
+    EXPECT_EQ(weights[epoch][1], 3);
+    EXPECT_EQ(weights[epoch][4], 3);
+  }
+}
+
+TEST(TensorBoardCallback, ShowsPublishedPictures) {
+  MILLRACE_NEEDS_PYTHON("tensorboard");
+  const Scratch scratch;
+  const auto jpeg = scratch / "picture.jpg";
+  coco::write_picture(jpeg, cv::Mat(20, 40, CV_8UC3, cv::Scalar(10, 200, 90)));
+  Training{.folder = scratch / "run",
+           .declared = {{"tensorboard", ""}},
+           .before_step = [&](TrainState& s) {
+             if (s.at.step == 3) s.publish_picture({"pictures/7", jpeg});
+           }}();
+  EXPECT_EQ(read_by_tensorboard(scratch / "run").at("images").at("pictures/7"),
+            nlohmann::json::array({{4, 40, 20, std::filesystem::file_size(jpeg)}}));
+}
+
+TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
+  const Scratch scratch;
+  testing::Log log;
+  Training{.folder = scratch / "run",
+           .declared = {{"log", ""}, {"throughput", "every = '15 steps'"}},
+           .before_step = [](TrainState& s) {
+             if (s.at.step == 2 || s.at.step == 6) ::usleep(1'050'000);
+           }}();
+  const auto line = metrics(scratch / "run").at(0);
+  for (const auto* name : {"time/images_per_s", "time/step_s", "time/data_wait_s",
+                           "time/data_wait_share", "time/callbacks_s"})
+    EXPECT_GT(line.at(name).get<double>(), 0) << name;
+  EXPECT_GE(line.at("time/callbacks/test_s").get<double>(), 2 * 1.05 / 15);
+  const auto text = log.take();
+  const auto first = text.find("callback 'test' took 1.");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("callback 'test'", first + 1), std::string::npos) << text;
+}
+
+TEST(ResourcesCallback, MeasuresTheHostsMemory) {
+  const Scratch scratch;
+  testing::Log log;
+  Training{.folder = scratch / "run",
+           .declared = {{"log", "every = '5 steps'"}, {"resources", "every = '5 steps'"}}}();
+  for (const auto& line : metrics(scratch / "run")) {
+    EXPECT_GT(line.at("time/memory_mib"), 1);
+    EXPECT_GE(line.at("time/memory_peak_mib"), line.at("time/memory_mib"));
+  }
+  const auto gpus = GpuMeter().read();
+  EXPECT_EQ(log.take().find("no NVIDIA GPU") != std::string::npos, gpus.empty());
+  for (const auto& gpu : gpus) EXPECT_TRUE(gpu.busy >= 0 && gpu.busy <= 1);
+}
+
+TEST(TimeLeft, CountsEvaluationsWithTheSteps) {
+  TimeLeft left;
+  EXPECT_EQ(left.seconds(10), 0);
+  for (int step = 0; step < 100; ++step) left.add(2, step % 50 == 49 ? 100 : 0);
+  EXPECT_NEAR(left.seconds(100), 100 * 2 + 2 * 100, 1e-9);
+  for (int step = 0; step < 200; ++step) left.add(1, 0);  // steps that have become shorter
+  EXPECT_NEAR(left.seconds(300), 300 + 200, 1);
+}
+
+TEST(ProfileCallback, WritesATraceWhoseSpansNest) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run",
+           .declared = {{"profile", "from_step = 4\nsteps = 2"}, {"log", ""}}}();
+  const auto trace =
+      nlohmann::json::parse(read_file(scratch / "run" / "traces" / "step-000004.json"));
+  struct Span {
+    std::string name;
+    double begin, end;
+  };
+  std::map<int, std::vector<Span>> threads;
+  std::set<std::string> names;
+  std::map<int, std::string> thread_names;
+  for (const auto& event : trace.at("traceEvents")) {
+    const int thread = event.at("tid");
+    if (event.at("ph") == "M") {
+      thread_names[thread] = event.at("args").at("name");
+      continue;
+    }
+    ASSERT_EQ(event.at("ph"), "X");
+    const double begin = event.at("ts"), took = event.at("dur");
+    ASSERT_GE(took, 0);
+    names.insert(event.at("name").get<std::string>());
+    threads[thread].push_back({event.at("name"), begin, begin + took});
+  }
+  EXPECT_THAT(names, Contains("waits for data"));
+  EXPECT_THAT(names, Contains(HasSubstr("takes step 4 with images ")));
+  EXPECT_THAT(names, Contains(HasSubstr("takes step 5 with images ")));
+  EXPECT_THAT(names, Not(Contains(HasSubstr("takes step 6"))));
+  EXPECT_THAT(names, Contains("callback 'log' in after_step"));
+  EXPECT_THAT(names, Contains("aten::mul"));
+  constexpr double kRounding = 1e-2;  // microseconds since the machine's start do not fit a double
+  for (auto& [thread, spans] : threads) {
+    EXPECT_TRUE(thread_names.contains(thread)) << thread;
+    std::ranges::sort(spans, [](const Span& a, const Span& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+    std::vector<Span> open;
+    for (const auto& span : spans) {
+      while (!open.empty() && open.back().end <= span.begin + kRounding) open.pop_back();
+      const auto within = open.empty() ? span : open.back();
+      EXPECT_LE(span.end, within.end + kRounding) << span.name << " in " << within.name;
+      open.push_back(span);
+    }
+  }
+}
+
+TEST(ProfileCallback, WritesNothingForStepsThatDoNotCome) {
+  const Scratch scratch;
+  Training{.folder = scratch / "run", .declared = {{"profile", "from_step = 400"}}}();
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "traces"));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,29 @@
+// A callback that publishes what a test wants to see watched.
+#pragma once
+
+#include "trainer/train_state.h"
+
+namespace millrace::testing {
+
+struct SeriesOptions {
+  std::string every = "1 steps";
+  Options::Reals values;
+  void describe(Options& o) {
+    o.add("every", every, "when");
+    o.add("values", values, "of `score`, one after each step; 999: no number");
+  }
+};
+
+struct PublishSeries final : Callback {
+  std::vector<double> values;
+
+  explicit PublishSeries(std::vector<double> series) : values(std::move(series)) {}
+  void trigger(TrainState& s) override {
+    const auto place = static_cast<std::size_t>(s.at.step - 1);
+    if (place >= values.size()) return;
+    s.publish({{"score", values[place] == 999 ? std::nan("") : values[place]}});
+  }
+  std::vector<std::string> publishes() const override { return {"score"}; }
+};
+
+}  // namespace millrace::testing

@@ -1,0 +1,77 @@
+#include <gmock/gmock.h>
+
+#include "tests/callbacks/training.h"
+#include "tests/log_text.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::LogText;
+using ::testing::Not;
+using testing::Scratch;
+using ::testing::ThrowsMessage;
+using testing::Training;
+
+Training training(const std::filesystem::path& folder, const std::string& values,
+                  const std::string& toml) {
+  return {
+      .folder = folder,
+      .declared = {{"series", "values = " + values}, {"stop_early", "metric = 'score'\n" + toml}}};
+}
+
+TEST(StopEarly, EndsWithACheckpointWherePatienceEnds) {
+  const Scratch scratch;
+  const auto run = training(scratch / "run", "[0.1, 0.3, 0.3, 0.2, 0.29, 0.5]", "patience = 2");
+  const auto end = run();
+  EXPECT_EQ(end.at.step, 5);
+  EXPECT_EQ(end.stop_reason, "'stop_early' (no score better than 0.3, of step 2, in the last 3)");
+  EXPECT_FALSE(end.signalled);
+  EXPECT_EQ(newest_checkpoint(scratch / "run" / "checkpoints")->at.step, 5);
+  EXPECT_EQ(run().at.step, 5) << "resumed";
+}
+
+TEST(StopEarly, ForgetsBadValuesWhereOneIsBetterByEnough) {
+  const Scratch scratch;
+  EXPECT_EQ(training(scratch / "a", "[1, 2, 2, 3, 3, 4, 4, 5, 5, 6]", "patience = 1")().at.step,
+            15);
+  EXPECT_EQ(training(scratch / "b", "[1, 2, 2, 2.1, 3]", "patience = 1\nmin_delta = 0.5")().at.step,
+            4);
+  EXPECT_EQ(training(scratch / "c", "[3, 2, 1, 1]", "patience = 0\nbetter = 'lower'")().at.step, 4);
+  EXPECT_EQ(training(scratch / "d", "[999, 999]", "patience = 1")().at.step, 2);
+}
+
+TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
+  for (const auto* watcher : {"stop_early", "keep_best", "reduce_on_plateau"})
+    EXPECT_THAT(
+        [&] {
+          testing::made({{watcher, "metric = 'bbox/AB'"}, {"evaluate", ""}});
+        },
+        ThrowsMessage<ConfigError>(AllOf(HasSubstr(std::string("callbacks.") + watcher +
+                                                   ": no callback of this run publishes 'bbox/AB'"),
+                                         HasSubstr("did you mean 'bbox/AP'"))));
+  EXPECT_THAT(
+      [] {
+        testing::made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("callbacks.checkpoint: no callback of this run")));
+  testing::made({{"stop_early", "metric = 'val/rpn_box'"}, {"validation_loss", ""}});
+  testing::made({{"checkpoint", "only_if = 'loss < 3'"}});
+}
+
+TEST(Metrics, ThatNeverCameAreToldAtTheEnd) {
+  const Scratch scratch;
+  const LogText log;
+  Training{.folder = scratch / "run",
+           .declared = {{"evaluate", ""},
+                        {"keep_best", "metric = 'segm/AP'"},
+                        {"checkpoint", "only_if = 'segm/AP50 > 0.1'"},
+                        {"stop_early", "metric = 'bbox/AP'"}}}();
+  EXPECT_THAT(log.text(), HasSubstr("callbacks.keep_best waited for 'segm/AP'"));
+  EXPECT_THAT(log.text(), HasSubstr("callbacks.checkpoint waited for 'segm/AP50'"));
+  EXPECT_THAT(log.text(), Not(HasSubstr("callbacks.stop_early waited")));
+}
+
+}  // namespace
+}  // namespace millrace

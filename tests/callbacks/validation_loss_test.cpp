@@ -1,0 +1,107 @@
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "tests/callbacks/training.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::essence;
+using testing::Scratch;
+using testing::Training;
+
+/// Its validation losses are known; says what it was asked.
+struct Measured final : testing::LineDetector {
+  Losses losses(const Batch& batch, const StepInfo& step) override {
+    auto losses = LineDetector::losses(batch, step);
+    if (!step.measured_only) return losses;
+    EXPECT_FALSE(losses[0].second.requires_grad());
+    EXPECT_EQ(step.step, asked++ % 5);
+    if (signal_at == asked) std::raise(SIGTERM);
+    return {{"a", at::tensor(static_cast<float>(batch.images[0].image_id))},
+            {"b", at::tensor(2.F)}};
+  }
+  std::int64_t asked = 0;
+  std::int64_t signal_at = -1;
+};
+
+Training training(const std::filesystem::path& folder, const std::string& toml = "") {
+  return {.folder = folder,
+          .declared = {{"validation_loss", toml},
+                       {"log", "every = '3 steps'"},
+                       {"checkpoint", "every = '4 steps'"}},
+          .make_model = [] { return std::make_unique<Measured>(); }};
+}
+
+TEST(ValidationLoss, IsTheMeanOverImages) {
+  const Scratch scratch;
+  training(scratch / "run")();
+  double sum = 0;
+  testing::FakeFlow flow(testing::kEpochImages, 0, testing::kEpochImages);
+  while (const auto batch = flow.next())
+    sum += static_cast<double>(2 * batch->value.images[0].image_id);
+  std::vector<int> steps;
+  for (const auto& line : testing::metrics(scratch / "run")) {
+    if (!line.contains("val/loss")) continue;
+    steps.push_back(line.at("step"));
+    EXPECT_DOUBLE_EQ(line.at("val/a").get<double>(), sum / 10);
+    EXPECT_EQ(line.at("val/b"), 2);
+    EXPECT_DOUBLE_EQ(line.at("val/loss").get<double>(), sum / 10 + 2);
+  }
+  EXPECT_THAT(steps, ElementsAre(5, 10, 15));
+}
+
+TEST(ValidationLoss, ChangesNothingOfTheTraining) {
+  const Scratch scratch;
+  training(scratch / "with")();
+  auto without = training(scratch / "without");
+  without.declared.erase(without.declared.begin());
+  without();
+  for (const auto* file : {"model.safetensors", "optimizer.safetensors"})
+    EXPECT_EQ(read_file(scratch / "with" / "checkpoints" / "latest" / file),
+              read_file(scratch / "without" / "checkpoints" / "latest" / file));
+}
+
+TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
+  const Scratch scratch;
+  training(scratch / "whole")();
+  auto stopped = training(scratch / "stopped");
+  stopped.make_model = [] {
+    auto model = std::make_unique<Measured>();
+    model->signal_at = 8;  // in the middle of the second pass
+    return model;
+  };
+  const auto end = stopped();
+  EXPECT_TRUE(end.signalled);
+  EXPECT_EQ(end.at.step, 10);
+  training(scratch / "stopped")();
+  const auto curve = [](const std::filesystem::path& run) {
+    std::vector<std::pair<int, double>> points;
+    for (const auto& line : testing::metrics(run))
+      if (line.contains("val/loss")) points.emplace_back(line.at("step"), line.at("val/loss"));
+    return points;
+  };
+  EXPECT_EQ(curve(scratch / "stopped"), curve(scratch / "whole"));
+}
+
+TEST(ValidationLoss, TakesAsManyImagesAsItIsTold) {
+  const Scratch scratch;
+  std::int64_t most = 0;
+  auto run = training(scratch / "run", "images = 3");
+  struct Counting final : testing::LineDetector {
+    explicit Counting(std::int64_t& most) : most(most) {}
+    Losses losses(const Batch& batch, const StepInfo& step) override {
+      if (step.measured_only) most = std::max(most, step.step);
+      return LineDetector::losses(batch, step);
+    }
+    std::int64_t& most;
+  };
+  run.make_model = [&] { return std::make_unique<Counting>(most); };
+  run();
+  EXPECT_EQ(most, 1);  // two batches of two images
+}
+
+}  // namespace
+}  // namespace millrace

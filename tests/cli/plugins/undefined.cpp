@@ -1,0 +1,8 @@
+// Uses a function that nobody has.
+namespace millrace {
+
+int nobody_has_this(double);
+
+int used() { return nobody_has_this(1); }
+
+}  // namespace millrace

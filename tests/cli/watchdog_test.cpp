@@ -1,0 +1,35 @@
+// A stage of the data that hangs in a real training: the watchdog names stage and file.
+#include <sys/stat.h>
+
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+struct Watchdog : Trainer {};
+
+TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
+  const auto data = make_data();
+  fs::path victim;
+  for (const auto& image : fs::directory_iterator(data / "train2017"))
+    if (victim.empty() || image.path() < victim) victim = image.path();
+  fs::remove(victim);
+  ASSERT_EQ(::mkfifo(victim.c_str(), 0600), 0);  // to open it for reading blocks for ever
+
+  const auto outcome = trainer(
+      on(data, {"run", "--output", in_folder("runs").string()},
+         {"train.max_steps=100", "callbacks.evaluate.enabled=false",
+          "callbacks.pictures.enabled=false", "callbacks.watchdog.after=\"2 seconds\"",
+          "callbacks.watchdog.on_stall=\"abort\"", "callbacks.checkpoint.every=\"1 steps\""}));
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("training has stood still for 2."));
+  EXPECT_THAT(outcome.err, HasSubstr("rank 0: waits for data, for "));
+  EXPECT_THAT(outcome.err, HasSubstr("stage 'decode' has worked on " + victim.string() + " for "));
+  EXPECT_THAT(outcome.err, ContainsRegex("waiting: [0-9]+ for 'read', .* [0-9]+ batches ready"));
+}
+
+}  // namespace
+}  // namespace millrace::testing

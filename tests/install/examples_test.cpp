@@ -1,0 +1,94 @@
+// The examples, built from the installed package alone, as a newcomer does.
+#include "tests/install/installed.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Examples : public Installed {
+ protected:
+  /// Builds an example and runs its own test; `trainer list` then shows `brings` to come from it.
+  void build_and_run(const std::string& name, const std::string& kind, const std::string& brings) {
+    const auto done = build_example(name);
+    ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
+    const auto tested = run(CTEST, {"--test-dir", built(name).string(), "--output-on-failure"});
+    EXPECT_EQ(tested.exit_code, 0) << tested.out;
+    const auto plugin = (built(name) / (name + ".so")).string();
+    const auto list = installed({"list", "--json", "--plugin", plugin}).json();
+    for (const auto& entry : list[kind])
+      if (entry["name"] == brings) {
+        EXPECT_EQ(entry["plugin"], plugin);
+        return;
+      }
+    ADD_FAILURE() << brings << " is not among the " << kind;
+  }
+};
+
+TEST_F(Examples, CallbackAnnouncesTheBestFigure) {
+  build_and_run("my_callback", "callbacks", "announce_best");
+  EXPECT_THAT(read_text(built("my_callback") / "runs/config-1/best.txt"),
+              HasSubstr("step 2: bbox/AP "));
+}
+
+TEST_F(Examples, StageTrains) { build_and_run("my_stage", "stages", "cutout"); }
+
+TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
+  build_and_run("my_detector", "detectors", "centers");
+  const auto data = in_folder("two").string();
+  ASSERT_EQ(installed({"sample", "--out", data, "--train", "2", "--val", "1"}).exit_code, 0);
+  std::vector<std::string> arguments = {
+      "run",      (in_folder("my_detector") / "config.toml").string(),
+      "--output", in_folder("runs").string(),
+      "--set",    "data.root=\"" + data + "\""};
+  for (const std::string setting :
+       {"data.val=train2017", "data.batch_size=2", "data.flip=0.0", "data.aspect_grouping=false",
+        "data.short_side=128", "data.max_side=192", "data.test_short_side=0",
+        "data.test_max_side=0", "train.epochs=120", "schedule.warmup_steps=20",
+        "callbacks.evaluate.every=120 epochs", "callbacks.checkpoint.enabled=false",
+        "callbacks.pictures.enabled=false"})
+    arguments.insert(arguments.end(), {"--set", setting});
+  const auto trained = installed(arguments);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  std::istringstream metrics(read_text(in_folder("runs/config-1/metrics.jsonl")));
+  double ap = 0;
+  for (std::string line; std::getline(metrics, line);) ap = Json::parse(line).value("bbox/AP", ap);
+  EXPECT_GT(ap, 0.8);
+}
+
+TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
+  const auto build_id = prefix() / "include/millrace/plugins/build_id.h";
+  auto text = read_text(build_id);
+  const std::string release = "#define MILLRACE_RELEASE \"";
+  const auto at = text.find(release);
+  ASSERT_NE(at, std::string::npos);
+  text.insert(at + release.size(), "9.");
+  write_text(build_id, text);
+  const auto done = build_example("my_stage");
+  ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
+  expect_error(installed({"list", "--plugin", (built("my_stage") / "my_stage.so").string()}), 2,
+               "it was built with Millrace 9.");
+}
+
+TEST_F(Examples, MayUseEveryPublicHeader) {
+  fs::create_directory(in_folder("all"));
+  const auto headers = prefix() / "include/millrace";
+  std::string includes;
+  for (const auto& entry : fs::recursive_directory_iterator(headers))
+    if (entry.path().extension() == ".h")
+      includes += "#include \"" + fs::relative(entry.path(), headers).string() + "\"\n";
+  write_text(in_folder("all/all.cpp"), includes);
+  write_text(in_folder("all/CMakeLists.txt"),
+             "cmake_minimum_required(VERSION 3.21)\nproject(everything LANGUAGES CXX)\n"
+             "find_package(millrace REQUIRED)\nmillrace_add_plugin(everything SOURCES all.cpp)\n");
+  const auto prefix_path = "-DCMAKE_PREFIX_PATH=" + prefix().string();
+  const auto build = in_folder("all/build").string();
+  const auto configured = run(CMAKE, {"-S", in_folder("all").string(), "-B", build, prefix_path});
+  ASSERT_EQ(configured.exit_code, 0) << configured.err;
+  const auto done = run(CMAKE, {"--build", build});
+  EXPECT_EQ(done.exit_code, 0) << done.out << done.err;
+  EXPECT_EQ(installed({"list", "--plugin", build + "/everything.so"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,33 @@
+// This build, installed into a folder of its own.
+#pragma once
+
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+
+class Installed : public Trainer {
+ protected:
+  Installed() {
+    const auto done = run(CMAKE, {"--install", MILLRACE_BUILD, "--prefix", prefix().string()});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+  }
+
+  fs::path prefix() const { return in_folder("prefix"); }
+
+  /// The installed `trainer`.
+  Outcome installed(std::vector<std::string> arguments) const {
+    return run(prefix() / "bin/trainer", std::move(arguments));
+  }
+
+  /// Copies examples/NAME out of the repository, so that nothing of it is found by accident, and builds it there.
+  Outcome build_example(const std::string& name) const {
+    fs::copy(fs::path("examples") / name, in_folder(name), fs::copy_options::recursive);
+    auto done = run(CMAKE, {"-S", in_folder(name).string(), "-B", built(name).string(),
+                            "-DCMAKE_PREFIX_PATH=" + prefix().string()});
+    if (done.exit_code != 0) return done;
+    return run(CMAKE, {"--build", built(name).string()});
+  }
+  fs::path built(const std::string& name) const { return in_folder(name) / "build"; }
+};
+
+}  // namespace millrace::testing

@@ -1,0 +1,50 @@
+// What an installation holds, and that it may be moved.
+#include "tests/install/installed.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Package = Installed;
+
+TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
+  for (const auto* file :
+       {"bin/trainer", "bin/trainer-torch", "include/millrace/trainer/callback.h",
+        "include/millrace/trainer/detector.h", "include/millrace/dataflow/detection_stages.h",
+        "include/millrace/models/pyramid_detector.h", "include/millrace/plugins/build_id.h",
+        "lib/cmake/millrace/millraceConfig.cmake", "lib/cmake/millrace/millraceConfigVersion.cmake",
+        "share/millrace/configs/maskrcnn.toml", "share/doc/millrace/LICENSE",
+        "share/doc/millrace/docs/plugins.md"})
+    EXPECT_TRUE(fs::exists(prefix() / file)) << file;
+  for (const auto* file : {"include/millrace/cli", "include/millrace/tests"})
+    EXPECT_FALSE(fs::exists(prefix() / file)) << file;
+}
+
+TEST_F(Package, NamesNoFolderOfTheRepository) {
+  for (const auto* file : {"millraceConfig.cmake", "millraceTargets.cmake", "add_plugin.cmake"}) {
+    const auto text = read_text(prefix() / "lib/cmake/millrace" / file);
+    EXPECT_NE(text, "");
+    EXPECT_THAT(text, Not(HasSubstr(std::string(MILLRACE_BUILD)))) << file;
+  }
+}
+
+TEST_F(Package, RunsFromWhereverItIsMoved) {
+  fs::rename(prefix(), in_folder("moved"));
+  const auto config = in_folder("moved/share/millrace/configs/maskrcnn.toml").string();
+  const auto resolved = run(in_folder("moved/bin/trainer"), {"config", config});
+  EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+  EXPECT_THAT(resolved.out, HasSubstr("name = \"maskrcnn\""));
+}
+
+TEST_F(Package, FindsPluginsByNameInItsOwnFolder) {
+  const auto folder = prefix() / "lib/millrace/plugins";
+  fs::create_directories(folder);
+  fs::copy(prefix() / "bin/trainer", folder / "no_plugin.so");
+  expect_error(installed({"list", "--plugin", "no_plugin.so"}), 2,
+               "cannot load the plug-in 'no_plugin.so': it is no");
+  expect_error(installed({"list", "--plugin", "absent.so"}), 2, (folder / "absent.so").string());
+}
+
+}  // namespace
+}  // namespace millrace::testing

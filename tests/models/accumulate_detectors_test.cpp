@@ -1,0 +1,189 @@
+// A step of micro-batches is that of the large batch, for every detector: losses, figures and gradients.
+#include <ATen/TensorOperators.h>
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "dataflow/detection.h"
+#include "tests/data.h"
+#include "tests/models/small_batch.h"
+#include "tests/tensors.h"
+#include "trainer/training_step.h"
+
+namespace millrace {
+namespace {
+
+using testing::small_batch;
+using testing::small_detector;
+
+/// Images `first` .. `first + count` of a batch, at the same padded size.
+Batch part_of(const Batch& whole, std::size_t first, std::size_t count) {
+  Batch part{.height = whole.height, .width = whole.width};
+  const auto bytes =
+      static_cast<std::size_t>(whole.height) * static_cast<std::size_t>(whole.width) * 3;
+  part.pixels = {whole.pixels, whole.pixels.get() + first * bytes};
+  const auto from = static_cast<std::ptrdiff_t>(first),
+             to = static_cast<std::ptrdiff_t>(first + count);
+  part.images.assign(whole.images.begin() + from, whole.images.begin() + to);
+  part.objects.assign(whole.objects.begin() + from, whole.objects.begin() + to);
+  return part;
+}
+
+std::vector<Batch> parts_of(const Batch& whole, std::size_t size) {
+  std::vector<Batch> parts;
+  for (std::size_t first = 0; first < whole.size(); first += size)
+    parts.push_back(part_of(whole, first, size));
+  return parts;
+}
+
+/// The images of the small batch and the same again, with fewer objects: some have none.
+Batch four_images() {
+  const auto two = small_batch();
+  Batch four{.height = two.height, .width = two.width};
+  four.pixels.reset(new std::uint8_t[2 * two.bytes()]);
+  for (std::size_t i = 0; i < 2 * two.bytes(); ++i) four.pixels[i] = two.pixels[i % two.bytes()];
+  for (std::size_t i = 0; i < 4; ++i) {
+    four.images.push_back(two.images[i % 2]);
+    four.objects.push_back(two.objects[i % 2]);
+  }
+  four.objects[2] = {};
+  std::swap(four.objects[1], four.objects[3]);
+  return four;
+}
+
+/// What a first step with momentum leaves: scalars, and the gradients, which are the momentum then.
+struct AfterStep {
+  std::map<std::string, double> scalars;
+  NamedTensors gradients, values;
+};
+
+AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool with_figures = true) {
+  TrainingStep step(model, {}, {.weight_decay = 0});
+  LossScale scale;
+  Figures figures;
+  const auto end = step(
+      batches, {.seed = 3, .step = 11, .figures = with_figures ? &figures : nullptr}, 0.01, scale);
+  EXPECT_EQ(end.rejected, "");
+  AfterStep result{{end.scalars.begin(), end.scalars.end()}, step.optimizer().state(), {}};
+  for (const auto& parameter : model.parameters())
+    result.values.emplace_back(parameter.name, parameter.value.detach().clone());
+  return result;
+}
+
+struct Trained {
+  std::string name, more;
+  friend void PrintTo(const Trained& one, std::ostream* out) {
+    *out << one.name << " " << one.more;
+  }
+};
+
+const std::string kFewRegions = "rpn_post_nms_train = 40\nroi_batch = 32\nbox_channels = 32\n";
+
+std::vector<Trained> kinds() {
+  return {{"maskrcnn", kFewRegions + "mask_channels = 8\n"},
+          {"maskrcnn",
+           kFewRegions + "mask_channels = 8\nstyle = 'torchvision'\nlabel_smoothing = 0.1\n"},
+          {"cascadercnn", kFewRegions + "masks = true\nmask_channels = 8\n"},
+          {"retinanet", ""},
+          {"retinanet", "style = 'torchvision'\n"}};
+}
+
+class MicroBatches : public ::testing::TestWithParam<Trained> {
+ protected:
+  void expect_equal_steps(const Batch& whole, double rounding) const {
+    const auto model = [&] {
+      return small_detector(GetParam().name, GetParam().more, "frozen_bn");
+    };
+    const auto expected = after_step(*model(), {whole});
+    for (const std::size_t size : {1U, 2U}) {
+      SCOPED_TRACE(size);
+      const auto actual = after_step(*model(), parts_of(whole, size));
+      EXPECT_EQ(actual.scalars.size(), expected.scalars.size());
+      for (const auto& [name, value] : actual.scalars)
+        EXPECT_NEAR(value, expected.scalars.at(name), rounding * (1 + std::abs(value))) << name;
+      for (std::size_t i = 0; i < actual.gradients.size(); ++i)
+        EXPECT_TRUE(
+            testing::close(actual.gradients[i].second, expected.gradients[i].second, rounding))
+            << actual.gradients[i].first;
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(ByName, MicroBatches, ::testing::ValuesIn(kinds()), [](const auto& one) {
+  return one.param.name + std::to_string(one.index);
+});
+
+TEST_P(MicroBatches, GiveTheLossesAndGradientsOfTheLargeBatch) {
+  expect_equal_steps(four_images(), 1e-4);
+}
+
+TEST_P(MicroBatches, OfPhotosGiveTheLossesAndGradientsOfTheLargeBatch) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  DataOptions options;
+  options.root = (testing::data_folder() / "coco_mini").string();
+  options.batch_size = 4;
+  options.short_side = {96};
+  options.max_side = 128;
+  const auto split = open_split(options, options.val);
+  const auto flow = start_train_flow(options, {}, split, /*seed=*/1);
+  auto batch = flow->next()->value;
+  for (auto& objects : batch.objects)
+    for (auto& label : objects.classes) label %= 3;  // the small detector knows three
+  expect_equal_steps(batch, 1e-3);
+}
+
+TEST_P(MicroBatches, FiguresChangeNoBitOfTheWeights) {
+  const auto model = [&] { return small_detector(GetParam().name, GetParam().more); };
+  const auto with = after_step(*model(), {small_batch()}),
+             without = after_step(*model(), {small_batch()}, /*with_figures=*/false);
+  EXPECT_GT(with.scalars.size(), without.scalars.size());
+  for (const auto& [name, value] : with.scalars) {
+    if (without.scalars.contains(name)) EXPECT_EQ(value, without.scalars.at(name)) << name;
+    if (!name.ends_with("/fg") && name.find("/bg") == std::string::npos &&
+        name.find("/fg_") == std::string::npos && name.find('/') != std::string::npos)
+      EXPECT_TRUE(value >= 0 && value <= 1) << name << " " << value;
+  }
+  for (std::size_t i = 0; i < with.values.size(); ++i)
+    EXPECT_TRUE(testing::same(with.values[i].second, without.values[i].second))
+        << with.values[i].first;
+}
+
+// The first pass of a step of several batches is one of these.
+TEST_P(MicroBatches, APassWithoutGradientsLeavesRunningStatisticsAlone) {
+  const auto model = small_detector(GetParam().name, GetParam().more);
+  std::vector<at::Tensor> before;
+  for (const auto& parameter : model->parameters())
+    before.push_back(parameter.value.detach().clone());
+  {
+    const at::NoGradGuard no_graph;
+    model->losses(small_batch(), {});
+  }
+  std::size_t i = 0;
+  for (const auto& parameter : model->parameters())
+    EXPECT_TRUE(testing::same(parameter.value.detach(), before[i++])) << parameter.name;
+}
+
+TEST_P(MicroBatches, FrozenByRuleTakePartInNoGraph) {
+  const auto model = small_detector(GetParam().name, GetParam().more);
+  TrainingStep step(*model, {}, {.groups = {{.match = "backbone.*", .frozen = true}}});
+  std::map<std::string, at::Tensor> before;
+  for (const auto& parameter : model->parameters())
+    if (parameter.kind != ParameterKind::buffer)
+      before[parameter.name] = parameter.value.detach().clone();
+  LossScale scale;
+  const std::vector<Batch> batches = {small_batch()};
+  EXPECT_EQ(step(batches, {}, 0.1, scale).rejected, "");
+  bool others_move = false;
+  for (const auto& parameter : model->parameters()) {
+    if (parameter.kind == ParameterKind::buffer) continue;
+    const bool stays = parameter.value.equal(before.at(parameter.name));
+    if (parameter.name.starts_with("backbone."))
+      EXPECT_TRUE(stays) << parameter.name;
+    else
+      others_move |= !stays;
+  }
+  EXPECT_TRUE(others_move);
+}
+
+}  // namespace
+}  // namespace millrace

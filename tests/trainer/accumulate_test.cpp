@@ -1,0 +1,182 @@
+// A step of several batches is that of the large one; figures on demand.
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "base/errors.h"
+#include "tests/fake_training.h"
+#include "tests/tensors.h"
+#include "tests/trainer/scratch.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::fake_plan;
+using ::testing::HasSubstr;
+using testing::LambdaCallback;
+using testing::Scratch;
+
+/// The mean over images of (w - id)^2, weighted by a number drawn for each image; images with an id of 3 do not count.
+class MeanDetector final : public Detector {
+ public:
+  MeanDetector() { w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::weight); }
+
+  Losses losses(const Batch& batch, const StepInfo& step) override {
+    ++passes;
+    auto sum = w_.sum() * 0;
+    double count = 0;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto id = static_cast<double>(batch.images[i].image_id);
+      if (id == 3) continue;
+      sum = sum + (w_ - id).square().sum() * step.rng(/*stream=*/1, i).uniform();
+      count += 1;
+    }
+    if (step.figures) step.figures->add("counted", count, static_cast<double>(batch.size()));
+    if (asks_for_totals) count = step.total("images that count", count);
+    return {{"fit", sum / std::max(count, 1.0)}};
+  }
+  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  const Parameters& parameters() const override { return parameters_; }
+
+  bool asks_for_totals = true;
+  int passes = 0;
+
+ private:
+  Parameters parameters_;
+  at::Tensor w_;
+};
+
+Batch batch_of(std::initializer_list<std::int64_t> ids) {
+  Batch batch;
+  for (const auto id : ids) batch.images.push_back({.image_id = id});
+  batch.objects.resize(ids.size());
+  return batch;
+}
+
+/// The scalars and the weight after a step.
+std::pair<Scalars, double> after_step(const std::vector<Batch>& batches) {
+  MeanDetector model;
+  TrainingStep step(model, {}, {.weight_decay = 0});
+  LossScale scale;
+  Figures figures;
+  auto end = step(batches, {.seed = 5, .step = 7, .figures = &figures}, 0.1, scale);
+  return {end.scalars, model.parameters().find("w")->value.item<double>()};
+}
+
+TEST(Accumulate, StepsOfSeveralBatchesAreThoseOfTheLargeOne) {
+  const auto [scalars, weight] = after_step({batch_of({1, 2, 3, 4})});
+  for (const auto& parts : {std::vector{batch_of({1, 2}), batch_of({3, 4})},
+                            {batch_of({1}), batch_of({2}), batch_of({3}), batch_of({4})},
+                            {batch_of({1, 2, 3}), batch_of({4})}}) {
+    const auto [own, value] = after_step(parts);
+    EXPECT_NEAR(value, weight, 1e-6);
+    ASSERT_EQ(own.size(), scalars.size());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      EXPECT_EQ(own[i].first, scalars[i].first);
+      EXPECT_NEAR(own[i].second, scalars[i].second, 1e-5) << own[i].first;
+    }
+  }
+}
+
+TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
+  const auto train = [](std::int64_t accumulate) {
+    const Scratch scratch;
+    MeanDetector model;
+    auto plan = fake_plan(model, scratch / "run");
+    plan.optimizer.accumulate = accumulate;
+    plan.images_per_step = 2 * accumulate;
+    plan.train.max_steps = 3;
+    plan.schedule = {.kind = "constant", .warmup_steps = 0};
+    Position at;
+    double lr = 0;
+    auto watch = std::make_unique<LambdaCallback>();
+    watch->on_after_step = [&](TrainState& s) { at = s.at, lr = s.lr; };
+    CallbackList callbacks;
+    callbacks.add("watch", std::move(watch));
+    Trainer(plan, std::move(callbacks)).run();
+    EXPECT_EQ(at.images, 6 * accumulate);
+    EXPECT_EQ(at.cursor.next, 6 * accumulate);
+    EXPECT_DOUBLE_EQ(at.progress, 0.6 * static_cast<double>(accumulate));
+    EXPECT_EQ(model.passes, accumulate > 1 ? 6 * accumulate : 3);
+    return lr;
+  };
+  EXPECT_DOUBLE_EQ(train(1) * 2, train(2));
+}
+
+TEST(Accumulate, FindsTheLossScaleOfFp16) {
+  const Scratch scratch;
+  MeanDetector model;
+  auto plan = fake_plan(model, scratch / "run");
+  plan.train.precision = "fp16";
+  plan.optimizer.accumulate = 2;
+  plan.optimizer.clip_norm = 0;
+  plan.images_per_step = 4;
+  plan.optimizer.lr = 1e-3;
+  const auto end = Trainer(plan, {}).run();
+  EXPECT_EQ(end.at.bad_steps, 0);
+  EXPECT_GT(model.parameters().find("w")->value.item<double>(), 1);
+}
+
+TEST(Accumulate, ADetectorThatDividesByNoTotalIsRefused) {
+  MeanDetector model;
+  model.asks_for_totals = false;
+  TrainingStep step(model, {}, {});
+  LossScale scale;
+  const std::vector<Batch> batches = {batch_of({1}), batch_of({2})};
+  try {
+    step(batches, {}, 0.1, scale);
+    ADD_FAILURE() << "it steps";
+  } catch (const Error& problem) {
+    EXPECT_THAT(problem.what(), HasSubstr("set optimizer.accumulate = 1"));
+  }
+}
+
+TEST(LossTotals, OfASecondPassAreThoseThatTheFirstAskedFor) {
+  MicroBatchTotals totals;
+  EXPECT_EQ(totals.sum("a", 2), 2);
+  EXPECT_EQ(totals.sum("a", 3), 3);
+  totals.end_first_pass();
+  EXPECT_EQ(totals.sum("a", 2), 5);
+  EXPECT_THROW(totals.sum("b", 1), Error);
+}
+
+TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {
+  Figures figures;
+  figures.add("a", 1, 2);
+  figures.add("none", 0, 0);
+  figures.add("a", 2, 10);
+  std::vector<double> values;
+  for (const auto& number : figures.numbers()) values.push_back(number.item<double>());
+  EXPECT_THAT(figures.quotients(values.data()), ElementsAre(std::pair(std::string("a"), 0.25)));
+}
+
+TEST(Figures, AreWorkedOutInTheStepsThatAreAskedForThemAndChangeNoBit) {
+  const auto train = [](bool asks) {
+    const Scratch scratch;
+    MeanDetector model;
+    auto plan = fake_plan(model, scratch / "run");
+    std::vector<std::int64_t> steps;
+    auto ask = std::make_unique<LambdaCallback>();
+    ask->on_before_step = [&](TrainState& s) {
+      if (asks && s.at.step % 4 == 1) s.ask_for_figures();
+    };
+    ask->on_after_step = [&](TrainState& s) {
+      for (const auto& [name, value] : s.scalars)
+        if (name == "counted") steps.push_back(s.at.step);
+    };
+    CallbackList callbacks;
+    callbacks.add("ask", std::move(ask));
+    Trainer(plan, std::move(callbacks)).run();
+    return std::pair(model.parameters().find("w")->value.detach().clone(), steps);
+  };
+  const auto [with, steps] = train(true);
+  const auto [without, none] = train(false);
+  EXPECT_THAT(steps, ElementsAre(2, 6, 10, 14));
+  EXPECT_TRUE(none.empty());
+  EXPECT_TRUE(testing::same(with, without));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,75 @@
+// Optimizers and schedules beside those of torch.optim in Python.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "tests/python.h"
+#include "tests/tensors.h"
+#include "tests/trainer/scratch.h"
+#include "trainer/optimizer.h"
+#include "trainer/schedule.h"
+
+namespace millrace {
+namespace {
+
+using testing::Scratch;
+
+/// What torch_reference.py writes.
+nlohmann::json torch_reference() {
+  const Scratch scratch;
+  const auto file = scratch / "reference.json";
+  if (testing::run_python("tests/trainer/torch_reference.py " + file.string()) != 0) return {};
+  return nlohmann::json::parse(read_file(file));
+}
+
+/// The same numbers as in torch_reference.py.
+at::Tensor gradient(std::int64_t step) {
+  auto values = at::empty({2, 3}, at::kDouble);
+  for (std::int64_t i = 0; i < 6; ++i)
+    values.data_ptr<double>()[i] = static_cast<double>((step * 7 + i * 3) % 11 - 5) / 4;
+  return values;
+}
+
+void expect_ten_steps(const nlohmann::json& expected, const OptimizerOptions& options) {
+  Parameters parameters;
+  const auto value = parameters.add("p", at::tensor({1.0, -2.0, 0.5, 3.0, -0.25, 0.0}).view({2, 3}),
+                                    ParameterKind::weight);
+  const auto optimizer = make_optimizer(parameters, options);
+  ASSERT_EQ(expected.size(), 10U);
+  for (std::int64_t step = 0; step < 10; ++step) {
+    value.mutable_grad() = gradient(step);
+    optimizer->step(0.1);
+    const auto wanted = expected.at(static_cast<std::size_t>(step)).get<std::vector<double>>();
+    EXPECT_TRUE(testing::close(value.detach().flatten(), at::tensor(wanted), 1e-12)) << step;
+  }
+}
+
+void expect_rates(const nlohmann::json& expected, const ScheduleOptions& options) {
+  const Schedule schedule(options, 0.5, 12);
+  for (std::int64_t epoch = 0; epoch < 12; ++epoch)
+    EXPECT_NEAR(schedule.rate({static_cast<double>(epoch), epoch, epoch}),
+                expected.at(static_cast<std::size_t>(epoch)).get<double>(), 1e-12)
+        << options.kind << " " << epoch;
+}
+
+TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
+  MILLRACE_NEEDS_PYTHON("torch");
+  const auto torch = torch_reference();
+  ASSERT_FALSE(torch.is_null());
+  expect_ten_steps(torch["sgd"], {.momentum = 0.9, .weight_decay = 0.01});
+  expect_ten_steps(torch["nesterov"], {.momentum = 0.8, .nesterov = true, .weight_decay = 0.01});
+  expect_ten_steps(
+      torch["adamw"],
+      {.kind = "adamw", .momentum = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.05});
+  expect_rates(torch["step"], {.milestones = {8, 11}, .gamma = 0.1, .warmup_steps = 0});
+  expect_rates(torch["cosine"], {.kind = "cosine", .warmup_steps = 0});
+  expect_rates(torch["poly"], {.kind = "poly", .power = 0.9, .warmup_steps = 0});
+  expect_rates(torch["exponential"], {.kind = "exponential", .gamma = 0.8, .warmup_steps = 0});
+  expect_rates(torch["warmup"], {.kind = "constant", .warmup_steps = 5, .warmup_factor = 0.1});
+}
+
+}  // namespace
+}  // namespace millrace

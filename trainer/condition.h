@@ -1,0 +1,34 @@
+// A comparison that says whether a callback is triggered.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+class TrainState;
+
+/// "epoch >= 8", "bbox/AP > 0.3": a figure of the training, one of < <= > >= == !=, a number. Figures are those of
+/// `step_figures` and the latest value of whatever callbacks publish: at a step boundary that of an earlier one, so that
+/// no order of callbacks matters.
+class Condition {
+ public:
+  /// Throws ConfigError quoting the text; `where` says whose it is.
+  explicit Condition(std::string_view text, const std::string& where = "only_if");
+
+  /// False where the figure has no value yet.
+  bool holds(const TrainState& state) const;
+
+  /// Of the figure.
+  const std::string& name() const { return name_; }
+
+  /// The figures that there always are: of the last step, of the position behind it.
+  static const std::vector<std::string>& step_figures();
+
+ private:
+  std::string name_, compare_;
+  double number_ = 0;
+};
+
+}  // namespace millrace
