@@ -1,4 +1,5 @@
-// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best.
+// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best; under another name of
+// the table, as checkpoints/NAME.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +22,7 @@ class KeepBest final : public Callback {
   explicit KeepBest(const WatchOptions& options) : metric_(options) {}
 
   void before_train(TrainState& state) override {
+    if (state.caller != "keep_best") folder_ = state.caller;
     // A killed process may have saved the checkpoint without getting to keep it.
     const auto saved = checkpoint_of(state.folder / "checkpoints", best_step_);
     if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);
@@ -59,14 +61,14 @@ class KeepBest final : public Callback {
   void keep(const fs::path& checkpoint) const {
     link_as_best(checkpoint);
     spdlog::info("the best {} so far, {:.4f}: also kept as {}", metric_.name(), *metric_.best(),
-                 (checkpoint.parent_path() / "best").string());
+                 (checkpoint.parent_path() / folder_).string());
   }
 
   /// Hard links: no bytes are copied, and `keep` of the checkpoints does not reach them.
-  static void link_as_best(const fs::path& checkpoint) {
-    const auto best = checkpoint.parent_path() / "best";
-    const auto part = checkpoint.parent_path() / "best.part";
-    const auto old = checkpoint.parent_path() / "best.replaced.part";
+  void link_as_best(const fs::path& checkpoint) const {
+    const auto best = checkpoint.parent_path() / folder_;
+    const auto part = checkpoint.parent_path() / (folder_ + ".part");
+    const auto old = checkpoint.parent_path() / (folder_ + ".replaced.part");
     fs::remove_all(part);
     fs::remove_all(old);
     fs::create_directory(part);
@@ -82,6 +84,7 @@ class KeepBest final : public Callback {
   }
 
   WatchedMetric metric_;
+  std::string folder_ = "best";
   std::int64_t best_step_ = -1;
 };
 

@@ -58,6 +58,10 @@ class MeasureResources final : public Callback {
 
   void after_train(TrainState&) override { ticker_.reset(); }
 
+  std::vector<std::string> publishes() const override {
+    return {"time/memory_mib", "time/memory_peak_mib", "time/gpu*"};
+  }
+
  private:
   struct Gpu {
     double busy = 0;  // sum of so many samples

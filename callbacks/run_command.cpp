@@ -81,8 +81,10 @@ class RunCommand final : public Callback {
 
   /// Waits for the command, unless it has had its time, the process is to stop or everything ends.
   void finish(TrainState& state, bool cut_short) {
-    while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty())
+    while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      state.activity.moves();  // a command has a limit of its own
+    }
     const bool ended_itself = running_->has_ended();
     const bool late = !ended_itself && is_late();
     running_->end();
@@ -96,7 +98,7 @@ class RunCommand final : public Callback {
     if (why.empty()) return;
     failures_ += 1;
     const auto message = fmt::format("the command failed ({}): {}", why, options_.command);
-    if (options_.must_succeed && ended_itself | late) throw Error(message);
+    if (options_.must_succeed && (ended_itself || late)) throw Error(message);
     spdlog::warn("callback '{}': {}; {} so far", state.caller, message,
                  counted(failures_, "failure"));
   }

@@ -38,13 +38,18 @@ class SetParameter final : public Callback {
     const auto wanted = value_(state);
     if (!wanted || wanted == wanted_) return;
     state.hyper.set(parameter_, *wanted, state.caller);
+    if (!wanted_ || state.at.step != changed_at_ + 1)  // of a line, its beginning
+      spdlog::info("callback '{}': {} is {} from step {} on", state.caller, parameter_, *wanted,
+                   state.at.step + 1);
     wanted_ = wanted;
+    changed_at_ = state.at.step;
   }
 
   std::string parameter_;
   std::function<std::optional<double>(const TrainState&)> value_;
   std::vector<double> known_;
   std::optional<double> wanted_;
+  std::int64_t changed_at_ = -1;  // step
 };
 
 struct SetParameterOptions {

@@ -53,6 +53,11 @@ class MeasureThroughput final : public Callback {
     start(state);
   }
 
+  std::vector<std::string> publishes() const override {
+    return {"time/images_per_s",    "time/step_s",      "time/data_wait_s",
+            "time/data_wait_share", "time/callbacks_s", "time/callbacks/*"};
+  }
+
  private:
   static double spent_of(const Spent& spent, const std::string& name) {
     const auto found = spent.by_callback.find(name);

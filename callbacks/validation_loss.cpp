@@ -53,12 +53,13 @@ class ValidationLoss final : public Callback {
       if (!batch) break;
       const auto count = static_cast<double>(batch->value.size());
       for (const auto& [name, loss] :
-           state.model.losses(batch->value, {.step = number, .measured_only = true})) {
+           losses_of(state.model, batch->value, {.step = number, .measured_only = true})) {
         const auto value = loss.item<double>() * count;
         sums["val/" + name] += value;
         sums["val/loss"] += value;
       }
       seen += static_cast<std::int64_t>(batch->value.size());
+      state.activity.moves();
     }
     if (seen == 0) return;
     Scalars means;

@@ -3,7 +3,8 @@
 #   millrace::torch_cuda  where this libtorch has a CUDA half: the above, torch_cuda, c10_cuda
 #
 # Looked in, in this order: -DLIBTORCH=DIR, the environment's LIBTORCH, CMAKE_PREFIX_PATH, MILLRACE_LIBTORCH (where the
-# includer expects it). Leaves libtorch_root and libtorch_version. DIR holds include/ and lib/: an unpacked libtorch, or the torch package of a Python installation.
+# includer expects it). DIR holds include/ and lib/: an unpacked libtorch, or the torch package of a Python
+# installation. libtorch_root and libtorch_version say what was found.
 # The wheel's own TorchConfig.cmake is not used: it insists on a CUDA toolkit.
 include_guard(GLOBAL)
 

@@ -10,9 +10,30 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/wildcards.h"
 #include "trainer/train_state.h"
 
 namespace millrace {
+namespace {
+
+/// What the exception says that is being handled.
+std::string what_is_thrown() {
+  try {
+    throw;
+  } catch (const std::exception& problem) {
+    return problem.what();
+  } catch (...) {
+    return "it threw something that is no std::exception";
+  }
+}
+
+}  // namespace
+
+std::string CallbackList::failure_text(const Named& named, const char* hook,
+                                       const std::string& what) {
+  return fmt::format("callback '{}'{} failed in {}: {}", named.name, of_plugin(named.plugin), hook,
+                     what);
+}
 
 void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
                        std::optional<When> when, std::string plugin) {
@@ -32,13 +53,10 @@ void CallbackList::check_metrics() const {
   std::vector<std::string> published;
   for (const auto& named : all_)
     std::ranges::copy(named.callback->publishes(), std::back_inserter(published));
-  const auto covers = [](std::string_view pattern, const std::string& name) {
-    return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1))
-                                  : name == pattern;
-  };
   for (const auto& named : all_)
     for (const auto& name : watched(named))
-      if (std::ranges::none_of(published, [&](const auto& one) { return covers(one, name); }))
+      if (std::ranges::none_of(published,
+                               [&](const auto& one) { return matches_wildcards(one, name); }))
         throw ConfigError(fmt::format("callbacks.{}: no callback of this run publishes '{}'{}",
                                       named.name, name, suggestion(name, published)));
 }
@@ -62,18 +80,12 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
     spdlog::error(error.what());
     if (!failure) failure = std::make_exception_ptr(error);
   };
-  const auto why = [&](const char* what) {
-    return fmt::format("callback '{}'{} failed in {}: {}", named.name, of_plugin(named.plugin),
-                       hook, what);
-  };
   try {
     call(*named.callback);
   } catch (const ConfigError& problem) {
-    failed(ConfigError(why(problem.what())));
-  } catch (const std::exception& problem) {
-    failed(Error(why(problem.what())));
+    failed(ConfigError(failure_text(named, hook, problem.what())));
   } catch (...) {
-    failed(Error(why("it threw something that is no std::exception")));
+    failed(Error(failure_text(named, hook, what_is_thrown())));
   }
   const std::chrono::duration<double> took = Activity::Clock::now() - began;
   state.spent.by_callback[named.name] += took.count();
@@ -104,20 +116,25 @@ void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)
   if (first) std::rethrow_exception(first);
 }
 
+template <class Saved>
+std::map<std::string, Saved> CallbackList::saved(const char* hook,
+                                                 Saved (Callback::*save)() const) const {
+  std::map<std::string, Saved> result;
+  for (const auto& named : all_) try {
+      if (auto kept = (*named.callback.*save)(); !kept.empty())
+        result[named.name] = std::move(kept);
+    } catch (...) {
+      throw Error(failure_text(named, hook, what_is_thrown()));
+    }
+  return result;
+}
+
 std::map<std::string, std::string> CallbackList::save_states() const {
-  std::map<std::string, std::string> states;
-  for (const auto& named : all_)
-    if (auto state = named.callback->save_state(); !state.empty())
-      states[named.name] = std::move(state);
-  return states;
+  return saved("save_state", &Callback::save_state);
 }
 
 std::map<std::string, NamedTensors> CallbackList::save_tensors() const {
-  std::map<std::string, NamedTensors> result;
-  for (const auto& named : all_)
-    if (auto tensors = named.callback->save_tensors(); !tensors.empty())
-      result[named.name] = std::move(tensors);
-  return result;
+  return saved("save_tensors", &Callback::save_tensors);
 }
 
 NamedTensors CallbackList::tensors_of(const std::string& name) const {
@@ -136,11 +153,11 @@ void CallbackList::load(const std::map<std::string, std::string>& states,
         named.callback->load_state(found->second);
       if (const auto found = tensors.find(named.name); found != tensors.end())
         named.callback->load_tensors(found->second);
-    } catch (const std::exception& problem) {
+    } catch (...) {
       throw Error(fmt::format(
           "the checkpoint's state of callback '{}'{} cannot be used; was it written by another "
           "version? {}",
-          named.name, of_plugin(named.plugin), problem.what()));
+          named.name, of_plugin(named.plugin), what_is_thrown()));
     }
 }
 

@@ -59,6 +59,12 @@ class CallbackList {
   /// Published scalars that one acts on, those of its condition too.
   static std::vector<std::string> watched(const Named& named);
 
+  /// What is said of a callback that throws.
+  static std::string failure_text(const Named& named, const char* hook, const std::string& what);
+
+  template <class Saved>
+  std::map<std::string, Saved> saved(const char* hook, Saved (Callback::*save)() const) const;
+
   void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
   /// `failure` receives what it throws, unless it holds something already.

@@ -135,7 +135,7 @@ void Trainer::train() {
   }
 
   call("before_train", [&](Callback& c) { c.before_train(state_); });
-  if (state_.at.step == 0 && !resumed_) callbacks_.trigger_at_start(state_);
+  if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
   bool epoch_begins = true, is_first = true;
   while (!finished() && !stop_at_signal()) {

@@ -240,7 +240,9 @@ TEST(EvaluationModes, NameTheEvaluationThatFailed) {
     run.make_model = [] {
       return std::make_unique<LearningDetector>([] { throw Error("no such layer"); });
     };
-    EXPECT_THAT(failure_of(run), HasSubstr("evaluation of step 5: no such layer")) << mode;
+    EXPECT_THAT(failure_of(run),
+                HasSubstr("evaluation of step 5: the detector failed in detect: no such layer"))
+        << mode;
     EXPECT_FALSE(fs::exists(scratch / mode / "detections")) << mode;
   }
 }

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "tests/callbacks/training.h"
-#include "tests/log_text.h"
+#include "tests/log.h"
 
 namespace millrace {
 namespace {
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using testing::essence;
 using ::testing::HasSubstr;
-using testing::LogText;
+using testing::Log;
 using testing::Scratch;
 using testing::Training;
 
@@ -36,7 +36,7 @@ std::function<void(TrainState&)> edits(const fs::path& run, std::vector<Person> 
   };
 }
 
-Training training(const fs::path& folder, std::vector<Person> people) {
+Training edited_training(const fs::path& folder, std::vector<Person> people) {
   return {.folder = folder,
           .declared = {{"live_edit", "seconds = 0"},
                        {"log", "every = '1 steps'"},
@@ -61,8 +61,8 @@ std::vector<nlohmann::json> journal(const fs::path& run) {
 
 TEST(LiveEdit, ChangesWhatTheFileSaysAndWritesItDown) {
   const Scratch scratch;
-  training(scratch / "run",
-           {{5, "lr_factor = 0.5\n"}, {9, "lr_factor = 0.5\n[optimizer]\nmomentum = 0.8\n"}})();
+  edited_training(scratch / "run", {{5, "lr_factor = 0.5\n"},
+                                    {9, "lr_factor = 0.5\n[optimizer]\nmomentum = 0.8\n"}})();
   // Two looks must find the same: after steps 6 and 7.
   const auto rates = changed(scratch / "run", "lr_factor");
   EXPECT_EQ(rates.begin()->first, 8);
@@ -80,17 +80,17 @@ TEST(LiveEdit, ChangesWhatTheFileSaysAndWritesItDown) {
 TEST(LiveEdit, EqualsAnUninterruptedRunWhereverItWasKilled) {
   const Scratch scratch;
   const std::vector<Person> people = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 0.2"}};
-  ASSERT_EQ(training(scratch / "whole", people).in_child(), 0);
+  ASSERT_EQ(edited_training(scratch / "whole", people).in_child(), 0);
   const auto whole = essence(scratch / "whole");
   for (std::int64_t victim = 0; victim < 15; ++victim) {
     const auto folder = scratch / ("killed-" + std::to_string(victim));
-    auto killed = training(folder, people);
+    auto killed = edited_training(folder, people);
     killed.before_step = [&, write = killed.before_step](TrainState& s) {
       if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
       write(s);
     };
     ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
-    ASSERT_EQ(training(folder, people).in_child(), 0);
+    ASSERT_EQ(edited_training(folder, people).in_child(), 0);
     EXPECT_EQ(essence(folder), whole) << "killed before step " << victim;
     EXPECT_EQ(journal(folder).size(), 2U) << "killed before step " << victim;
   }
@@ -98,10 +98,10 @@ TEST(LiveEdit, EqualsAnUninterruptedRunWhereverItWasKilled) {
 
 TEST(LiveEdit, ReadsNewEditsOnceTheOldOnesAreRepeated) {
   const Scratch scratch;
-  training(scratch / "run", {{6, "lr_factor = 0.5"}})();
+  edited_training(scratch / "run", {{6, "lr_factor = 0.5"}})();
   for (const auto* step : {"step-000008", "step-000012", "step-000015"})
     fs::remove_all(scratch / "run" / "checkpoints" / step);
-  training(scratch / "run", {{0, "lr_factor = 0.25"}})();  // from step 4 on
+  edited_training(scratch / "run", {{0, "lr_factor = 0.25"}})();  // from step 4 on
   const auto rates = changed(scratch / "run", "lr_factor");
   EXPECT_EQ(rates.at(9), 0.5);
   EXPECT_EQ(rates.at(15), 0.25);
@@ -121,10 +121,11 @@ TEST(LiveEdit, ChangesNothingWhereTheFileIsWrong) {
       {"lr_factor = [0.5]", "takes a number"}};
   for (const auto& [text, why] : cases) {
     const Scratch scratch;
-    const LogText log;
-    training(scratch / "run", {{2, text}})();
-    EXPECT_THAT(log.text(), HasSubstr("nothing was changed: "));
-    EXPECT_THAT(log.text(), HasSubstr(why));
+    Log log;
+    edited_training(scratch / "run", {{2, text}})();
+    const auto said = log.take();
+    EXPECT_THAT(said, HasSubstr("nothing was changed: "));
+    EXPECT_THAT(said, HasSubstr(why));
     EXPECT_TRUE(changed(scratch / "run", "lr_factor").empty());
     EXPECT_FALSE(fs::exists(scratch / "run" / "edits.jsonl"));
   }
@@ -132,7 +133,7 @@ TEST(LiveEdit, ChangesNothingWhereTheFileIsWrong) {
 
 TEST(LiveEdit, DropsAnEditWhoseLineWasCutAndRefusesOneThatIsBroken) {
   const Scratch scratch;
-  const auto run = training(scratch / "run", {});
+  const auto run = edited_training(scratch / "run", {});
   fs::create_directories(scratch / "run");
   const std::string good = R"({"after_step":3,"name":"lr_factor","from":1,"to":0.5})"
                            "\n";
@@ -147,7 +148,7 @@ TEST(LiveEdit, DropsAnEditWhoseLineWasCutAndRefusesOneThatIsBroken) {
 
 TEST(LiveEdit, GoesBeforeWhatCallbacksSet) {
   const Scratch scratch;
-  auto run = training(scratch / "run", {{5, "lr_factor = 0.5"}});
+  auto run = edited_training(scratch / "run", {{5, "lr_factor = 0.5"}});
   run.declared.push_back({"set_parameter", "at = [7, 9]\nvalues = [2, 3]\nunit = 'steps'"});
   run();
   const auto rates = changed(scratch / "run", "lr_factor");

@@ -75,6 +75,20 @@ TEST(Recipe, SaysWhereAValueIsWrong) {
   EXPECT_THAT(complaint("[callbacks]\nlog = 3\n" + kModel), HasSubstr("[callbacks.log]"));
 }
 
+TEST(Recipe, SaysWhichPeriodOrConditionIsNone) {
+  for (const auto* period : {"0 steps", "-1 epochs", "nan epochs", "1.5 steps", "2 weeks"})
+    EXPECT_THAT(complaint(kModel + "[callbacks.evaluate]\nevery = '" + period + "'\n"),
+                HasSubstr(std::string("a.toml:4:9: callbacks.evaluate.every: \"") + period));
+  EXPECT_THAT(complaint(kModel + "[callbacks.evaluate]\nonly_if = 'epoch'\n"),
+              HasSubstr("a.toml:4:11: callbacks.evaluate.only_if: \"epoch\" is no condition"));
+  EXPECT_THAT(complaint(kModel + "[callbacks.progress]\nonly_if = 'epoch > 1'\n"),
+              HasSubstr("callbacks.progress.only_if goes with `every`"));
+  EXPECT_THAT(complaint(kModel + "[callbacks.progress]\nat_start = true\n"),
+              HasSubstr("callbacks.progress.at_start goes with `every`"));
+  EXPECT_EQ(complaint(kModel + "[callbacks.evaluate]\nonly_if = 'epoch > 1'\nat_start = true\n"),
+            "");
+}
+
 const std::string kGroups =
     "[[optimizer.groups]]\nmatch = '*.bias'\nfrozen = true\n"
     "[[optimizer.groups]]\nmatch = 'line.*'\nlr_factor = 0.5\n";

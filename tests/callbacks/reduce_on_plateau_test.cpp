@@ -14,7 +14,7 @@ using testing::Scratch;
 using ::testing::ThrowsMessage;
 using testing::Training;
 
-const bool registered = callbacks().add<testing::SeriesOptions>(
+const bool series_registered = callbacks().add<testing::SeriesOptions>(
     "series", "publishes given numbers", {[](const Config& table) -> std::unique_ptr<Callback> {
       return std::make_unique<testing::PublishSeries>(
           read_options<testing::SeriesOptions>(table).values);

@@ -121,6 +121,79 @@ TEST(Checkpoints, ThatAreDamagedPushNoGoodOneOut) {
   EXPECT_EQ(newest_checkpoint(checkpoints)->at.step, 20);
 }
 
+/// All that can run on made-up data, each doing something.
+const testing::Declared kAll = {
+    {"log", "every = '2 steps'"},
+    {"checkpoint", "every = '3 steps'\nkeep = 2"},
+    {"evaluate", "every = '1 epoch'\nat_start = true"},
+    {"keep_best", "metric = 'bbox/AP'"},
+    {"progress", ""},
+    {"average_weights", "decay = 0.9"},
+    {"averaged",
+     "use = 'evaluate'\nweights = 'average_weights'\nmode = 'background'\n"
+     "every = '4 steps'"},
+    {"best_average", "use = 'keep_best'\nmetric = 'average_weights/bbox/AP'"},
+    {"validation_loss", "every = '2 steps'\nat_start = true"},
+    {"reduce_on_plateau", "metric = 'bbox/AP'\npatience = 0"},
+    {"momentum",
+     "use = 'set_parameter'\nparameter = 'optimizer.momentum'\nunit = 'steps'\n"
+     "at = [2, 9]\nvalues = [0.9, 0.5]\nbetween = 'linear'"},
+    {"live_edit", "seconds = 0"},
+    {"stop_early", "metric = 'val/loss'\nbetter = 'lower'\npatience = 4"},
+    {"run_command", "command = 'true'\nonly_if = 'val/loss > 0'"},
+};
+
+/// A training with all of them, in which a person lowers the decay in step 8.
+Training everything(const fs::path& folder, const testing::Declared& declared = kAll) {
+  return {.folder = folder, .declared = declared, .before_step = [=](TrainState& s) {
+            if (s.at.step >= 6)
+              write_file_atomically(folder / "edit.toml", "optimizer.weight_decay = 0.0");
+          }};
+}
+
+/// What it leaves: weights, momentum and metrics, averages, detections and what was kept as the best.
+std::string all_essence(const fs::path& run) {
+  auto text = essence(run);
+  for (const auto* file :
+       {"checkpoints/latest/callback.average_weights.safetensors",
+        "checkpoints/best/model.safetensors", "checkpoints/best_average/model.safetensors",
+        "detections/step-000010.json", "detections/average_weights/step-000008.json"})
+    text += read_file(run / file);
+  return text;
+}
+
+TEST(Resume, OfAllCallbacksEqualsAnUninterruptedRun) {
+  const Scratch scratch;
+  ASSERT_EQ(everything(scratch / "whole").in_child(), 0);
+  const auto whole = all_essence(scratch / "whole");
+  for (std::int64_t victim = 0; victim < 15; ++victim) {
+    const auto folder = scratch / ("killed-" + std::to_string(victim));
+    auto killed = everything(folder);
+    killed.before_step = [&, edit = killed.before_step](TrainState& s) {
+      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
+      edit(s);
+    };
+    ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
+    // What nobody has taken yet is not yet written either.
+    if (!fs::exists(folder / "edits.jsonl")) fs::remove(folder / "edit.toml");
+    ASSERT_EQ(everything(folder).in_child(), 0);
+    EXPECT_TRUE(all_essence(folder) == whole) << "killed before step " << victim;
+  }
+}
+
+TEST(Callbacks, AllGiveTheSameInAnyOrder) {
+  const Scratch scratch;
+  auto order = kAll;
+  std::string first;
+  std::mt19937 random(1);
+  for (int i = 0; i < 8; ++i, std::shuffle(order.begin(), order.end(), random)) {
+    const auto folder = scratch / std::to_string(i);
+    everything(folder, order)();
+    if (i == 0) first = all_essence(folder);
+    EXPECT_TRUE(all_essence(folder) == first) << i;
+  }
+}
+
 TEST(Callbacks, GiveTheSameInAnyOrder) {
   const Scratch scratch;
   auto order = kUsual;

@@ -5,20 +5,20 @@
 #include <csignal>
 
 #include "tests/callbacks/training.h"
-#include "tests/log_text.h"
+#include "tests/log.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::LogText;
+using testing::Log;
 using ::testing::Not;
 using testing::Scratch;
 using ::testing::ThrowsMessage;
 using testing::Training;
 
-Training training(const std::filesystem::path& folder, const std::string& toml) {
+Training commanding_training(const std::filesystem::path& folder, const std::string& toml) {
   return {.folder = folder, .declared = {{"evaluate", ""}, {"run_command", toml}}};
 }
 
@@ -31,12 +31,13 @@ void expect_no_children() {
 
 TEST(RunCommand, IsToldWhereTheTrainingStands) {
   const Scratch scratch;
-  const LogText log;
-  training(scratch / "run",
-           "command = 'echo \"at $MILLRACE_STEP, $MILLRACE_EPOCH\"; echo \"$MILLRACE_SCALARS\" > "
-           "\"$MILLRACE_RUN_FOLDER/scalars-$MILLRACE_STEP\"'")();
-  EXPECT_THAT(log.text(),
-              AllOf(HasSubstr("callback 'run_command': at 5, 1"), HasSubstr("at 15, 3")));
+  Log log;
+  commanding_training(
+      scratch / "run",
+      "command = 'echo \"at $MILLRACE_STEP, $MILLRACE_EPOCH\"; echo \"$MILLRACE_SCALARS\" > "
+      "\"$MILLRACE_RUN_FOLDER/scalars-$MILLRACE_STEP\"'")();
+  const auto text = log.take();
+  EXPECT_THAT(text, AllOf(HasSubstr("callback 'run_command': at 5, 1"), HasSubstr("at 15, 3")));
   const auto scalars = nlohmann::json::parse(read_file(scratch / "run" / "scalars-10"));
   EXPECT_TRUE(scalars.contains("bbox/AP") && scalars.contains("loss") && scalars.contains("lr"));
   expect_no_children();
@@ -45,47 +46,51 @@ TEST(RunCommand, IsToldWhereTheTrainingStands) {
 TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
   const Scratch scratch;
   {
-    const LogText log;
-    training(scratch / "a", "command = 'echo oh; exit 3'")();
-    EXPECT_THAT(log.text(), AllOf(HasSubstr("callback 'run_command': oh"), HasSubstr("exit code 3"),
-                                  HasSubstr("1 failure so far"), HasSubstr("3 failures so far")));
+    Log log;
+    commanding_training(scratch / "a", "command = 'echo oh; exit 3'")();
+    const auto text = log.take();
+    EXPECT_THAT(text, AllOf(HasSubstr("callback 'run_command': oh"), HasSubstr("exit code 3"),
+                            HasSubstr("1 failure so far"), HasSubstr("3 failures so far")));
   }
-  EXPECT_THAT([&] { training(scratch / "b", "command = 'kill -9 $$'\nmust_succeed = true")(); },
-              ThrowsMessage<Error>(
-                  AllOf(HasSubstr("callback 'run_command' failed"), HasSubstr("signal 9"))));
-  EXPECT_THAT([&] { training(scratch / "c", "")(); },
+  EXPECT_THAT(
+      [&] { commanding_training(scratch / "b", "command = 'kill -9 $$'\nmust_succeed = true")(); },
+      ThrowsMessage<Error>(
+          AllOf(HasSubstr("callback 'run_command' failed"), HasSubstr("signal 9"))));
+  EXPECT_THAT([&] { commanding_training(scratch / "c", "")(); },
               ThrowsMessage<ConfigError>(HasSubstr("run_command needs a command")));
   expect_no_children();
 }
 
 TEST(RunCommand, EndsWhatTakesTooLong) {
   const Scratch scratch;
-  const LogText log;
-  training(scratch / "run",
-           "every = '9 epochs'\ncommand = 'sleep 100 & wait'\ntime_limit = 0.05")();
-  EXPECT_THAT(log.text(), HasSubstr("it took longer than 0.1 s"));
+  Log log;
+  commanding_training(scratch / "run",
+                      "every = '9 epochs'\ncommand = 'sleep 100 & wait'\ntime_limit = 0.05")();
+  const auto text = log.take();
+  EXPECT_THAT(text, HasSubstr("it took longer than 0.1 s"));
   expect_no_children();
 }
 
 TEST(RunCommand, LetsTrainingGoOnMeanwhile) {
   const Scratch scratch;
-  const LogText log;
+  Log log;
   // The command ends when a later step has written a file that it waits for.
-  auto run = training(scratch / "run",
-                      "wait = false\nonly_if = 'step <= 5'\ncommand = 'while [ ! -e "
-                      "$MILLRACE_RUN_FOLDER/go ]; do sleep 0.01; done; echo gone'");
+  auto run = commanding_training(scratch / "run",
+                                 "wait = false\nonly_if = 'step <= 5'\ncommand = 'while [ ! -e "
+                                 "$MILLRACE_RUN_FOLDER/go ]; do sleep 0.01; done; echo gone'");
   run.before_step = [&](TrainState& s) {
     if (s.at.step == 8) write_file_atomically(scratch / "run" / "go", "");
   };
   run();
-  EXPECT_THAT(log.text(), AllOf(HasSubstr("gone"), Not(HasSubstr("failed"))));
+  const auto text = log.take();
+  EXPECT_THAT(text, AllOf(HasSubstr("gone"), Not(HasSubstr("failed"))));
   expect_no_children();
 }
 
 TEST(RunCommand, EndsWithTheTraining) {
   for (const bool by_signal : {true, false}) {
     const Scratch scratch;
-    auto run = training(scratch / "run", "wait = false\ncommand = 'sleep 100'");
+    auto run = commanding_training(scratch / "run", "wait = false\ncommand = 'sleep 100'");
     run.before_step = [&](TrainState& s) {
       if (s.at.step != 7) return;
       if (!by_signal) throw Error("broke");

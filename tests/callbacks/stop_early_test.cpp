@@ -1,21 +1,21 @@
 #include <gmock/gmock.h>
 
 #include "tests/callbacks/training.h"
-#include "tests/log_text.h"
+#include "tests/log.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::LogText;
+using testing::Log;
 using ::testing::Not;
 using testing::Scratch;
 using ::testing::ThrowsMessage;
 using testing::Training;
 
-Training training(const std::filesystem::path& folder, const std::string& values,
-                  const std::string& toml) {
+Training watched_training(const std::filesystem::path& folder, const std::string& values,
+                          const std::string& toml) {
   return {
       .folder = folder,
       .declared = {{"series", "values = " + values}, {"stop_early", "metric = 'score'\n" + toml}}};
@@ -23,7 +23,8 @@ Training training(const std::filesystem::path& folder, const std::string& values
 
 TEST(StopEarly, EndsWithACheckpointWherePatienceEnds) {
   const Scratch scratch;
-  const auto run = training(scratch / "run", "[0.1, 0.3, 0.3, 0.2, 0.29, 0.5]", "patience = 2");
+  const auto run =
+      watched_training(scratch / "run", "[0.1, 0.3, 0.3, 0.2, 0.29, 0.5]", "patience = 2");
   const auto end = run();
   EXPECT_EQ(end.at.step, 5);
   EXPECT_EQ(end.stop_reason, "'stop_early' (no score better than 0.3, of step 2, in the last 3)");
@@ -34,12 +35,16 @@ TEST(StopEarly, EndsWithACheckpointWherePatienceEnds) {
 
 TEST(StopEarly, ForgetsBadValuesWhereOneIsBetterByEnough) {
   const Scratch scratch;
-  EXPECT_EQ(training(scratch / "a", "[1, 2, 2, 3, 3, 4, 4, 5, 5, 6]", "patience = 1")().at.step,
-            15);
-  EXPECT_EQ(training(scratch / "b", "[1, 2, 2, 2.1, 3]", "patience = 1\nmin_delta = 0.5")().at.step,
+  EXPECT_EQ(
+      watched_training(scratch / "a", "[1, 2, 2, 3, 3, 4, 4, 5, 5, 6]", "patience = 1")().at.step,
+      15);
+  EXPECT_EQ(watched_training(scratch / "b", "[1, 2, 2, 2.1, 3]", "patience = 1\nmin_delta = 0.5")()
+                .at.step,
             4);
-  EXPECT_EQ(training(scratch / "c", "[3, 2, 1, 1]", "patience = 0\nbetter = 'lower'")().at.step, 4);
-  EXPECT_EQ(training(scratch / "d", "[999, 999]", "patience = 1")().at.step, 2);
+  EXPECT_EQ(
+      watched_training(scratch / "c", "[3, 2, 1, 1]", "patience = 0\nbetter = 'lower'")().at.step,
+      4);
+  EXPECT_EQ(watched_training(scratch / "d", "[999, 999]", "patience = 1")().at.step, 2);
 }
 
 TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
@@ -62,15 +67,16 @@ TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
 
 TEST(Metrics, ThatNeverCameAreToldAtTheEnd) {
   const Scratch scratch;
-  const LogText log;
+  Log log;
   Training{.folder = scratch / "run",
            .declared = {{"evaluate", ""},
                         {"keep_best", "metric = 'segm/AP'"},
                         {"checkpoint", "only_if = 'segm/AP50 > 0.1'"},
                         {"stop_early", "metric = 'bbox/AP'"}}}();
-  EXPECT_THAT(log.text(), HasSubstr("callbacks.keep_best waited for 'segm/AP'"));
-  EXPECT_THAT(log.text(), HasSubstr("callbacks.checkpoint waited for 'segm/AP50'"));
-  EXPECT_THAT(log.text(), Not(HasSubstr("callbacks.stop_early waited")));
+  const auto text = log.take();
+  EXPECT_THAT(text, HasSubstr("callbacks.keep_best waited for 'segm/AP'"));
+  EXPECT_THAT(text, HasSubstr("callbacks.checkpoint waited for 'segm/AP50'"));
+  EXPECT_THAT(text, Not(HasSubstr("callbacks.stop_early waited")));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct Measured final : testing::LineDetector {
   std::int64_t signal_at = -1;
 };
 
-Training training(const std::filesystem::path& folder, const std::string& toml = "") {
+Training measuring_training(const std::filesystem::path& folder, const std::string& toml = "") {
   return {.folder = folder,
           .declared = {{"validation_loss", toml},
                        {"log", "every = '3 steps'"},
@@ -37,7 +37,7 @@ Training training(const std::filesystem::path& folder, const std::string& toml =
 
 TEST(ValidationLoss, IsTheMeanOverImages) {
   const Scratch scratch;
-  training(scratch / "run")();
+  measuring_training(scratch / "run")();
   double sum = 0;
   testing::FakeFlow flow(testing::kEpochImages, 0, testing::kEpochImages);
   while (const auto batch = flow.next())
@@ -55,8 +55,8 @@ TEST(ValidationLoss, IsTheMeanOverImages) {
 
 TEST(ValidationLoss, ChangesNothingOfTheTraining) {
   const Scratch scratch;
-  training(scratch / "with")();
-  auto without = training(scratch / "without");
+  measuring_training(scratch / "with")();
+  auto without = measuring_training(scratch / "without");
   without.declared.erase(without.declared.begin());
   without();
   for (const auto* file : {"model.safetensors", "optimizer.safetensors"})
@@ -66,8 +66,8 @@ TEST(ValidationLoss, ChangesNothingOfTheTraining) {
 
 TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
   const Scratch scratch;
-  training(scratch / "whole")();
-  auto stopped = training(scratch / "stopped");
+  measuring_training(scratch / "whole")();
+  auto stopped = measuring_training(scratch / "stopped");
   stopped.make_model = [] {
     auto model = std::make_unique<Measured>();
     model->signal_at = 8;  // in the middle of the second pass
@@ -76,7 +76,7 @@ TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
   const auto end = stopped();
   EXPECT_TRUE(end.signalled);
   EXPECT_EQ(end.at.step, 10);
-  training(scratch / "stopped")();
+  measuring_training(scratch / "stopped")();
   const auto curve = [](const std::filesystem::path& run) {
     std::vector<std::pair<int, double>> points;
     for (const auto& line : testing::metrics(run))
@@ -89,14 +89,14 @@ TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
 TEST(ValidationLoss, TakesAsManyImagesAsItIsTold) {
   const Scratch scratch;
   std::int64_t most = 0;
-  auto run = training(scratch / "run", "images = 3");
+  auto run = measuring_training(scratch / "run", "images = 3");
   struct Counting final : testing::LineDetector {
-    explicit Counting(std::int64_t& most) : most(most) {}
+    explicit Counting(std::int64_t& number) : last(number) {}
     Losses losses(const Batch& batch, const StepInfo& step) override {
-      if (step.measured_only) most = std::max(most, step.step);
+      if (step.measured_only) last = std::max(last, step.step);
       return LineDetector::losses(batch, step);
     }
-    std::int64_t& most;
+    std::int64_t& last;
   };
   run.make_model = [&] { return std::make_unique<Counting>(most); };
   run();

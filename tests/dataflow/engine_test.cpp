@@ -364,14 +364,14 @@ TEST(Engine, NamesTheStageAndTheSampleThatHang) {
                                }
                                return named;
                              })
-                        .start({.threads = 1});
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(flow->next());
+                        .start({.threads = 2});
   while (!hangs) std::this_thread::yield();
-  const auto report = flow->report();
-  ASSERT_THAT(report.in_work, SizeIs(1));
-  EXPECT_EQ(report.in_work[0].stage, "gate");
-  EXPECT_EQ(report.in_work[0].sample, "file 3");
-  EXPECT_GE(report.in_work[0].seconds, 0);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(flow->next());
+  const auto work = flow->report().in_work;  // the longest first
+  ASSERT_FALSE(work.empty());
+  EXPECT_EQ(work[0].stage, "gate");
+  EXPECT_EQ(work[0].sample, "file 3");
+  EXPECT_GE(work[0].seconds, 0);
   open.set_value();
   EXPECT_THAT(drain(*flow), SizeIs(6));
   EXPECT_THAT(flow->report().in_work, IsEmpty());

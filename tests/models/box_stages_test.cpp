@@ -74,7 +74,7 @@ TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
     const auto candidates = stages_->candidates(random_boxes(count, 40, 20, 3), nothing);
     const auto regions = take(candidates, stages_->draw(candidates, {}, 0));
     EXPECT_EQ(regions.foreground, 0);
-    const auto losses = stages_->losses(features_, {regions}, {nothing});
+    const auto losses = stages_->losses(features_, {regions}, {nothing}, {});
     ASSERT_EQ(losses.size(), 6U);
     EXPECT_EQ(losses[4].first, "box_class_2");
     for (const auto& [name, loss] : losses) EXPECT_TRUE(loss.isfinite().item<bool>()) << name;

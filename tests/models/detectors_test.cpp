@@ -1,5 +1,6 @@
 // What holds for every detector, whatever its parts.
 #include <ATen/ops/tensor.h>
+#include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -69,6 +70,34 @@ INSTANTIATE_TEST_SUITE_P(ByName, EveryDetector, ::testing::ValuesIn(every_detect
                          [](const auto& one) {
                            return one.param.name + std::to_string(one.index);
                          });
+
+/// Running statistics and the like, one behind the other.
+std::vector<at::Tensor> buffers(const Detector& model) {
+  std::vector<at::Tensor> values;
+  for (const auto& parameter : model.parameters())
+    if (parameter.kind == ParameterKind::buffer) values.push_back(parameter.value.clone());
+  return values;
+}
+
+bool same_all(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return testing::same(x, y); });
+}
+
+TEST_P(EveryDetector, MeasuresItsLossesWithoutChangingAnything) {
+  const auto model = detector();
+  const c10::NoGradGuard no_graph;
+  const auto before = buffers(*model);
+  const auto first = model->losses(small_batch(), {.step = 3, .measured_only = true});
+  EXPECT_TRUE(same_all(buffers(*model), before));
+  const auto second = model->losses(small_batch(), {.step = 3, .measured_only = true});
+  ASSERT_EQ(first.size(), second.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_TRUE(testing::same(first[i].second, second[i].second)) << first[i].first;
+    EXPECT_TRUE(std::isfinite(first[i].second.item<double>())) << first[i].first;
+  }
+  model->losses(small_batch(), {.step = 3});
+  EXPECT_FALSE(same_all(buffers(*model), before)) << "a step of training follows the statistics";
+}
 
 TEST_P(EveryDetector, GivesEveryTrainedTensorAFiniteGradient) {
   const auto model = detector();

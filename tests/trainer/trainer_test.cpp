@@ -151,6 +151,105 @@ TEST(Trainer, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {
   EXPECT_EQ(ended, 1);
 }
 
+/// Throws in one hook: an Error, or something that is no exception.
+struct Thrower final : Callback {
+  std::string where;
+  bool sound_type;
+
+  Thrower(std::string hook, bool exception) : where(std::move(hook)), sound_type(exception) {}
+  void in(const std::string& hook) const {
+    if (hook == where && sound_type) throw Error("no good");
+    if (hook == where) throw 7;
+  }
+  void before_train(TrainState&) override { in("before_train"); }
+  void before_epoch(TrainState&) override { in("before_epoch"); }
+  void before_step(TrainState&) override { in("before_step"); }
+  void after_step(TrainState& s) override {
+    in("after_step");
+    s.save_checkpoint();
+  }
+  void after_epoch(TrainState&) override { in("after_epoch"); }
+  void after_train(TrainState&) override { in("after_train"); }
+  void trigger(TrainState&) override { in("trigger"); }
+  void on_scalars(TrainState& s, const Moment&, const Scalars&) override {
+    if (s.at.step > 0) in("on_scalars");
+  }
+  void on_checkpoint(TrainState&, const std::filesystem::path&) override { in("on_checkpoint"); }
+  std::string save_state() const override {
+    in("save_state");
+    return {};
+  }
+  NamedTensors save_tensors() const override {
+    in("save_tensors");
+    return {};
+  }
+};
+
+TEST(Trainer, NamesTheCallbackThatFailsInAnyHook) {
+  for (const auto* hook :
+       {"before_train", "before_epoch", "before_step", "after_step", "after_epoch", "after_train",
+        "trigger", "on_scalars", "on_checkpoint", "save_state", "save_tensors"})
+    for (const bool exception : {true, false}) {
+      Fixture f;
+      int ended = 0;
+      f.callbacks.add("bad", std::make_unique<Thrower>(hook, exception),
+                      When(Every(parse_period("1 steps"))));
+      f.add("sound").on_after_train = [&](TrainState&) { ++ended; };
+      EXPECT_EQ(
+          f.failure(),
+          fmt::format("callback 'bad' failed in {}: {}", hook,
+                      exception ? "no good" : "it threw something that is no std::exception"));
+      EXPECT_EQ(ended, 1) << hook;
+    }
+}
+
+TEST(Trainer, CallsAfterTrainWhereTheDetectorThrowsSomethingThatIsNoException) {
+  struct Odd final : LineDetector {
+    Losses losses(const Batch&, const StepInfo&) override { throw 7; }
+  } model;
+  Fixture f;
+  bool called = false;
+  f.add().on_after_train = [&](TrainState&) { called = true; };
+  Trainer trainer(fake_plan(model, f.scratch / "run"), std::move(f.callbacks));
+  EXPECT_THAT([&] { trainer.run(); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("no std::exception")));
+  EXPECT_TRUE(called);
+}
+
+TEST(When, AsksItsConditionAndTheStart) {
+  struct Note final : Callback {
+    std::vector<std::int64_t>& steps;
+    explicit Note(std::vector<std::int64_t>& into) : steps(into) {}
+    void trigger(TrainState& state) override { steps.push_back(state.at.step); }
+  };
+  const auto triggered = [](const std::string& condition, bool at_start) {
+    Fixture f;
+    std::vector<std::int64_t> steps;
+    f.callbacks.add("note", std::make_unique<Note>(steps),
+                    When(Every(parse_period("4 steps")), Condition(condition), at_start));
+    f.add("later").on_after_step = [](TrainState& s) {
+      if (s.at.step == 8) s.publish({{"x", 1}});
+    };
+    f.run();
+    return steps;
+  };
+  EXPECT_THAT(triggered("step >= 8", true), ElementsAre(8, 12, 15));
+  EXPECT_THAT(triggered("epoch < 2", true), ElementsAre(0, 4, 8));
+  EXPECT_THAT(triggered("epoch < 2", false), ElementsAre(4, 8));
+  // What is published at a boundary counts from the next one on, whatever the order.
+  EXPECT_THAT(triggered("x > 0", true), ElementsAre(12, 15));
+}
+
+TEST(HyperParameters, OfACheckpointAreThoseThatWereChanged) {
+  HyperParameters first({.momentum = 0.9, .weight_decay = 0.1});
+  first.set("optimizer.momentum", 0.8, "test");
+  first.apply();
+  HyperParameters resumed({.momentum = 0.9, .weight_decay = 0.2});  // another configuration
+  resumed.load(first.changed());
+  EXPECT_EQ(resumed.at("optimizer.momentum"), 0.8);
+  EXPECT_EQ(resumed.at("optimizer.weight_decay"), 0.2);
+}
+
 TEST(Trainer, CallsEveryAfterTrainWhereOneFailsThere) {
   Fixture f;
   bool called = false;
