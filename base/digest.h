@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -22,6 +24,9 @@ template <class T>
 requires std::is_arithmetic_v<T> std::uint64_t digest(T value, std::uint64_t seed) {
   return digest(&value, sizeof(T), seed);
 }
+
+/// The hash of parts as if they lay one behind the other.
+std::uint64_t digest_of_parts(std::span<const std::string_view> parts);
 
 /// 128 bits of XXH3, for where two contents must not be alike by chance.
 struct WideDigest {

@@ -111,15 +111,23 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
 }
 
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes) {
+  write_file_atomically(file, std::span(&bytes, 1));
+}
+
+void write_file_atomically(const std::filesystem::path& file,
+                           std::span<const std::string_view> parts) {
   auto part = file;
   part += ".part";
-  {
-    const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (out.fd < 0) fail(part, "cannot be written");
-    write_all(out.fd, bytes, part);
+  const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (out.fd < 0) fail(part, "cannot be written");
+  try {
+    for (const auto bytes : parts) write_all(out.fd, bytes, part);
     if (::fsync(out.fd) != 0) fail(part, "cannot be flushed to the disk");
+    if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
+  } catch (const Error&) {
+    ::unlink(part.c_str());
+    throw;
   }
-  if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
 }
 
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts) {

@@ -58,8 +58,11 @@ struct Reading {
 std::string read_file(const std::filesystem::path& file, const Reading& wanted = {});
 
 /// Writes beside the file, syncs and renames: a reader sees the old bytes or the new, never half.
-/// Throws Error naming the file and the system's reason.
+/// Throws Error naming the file and the system's reason, and leaves nothing beside it then.
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
+/// The same with parts, one behind the other.
+void write_file_atomically(const std::filesystem::path& file,
+                           std::span<const std::string_view> parts);
 
 /// Writes the parts, one behind the other, beside the file and renames, without waiting for the disk: for what can be
 /// checked and made again. Any number of processes may do so at once; a reader sees one whole file of theirs (after

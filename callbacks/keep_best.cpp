@@ -40,8 +40,8 @@ class KeepBest final : public Callback {
                  metric_.name(), *value, of.step);
   }
 
-  void on_checkpoint(TrainState& state, const fs::path& folder) override {
-    if (state.at.step == best_step_) keep(folder);
+  void on_checkpoint(TrainState&, const fs::path& folder) override {
+    if (step_of(folder) == best_step_) keep(folder);
   }
 
   std::vector<std::string> watches() const override { return {metric_.name()}; }

@@ -2,6 +2,8 @@
 // annotated.
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "base/files.h"
 #include "base/log.h"
 #include "coco/draw.h"
@@ -11,6 +13,8 @@
 
 namespace millrace {
 namespace {
+
+constexpr auto kSignalPeriod = std::chrono::milliseconds(50);
 
 struct PicturesOptions {
   std::string every = "1 epoch";
@@ -36,6 +40,7 @@ class DrawPictures final : public Callback {
     std::int64_t drawn = 0;
     for (const auto flow = state.validation->start();
          drawn < count_ && StopSignals::received().empty();) {
+      if (!flow->is_ready(kSignalPeriod)) continue;
       const auto batch = flow->next();
       if (!batch) break;
       const auto found = detect_with(state.model, batch->value);

@@ -5,13 +5,15 @@
 
 namespace millrace::cli {
 
-void ConfigArguments::add_to(CLI::App& command) {
-  command.add_option("CONFIG", file, "the TOML file, such as configs/maskrcnn.toml")->required();
+CLI::Option* ConfigArguments::add_to(CLI::App& command) {
+  auto* config = command.add_option("CONFIG", file, "the TOML file, such as configs/maskrcnn.toml");
+  config->required();
   command
       .add_option("--set", overrides,
                   "set a key of the configuration, such as train.seed=7; may be repeated")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  return config;
 }
 
 Recipe ConfigArguments::load() const {

@@ -14,7 +14,8 @@ struct ConfigArguments {
   std::string file;
   std::vector<std::string> overrides;
 
-  void add_to(CLI::App& command);
+  /// Returns CONFIG, which is required.
+  CLI::Option* add_to(CLI::App& command);
   /// Reads the file, loads the plug-ins that it names and checks every key. Throws ConfigError.
   Recipe load() const;
 };

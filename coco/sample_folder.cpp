@@ -1,7 +1,5 @@
 #include "coco/sample_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,31 +28,18 @@ PartFolder::PartFolder(fs::path folder)
   refuse_existing();
   make_writable_folder(folder_.parent_path());
   make_writable_folder(part_);
-  lock_ = ::open(part_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    const int reason = errno;
-    if (lock_ >= 0) ::close(lock_);
-    throw Error(part_.string() + (reason == EWOULDBLOCK ? ": another process is writing it"
-                                                        : std::string(": cannot be locked: ") +
-                                                              std::strerror(reason)));
-  }
-  try {
-    refuse_existing();  // the process that held the lock may have been about to finish
-    for (const auto& left_over : fs::directory_iterator(part_)) fs::remove_all(left_over);
-  } catch (const std::exception&) {
-    ::close(lock_);
-    throw;
-  }
+  lock_.emplace(part_);
+  refuse_existing();  // the process that held the lock may have been about to finish
+  for (const auto& left_over : fs::directory_iterator(part_)) fs::remove_all(left_over);
 }
 
 PartFolder::~PartFolder() {
   std::error_code ignored;
   if (!part_.empty()) fs::remove_all(part_, ignored);
-  ::close(lock_);
 }
 
 void PartFolder::publish() {
-  if (::syncfs(lock_) != 0)
+  if (::syncfs(lock_->descriptor()) != 0)
     throw Error(part_.string() + ": cannot be flushed to the disk: " + std::strerror(errno));
   std::error_code problem;
   fs::rename(part_, folder_, problem);

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+
+#include "base/file_lock.h"
 
 namespace millrace::coco {
 
@@ -24,7 +27,7 @@ class PartFolder {
   void refuse_existing() const;
 
   std::filesystem::path folder_, part_;
-  int lock_ = -1;  // on part_; the system lets go of it when the process dies
+  std::optional<FileLock> lock_;  // on part_
 };
 
 }  // namespace millrace::coco

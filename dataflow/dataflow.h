@@ -1,6 +1,7 @@
 // The edge between a flow of data and whoever consumes it: pull, one item at a time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ class DataFlow {
   /// The next item, in order; nothing once the last epoch has ended. Rethrows what a stage threw, at its place
   /// in the order.
   virtual std::optional<Delivery<T>> next() = 0;
+  /// Whether `next` would give something at once, waited for so long at most; true where nobody knows.
+  virtual bool is_ready(std::chrono::milliseconds) { return true; }
   /// Samples of one epoch, over all ranks.
   virtual std::int64_t epoch_size() const = 0;
   virtual FlowReport report() const = 0;

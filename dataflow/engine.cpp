@@ -120,6 +120,14 @@ class Engine final : public DataFlow<Message> {
                              progress};
   }
 
+  bool is_ready(std::chrono::milliseconds most) override {
+    if (ended_) return true;
+    const auto start = Clock::now();
+    const bool ready = ready_.wait_for(most);
+    wait_ns_ += std::chrono::nanoseconds(Clock::now() - start).count();
+    return ready;
+  }
+
   std::int64_t epoch_size() const override { return order_.size(); }
 
   FlowReport report() const override {

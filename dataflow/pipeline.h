@@ -166,6 +166,7 @@ class TypedFlow final : public DataFlow<T> {
     return Delivery<T>{item->value.template take<T>(), std::move(item->cursor), item->epoch,
                        item->progress};
   }
+  bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
   std::int64_t epoch_size() const override { return flow_->epoch_size(); }
   FlowReport report() const override { return flow_->report(); }
 

@@ -1,6 +1,7 @@
 // Where finished items wait for the consumer.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -18,6 +19,12 @@ class ReadyQueue {
       items_.push_back(std::move(item));
     }
     filled_.notify_one();
+  }
+
+  /// Waits for an item, so long at most; whether there is one.
+  bool wait_for(std::chrono::milliseconds most) {
+    std::unique_lock lock(mutex_);
+    return filled_.wait_for(lock, most, [this] { return !items_.empty(); });
   }
 
   /// Waits for an item.

@@ -55,7 +55,7 @@ class LineDetector : public Detector {
 };
 
 /// Batches of two images with ids that depend on (epoch, place) alone.
-class FakeFlow final : public DataFlow<Batch> {
+class FakeFlow : public DataFlow<Batch> {
  public:
   FakeFlow(std::int64_t size, std::int64_t start, std::int64_t end)
       : size_(size), position_(start), end_(end) {}

@@ -8,8 +8,9 @@
 //   after_train                      always, also after an exception
 //
 // A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those that are
-// due (When), on_scalars, then the checkpoint if one was asked for; before_train (and the triggers of those with `at_start`) and
-// after_train end with the last two. Within each of these, the order of callbacks never changes a result: scalars
+// due (When), on_checkpoint if one has become whole, on_scalars, then the checkpoint if one was asked for; before_train
+// (and the triggers of those with `at_start`) and after_train end with the last three. Within each of these, the order of
+// callbacks never changes a result: scalars
 // that one publishes, hyper-parameters that it sets and checkpoints that it asks for take effect only
 // when all have been called. What a trigger looks at is therefore brought up to date in after_step.
 // Where some throw, the others are still called, and training ends with the first exception. All
@@ -68,7 +69,9 @@ class Callback {
   /// A picture that was published at this step boundary, before on_scalars.
   virtual void on_picture(TrainState&, const Picture&) {}
 
-  /// A checkpoint of this step lies whole in `folder`.
+  /// The checkpoint of an earlier step lies whole in `folder`. It is written while the training goes on: this comes at
+  /// the first step boundary at which it is whole, before anything that speaks of earlier steps (on_scalars) and before
+  /// the next one is begun. Since the disk decides when, nothing here may change what save_state gives.
   virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }
 
   /// What a resumed run needs to go on as if it had never stopped, as JSON; empty: nothing.
@@ -76,7 +79,7 @@ class Callback {
   /// Called before before_train with what save_state gave.
   virtual void load_state(const std::string& json) { (void)json; }
 
-  /// The same for tensors, which lie in the checkpoint as NAME.safetensors. They are copied or written before the
+  /// The same for tensors, which lie in the checkpoint as callback.NAME.safetensors. They are copied before the
   /// training goes on.
   virtual NamedTensors save_tensors() const { return {}; }
   virtual void load_tensors(const NamedTensors& tensors) { (void)tensors; }

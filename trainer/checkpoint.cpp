@@ -1,9 +1,11 @@
 #include "trainer/checkpoint.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/digest.h"
@@ -22,6 +24,13 @@ constexpr auto kOptimizer = "optimizer.safetensors";
 constexpr auto kConfig = "config.toml";
 constexpr auto kState = "state.json";
 
+constexpr int kFormat = 1;
+
+/// Written by a program that knows more than this one.
+struct NewerFormat : Error {
+  using Error::Error;
+};
+
 std::string digest_text(const std::string& bytes) {
   return hex(digest(bytes.data(), bytes.size()));
 }
@@ -38,14 +47,29 @@ std::vector<std::string> payload(const Checkpoint& checkpoint) {
   return names;
 }
 
-json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
+/// Writes the files of a checkpoint but for kState; their digests by name.
+std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
+                                                 const fs::path& folder) {
+  std::map<std::string, std::string> digests;
+  const auto write = [&](const std::string& name, const NamedTensors& tensors) {
+    digests[name] = hex(write_safetensors(folder / name, tensors));
+  };
+  write(kModel, checkpoint.model);
+  write(kOptimizer, checkpoint.optimizer);
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    write(tensor_file(callback), tensors);
+  write_file_atomically(folder / kConfig, checkpoint.config);
+  digests[kConfig] = digest_text(checkpoint.config);
+  return digests;
+}
+
+json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::string>& files) {
   const auto& at = checkpoint.at;
-  json files, callback_tensors = json::array();
-  for (const auto& name : payload(checkpoint)) files[name] = digest_text(read_file(folder / name));
+  json callback_tensors = json::array();
   for (const auto& [callback, tensors] : checkpoint.callback_tensors)
     callback_tensors.push_back(callback);
   return {
-      {"format", 1},
+      {"format", kFormat},
       {"step", at.step},
       {"progress", at.progress},
       {"images", at.images},
@@ -54,6 +78,8 @@ json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
       {"bad_in_a_row", at.bad_in_a_row},
       {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
       {"seed", checkpoint.seed},
+      {"epoch_size", checkpoint.epoch_size},
+      {"classes", checkpoint.classes},
       {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
       {"hyper", checkpoint.hyper},
       {"latest", checkpoint.latest},
@@ -64,7 +90,12 @@ json state_of(const Checkpoint& checkpoint, const fs::path& folder) {
 
 void read_state(const json& state, Checkpoint& checkpoint) {
   auto& at = checkpoint.at;
-  if (state.at("format") != 1) throw Error("its format is of another version");
+  const auto format = state.at("format").get<std::int64_t>();
+  if (format > kFormat)
+    throw NewerFormat(fmt::format(
+        "was written by a newer version (format {}; this one reads {}): resume with that version, "
+        "or move this checkpoint away to go on from the one before",
+        format, kFormat));
   state.at("step").get_to(at.step);
   state.at("progress").get_to(at.progress);
   state.at("images").get_to(at.images);
@@ -76,6 +107,8 @@ void read_state(const json& state, Checkpoint& checkpoint) {
     scale->at("good_steps").get_to(at.loss_scale.good_steps);
   }
   state.at("seed").get_to(checkpoint.seed);
+  checkpoint.epoch_size = state.value("epoch_size", std::int64_t{0});
+  checkpoint.classes = state.value("classes", std::vector<std::string>());
   state.at("cursor").at("next").get_to(at.cursor.next);
   state.at("cursor").at("pending").get_to(at.cursor.pending);
   if (const auto hyper = state.find("hyper"); hyper != state.end()) hyper->get_to(checkpoint.hyper);
@@ -88,12 +121,26 @@ void read_state(const json& state, Checkpoint& checkpoint) {
     for (const auto& name : *names) checkpoint.callback_tensors[name.get<std::string>()];
 }
 
-/// What a killed process left half done.
+/// What a killed process left half done here.
 void remove_parts(const fs::path& folder) {
   std::vector<fs::path> parts;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".part") parts.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto name = entry.path().filename().string();
+    if (name.ends_with(".part") && (name.starts_with("step-") || name.starts_with("latest")))
+      parts.push_back(entry.path());
+  }
   for (const auto& part : parts) fs::remove_all(part);
+}
+
+/// Gives `part` the name `whole`. An older one of that name is at no instant missing, and is removed then.
+void put_in_place(const fs::path& part, const fs::path& whole) {
+  if (!fs::exists(whole)) return fs::rename(part, whole);
+  if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
+    auto old = whole;  // a file system that cannot exchange two names
+    old += ".replaced.part";
+    fs::rename(whole, old);
+    fs::rename(part, whole);
+  }
 }
 
 void point_latest_at(const fs::path& checkpoint) {
@@ -117,32 +164,30 @@ std::int64_t step_of(const fs::path& checkpoint) {
   return std::stoll(name.substr(5));
 }
 
-fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) try {
-  make_writable_folder(folder);
-  remove_parts(folder);
+fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   const auto whole = checkpoint_of(folder, checkpoint.at.step);
-  const auto beside = [&](const char* ending) { return fs::path(whole.string() + ending); };
-  const auto part = beside(".part");
+  auto part = whole;
+  part += ".part";
+  try {
+    make_writable_folder(folder);
+    remove_parts(folder);
+    make_writable_folder(part);
+    const auto state = state_of(checkpoint, write_payload(checkpoint, part));
+    const json sealed = {{"digest", digest_text(state.dump())}, {"state", state}};
+    write_file_atomically(part / kState, sealed.dump(1) + "\n");
+    sync_path(part);
 
-  make_writable_folder(part);
-  write_safetensors(part / kModel, checkpoint.model);
-  write_safetensors(part / kOptimizer, checkpoint.optimizer);
-  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
-    write_safetensors(part / tensor_file(callback), tensors);
-  write_file_atomically(part / kConfig, checkpoint.config);
-  const auto state = state_of(checkpoint, part);
-  const json sealed = {{"digest", digest_text(state.dump())}, {"state", state}};
-  write_file_atomically(part / kState, sealed.dump(1) + "\n");
-  sync_path(part);
-
-  if (fs::exists(whole)) fs::rename(whole, beside(".replaced.part"));
-  fs::rename(part, whole);
-  point_latest_at(whole);
-  sync_path(folder);
-  remove_parts(folder);
-  return whole;
-} catch (const fs::filesystem_error& problem) {
-  throw Error(fmt::format("the checkpoint cannot be written: {}", problem.what()));
+    put_in_place(part, whole);
+    point_latest_at(whole);
+    sync_path(folder);
+    remove_parts(folder);
+    return whole;
+  } catch (const std::exception& problem) {
+    std::error_code nothing_there;
+    fs::remove_all(part, nothing_there);
+    throw Error(fmt::format("the checkpoint of step {} cannot be written: {}", checkpoint.at.step,
+                            problem.what()));
+  }
 }
 
 Checkpoint read_checkpoint(const fs::path& checkpoint) {
@@ -155,6 +200,8 @@ Checkpoint read_checkpoint(const fs::path& checkpoint) {
     for (const auto& name : payload(result))
       if (state.at("files").at(name) != digest_text(read_file(checkpoint / name)))
         throw Error(fmt::format("the bytes of {} have changed", name));
+  } catch (const NewerFormat& problem) {
+    throw NewerFormat(fmt::format("the checkpoint {} {}", checkpoint.string(), problem.what()));
   } catch (const std::exception& problem) {  // JSON's errors too
     throw Error(
         fmt::format("the checkpoint {} is damaged: {}", checkpoint.string(), problem.what()));
@@ -183,6 +230,8 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
   for (auto candidate = all.rbegin(); candidate != all.rend(); ++candidate) {
     try {
       return read_checkpoint(*candidate);
+    } catch (const NewerFormat&) {
+      throw;
     } catch (const Error& problem) {
       spdlog::warn("{}; trying the one before", problem.what());
     }

@@ -23,6 +23,8 @@ namespace millrace {
 struct Checkpoint {
   Position at;
   std::uint64_t seed = 0;
+  std::int64_t epoch_size = 0;                   // samples of an epoch; 0: not known
+  std::vector<std::string> classes;              // names in label order; empty: not known
   std::map<std::string, double> hyper;           // parameters of a training that may change
   std::map<std::string, double> latest;          // published scalars
   std::map<std::string, std::string> callbacks;  // states as JSON, by callback name
@@ -40,7 +42,7 @@ std::int64_t step_of(const std::filesystem::path& checkpoint);
 
 /// Writes checkpoint_of(`folder`, its step) beside its place, syncs it, renames it there and points `latest` at
 /// it: a reader sees all of it or nothing, whenever the process dies. Replaces an older one of the
-/// same step. Returns the new folder.
+/// same step. Returns the new folder. Throws Error where it cannot be written, and leaves nothing of it then.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const Checkpoint& checkpoint);
 
@@ -51,7 +53,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
 /// The newest checkpoint that can be read, with a warning for each newer one that is damaged.
-/// Nothing where there is none at all; throws Error where all are damaged.
+/// Nothing where there is none at all; throws Error where all are damaged, or where one was written by a newer version
+/// of this program.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace millrace

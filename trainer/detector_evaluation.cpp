@@ -12,6 +12,8 @@
 namespace millrace {
 namespace {
 
+constexpr auto kCancelPeriod = std::chrono::milliseconds(50);
+
 /// The annotations of the classes that the detector knows: the others are not its task.
 std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
   const auto& all = *split.annotations;
@@ -45,6 +47,7 @@ DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset
 bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
   while (!has_enough()) {
     if (run_.cancelled()) return false;
+    if (!flow.is_ready(kCancelPeriod)) continue;
     const auto batch = flow.next();
     if (!batch) break;
     auto found = detect_with(detector, batch->value);

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
+void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
   std::unordered_map<std::string, at::Tensor> left(saved.begin(), saved.end());
   for (const auto& [name, value] : living) {
     const auto found = left.find(name);
@@ -23,9 +23,12 @@ void restore(const NamedTensors& living, const NamedTensors& saved, const std::s
   if (!left.empty())
     throw Error(fmt::format("{}: the checkpoint has '{}', which is unknown here", what,
                             left.begin()->first));
+}
 
-  left.insert(saved.begin(), saved.end());
-  for (const auto& [name, value] : living) value.detach().copy_(left.at(name));
+void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
+  check_fits(living, saved, what);
+  const std::unordered_map<std::string, at::Tensor> values(saved.begin(), saved.end());
+  for (const auto& [name, value] : living) value.detach().copy_(values.at(name));
 }
 
 void restore(Detector& model, const NamedTensors& saved) {

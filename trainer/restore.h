@@ -8,9 +8,11 @@
 
 namespace millrace {
 
+/// Throws Error where a name is missing on either side or a shape differs; `what` says of what in the message.
+void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
+
 /// Copies the values of `saved` into the tensors of `living`. Throws Error, before anything is
-/// copied, where a name is missing on either side or a shape differs; `what` says of what in the
-/// message.
+/// copied, where they do not fit.
 void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
 
 /// The same for a model's parameters; it is told that they have changed.

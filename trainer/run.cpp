@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/file_lock.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
+#include "dataflow/order.h"
+#include "trainer/config_changes.h"
 #include "trainer/run_folder.h"
 #include "trainer/threads.h"
 #include "trainer/weights.h"
@@ -86,17 +89,24 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
   const auto newest = options.resume ? newest_run_folder(output) : std::nullopt;
   const auto folder = newest ? *newest : make_run_folder(output, options.name);
   make_writable_folder(folder);
+  const FileLock lock(folder / "lock");
   const LogFile log(folder / "log.txt");
   if (options.resume && !newest)
     spdlog::info("no run in {} to resume: starting one", output.string());
   spdlog::info("run folder {}", folder.string());
   const auto checkpoint = newest ? newest_checkpoint(folder / "checkpoints") : std::nullopt;
   const auto config = to_toml(recipe.tree);
-  write_file_atomically(folder / "config.toml", config);
-
   const auto detector = build_detector(recipe, train.classes);
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
-  if (!checkpoint) load_initial_weights(*detector, recipe);
+  if (checkpoint)
+    check_resume(*checkpoint,
+                 {.config = recipe.tree,
+                  .classes = train.classes,
+                  .epoch_size = Order(train.source->size(), train.source->repeats(), 0, {}).size(),
+                  .model = *detector});
+  else
+    load_initial_weights(*detector, recipe);
+  write_file_atomically(folder / "config.toml", config);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
   Trainer trainer({.model = *detector,
@@ -112,7 +122,8 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .validation = validation ? &*validation : nullptr,
                    .make_model = [&] { return build_detector(recipe, train.classes); },
                    .folder = folder,
-                   .config = config},
+                   .config = config,
+                   .classes = train.classes},
                   std::move(callbacks));
   if (checkpoint) {
     trainer.resume(*checkpoint);

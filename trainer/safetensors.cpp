@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/digest.h"
 #include "base/errors.h"
 #include "base/files.h"
 #include "trainer/weights/tensor_bytes.h"
@@ -129,8 +130,8 @@ NamedTensors read_safetensors(const std::filesystem::path& file,
   throw Error(file.string() + ": " + problem.what());
 }
 
-void write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
-                       const std::map<std::string, std::string>& metadata) {
+std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
+                                const std::map<std::string, std::string>& metadata) {
   // Wide types first, so that every tensor is aligned.
   NamedTensors ordered;
   for (const auto& [name, tensor] : tensors)
@@ -154,13 +155,12 @@ void write_safetensors(const std::filesystem::path& file, const NamedTensors& te
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t length = text.size();
 
-  std::string bytes;
-  bytes.reserve(sizeof length + text.size() + size);
-  bytes.append(reinterpret_cast<const char*>(&length), sizeof length);
-  bytes += text;
+  std::vector<std::string_view> parts = {{reinterpret_cast<const char*>(&length), sizeof length},
+                                         text};
   for (const auto& [name, tensor] : ordered)
-    bytes.append(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
-  write_file_atomically(file, bytes);
+    parts.emplace_back(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+  write_file_atomically(file, parts);
+  return digest_of_parts(parts);
 }
 
 }  // namespace millrace

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -19,8 +20,9 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 NamedTensors read_safetensors(const std::filesystem::path& file,
                               std::map<std::string, std::string>* metadata = nullptr);
 
-/// Writes tensors (made contiguous, on the CPU) atomically. The same tensors give the same bytes.
-void write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+/// Writes tensors (made contiguous, on the CPU) atomically; returns the file's digest (base/digest.h). The same tensors
+/// give the same bytes.
+std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
+                                const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace millrace

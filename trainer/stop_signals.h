@@ -6,21 +6,43 @@
 
 namespace millrace {
 
-/// While one exists, the first SIGINT or SIGTERM is noted and a second one does what it would have
-/// done before. One at a time; create and destroy on one thread.
-class StopSignals {
+/// Handles both signals in its own way while it lives, and restores what was before. Create and destroy on one thread,
+/// the last one made first.
+class SignalHandling {
  public:
-  StopSignals();
-  ~StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
+  SignalHandling(const SignalHandling&) = delete;
 
-  /// "SIGTERM", or empty while none came. Any thread.
-  static std::string received();
+ protected:
+  explicit SignalHandling(void (*handler)(int));
+  ~SignalHandling();
 
  private:
   struct sigaction interrupt_before_ {};
   struct sigaction terminate_before_ {};
+};
+
+/// While one exists, the first signal is noted and a second one kills. One at a time.
+class StopSignals : public SignalHandling {
+ public:
+  StopSignals();
+  ~StopSignals();
+
+  /// "SIGTERM", or empty while none came. Any thread.
+  static std::string received();
+
+  /// How long ago that was, in seconds.
+  static double seconds_ago();
+
+  /// Ends the process with exit code 3 after so long, unless this is gone before: for when all is saved and what still
+  /// runs may hang.
+  static void give_up_after(unsigned seconds);
+};
+
+/// While one exists, the first signal ends the process at once with exit code 3: where no step has been taken, nothing
+/// can be lost, and whatever is half written is cleared away by the next process as after a kill.
+class ExitAtSignal : public SignalHandling {
+ public:
+  ExitAtSignal();
 };
 
 }  // namespace millrace

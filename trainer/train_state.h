@@ -25,6 +25,8 @@ struct Spent {
   double data_s = 0;       // the step waited for its batch
   double step_s = 0;       // losses, gradients, new values
   double callbacks_s = 0;  // of all callbacks
+  double checkpoints_s =
+      0;  // checkpoints were copied, and the one before was waited for; not that they are written
   std::map<std::string, double> by_callback;
 };
 
@@ -52,7 +54,7 @@ class TrainState {
   std::function<std::unique_ptr<Detector>()> make_model;
   /// The tensors that a callback keeps, by its name; throws ConfigError where there is no such callback.
   std::function<NamedTensors(const std::string& callback)> kept_by;
-  /// Steps whose checkpoints must stay for now, once for each who waits for what will be said of them.
+  /// Steps whose checkpoints somebody waits for, once for each, to hear what is said of them; see needs_checkpoint.
   std::multiset<std::int64_t> needed_checkpoints;
   std::int64_t rank = 0;  // of this process among those that train together
   bool is_chief = true;
@@ -83,6 +85,12 @@ class TrainState {
   /// Asks the detector for its figures in the next step; they will be among the scalars.
   void ask_for_figures() { figures_asked_ = true; }
 
+  /// Whether somebody waits for what will be said of that step, now or in a training that is resumed from the newest
+  /// checkpoint.
+  bool needs_checkpoint(std::int64_t step) const {
+    return needed_checkpoints.contains(step) || needed_by_newest_.contains(step);
+  }
+
   /// Asks for a checkpoint at the end of this step boundary.
   void save_checkpoint() { save_asked_ = true; }
 
@@ -99,6 +107,8 @@ class TrainState {
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
   bool figures_asked_ = false;
   bool save_asked_ = false;
+  std::multiset<std::int64_t>
+      needed_by_newest_;  // needed_checkpoints when the newest checkpoint was taken
   std::string stop_reason_;
 };
 

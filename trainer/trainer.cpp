@@ -10,19 +10,44 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/process_usage.h"
+#include "base/text.h"
 #include "trainer/restore.h"
+#include "trainer/step_record.h"
 #include "trainer/stop_signals.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::int64_t kMaxBadInARow = 10;  // steps that are not finite, before training gives up
+constexpr std::int64_t kRecords = 3;        // of such steps, in a run
+constexpr unsigned kSecondsToEnd = 5;       // after a signal, for what still reads data
+constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // that are waited for data unawares
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+/// Does one thing after the other, whatever they throw, and throws the first exception at the end.
+class DoAll {
+ public:
+  template <class Work>
+  DoAll& then(Work&& work) {
+    try {
+      work();
+    } catch (...) {
+      if (!first_) first_ = std::current_exception();
+    }
+    return *this;
+  }
+  void done() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
+};
 
 std::string ids(const std::vector<Batch>& batches) {
   std::string text;
@@ -40,7 +65,8 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       training_step_(plan_.model, plan_.train, plan_.optimizer),
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
-      state_(plan_.model, plan_.optimizer) {
+      state_(plan_.model, plan_.optimizer),
+      writer_(plan_.folder / "checkpoints") {
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
@@ -78,22 +104,30 @@ TrainEnd Trainer::run() {
     }
   };
   guarded([&] { train(); });
+  guarded([&] { hand_out_checkpoint(/*wait=*/true); });
   if (failure) spdlog::error("training failed after step {}: {}", state_.at.step, state_.failure);
   guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
   guarded([&] { settle(); });
+  guarded([&] { hand_out_checkpoint(/*wait=*/true); });
+  const auto signal = StopSignals::received();
+  if (!signal.empty()) {
+    spdlog::info("{}: ended {} after the signal", signal,
+                 duration_text(StopSignals::seconds_ago()));
+    StopSignals::give_up_after(kSecondsToEnd);
+  }
+  data_.reset();
   if (failure) std::rethrow_exception(failure);
-  const bool signalled = !StopSignals::received().empty();
-  if (!signalled) callbacks_.tell_what_never_came(state_);
-  return {state_.at, state_.stop_reason(), signalled};
+  if (signal.empty()) callbacks_.tell_what_never_came(state_);
+  return {state_.at, state_.stop_reason(), !signal.empty()};
 }
 
 void Trainer::train() {
-  const auto data = plan_.start_data(state_.at.cursor);
-  const Activity::Data watched(state_.activity, [&] { return data->report(); });
-  check_schedule(*data);
+  data_ = plan_.start_data(state_.at.cursor);
+  const Activity::Data watched(state_.activity, [&] { return data_->report(); });
+  check_schedule();
   state_.total_epochs = plan_.train.epochs;
   const auto steps_of_epoch =
-      static_cast<double>(data->epoch_size()) / static_cast<double>(plan_.images_per_step);
+      static_cast<double>(data_->epoch_size()) / static_cast<double>(plan_.images_per_step);
   state_.total_steps = static_cast<std::int64_t>(std::ceil(plan_.train.epochs * steps_of_epoch));
   if (plan_.train.max_steps > 0 && plan_.train.max_steps < state_.total_steps) {
     state_.total_steps = plan_.train.max_steps;
@@ -104,12 +138,13 @@ void Trainer::train() {
   if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
   bool epoch_begins = true, is_first = true;
-  while (!finished() && state_.stop_reason().empty()) {
+  while (!finished() && !stop_at_signal()) {
     if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
     call("before_step", [&](Callback& c) { c.before_step(state_); });
 
     auto behind = state_.at;
-    const auto batches = next_batches(*data, behind);
+    const auto batches = next_batches(behind);
+    if (batches.empty()) break;
     step(batches);
     if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
 
@@ -124,18 +159,26 @@ void Trainer::train() {
   }
 }
 
-void Trainer::check_schedule(const DataFlow<Batch>& data) const {
-  // What max_steps cuts off a run is no fault of its schedule.
-  if (plan_.train.max_steps == 0)
-    plan_.schedule.check_warmup(plan_.train.epochs, data.epoch_size(), plan_.images_per_step);
+/// Whether training is to end here, a signal that came meanwhile included.
+bool Trainer::stop_at_signal() {
+  if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
+  return !state_.stop_reason().empty();
 }
 
-std::vector<Batch> Trainer::next_batches(DataFlow<Batch>& data, Position& at) {
+void Trainer::check_schedule() const {
+  // What max_steps cuts off a run is no fault of its schedule.
+  if (plan_.train.max_steps == 0)
+    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
+}
+
+std::vector<Batch> Trainer::next_batches(Position& at) {
   const auto asked = Clock::now();
   state_.activity.begin("waits for data");
   std::vector<Batch> batches;
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
-    auto delivery = data.next();
+    while (!data_->is_ready(kSignalPeriod))
+      if (stop_at_signal()) return {};
+    auto delivery = data_->next();
     if (!delivery) throw Error("the training data ended before the training did");
     at.images += static_cast<std::int64_t>(delivery->value.size());
     at.progress = delivery->progress;
@@ -161,6 +204,7 @@ void Trainer::step(const std::vector<Batch>& batches) {
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
   const auto began = Clock::now();
   state_.activity.begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
+  const auto scale = at.loss_scale;
   auto end = training_step_(batches, info, state_.lr, at.loss_scale);
   state_.spent.step_s += seconds_since(began);
   state_.scalars = std::move(end.scalars);
@@ -171,7 +215,7 @@ void Trainer::step(const std::vector<Batch>& batches) {
     spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
                  at.loss_scale.factor);
   } else {
-    reject_step(end.rejected);
+    reject_step(end.rejected, keep_step(batches, info, scale, end.rejected));
   }
   state_.scalars.emplace_back("lr", state_.lr);
   for (const auto& [name, value] : state_.hyper.changed()) state_.scalars.emplace_back(name, value);
@@ -180,7 +224,31 @@ void Trainer::step(const std::vector<Batch>& batches) {
     state_.scalars.emplace_back("overflow_steps", static_cast<double>(at.overflow_steps));
 }
 
-void Trainer::reject_step(const std::string& why) {
+/// Keeps a step that changed nothing, so that it can be repeated; says how. That it cannot be kept does not end the
+/// training.
+std::string Trainer::keep_step(const std::vector<Batch>& batches, const StepInfo& info,
+                               const LossScale& scale, const std::string& why) {
+  if (plan_.folder.empty() || state_.at.bad_steps >= kRecords) return "";
+  try {
+    const auto folder =
+        write_step_record(plan_.folder / "diverged", {.info = info,
+                                                      .with_figures = info.figures != nullptr,
+                                                      .lr = state_.lr,
+                                                      .loss_scale = scale,
+                                                      .hyper = state_.hyper.changed(),
+                                                      .scalars = state_.scalars,
+                                                      .rejected = why,
+                                                      .classes = plan_.classes,
+                                                      .config = plan_.config,
+                                                      .model = named_values(plan_.model),
+                                                      .batches = batches});
+    return fmt::format("; to look into it: trainer run --replay {}", folder.string());
+  } catch (const Error& problem) {
+    return fmt::format("; it could not be kept: {}", problem.what());
+  }
+}
+
+void Trainer::reject_step(const std::string& why, const std::string& kept) {
   state_.at.bad_steps += 1;
   state_.at.bad_in_a_row += 1;
   const auto message = fmt::format("step {}: {}", state_.at.step + 1, why);
@@ -189,39 +257,27 @@ void Trainer::reject_step(const std::string& why) {
         fmt::format("{}; that was the {}th such step in a row: lower optimizer.lr, set "
                     "optimizer.clip_norm, or look at the data",
                     message, state_.at.bad_in_a_row));
-  spdlog::warn("{}; the step is skipped", message);
+  spdlog::warn("{}; the step is skipped{}", message, kept);
 }
 
 void Trainer::end_boundary(bool epoch_ended) {
-  if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
+  stop_at_signal();
   state_.is_last = finished();
 
-  std::exception_ptr first;
-  const auto guarded = [&](auto&& work) {
-    try {
-      work();
-    } catch (...) {
-      if (!first) first = std::current_exception();
-    }
-  };
-  guarded([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
+  DoAll all;
+  all.then([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
   if (epoch_ended)
-    guarded([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
-  guarded([&] { callbacks_.trigger(state_); });
-  guarded([&] { settle(); });
-  if (first) std::rethrow_exception(first);
+    all.then([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
+  all.then([&] { callbacks_.trigger(state_); }).then([&] { settle(); }).done();
 }
 
 void Trainer::settle() {
-  std::exception_ptr first;
-  try {
-    hand_out_scalars();
-  } catch (...) {
-    first = std::current_exception();
-  }
-  state_.hyper.apply();
-  save_if_asked();
-  if (first) std::rethrow_exception(first);
+  DoAll()
+      .then([&] { hand_out_checkpoint(/*wait=*/!state_.late_.empty()); })
+      .then([&] { hand_out_scalars(); })
+      .then([&] { state_.hyper.apply(); })
+      .then([&] { save_if_asked(); })
+      .done();
 }
 
 void Trainer::hand_out_scalars() {
@@ -242,20 +298,34 @@ void Trainer::hand_out_scalars() {
   });
 }
 
+void Trainer::hand_out_checkpoint(bool wait) {
+  const auto began = Clock::now();
+  if (wait) state_.activity.begin("waits for the checkpoint to be written");
+  const auto folder = writer_.collect(wait);
+  state_.spent.checkpoints_s += seconds_since(began);
+  if (!folder) return;
+  state_.needed_by_newest_ = needed_at_save_;
+  call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
+}
+
 void Trainer::save_if_asked() {
   if (!std::exchange(state_.save_asked_, false)) return;
-  state_.activity.begin("writes a checkpoint");
-  const auto folder = write_checkpoint(state_.folder / "checkpoints",
-                                       {.at = state_.at,
-                                        .seed = static_cast<std::uint64_t>(plan_.train.seed),
-                                        .hyper = state_.hyper.changed(),
-                                        .latest = state_.latest,
-                                        .callbacks = callbacks_.save_states(),
-                                        .callback_tensors = callbacks_.save_tensors(),
-                                        .model = named_values(plan_.model),
-                                        .optimizer = training_step_.optimizer().state(),
-                                        .config = plan_.config});
-  call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, folder); });
+  hand_out_checkpoint(/*wait=*/true);
+  const auto began = Clock::now();
+  state_.activity.begin("copies a checkpoint");
+  writer_.write({.at = state_.at,
+                 .seed = static_cast<std::uint64_t>(plan_.train.seed),
+                 .epoch_size = data_ ? data_->epoch_size() : 0,
+                 .classes = plan_.classes,
+                 .hyper = state_.hyper.changed(),
+                 .latest = state_.latest,
+                 .callbacks = callbacks_.save_states(),
+                 .callback_tensors = callbacks_.save_tensors(),
+                 .model = named_values(plan_.model),
+                 .optimizer = training_step_.optimizer().state(),
+                 .config = plan_.config});
+  needed_at_save_ = state_.needed_checkpoints;
+  state_.spent.checkpoints_s += seconds_since(began);
 }
 
 }  // namespace millrace

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "dataflow/sample.h"
 #include "trainer/callback_list.h"
 #include "trainer/checkpoint.h"
+#include "trainer/checkpoint_writer.h"
 #include "trainer/optimizer.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
@@ -30,7 +33,8 @@ struct TrainPlan {
   const EvalData* validation = nullptr;
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
   std::filesystem::path folder;                                // of the run
-  std::string config;                                          // TOML, for checkpoints
+  std::string config;                     // TOML, for checkpoints and records of steps
+  std::vector<std::string> classes = {};  // names in label order, for the same
 };
 
 /// How a training ended without an exception.
@@ -53,15 +57,19 @@ class Trainer {
 
  private:
   void train();
-  void check_schedule(const DataFlow<Batch>& data) const;
-  /// The batches of one step, and the place behind them.
-  std::vector<Batch> next_batches(DataFlow<Batch>& data, Position& at);
+  bool stop_at_signal();
+  void check_schedule() const;
+  /// The batches of one step, and the place behind them; none where a signal came first.
+  std::vector<Batch> next_batches(Position& at);
   void step(const std::vector<Batch>& batches);
-  void reject_step(const std::string& why);
+  std::string keep_step(const std::vector<Batch>& batches, const StepInfo& info,
+                        const LossScale& scale, const std::string& why);
+  void reject_step(const std::string& why, const std::string& kept);
 
   void end_boundary(bool epoch_ended);
   void settle();
   void hand_out_scalars();
+  void hand_out_checkpoint(bool wait);
   void save_if_asked();
   bool finished() const;
   template <class Hook>
@@ -72,6 +80,10 @@ class Trainer {
   TrainingStep training_step_;
   Schedule schedule_;
   TrainState state_;
+  std::unique_ptr<DataFlow<Batch>> data_;
+  CheckpointWriter writer_;
+  std::multiset<std::int64_t>
+      needed_at_save_;  // needed_checkpoints when the one that is being written was taken
   bool resumed_ = false;
 };
 

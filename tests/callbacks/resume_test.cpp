@@ -85,6 +85,42 @@ TEST(Resume, GoesBackWhereTheNewestCheckpointIsDamaged) {
   EXPECT_TRUE(essence(scratch / "run") == essence(scratch / "whole"));
 }
 
+std::vector<std::int64_t> saved_steps(const fs::path& run) {
+  std::vector<std::int64_t> steps;
+  for (const auto& checkpoint : list_checkpoints(run / "checkpoints"))
+    steps.push_back(step_of(checkpoint));
+  return steps;
+}
+
+TEST(Checkpoints, StayWhereTheyAreTheNewestOrKeptForGood) {
+  const Scratch scratch;
+  const testing::Declared declared = {
+      {"checkpoint", "every = '1 steps'\nkeep = 2\nkeep_every = '4 steps'"}};
+  Training{.folder = scratch / "whole", .declared = declared}();
+  EXPECT_THAT(saved_steps(scratch / "whole"), ::testing::ElementsAre(4, 8, 12, 14, 15));
+  const Training killed{
+      .folder = scratch / "killed", .declared = declared, .before_step = [](TrainState& s) {
+        if (s.at.step == 10) ::kill(::getpid(), SIGKILL);
+      }};
+  ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
+  Training{.folder = scratch / "killed", .declared = declared}();
+  EXPECT_THAT(saved_steps(scratch / "killed"), ::testing::ElementsAre(4, 8, 12, 14, 15));
+}
+
+TEST(Checkpoints, ThatAreDamagedPushNoGoodOneOut) {
+  const Scratch scratch;
+  const Training training{.folder = scratch / "run",
+                          .declared = {{"checkpoint", "every = '1 steps'\nkeep = 1"}}};
+  training();
+  const auto checkpoints = scratch / "run" / "checkpoints";
+  fs::create_directory(checkpoints / "step-000100");  // has no files
+  auto longer = training;
+  longer.adjust = [](TrainPlan& plan) { plan.train.epochs = 4; };
+  longer();
+  EXPECT_THAT(saved_steps(scratch / "run"), ::testing::ElementsAre(20, 100));
+  EXPECT_EQ(newest_checkpoint(checkpoints)->at.step, 20);
+}
+
 /// All that can run on made-up data, each doing something.
 const testing::Declared kAll = {
     {"log", "every = '2 steps'"},

@@ -58,6 +58,11 @@ class Trainer : public ::testing::Test {
   }
 
   Outcome run(const fs::path& program, std::vector<std::string> arguments) const {
+    return finish(start(program, std::move(arguments)));
+  }
+
+  /// Starts a program; one at a time, until `finish` has seen its end.
+  pid_t start(const fs::path& program, std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), program.string());
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
@@ -71,9 +76,14 @@ class Trainer : public ::testing::Test {
     EXPECT_EQ(posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ), 0)
         << "cannot run " << argv[0];
     posix_spawn_file_actions_destroy(&files);
+    return child;
+  }
+
+  Outcome finish(pid_t child) const {
     int status = 0;
     waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(in_folder("stdout")),
+            read_text(in_folder("stderr"))};
   }
 
   /// A sample data set of 8 + 4 images in <folder>/data.

@@ -3,7 +3,9 @@
 #include <ATen/ops/tensor.h>
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 
+#include "base/digest.h"
 #include "base/files.h"
 #include "tests/tensors.h"
 #include "tests/trainer/scratch.h"
@@ -25,6 +27,8 @@ Checkpoint sample(std::int64_t step) {
                    .bad_in_a_row = 1,
                    .cursor = {.next = 40, .pending = {31, 38}}};
   checkpoint.seed = ~std::uint64_t{0};
+  checkpoint.epoch_size = 40;
+  checkpoint.classes = {"star", "Füße"};
   checkpoint.callbacks = {{"log", R"({"loss":[0.1,3]})"}};
   checkpoint.model = {{"w", at::tensor({1.5F, -2.0F})}};
   checkpoint.optimizer = {{"w", at::tensor({0.25F, 8.0F})}};
@@ -51,6 +55,8 @@ TEST(Checkpoint, ComesBackAsItWas) {
   EXPECT_EQ(read.at.bad_in_a_row, 1);
   EXPECT_EQ(read.at.cursor, wanted.at.cursor);
   EXPECT_EQ(read.seed, wanted.seed);
+  EXPECT_EQ(read.epoch_size, 40);
+  EXPECT_EQ(read.classes, wanted.classes);
   EXPECT_EQ(read.callbacks, wanted.callbacks);
   EXPECT_TRUE(same(read.model.at(0).second, wanted.model.at(0).second));
   EXPECT_TRUE(same(read.optimizer.at(0).second, wanted.optimizer.at(0).second));
@@ -99,6 +105,42 @@ TEST(Checkpoint, ReplacesOneOfTheSameStep) {
   write_checkpoint(scratch / "c", sample(7));
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 7);
   EXPECT_EQ(list_checkpoints(scratch / "c").size(), 1U);
+}
+
+TEST(Checkpoint, FallsBackWhereAFileIsCutShortOrMissing) {
+  for (const auto* name :
+       {"model.safetensors", "optimizer.safetensors", "state.json", "config.toml"}) {
+    const Scratch scratch;
+    write_checkpoint(scratch / "c", sample(1));
+    const auto file = write_checkpoint(scratch / "c", sample(2)) / name;
+    fs::resize_file(file, fs::file_size(file) / 2);
+    EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1) << name;
+    fs::remove(file);
+    EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1) << name;
+  }
+}
+
+TEST(Checkpoint, NeedsNoLinkToTheLatest) {
+  const Scratch scratch;
+  write_checkpoint(scratch / "c", sample(1));
+  fs::remove(scratch / "c" / "latest");
+  fs::create_symlink("step-000009", scratch / "c" / "latest");
+  EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1);
+  write_checkpoint(scratch / "c", sample(2));
+  EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
+}
+
+TEST(Checkpoint, OfANewerVersionIsNotPassedOver) {
+  const Scratch scratch;
+  write_checkpoint(scratch / "c", sample(1));
+  const auto file = write_checkpoint(scratch / "c", sample(2)) / "state.json";
+  auto sealed = nlohmann::json::parse(read_file(file));
+  sealed["state"]["format"] = 2;
+  const auto text = sealed["state"].dump();
+  sealed["digest"] = hex(digest(text.data(), text.size()));
+  write_file_atomically(file, sealed.dump());
+  MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c" / "step-000002",
+                        "was written by a newer version (format 2; this one reads 1)");
 }
 
 TEST(Checkpoint, SortsByStepBeyondSixDigits) {

@@ -294,6 +294,47 @@ TEST(Trainer, StopsAtTheNextBoundaryAfterASignal) {
   }
 }
 
+TEST(Trainer, StopsWhileItWaitsForData) {
+  struct Stuck final : testing::FakeFlow {
+    Stuck() : FakeFlow(10, 0, 1 << 30) {}
+    bool is_ready(std::chrono::milliseconds) override {
+      if (asked++ == 3) std::raise(SIGTERM);
+      return asked < 3;
+    }
+    int asked = 0;
+  };
+  Fixture f;
+  f.plan.start_data = [](const Cursor&) { return std::make_unique<Stuck>(); };
+  f.add().on_after_train = [](TrainState& s) { s.save_checkpoint(); };
+  const auto end = f.run();
+  EXPECT_EQ(end.at.step, 2);
+  EXPECT_TRUE(end.signalled);
+  EXPECT_EQ(newest_checkpoint(f.scratch / "run" / "checkpoints")->at.step, 2);
+}
+
+TEST(Trainer, TakesNoStepAfterASignalInBeforeTrain) {
+  Fixture f;
+  f.add().on_before_train = [](TrainState&) { std::raise(SIGTERM); };
+  const auto end = f.run();
+  EXPECT_EQ(end.at.step, 0);
+  EXPECT_EQ(end.stop_reason, "SIGTERM");
+}
+
+TEST(Trainer, EndsWithASentenceWhereACheckpointCannotBeWritten) {
+  Fixture f;
+  const auto& folder = f.scratch / "run";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "checkpoints") << "a file where the folder should be";
+  std::int64_t steps = 0;
+  auto& callback = f.add();
+  callback.on_after_step = [&](TrainState& s) {
+    steps = s.at.step;
+    if (s.at.step % 3 == 0) s.save_checkpoint();
+  };
+  EXPECT_THAT(f.failure(), HasSubstr("the checkpoint of step 3 cannot be written: "));
+  EXPECT_LE(steps, 6) << "the next checkpoint waits for the one before";
+}
+
 TEST(TrainerDeathTest, LeavesTheSecondSignalToTheSystem) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -1,0 +1,124 @@
+#include "cli/replay.h"
+
+#include <ATen/ops/isfinite.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/errors.h"
+#include "cli/bad_operator.h"
+#include "cli/command.h"
+#include "cli/gradient_hooks.h"
+#include "trainer/hyper_parameters.h"
+#include "trainer/restore.h"
+#include "trainer/run.h"
+#include "trainer/step_record.h"
+#include "trainer/threads.h"
+#include "trainer/training_step.h"
+
+namespace millrace::cli {
+namespace {
+
+/// The names of tensors that are not finite, with how many of their values.
+class BadTensors {
+ public:
+  explicit BadTensors(std::string kind) : kind_(std::move(kind)) {}
+
+  /// Whether it is one of them.
+  bool look_at(const std::string& name, const at::Tensor& tensor) {
+    if (!tensor.is_floating_point()) return false;
+    const auto finite = at::isfinite(tensor.detach()).sum().item<std::int64_t>();
+    if (finite == tensor.numel()) return false;
+    ++count_;
+    if (first_.empty())
+      first_ =
+          fmt::format("'{}', {} of its {} values", name, tensor.numel() - finite, tensor.numel());
+    return true;
+  }
+
+  bool any() const { return count_ > 0; }
+  void print() const {
+    if (any()) fmt::print("{} {} not finite; the first is {}\n", count_, kind_, first_);
+  }
+
+ private:
+  std::string kind_, first_;
+  std::int64_t count_ = 0;
+};
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
+}
+
+/// The figures of the repeated step, each beside the recorded one where that is another; whether all are the same.
+bool print_figures(const StepEnd& end, const StepRecord& record) {
+  bool same = end.scalars.size() == record.scalars.size() && end.rejected == record.rejected;
+  for (std::size_t i = 0; i < end.scalars.size(); ++i) {
+    const auto& [name, value] = end.scalars[i];
+    const bool known = i < record.scalars.size() && record.scalars[i].first == name;
+    const bool equal = known && same_bits(value, record.scalars[i].second);
+    same &= equal;
+    fmt::print("  {:<24} {:<24}{}\n", name, value,
+               equal   ? ""
+               : known ? fmt::format("recorded: {}", record.scalars[i].second)
+                       : "not recorded");
+  }
+  return same;
+}
+
+void print_operator(const std::optional<BadOperator>& bad) {
+  if (!bad) return fmt::print("no operator gave a value that is not finite\n");
+  const auto where = bad->node.empty() ? "in the forward pass"
+                                       : fmt::format("in the backward pass, {}", bad->node);
+  if (bad->outputs.empty())
+    fmt::print("no operator made the first value that is not finite; {} {} was given it: {}\n",
+               bad->name, where, bad->inputs);
+  else
+    fmt::print("the first operator that made one out of finite ones is {} {}: {} -> {}\n",
+               bad->name, where, bad->inputs, bad->outputs);
+}
+
+}  // namespace
+
+int replay(const Recipe& recipe, const std::filesystem::path& folder) {
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  use_deterministic_maths(recipe.train.deterministic);
+  const auto record = read_step_record(folder);
+  const auto model = build_detector(recipe, record.classes);
+  restore(*model, record.model);
+  BadTensors weights("weights were"), gradients("gradients are");
+  std::set<const void*> known;
+  for (const auto& [name, value] : named_values(*model))
+    if (weights.look_at(name, value)) known.insert(value.const_data_ptr());
+
+  HyperParameters hyper(recipe.optimizer);
+  hyper.load(record.hyper);
+  TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
+  auto scale = record.loss_scale;
+  const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
+    gradients.look_at(name, gradient);
+  });
+  const BadOperatorWatch watch(std::move(known));
+  Figures figures;
+  auto info = record.info;
+  if (record.with_figures) info.figures = &figures;
+  const auto end = step(record.batches, info, record.lr, scale);
+
+  fmt::print("step {}: {}\n", record.info.step + 1,
+             end.rejected.empty() ? "all is finite" : end.rejected);
+  const bool same = print_figures(end, record);
+  weights.print();
+  gradients.print();
+  print_operator(watch.first());
+  fmt::print("{}\n", same ? "reproduced: every figure is as recorded, bit for bit"
+                          : fmt::format("not reproduced; recorded was: {}", record.rejected));
+  return same ? kDone : kFailed;
+}
+
+}  // namespace millrace::cli

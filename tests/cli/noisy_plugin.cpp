@@ -1,0 +1,21 @@
+// A detector whose second step depends on what the process has done before.
+#include "tests/fake_training.h"
+
+namespace {
+
+class Noisy final : public millrace::testing::LineDetector {
+ public:
+  millrace::Losses losses(const millrace::Batch& batch, const millrace::StepInfo& step) override {
+    static int calls = 0;
+    auto losses = LineDetector::losses(batch, step);
+    if (++calls > 1) losses[0].second = losses[0].second * static_cast<double>(calls);
+    if (step.step == 0) losses[0].second = losses[0].second * 0.0;
+    return losses;
+  }
+};
+
+const bool registered = millrace::detectors().add<millrace::NoOptions>(
+    "noisy", "gives other losses each time",
+    [](const auto&, const auto&) { return std::make_unique<Noisy>(); });
+
+}  // namespace

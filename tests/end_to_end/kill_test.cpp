@@ -1,0 +1,76 @@
+// A training that is killed at any instants and resumed leaves what one leaves that was never stopped, byte for byte.
+#include <csignal>
+#include <random>
+
+#include "tests/end_to_end/training.h"
+
+namespace millrace::testing {
+namespace {
+
+class Kill : public Training {
+ protected:
+  fs::path data_ = make_data();
+
+  std::vector<std::string> command(const fs::path& output) const {
+    return on(
+        data_, {"run", "--resume", "--output", output.string()},
+        {"data.short_side=64", "data.max_side=96", "train.epochs=6", "schedule.warmup_steps=4",
+         "callbacks.log.every=\"1 steps\"", "callbacks.checkpoint.every=\"1 steps\"",
+         "callbacks.checkpoint.keep=2", "callbacks.evaluate.every=\"4 steps\"",
+         "callbacks.evaluate.mode=\"background\"", "callbacks.pictures.enabled=false"});
+  }
+
+  /// What must not depend on when the process was killed: weights, momentum, metrics without times, detections.
+  static std::string essence(const fs::path& output) {
+    const auto run = output / "maskrcnn-1";
+    auto text = read_text(last_checkpoint(output) / "model.safetensors") +
+                read_text(last_checkpoint(output) / "optimizer.safetensors") +
+                read_text(run / "detections" / "step-000004.json");
+    std::istringstream lines(read_text(run / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      auto json = Json::parse(line);
+      for (auto member = json.begin(); member != json.end();)
+        member = member.key().starts_with("time") ? json.erase(member) : std::next(member);
+      text += json.dump() + "\n";
+    }
+    return text;
+  }
+
+  /// Kills trainings at so many random instants, resuming each until it is done.
+  void kill_at(int instants, unsigned seed) const {
+    const auto clock = [] { return std::chrono::steady_clock::now(); };
+    const auto began = clock();
+    const auto whole = trainer(command(in_folder("whole")));
+    ASSERT_EQ(whole.exit_code, 0) << whole.err;
+    const auto expected = essence(in_folder("whole"));
+    const auto all = std::chrono::duration_cast<std::chrono::microseconds>(clock() - began).count();
+
+    std::mt19937_64 random(seed);
+    std::cout << "seed " << seed << ", a whole run takes " << all / 1000 << " ms; killed after";
+    for (int kills = 0, training = 0; kills < instants; ++training) {
+      const auto output = in_folder("killed-" + std::to_string(training));
+      for (bool done = false; !done;) {
+        const auto instant = std::uniform_int_distribution<long>(all / 4, all)(random);
+        const auto child = start(MILLRACE_TRAINER, command(output));
+        const auto deadline = clock() + std::chrono::microseconds(instant);
+        while (clock() < deadline && !done) {
+          done = ::waitpid(child, nullptr, WNOHANG) == child;
+          ::usleep(1'000);
+        }
+        if (done) break;
+        ::kill(child, SIGKILL);
+        finish(child);
+        ++kills;
+        std::cout << " " << instant / 1000 << std::flush;
+      }
+      ASSERT_TRUE(essence(output) == expected) << "training " << training << ", seed " << seed;
+      fs::remove_all(output);
+    }
+    std::cout << " ms\n";
+  }
+};
+
+TEST_F(Kill, AtThirtyInstants) { kill_at(30, 1); }
+
+}  // namespace
+}  // namespace millrace::testing

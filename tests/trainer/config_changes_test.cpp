@@ -1,0 +1,112 @@
+// What a resumed training may find changed.
+#include "trainer/config_changes.h"
+
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include "base/errors.h"
+#include "tests/fake_training.h"
+#include "trainer/restore.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr auto kConfig = R"([data]
+root = "here"
+train = "train"
+[model]
+name = "line"
+width = 16
+[optimizer]
+kind = "sgd"
+[train]
+seed = 1
+epochs = 3
+)";
+
+/// kConfig with one line exchanged for another.
+std::string with(const std::string& line, const std::string& other) {
+  std::string text = kConfig;
+  return text.replace(text.find(line), line.size(), other);
+}
+
+struct Resuming {
+  testing::LineDetector model;
+  Checkpoint checkpoint{
+      .epoch_size = 10, .classes = {"a", "b"}, .model = named_values(model), .config = kConfig};
+  std::string config = kConfig;
+  std::vector<std::string> classes = {"a", "b"};
+  std::int64_t epoch_size = 10;
+
+  void operator()() const {
+    check_resume(checkpoint, {.config = parse_config(config, "now.toml"),
+                              .classes = classes,
+                              .epoch_size = epoch_size,
+                              .model = model});
+  }
+};
+
+TEST(ConfigChanges, AreEveryDifferenceByKey) {
+  const auto changes =
+      config_changes(parse_config("b = 1\nsame = 2\n[t]\nx = [1, 2]\ngone = 'g'\n", "was"),
+                     parse_config("b = 1.5\nsame = 2\nnew = true\n[t]\nx = [1, 3]\n", "is.toml"));
+  std::vector<std::string> lines;
+  for (const auto& change : changes)
+    lines.push_back(change.key + ": " + change.was + " -> " + change.is);
+  EXPECT_THAT(lines, ::testing::ElementsAre("b: 1 -> 1.5", "new: nothing -> true",
+                                            "t.gone: \"g\" -> nothing", "t.x: [1, 2] -> [1, 3]"));
+  EXPECT_EQ(changes[0].origin.text(), "is.toml:1:5");
+}
+
+TEST(ConfigChanges, OfLengthAndOldCheckpointsAreFine) {
+  Resuming resume;
+  resume();
+  resume.config = with("epochs = 3", "epochs = 30\nprecision = 'fp16'");
+  resume();
+  resume.checkpoint.classes.clear();
+  resume.checkpoint.epoch_size = 0;
+  resume.checkpoint.config = "";
+  resume.epoch_size = 77;
+  resume();
+}
+
+TEST(ConfigChanges, ThatCannotWorkAreRefusedByKey) {
+  const auto refused = [](const Resuming& resume, const auto&... parts) {
+    EXPECT_THAT([&] { resume(); },
+                ThrowsMessage<ConfigError>(AllOf(HasSubstr(parts)..., HasSubstr("set it back"))));
+  };
+  Resuming other_model;
+  other_model.config = with("name = \"line\"", "name = \"curve\"");
+  refused(other_model, "now.toml:5:8: model.name: was \"line\", is \"curve\"", "other model");
+  Resuming other_seed;
+  other_seed.config = with("seed = 1", "seed = 2");
+  refused(other_seed, "train.seed: was 1, is 2", "order of the data");
+  Resuming other_optimizer;
+  other_optimizer.config = with("\"sgd\"", "\"adamw\"");
+  refused(other_optimizer, "optimizer.kind: was \"sgd\", is \"adamw\"");
+  Resuming other_classes;
+  other_classes.classes = {"a", "c"};
+  refused(other_classes, "data.classes", R"(["a", "b"], now they are ["a", "c"])");
+  Resuming other_data;
+  other_data.config = with("\"here\"", "\"there\"");
+  other_data();  // copied elsewhere
+  other_data.epoch_size = 11;
+  refused(other_data, "data.root: was \"here\", is \"there\"", "10 samples, now there are 11");
+  Resuming grown;
+  grown.epoch_size = 11;
+  refused(grown, "data.root", "10 samples, now there are 11");
+  Resuming other_shape;
+  other_shape.config = with("width = 16", "width = 32");
+  other_shape.checkpoint.model[0].second = at::zeros({4});
+  refused(other_shape, "model.width: was 16, is 32", "'line.weight' is [4] in the checkpoint");
+  Resuming other_names;
+  other_names.checkpoint.model[0].first = "renamed";
+  refused(other_names, "'line.weight' is not in the checkpoint");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,126 @@
+// A step that was not finite is kept whole.
+#include "trainer/step_record.h"
+
+#include <ATen/ops/tensor.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/files.h"
+#include "tests/fake_training.h"
+#include "tests/tensors.h"
+#include "tests/trainer/scratch.h"
+#include "trainer/restore.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Scratch;
+
+StepRecord record() {
+  StepRecord record{.info = {.seed = ~std::uint64_t{0}, .step = 122},
+                    .lr = 0.1,
+                    .loss_scale = {.factor = 512, .good_steps = 7},
+                    .hyper = {{"lr_factor", 0.5}},
+                    .scalars = {{"fit", std::numeric_limits<double>::infinity()},
+                                {"odd", std::nan("")},
+                                {"size", 1.0 / 3}},
+                    .rejected = "the loss 'fit' is inf",
+                    .classes = {"star"},
+                    .config = "[train]\n",
+                    .model = {{"w", at::tensor({1.5F, -2.0F})}}};
+  for (const int id : {5, 6}) {
+    auto& batch = record.batches.emplace_back();
+    batch.width = 2, batch.height = 1;
+    batch.images = {{.image_id = id, .width = 2, .height = 1}};
+    batch.objects.resize(1);
+    batch.pixels = std::make_shared<std::uint8_t[]>(6);
+    for (int i = 0; i < 6; ++i) batch.pixels[i] = static_cast<std::uint8_t>(id * i);
+  }
+  return record;
+}
+
+TEST(StepRecord, ComesBackAsItWas) {
+  const Scratch scratch;
+  const auto folder = write_step_record(scratch / "diverged", record());
+  EXPECT_EQ(folder, scratch / "diverged" / "step-000123");
+  write_step_record(scratch / "diverged", record());  // replaces it
+  const auto read = read_step_record(folder);
+  EXPECT_EQ(read.info.seed, ~std::uint64_t{0});
+  EXPECT_EQ(read.info.step, 122);
+  EXPECT_EQ(read.lr, 0.1);
+  EXPECT_EQ(read.loss_scale.factor, 512);
+  EXPECT_EQ(read.loss_scale.good_steps, 7);
+  EXPECT_EQ(read.hyper, record().hyper);
+  EXPECT_EQ(read.scalars[0].second, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(read.scalars[1].second));
+  EXPECT_EQ(read.scalars[2], record().scalars[2]);
+  EXPECT_EQ(read.rejected, record().rejected);
+  EXPECT_EQ(read.classes, record().classes);
+  EXPECT_EQ(read.config, record().config);
+  EXPECT_TRUE(testing::same(read.model.at(0).second, record().model.at(0).second));
+  ASSERT_EQ(read.batches.size(), 2U);
+  for (const auto i : {0, 1}) EXPECT_EQ(digest(read.batches[i]), digest(record().batches[i]));
+}
+
+TEST(StepRecord, NamesTheFileThatIsMissingOrDamaged) {
+  const Scratch scratch;
+  for (const auto* name : {"record.json", "model.safetensors", "batch-1.msgpack", "batch-0.rgb"}) {
+    const auto folder = write_step_record(scratch / "diverged", record());
+    auto bytes = read_file(folder / name);
+    write_file_atomically(folder / name, bytes.substr(0, bytes.size() / 2));
+    EXPECT_THROW(read_step_record(folder), Error) << name;
+    fs::remove(folder / name);
+    MILLRACE_EXPECT_ERROR(read_step_record(folder), folder / name, "No such file");
+  }
+  MILLRACE_EXPECT_ERROR(read_step_record(scratch / "no"), scratch / "no", "is no record of a step");
+}
+
+TEST(StepRecord, IsWrittenForTheFirstThreeBadStepsAndRepeatsThem) {
+  const Scratch scratch;
+  testing::LineDetector model;
+  model.bad_from = 4;
+  model.bad_until = 9;
+  auto plan = testing::fake_plan(model, scratch / "run");
+  plan.train.max_steps = 10;
+  std::vector<at::Tensor> before;
+  CallbackList list;
+  auto callback = std::make_unique<testing::LambdaCallback>();
+  callback->on_before_step = [&](TrainState& s) {
+    before.push_back(named_values(s.model).at(0).second.clone());
+  };
+  list.add("test", std::move(callback));
+  EXPECT_EQ(Trainer(plan, std::move(list)).run().at.bad_steps, 5);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(scratch / "run" / "diverged"))
+    names.push_back(entry.path().filename());
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("step-000005", "step-000006", "step-000007"));
+
+  const auto read = read_step_record(scratch / "run" / "diverged" / "step-000005");
+  EXPECT_EQ(read.info.step, 4);
+  EXPECT_EQ(read.rejected, "the loss 'fit' is inf");
+  EXPECT_TRUE(testing::same(read.model.at(0).second, before.at(4)));
+  testing::LineDetector again;
+  again.bad_from = 4;
+  again.bad_until = 9;
+  restore(again, read.model);
+  auto scale = read.loss_scale;
+  const auto end =
+      TrainingStep(again, plan.train, plan.optimizer)(read.batches, read.info, read.lr, scale);
+  EXPECT_EQ(end.rejected, read.rejected);
+  EXPECT_EQ(end.scalars, read.scalars);
+}
+
+TEST(StepRecord, ThatCannotBeWrittenEndsNoTraining) {
+  const Scratch scratch;
+  testing::LineDetector model;
+  model.bad_from = 2;
+  model.bad_until = 3;
+  const auto plan =
+      testing::fake_plan(model, scratch.file("run", "a file where a folder should be"));
+  EXPECT_EQ(Trainer(plan, {}).run().at.step, 15);
+}
+
+}  // namespace
+}  // namespace millrace
