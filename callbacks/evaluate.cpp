@@ -141,10 +141,8 @@ class EvaluateDetector final : public Callback {
                                        : fs::path();
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == "score_in_background") {
-      run.cancelled = [&] {
-        state.activity.moves();
-        return !StopSignals::received().empty();
-      };
+      run.cancelled = [] { return !StopSignals::received().empty(); };
+      run.moves = [&state] { state.activity.moves(); };
       const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
       auto& model = are_trained() ? state.model : copy_of(state, of);
       if (!evaluation->detect(model, *data.start())) return;
@@ -157,10 +155,8 @@ class EvaluateDetector final : public Callback {
     pending_ = std::make_unique<PendingEvaluation>(
         of, waits ? std::launch::deferred : std::launch::async,
         [=, &model, &data, &state](const auto& cancelled) mutable -> std::optional<DetectorScores> {
-          run.cancelled = [&] {
-            if (waits) state.activity.moves();
-            return cancelled();
-          };
+          run.cancelled = cancelled;
+          if (waits) run.moves = [&state] { state.activity.moves(); };
           auto scores = evaluate_detector(model, data, run);
           if (scores) scores = with_results(std::move(*scores), file);
           return scores;

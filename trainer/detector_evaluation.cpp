@@ -56,6 +56,7 @@ bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
                               batch->value.size()));
     for (std::size_t i = 0; i < found.size() && !has_enough(); ++i)
       add(batch->value.images[i].image_id, std::move(found[i]));
+    run_.moves();
   }
   return true;
 }

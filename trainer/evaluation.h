@@ -33,9 +33,12 @@ struct DetectorScores {
 };
 
 struct EvaluationRun {
-  std::int64_t max_images = 0;                             // 0: all
-  bool keep_detections = false;                            // for a results file
-  std::function<bool()> cancelled = [] { return false; };  // asked before each batch
+  std::int64_t max_images = 0;   // 0: all
+  bool keep_detections = false;  // for a results file
+  /// Asked often, also while data are waited for.
+  std::function<bool()> cancelled = [] { return false; };
+  /// Told of each batch that is done.
+  std::function<void()> moves = [] {};
 };
 
 /// Detects over a fresh pass and scores boxes and masks. Images that could not be read count as without detections.
