@@ -98,6 +98,34 @@ TEST(WatchdogCallback, IsQuietWhereTheCallbackShowsThatItLives) {
   EXPECT_THAT(log.take(), Not(HasSubstr("stood still")));
 }
 
+/// The validation's images, which are not there for a while.
+class LateFlow final : public DataFlow<Batch> {
+ public:
+  bool is_ready(std::chrono::milliseconds wait) override {
+    if (std::chrono::steady_clock::now() - began_ > std::chrono::milliseconds(600)) return true;
+    std::this_thread::sleep_for(wait);
+    return false;
+  }
+  std::optional<Delivery<Batch>> next() override { return flow_.next(); }
+  std::int64_t epoch_size() const override { return flow_.epoch_size(); }
+  FlowReport report() const override { return {}; }
+
+ private:
+  testing::FakeFlow flow_{testing::kEpochImages, 0, testing::kEpochImages};
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
+  const Scratch scratch;
+  testing::Log log;
+  auto validation = testing::fake_validation();
+  validation.start = [] { return std::make_unique<LateFlow>(); };
+  Training{.folder = scratch / "run",
+           .declared = {{"watchdog", "after = '0.2 seconds'"}, {"evaluate", "every = '3 epochs'"}},
+           .adjust = [&](TrainPlan& plan) { plan.validation = &validation; }}();
+  EXPECT_THAT(log.take(), HasSubstr("rank 0: callback 'evaluate' in trigger, for 0."));
+}
+
 /// Sleeps in its fifth step.
 struct SleepingDetector final : testing::LineDetector {
   Losses losses(const Batch& batch, const StepInfo& step) override {
