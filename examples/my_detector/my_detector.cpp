@@ -148,11 +148,13 @@ class Centers final : public PyramidDetector {
  private:
   /// Named losses; training descends their sum.
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
-                     const StepInfo&) override {
+                     const StepInfo& step) override {
     const auto& map = features.maps.front();
     const auto logits = centers_(map), sides = sides_(map);
     const auto targets = targets_of(truths, classes_, map.size(2), map.size(3));
-    const auto objects = std::max<std::int64_t>(1, targets.boxes.size(0));
+    // Of all images of the step, of which this batch may be a part (optimizer.accumulate).
+    const double objects =
+        std::max(1.0, step.total("objects", static_cast<double>(targets.boxes.size(0))));
 
     // Focal loss with less weight on what lies near a centre.
     const auto p = at::sigmoid(logits);
