@@ -1,12 +1,9 @@
-// What this process has used so far, of time and memory.
+// What this process has used so far, and how old it is.
 #pragma once
 
 #include <cstdint>
 
 namespace millrace {
-
-/// Seconds since the system started the process (before any library was loaded), to 10 ms; 0 where it does not tell.
-double process_age();
 
 /// User and system time of all its threads.
 double cpu_seconds();

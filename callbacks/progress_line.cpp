@@ -31,10 +31,10 @@ std::string losses_text(const Scalars& losses) {
 std::string progress_line(const ProgressFigures& f, int bar_width, int columns) {
   auto line = fmt::format("epoch {:.2f}/{:.4g} ", f.epoch, f.epochs);
   if (bar_width > 0) line += bar(f.steps > 0 ? double(f.step) / double(f.steps) : 0, bar_width);
-  line += fmt::format("step {}/{}", f.step, f.steps);
+  line += fmt::format("step {}/{}  {} left", f.step, f.steps, duration_text(f.left_s));
   const auto losses = losses_text(f.losses);
-  const auto rest = fmt::format("  lr {:.3g}  {:.1f} images/s  data wait {:.0f}%  {} left", f.lr,
-                                f.images_per_s, 100 * f.data_wait_share, duration_text(f.left_s));
+  const auto rest = fmt::format("  {:.1f} images/s  data wait {:.0f}%  lr {:.3g}", f.images_per_s,
+                                100 * f.data_wait_share, f.lr);
   const auto fits = [&](const std::string& text) {
     return columns <= 0 ||
            line.size() + text.size() + rest.size() <= static_cast<std::size_t>(columns);

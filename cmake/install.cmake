@@ -14,5 +14,7 @@ install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake ${PROJECT_BINARY_DIR}/m
               cmake/add_plugin.cmake cmake/libtorch.cmake cmake/opencv.cmake plugins/plugin.cpp
         DESTINATION ${package_folder})
 install(DIRECTORY configs DESTINATION share/millrace)
+install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector DESTINATION share/millrace/examples
+        REGEX "/(build|data|runs)$" EXCLUDE)
 install(DIRECTORY docs DESTINATION share/doc/millrace)
 install(FILES README.md LICENSE NOTICE DESTINATION share/doc/millrace)

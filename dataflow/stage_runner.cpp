@@ -191,6 +191,16 @@ std::vector<StageReport> StageRunner::report() const {
   return report;
 }
 
+/// For reports about a sample in stage `k`.
+std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
+  if (plan_.name_of && k > 0)
+    try {  // the source is not asked while it may be the one that is stuck
+      return plan_.name_of(sample);
+    } catch (const std::exception&) {  // one that cannot be read has a number, too
+    }
+  return fmt::format("sample {}", sample);
+}
+
 std::vector<StageWork> StageRunner::in_work() const {
   std::vector<StageWork> work;
   for (const auto& slot : slots_) {
@@ -198,10 +208,8 @@ std::vector<StageWork> StageRunner::in_work() const {
     if (began == 0) continue;
     const auto k = static_cast<std::size_t>(slot.stage.load(std::memory_order_relaxed));
     const auto sample = slot.sample.load(std::memory_order_relaxed);
-    // The source is not asked while it is the one that is stuck.
-    const bool knows = plan_.name_of && k > 0;
     work.push_back(
-        {stages_[k].name, knows ? plan_.name_of(sample) : fmt::format("sample {}", sample),
+        {stages_[k].name, name_of(k, sample),
          static_cast<double>(nanoseconds(Clock::now().time_since_epoch()) - began) * 1e-9});
   }
   std::ranges::sort(work, std::greater<>(), &StageWork::seconds);

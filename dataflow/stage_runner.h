@@ -52,6 +52,7 @@ class StageRunner {
                     const Turn& turn, Rng& rng) const;
   Message make(std::size_t stages, std::int64_t epoch, const Turn& turn) const;
   Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
+  std::string name_of(std::size_t k, std::int64_t sample) const;
   void leave_out(std::size_t k, Item& item, const char* why) const;
   void replace(std::size_t k, Item& item) const;
 

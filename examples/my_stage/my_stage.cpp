@@ -24,7 +24,6 @@ struct Cutout {
     auto& image = pixels(sample, kName);  // (H, W, 3) RGB bytes
     if (!rng.chance(probability)) return sample;
 
-    image = image.clone();  // a cache in front may share these pixels with other epochs
     for (std::int64_t i = 0; i < squares; ++i) {
       const double side = rng.uniform(0, max_side) * std::min(image.cols, image.rows);
       const cv::Point2d corner(rng.uniform(0, image.cols) - side / 2,

@@ -123,8 +123,8 @@ TEST(ProgressLine, FitsTheTerminal) {
                                 .data_wait_share = 0.021,
                                 .left_s = 753};
   EXPECT_EQ(progress_line(figures, 0, 0),
-            "epoch 2.25/12 step 345/1536  loss 0.812 (mask 0.500)  lr 0.02  12.3 images/s  "
-            "data wait 2%  12:33 left");
+            "epoch 2.25/12 step 345/1536  12:33 left  loss 0.812 (mask 0.500)  12.3 images/s  "
+            "data wait 2%  lr 0.02");
   EXPECT_THAT(progress_line(figures, 8, 200), HasSubstr("[=>      ] step"));
   EXPECT_EQ(progress_line(figures, 8, 60).size(), 60U);
   EXPECT_EQ(progress_line({}, 8, 10).size(), 10U);

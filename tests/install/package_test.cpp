@@ -14,11 +14,29 @@ TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
         "include/millrace/trainer/detector.h", "include/millrace/dataflow/detection_stages.h",
         "include/millrace/models/pyramid_detector.h", "include/millrace/plugins/build_id.h",
         "lib/cmake/millrace/millraceConfig.cmake", "lib/cmake/millrace/millraceConfigVersion.cmake",
-        "share/millrace/configs/maskrcnn.toml", "share/doc/millrace/LICENSE",
-        "share/doc/millrace/docs/plugins.md"})
+        "share/millrace/configs/maskrcnn.toml", "share/millrace/examples/my_stage/my_stage.cpp",
+        "share/doc/millrace/LICENSE", "share/doc/millrace/docs/plugins.md"})
     EXPECT_TRUE(fs::exists(prefix() / file)) << file;
   for (const auto* file : {"include/millrace/cli", "include/millrace/tests"})
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
+}
+
+TEST_F(Package, KnowsItsHeadersByEveryByte) {
+  const auto build_id = [&](const std::string& header) {
+    write_text(in_folder("a.h"), "int a();\n");
+    write_text(in_folder("b.h"), header);
+    const auto out = in_folder("build_id.h");
+    const auto made =
+        run(CMAKE, {"-DTEMPLATE=" + fs::absolute("plugins/build_id.h.in").string(),
+                    "-DOUT=" + out.string(), "-DRELEASE=1.2", "-DROOT=" + in_folder("").string(),
+                    "-DHEADERS=a.h b.h", "-P", "cmake/build_id.cmake"});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    return read_text(out);
+  };
+  const auto first = build_id("int b();\n");
+  EXPECT_THAT(first, HasSubstr("#define MILLRACE_RELEASE \"1.2\""));
+  EXPECT_EQ(build_id("int b();\n"), first);
+  EXPECT_NE(build_id("int b(); \n"), first);
 }
 
 TEST_F(Package, NamesNoFolderOfTheRepository) {

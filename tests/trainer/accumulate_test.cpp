@@ -105,6 +105,31 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
   EXPECT_DOUBLE_EQ(train(1) * 2, train(2));
 }
 
+TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
+  const Scratch scratch;
+  const auto train = [&](const std::string& name, std::int64_t steps, bool resume) {
+    MeanDetector model;
+    auto plan = fake_plan(model, scratch / name);
+    plan.optimizer.kind = "adamw";
+    plan.optimizer.accumulate = 3;
+    plan.images_per_step = 6;
+    plan.train.max_steps = steps;
+    auto save = std::make_unique<LambdaCallback>();
+    save->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+    CallbackList callbacks;
+    callbacks.add("save", std::move(save));
+    Trainer trainer(plan, std::move(callbacks));
+    if (resume) trainer.resume(*newest_checkpoint(scratch / name / "checkpoints"));
+    const auto end = trainer.run();
+    return std::tuple(model.parameters().find("w")->value.item<double>(), end.at.images,
+                      end.at.cursor.next);
+  };
+  const auto whole = train("whole", 4, false);
+  train("halves", 2, false);
+  EXPECT_EQ(train("halves", 4, true), whole);
+  EXPECT_EQ(std::get<1>(whole), 24);
+}
+
 TEST(Accumulate, FindsTheLossScaleOfFp16) {
   const Scratch scratch;
   MeanDetector model;
