@@ -88,7 +88,8 @@ void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training)
   for (const auto& change : changes) spdlog::info("changed since the checkpoint: {}", line(change));
   for (const auto& [key, why] : kFixed)
     for (const auto& change : changes)
-      if (change.key == key) refuse(changes, {key}, "", std::string(why));
+      if (change.key == key && change.was != "nothing")  // an older version may not know the key
+        refuse(changes, {key}, "", std::string(why));
   if (!checkpoint.classes.empty() && checkpoint.classes != training.classes)
     refuse(changes, {"data.classes", "data.root", "data.train"}, "data.classes",
            fmt::format("the checkpoint's classes are {}, now they are {}", checkpoint.classes,

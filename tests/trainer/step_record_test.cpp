@@ -72,7 +72,7 @@ TEST(StepRecord, NamesTheFileThatIsMissingOrDamaged) {
     write_file_atomically(folder / name, bytes.substr(0, bytes.size() / 2));
     EXPECT_THROW(read_step_record(folder), Error) << name;
     fs::remove(folder / name);
-    MILLRACE_EXPECT_ERROR(read_step_record(folder), folder / name, "No such file");
+    MILLRACE_EXPECT_ERROR(read_step_record(folder), folder / name, "cannot be opened");
   }
   MILLRACE_EXPECT_ERROR(read_step_record(scratch / "no"), scratch / "no", "is no record of a step");
 }
