@@ -2,6 +2,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
@@ -78,6 +80,22 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
   if (device_ == at::kCPU && !cpu_multiplies(type_))
     spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
                  train.precision);
+  for (const auto& parameter : model.parameters()) {
+    if (parameter.kind != ParameterKind::buffer) continue;
+    buffers_.push_back(parameter.value.detach());
+    buffers_before_.push_back(at::empty_like(buffers_.back()));
+  }
+}
+
+StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, double lr,
+                                 LossScale& scale) {
+  if (!buffers_.empty()) at::_foreach_copy_(buffers_before_, buffers_);
+  auto end = take(batches, info, lr, scale);
+  if (!end.rejected.empty() && !buffers_.empty()) {
+    at::_foreach_copy_(buffers_, buffers_before_);
+    model_.parameters_changed();
+  }
+  return end;
 }
 
 Losses TrainingStep::losses(const Batch& batch, const StepInfo& info) const {
@@ -98,8 +116,8 @@ void TrainingStep::collect_totals(std::span<const Batch> batches, StepInfo info,
   totals.end_first_pass();
 }
 
-StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, double lr,
-                                 LossScale& scale) {
+StepEnd TrainingStep::take(std::span<const Batch> batches, StepInfo info, double lr,
+                           LossScale& scale) {
   MicroBatchTotals totals;
   if (batches.size() > 1) {
     info.totals = &totals;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trainer/callback.h"
 #include "trainer/detector.h"
@@ -41,12 +42,15 @@ class TrainingStep {
   Losses losses(const Batch& batch, const StepInfo& info) const;
   void collect_totals(std::span<const Batch> batches, StepInfo info,
                       MicroBatchTotals& totals) const;
+  /// The same as operator(), but that what a rejected step has done to buffers stays done.
+  StepEnd take(std::span<const Batch> batches, StepInfo info, double lr, LossScale& scale);
 
   Detector& model_;
   std::unique_ptr<Optimizer> optimizer_;
   at::ScalarType type_;  // of convolutions and matrix products
   at::DeviceType device_;
-  double static_scale_;  // of the losses in fp16; 0: looked for
+  double static_scale_;                               // of the losses in fp16; 0: looked for
+  std::vector<at::Tensor> buffers_, buffers_before_;  // running statistics, which losses() moves
 };
 
 }  // namespace millrace

@@ -194,7 +194,7 @@ TEST_F(Plugin, WithAThrowingDetectorEndsTrainingByItsName) {
   const auto data = make_data();
   const auto config = in_folder("hello.toml");
   write_text(config, "plugins = ['" HELLO_PLUGIN "']\n[data]\nroot = '" + data.string() +
-                         "'\n[model]\nname = 'hello_detector'\n[train]\noutput = '" +
+                         "'\n[model]\nname = 'hello_detector'\n[train]\nmax_steps = 2\noutput = '" +
                          in_folder("runs").string() + "'\n");
   const auto run = trainer({"run", config.string()});
   EXPECT_EQ(run.exit_code, 1) << run.err;

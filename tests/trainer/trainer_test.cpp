@@ -362,6 +362,41 @@ TEST(Trainer, SkipsStepsThatAreNotFinite) {
   EXPECT_FALSE(testing::same(weights[11], weights[12]));
 }
 
+/// Its running mean takes in whatever it sees, as a batch normalisation's does.
+class RunningDetector final : public LineDetector {
+ public:
+  RunningDetector() {
+    for (const auto& parameter : LineDetector::parameters())
+      all_.add(parameter.name, parameter.value, parameter.kind);
+    mean_ = all_.add("line.mean", at::zeros({1}), ParameterKind::buffer);
+  }
+  Losses losses(const Batch& batch, const StepInfo& step) override {
+    auto losses = LineDetector::losses(batch, step);
+    mean_.lerp_(losses[0].second.detach().reshape({1}), 0.5);
+    return losses;
+  }
+  const Parameters& parameters() const override { return all_; }
+
+ private:
+  Parameters all_;
+  at::Tensor mean_;
+};
+
+TEST(Trainer, KeepsRunningStatisticsCleanOfStepsThatAreNotFinite) {
+  RunningDetector model;
+  model.bad_from = 3;
+  model.bad_until = 5;
+  Fixture f;
+  std::vector<at::Tensor> means;
+  f.add().on_after_step = [&](TrainState&) {
+    means.push_back(model.parameters().find("line.mean")->value.clone());
+  };
+  Trainer(fake_plan(model, f.scratch / "other"), std::move(f.callbacks)).run();
+  EXPECT_TRUE(testing::same(means[2], means[4]));
+  EXPECT_FALSE(testing::same(means[4], means[5]));
+  EXPECT_TRUE(means.back().isfinite().all().item<bool>());
+}
+
 TEST(Trainer, GivesUpAfterTenStepsThatAreNotFinite) {
   Fixture f;
   f.model.bad_from = 3;
@@ -443,7 +478,8 @@ TEST(Trainer, KeepsTensorsOfCallbacksInCheckpoints) {
   const auto& keeper = *again;
   CallbackList list;
   list.add("keeper", std::move(again));
-  Trainer(f.plan, std::move(list)).resume(*saved);
+  Trainer trainer(f.plan, std::move(list));
+  trainer.resume(*saved);
   EXPECT_TRUE(testing::same(keeper.kept, at::full({2}, 15.0)));
 }
 
