@@ -1,9 +1,12 @@
-// [callbacks.tensorboard]: every scalar, the pictures and, if asked, histograms of the parameters as TensorBoard's
-// event files: `tensorboard --logdir RUN` shows them while training goes on.
+// [callbacks.tensorboard]: every scalar, the pictures and, if asked, histograms of the parameters and of the steps'
+// scalars as TensorBoard's event files: `tensorboard --logdir RUN` shows them while training goes on.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -25,7 +28,10 @@ struct TensorBoardOptions : ScalarWriterOptions {
   std::string histograms;
   void describe(Options& o) {
     ScalarWriterOptions::describe(o);
-    o.add("histograms", histograms, "how often, of all parameters that are trained; empty: never");
+    o.add("histograms", histograms,
+          "how often, of all parameters that are trained, and of each step's losses and figures "
+          "since the last time; "
+          "empty: never");
   }
 };
 
@@ -46,7 +52,22 @@ class WriteTensorBoard final : public ScalarWriter {
 
   void after_step(TrainState& state) override {
     ScalarWriter::after_step(state);
-    if (histograms_ && histograms_->is_due(state)) write_histograms(state);
+    if (!histograms_) return;
+    for (const auto& [name, value] : state.scalars)
+      if (std::isfinite(value)) seen_[name].push_back(static_cast<float>(value));
+    if (histograms_->is_due(state)) write_histograms(state);
+  }
+
+  NamedTensors save_tensors() const override {
+    NamedTensors tensors;
+    for (const auto& [name, values] : seen_) tensors.emplace_back(name, at::tensor(values));
+    return tensors;
+  }
+  void load_tensors(const NamedTensors& tensors) override {
+    for (const auto& [name, values] : tensors) {
+      const auto* first = values.const_data_ptr<float>();
+      seen_[name].assign(first, first + values.numel());
+    }
   }
 
  private:
@@ -83,17 +104,23 @@ class WriteTensorBoard final : public ScalarWriter {
     return records;
   }
 
-  void write_histograms(const TrainState& state) const {
+  void write_histograms(const TrainState& state) {
+    const auto write = [&](const std::string& name, std::span<const float> values) {
+      append(histogram_record(now(state.at.step), name, histogram_of(values)));
+    };
     for (const auto& parameter : state.model.parameters()) {
       if (!parameter.trainable()) continue;
       const auto values = parameter.value.detach().to(at::kCPU, at::kFloat).contiguous();
-      append(histogram_record(now(state.at.step), parameter.name,
-                              histogram_of({values.const_data_ptr<float>(),
-                                            static_cast<std::size_t>(values.numel())})));
+      write(parameter.name,
+            {values.const_data_ptr<float>(), static_cast<std::size_t>(values.numel())});
     }
+    // Under a name of their own: TensorBoard takes a name for one kind of figure alone.
+    for (const auto& [name, values] : seen_) write("histogram/" + name, values);
+    seen_.clear();
   }
 
   std::optional<Every> histograms_;
+  std::map<std::string, std::vector<float>> seen_;  // of each step since the last histograms
 };
 
 const bool registered = callbacks().add<TensorBoardOptions>(

@@ -22,10 +22,11 @@ namespace millrace {
 
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
-  double data_s = 0;         // the step waited for its batch
-  double step_s = 0;         // losses, gradients, new values
-  double callbacks_s = 0;    // of all callbacks
-  double checkpoints_s = 0;  // copying checkpoints and waiting for the one before, not writing them
+  double data_s = 0;       // the step waited for its batch
+  double step_s = 0;       // losses, gradients, new values
+  double callbacks_s = 0;  // of all callbacks
+  double checkpoints_s =
+      0;  // checkpoints were copied, and the one before was waited for; not that they are written
   std::map<std::string, double> by_callback;
 };
 
@@ -39,8 +40,9 @@ class TrainState {
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
   Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
-  std::map<std::string, double> latest;  // last value of what was published; NaN: not finite
-  std::string caller;                    // the callback that is being called
+  std::map<std::string, double>
+      latest;          // the last value of all that was published; NaN: not finite
+  std::string caller;  // the callback that is being called
   Spent spent;
   Activity activity;  // any thread may look at it
   HyperParameters hyper;
@@ -105,7 +107,8 @@ class TrainState {
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
   bool figures_asked_ = false;
   bool save_asked_ = false;
-  std::multiset<std::int64_t> needed_by_newest_;  // needed_checkpoints at the newest checkpoint
+  std::multiset<std::int64_t>
+      needed_by_newest_;  // needed_checkpoints when the newest checkpoint was taken
   std::string stop_reason_;
 };
 

@@ -137,6 +137,9 @@ TEST(TensorBoardCallback, IsReadByTensorBoard) {
     EXPECT_EQ(weights[epoch][1], 3);
     EXPECT_EQ(weights[epoch][4], 3);
   }
+  const auto& losses = seen.at("histograms").at("histogram/loss");
+  ASSERT_EQ(losses.size(), 3U);
+  for (const auto& of_epoch : losses) EXPECT_EQ(of_epoch[1], 5) << "a value a step";
 }
 
 TEST(TensorBoardCallback, ShowsPublishedPictures) {
