@@ -28,12 +28,14 @@ Cluster::Cluster(std::unique_ptr<MpiWorld> world)
 
 Cluster::~Cluster() = default;
 
-int Cluster::run(const std::function<int(Cluster&)>& work) {
-  if (!MpiWorld::is_here()) {
-    Cluster alone;
-    return work(alone);
-  }
-  Cluster cluster(std::make_unique<MpiWorld>());
+const Cluster& Cluster::alone() {
+  static const Cluster alone;
+  return alone;
+}
+
+int Cluster::run(const std::function<int(const Cluster&)>& work) {
+  if (!MpiWorld::is_here()) return work(alone());
+  const Cluster cluster(std::make_unique<MpiWorld>());
   const auto fail = [&](const char* what, int exit_code) {
     // What is wrong with a configuration is so on every rank, and need be said once.
     if (exit_code == kWrongUse && !cluster.is_chief())

@@ -18,15 +18,15 @@ class MpiWorld;
 /// ended within a bound (see `set_patience`) by a message that says who is missing, and the end of all processes.
 class Cluster {
  public:
-  /// The process alone; nothing here waits for anybody then.
-  Cluster();
+  /// The process by itself; nothing here waits for anybody then.
+  static const Cluster& alone();
   ~Cluster();
   Cluster(const Cluster&) = delete;
 
   /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), alone where it was not.
   /// What it throws ends all ranks, with this rank's name in front; alone it is thrown on. Returns what `work`
   /// returned. Once a process.
-  static int run(const std::function<int(Cluster&)>& work);
+  static int run(const std::function<int(const Cluster&)>& work);
 
   std::int64_t rank() const { return rank_; }
   std::int64_t size() const { return size_; }
@@ -56,6 +56,7 @@ class Cluster {
   MpiWorld* world() const { return world_.get(); }
 
  private:
+  Cluster();
   explicit Cluster(std::unique_ptr<MpiWorld> world);
 
   std::unique_ptr<MpiWorld> world_;

@@ -88,7 +88,7 @@ TEST(GradientSync, RefusesWhatItCannotAdd) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   millrace::start_logging(/*verbose=*/false);
-  return millrace::Cluster::run([](millrace::Cluster& all) {
+  return millrace::Cluster::run([](const millrace::Cluster& all) {
     millrace::cluster = &all;
     return RUN_ALL_TESTS();
   });
