@@ -65,6 +65,8 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
       writer_(plan_.folder / "checkpoints") {
+  state_.rank = plan_.cluster.rank();
+  state_.is_chief = plan_.cluster.is_chief();
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;

@@ -14,6 +14,7 @@
 #include "trainer/callback_list.h"
 #include "trainer/checkpoint.h"
 #include "trainer/checkpoint_writer.h"
+#include "trainer/cluster.h"
 #include "trainer/optimizer.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
@@ -35,6 +36,7 @@ struct TrainPlan {
   std::filesystem::path folder;                                // of the run
   std::string config;                     // TOML, for checkpoints and records of steps
   std::vector<std::string> classes = {};  // names in label order, for the same
+  const Cluster& cluster = Cluster::alone();
 };
 
 /// How a training ended without an exception.
