@@ -64,9 +64,6 @@ class Trainer {
   /// The batches of one step, and the place behind them; none where a signal came first.
   std::vector<Batch> next_batches(Position& at);
   void step(const std::vector<Batch>& batches);
-  std::string keep_step(const std::vector<Batch>& batches, const StepInfo& info,
-                        const LossScale& scale, const std::string& why);
-  void reject_step(const std::string& why, const std::string& kept);
 
   void end_boundary(bool epoch_ended);
   void settle();
