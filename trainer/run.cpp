@@ -11,6 +11,7 @@
 #include "dataflow/detection_sources.h"
 #include "dataflow/order.h"
 #include "trainer/config_changes.h"
+#include "trainer/processors.h"
 #include "trainer/run_folder.h"
 #include "trainer/threads.h"
 #include "trainer/weights.h"
@@ -72,6 +73,7 @@ CallbackList make_callbacks(const Recipe& recipe) {
 }
 
 RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Cluster& cluster) {
+  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
