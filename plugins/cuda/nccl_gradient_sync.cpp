@@ -82,7 +82,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// The host never waits for the device in here; a thread of its own watches that every sum ends. What goes wrong on the
+/// NCCL adds halves as halves. The host never waits for the device in here; a thread of its own watches that every sum ends. What goes wrong on the
 /// device cannot be caught by the steps that are queued behind it, so that it ends all ranks, as a missing rank does.
 class NcclGradientSync final : public GradientSync {
  public:
@@ -91,8 +91,8 @@ class NcclGradientSync final : public GradientSync {
         world_(*cluster.world()),
         communicator_(world_.communicator()),
         gpu_(gpu_of(cluster)),
-        guard_(gpu_),
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, gpu_)) {
+    const c10::cuda::CUDAGuard guard(gpu_);
     connect();
     thread_ = std::thread([this] { watch(); });
   }
@@ -108,6 +108,7 @@ class NcclGradientSync final : public GradientSync {
   }
 
   void begin_sum(const at::Tensor& values, const char* what) override {
+    const c10::cuda::CUDAGuard guard(gpu_);
     before_.record(c10::cuda::getCurrentCUDAStream(gpu_).stream());
     before_.hold(stream_.stream());
     auto* data = values.mutable_data_ptr();
@@ -121,6 +122,7 @@ class NcclGradientSync final : public GradientSync {
 
   void wait() override {
     if (!what_) return;
+    const c10::cuda::CUDAGuard guard(gpu_);
     auto over = std::make_shared<Event>();
     over->record(stream_.stream());
     over->hold(c10::cuda::getCurrentCUDAStream(gpu_).stream());
@@ -209,7 +211,6 @@ class NcclGradientSync final : public GradientSync {
   MpiWorld& world_;
   const MPI_Comm communicator_;  // of the watching thread
   const c10::DeviceIndex gpu_;
-  const c10::cuda::CUDAGuard guard_;
   const c10::cuda::CUDAStream stream_;
   ncclComm_t nccl_ = nullptr;
   Event before_;
