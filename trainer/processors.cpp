@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -155,8 +156,7 @@ void bind_to_share(const Cluster& cluster, bool near_gpus) {
   }
   const auto share = share_of_processors(allowed, mine, {.near_gpus = near_gpus});
   if (share == own) return;
-  const Host here{.near_gpus = false};
-  const auto topology = load(here);
+  const auto topology = load({});
   // Not where the system forbids it: training is slower then, not wrong.
   if (hwloc_set_cpubind(topology.get(), Set(share).get(), HWLOC_CPUBIND_PROCESS) != 0)
     spdlog::warn("{} cannot be bound to the processors {}: {}", cluster.name(), share,
