@@ -1,4 +1,4 @@
-#include "trainer/loss_totals.h"
+#include "trainer/step_totals.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-double MicroBatchTotals::sum(std::string_view name, double local) {
+double StepTotals::sum(std::string_view name, double local) {
   if (are_known_) {
     if (const auto found = sums_.find(name); found != sums_.end()) return found->second;
     throw Error(
@@ -14,15 +14,18 @@ double MicroBatchTotals::sum(std::string_view name, double local) {
                     "must ask for the same ones in each",
                     name));
   }
-  sums_[std::string(name)] += local;
-  return local;
+  const auto over_ranks = cluster_.sum(name, {&local, 1})[0];
+  sums_[std::string(name)] += over_ranks;
+  return over_ranks;
 }
 
-void MicroBatchTotals::end_first_pass() {
+void StepTotals::end_first_pass() {
   if (sums_.empty())
     throw Error(
-        "this detector cannot accumulate: its losses are divided by no StepInfo::total, so those "
-        "of micro-batches would not add up to the large batch's; set optimizer.accumulate = 1");
+        "this detector cannot be trained in parts: its losses are divided by no StepInfo::total, "
+        "so "
+        "those of micro-batches and of ranks would not add up to the large batch's; set "
+        "optimizer.accumulate = 1 and start one process alone");
   are_known_ = true;
 }
 
