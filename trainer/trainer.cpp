@@ -152,6 +152,7 @@ void Trainer::train() {
     auto& at = state_.at;
     state_.previous_progress = at.progress;
     at.step += 1;
+    at.images = behind.images;
     at.progress = behind.progress;
     at.cursor = std::move(behind.cursor);
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
@@ -181,6 +182,7 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
       if (stop_at_signal()) return {};
     auto delivery = data_->next();
     if (!delivery) throw Error("the training data ended before the training did");
+    at.images += static_cast<std::int64_t>(delivery->value.size());
     at.progress = delivery->progress;
     at.cursor = std::move(delivery->cursor);
     batches.push_back(std::move(delivery->value));
@@ -208,7 +210,6 @@ void Trainer::step(const std::vector<Batch>& batches) {
   auto end = training_step_(batches, info, state_.lr, at.loss_scale);
   state_.spent.step_s += seconds_since(began);
   state_.spent.sync_s += end.sync_s;
-  at.images += end.images;
   state_.scalars = std::move(end.scalars);
   if (end.rejected.empty()) {
     at.bad_in_a_row = 0;

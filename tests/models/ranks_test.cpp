@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tests/models/small_batch.h"
-#include "tests/ranks.h"
+#include "tests/ranks_main.h"
 #include "tests/tensors.h"
 #include "trainer/restore.h"
 #include "trainer/training_step.h"

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "tests/ranks.h"
+#include "tests/ranks_main.h"
 #include "trainer/gradient_sync.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-// The main function of tests that every rank of some runs (add_cluster_test), and their cluster. Included once a program.
+// The main program of tests that each of some ranks runs (add_cluster_test). Include it once a program.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,12 +8,13 @@
 
 namespace millrace::testing {
 
-inline const Cluster* cluster = nullptr;  // while tests run
+/// Of the ranks that run the tests.
+inline const Cluster* cluster = nullptr;
 
 }  // namespace millrace::testing
 
 int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
+  testing::InitGoogleTest(&argc, argv);
   millrace::start_logging(/*verbose=*/false);
   return millrace::Cluster::run([](const millrace::Cluster& all) {
     millrace::testing::cluster = &all;
