@@ -60,7 +60,7 @@ std::string ids(const std::vector<Batch>& batches) {
 Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
     : plan_(std::move(plan)),
       callbacks_(std::move(callbacks)),
-      training_step_(plan_.model, plan_.train, plan_.optimizer),
+      training_step_(plan_.model, plan_.train, plan_.optimizer, plan_.cluster),
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
@@ -134,6 +134,7 @@ void Trainer::train() {
     state_.total_epochs = static_cast<double>(plan_.train.max_steps) / steps_of_epoch;
   }
 
+  training_step_.start_alike();
   call("before_train", [&](Callback& c) { c.before_train(state_); });
   if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
@@ -157,6 +158,7 @@ void Trainer::train() {
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     end_boundary(epoch_begins);
   }
+  training_step_.check_alike();
 }
 
 /// Whether training is to end here, a signal that came meanwhile included.
@@ -207,6 +209,7 @@ void Trainer::step(const std::vector<Batch>& batches) {
   const auto scale = at.loss_scale;
   auto end = training_step_(batches, info, state_.lr, at.loss_scale);
   state_.spent.step_s += seconds_since(began);
+  state_.spent.sync_s += end.sync_s;
   state_.scalars = std::move(end.scalars);
   if (end.rejected.empty()) {
     at.bad_in_a_row = 0;

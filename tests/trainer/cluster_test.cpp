@@ -9,15 +9,15 @@
 #include <numeric>
 #include <set>
 
-#include "base/log.h"
 #include "base/random.h"
+#include "tests/ranks_main.h"
 #include "trainer/gradient_sync.h"
 #include "trainer/processors.h"
 
 namespace millrace {
 namespace {
 
-const Cluster* cluster = nullptr;
+using testing::cluster;
 
 std::string text_of(std::int64_t rank) {
   return std::string(static_cast<std::size_t>(rank * rank * 200), static_cast<char>('a' + rank));
@@ -87,6 +87,20 @@ TEST(GradientSync, AddsInTheOrderOfRanksAndAllRanksHaveTheSameBits) {
   }
 }
 
+TEST(GradientSync, AddsHalfPrecisionInFp32AndRoundsOnce) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
+  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    auto expected = values_of(0, 5000).to(type).to(at::kFloat);
+    for (std::int64_t rank = 1; rank < cluster->size(); ++rank)
+      expected = expected + values_of(rank, 5000).to(type).to(at::kFloat);
+    const auto sum = values_of(cluster->rank(), 5000).to(type);
+    sync->begin_sum(sum, "gradients");
+    sync->wait();
+    EXPECT_TRUE(at::equal(sum, expected.to(type)));
+  }
+}
+
 TEST(GradientSync, RefusesWhatItCannotAdd) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
   const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
@@ -100,12 +114,3 @@ TEST(GradientSync, RefusesWhatItCannotAdd) {
 
 }  // namespace
 }  // namespace millrace
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  millrace::start_logging(/*verbose=*/false);
-  return millrace::Cluster::run([](const millrace::Cluster& all) {
-    millrace::cluster = &all;
-    return RUN_ALL_TESTS();
-  });
-}
