@@ -1,6 +1,6 @@
 #include "trainer/processors.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <hwloc.h>
 #include <sched.h>
 #include <unistd.h>
@@ -141,6 +141,15 @@ Processors share_of_processors(const std::vector<Processors>& allowed, std::size
       .text();
 }
 
+bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host) {
+  if (std::ranges::count(allowed, allowed.front()) == std::ssize(allowed)) return false;
+  const auto topology = load(host);
+  const Set used;
+  for (const auto& each : allowed) hwloc_bitmap_or(used.get(), used.get(), Set(each).get());
+  return 2 * hwloc_bitmap_weight(used.get()) <
+         hwloc_bitmap_weight(hwloc_topology_get_topology_cpuset(topology.get()));
+}
+
 void bind_to_share(const Cluster& cluster, bool near_gpus) {
   if (cluster.size() == 1) return;
   // A line of host and processors from each rank; ranks of a host keep their order.
@@ -154,6 +163,11 @@ void bind_to_share(const Cluster& cluster, bool near_gpus) {
     }
     ++rank;
   }
+  if (mine == 0 && are_bound_narrowly(allowed))
+    spdlog::warn(
+        "the {} ranks of {} were bound to a few of its processors ({}); mpirun --bind-to none "
+        "leaves that to them",
+        allowed.size(), host, fmt::join(allowed, " and "));
   const auto share = share_of_processors(allowed, mine, {.near_gpus = near_gpus});
   if (share == own) return;
   const auto topology = load({});

@@ -30,6 +30,10 @@ struct Host {
 Processors share_of_processors(const std::vector<Processors>& allowed, std::size_t mine,
                                const Host& host = {});
 
+/// Whether processes were bound apart to less than half of the host's processors between them, as mpirun binds two: to a
+/// core each.
+bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host = {});
+
 /// Binds all threads of this process to its share among the ranks of its host, and says so. Alone, nothing changes. Every
 /// rank calls it, before there is any work. Throws Error.
 void bind_to_share(const Cluster& cluster, bool near_gpus);

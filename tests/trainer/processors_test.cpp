@@ -52,6 +52,14 @@ TEST(Processors, AreKeptByRanksThatTheLauncherHasBoundApart) {
               ElementsAre("0-1", "4-5", "2-3", "6-7"));
 }
 
+TEST(Processors, OfTwoThatMpirunHasBoundToACoreEachAreTooFew) {
+  EXPECT_TRUE(are_bound_narrowly({"0", "1"}, {kTwoSockets}));
+  EXPECT_FALSE(are_bound_narrowly({"0-3", "4-7"}, {kTwoSockets}));
+  EXPECT_FALSE(are_bound_narrowly({"0", "1"}, {"pack:1 core:2 pu:1"}));
+  // What both may use was somebody's choice for both.
+  EXPECT_FALSE(are_bound_narrowly({"0-1", "0-1"}, {kTwoSockets}));
+}
+
 TEST(Processors, AreAllForEachRankWhereThereAreFewerCoresThanRanks) {
   EXPECT_THAT(shares("pack:1 core:2 pu:1", Shares(3, "0-1")), ElementsAre("0-1", "0-1", "0-1"));
 }
