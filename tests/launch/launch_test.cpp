@@ -100,6 +100,72 @@ TEST_F(Launch, RefusesASageMakerJobWithoutAConfiguration) {
   EXPECT_THAT(end.err, HasSubstr("the hyper-parameter 'config' names no configuration"));
 }
 
+/// Slurm's commands, by programs that write down how they were called.
+class Slurm : public Launch {
+ protected:
+  void SetUp() override {
+    fs::create_directory(in_folder("bin"));
+    tool("srun",
+         "echo \"srun $*\" >> " + in_folder("calls").string() + "; exit ${SRUN_ENDS_WITH:-0}");
+    tool("scontrol",
+         "if [ $1 = show ]; then printf 'data-1\\ndata-2\\n'; else echo \"scontrol $*\" >> " +
+             in_folder("calls").string() + "; fi");
+    path_ = std::getenv("PATH");
+    setenv("PATH", (in_folder("bin").string() + ":" + path_).c_str(), 1);
+    setenv("MILLRACE_TRAINER", "trainer", 1);
+    setenv("SLURM_JOB_ID", "17", 1);
+  }
+  void TearDown() override {
+    setenv("PATH", path_.c_str(), 1);
+    for (const auto* name : {"SRUN_ENDS_WITH", "SLURM_JOB_NODELIST_HET_GROUP_1", "MILLRACE_KEYS"})
+      unsetenv(name);
+  }
+  void tool(const std::string& name, const std::string& script) const {
+    write_text(in_folder("bin/" + name), "#!/bin/bash\n" + script + "\n");
+    fs::permissions(in_folder("bin/" + name), fs::perms::owner_all);
+  }
+
+  std::string path_;
+};
+
+TEST_F(Slurm, StartsARankATaskAndResumes) {
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml", "--output", "runs"}).exit_code, 0);
+  EXPECT_EQ(said("calls"),
+            "srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 --label trainer run a.toml "
+            "--output runs --resume\n");
+}
+
+TEST_F(Slurm, StoppedBeforeItsEndIsQueuedAgain) {
+  setenv("SRUN_ENDS_WITH", "3", 1);
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 3);
+  EXPECT_THAT(said("calls"), HasSubstr("\nscontrol requeue 17\n"));
+}
+
+TEST_F(Slurm, FailedIsNotQueuedAgain) {
+  setenv("SRUN_ENDS_WITH", "1", 1);
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 1);
+  EXPECT_THAT(said("calls"), ::testing::Not(HasSubstr("scontrol")));
+}
+
+TEST_F(Slurm, ServesDataFromTheSecondComponent) {
+  setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "data-[1-2]", 1);
+  setenv("MILLRACE_KEYS", in_folder("").c_str(), 1);
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 0);
+  // Servers are started beside the training, and may be slower to say so.
+  while (said("calls").find("serve") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto keys = fs::canonical(in_folder("")).string();
+  EXPECT_THAT(
+      said("calls"),
+      HasSubstr("srun --het-group=1 --label trainer serve a.toml --bind tcp://*:5555 --key " +
+                keys + "/server.key --allow " + keys + "/trainer.pub\n"));
+  EXPECT_THAT(
+      said("calls"),
+      HasSubstr("run a.toml --set data.source=[\"tcp://data-1:5555\",\"tcp://data-2:5555\"] "
+                "--set data.source_key='" +
+                keys + "/trainer.key'"));
+}
+
 TEST(Launchers, AreShell) {
   EXPECT_EQ(std::system("for f in scripts/launch/mpi scripts/launch/sagemaker "
                         "scripts/launch/slurm.sbatch scripts/docker/*; do "
