@@ -8,14 +8,14 @@
 
 #include <numeric>
 
-#include "base/log.h"
 #include "base/random.h"
+#include "tests/ranks_main.h"
 #include "trainer/gradient_sync.h"
 
 namespace millrace {
 namespace {
 
-const Cluster* cluster = nullptr;
+using testing::cluster;
 
 std::string text_of(std::int64_t rank) {
   return std::string(static_cast<std::size_t>(rank * rank * 200), static_cast<char>('a' + rank));
@@ -84,12 +84,3 @@ TEST(GradientSync, RefusesWhatItCannotAdd) {
 
 }  // namespace
 }  // namespace millrace
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  millrace::start_logging(/*verbose=*/false);
-  return millrace::Cluster::run([](const millrace::Cluster& all) {
-    millrace::cluster = &all;
-    return RUN_ALL_TESTS();
-  });
-}
