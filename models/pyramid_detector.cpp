@@ -31,14 +31,15 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
       root_(parameters_, context.seed),
       pyramid_(root_ / "backbone", options.pyramid, top) {}
 
-Features PyramidDetector::features(const Batch& batch, bool training) const {
-  Features features{pyramid_(batch, training), {batch.height, batch.width}, {}, training};
+Features PyramidDetector::features(const Batch& batch, const NormPass& pass) const {
+  Features features{pyramid_(batch, pass), {batch.height, batch.width}, {}, pass};
   for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
   return features;
 }
 
 Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
-  return head_losses(features(batch, /*training=*/!step.measured_only), truths_of(batch), step);
+  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
+  return head_losses(features(batch, pass), truths_of(batch), step);
 }
 
 std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {
@@ -46,7 +47,7 @@ std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {
       labels(batch.size());
   for (const auto& view : views_) {
     const auto changed = seen(batch, view);
-    const auto found = find(features(changed, /*training=*/false));
+    const auto found = find(features(changed, NormPass{}));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       boxes[i].push_back(out_of_view(found[i].boxes, batch.images[i], changed.images[i], view));
       scores[i].push_back(found[i].scores);
@@ -70,7 +71,7 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
     auto moved = found;
     for (std::size_t i = 0; i < batch.size(); ++i)
       moved[i].boxes = into_view(found[i].boxes, batch.images[i], changed.images[i], view);
-    auto mask = masks(features(changed, /*training=*/false), moved);
+    auto mask = masks(features(changed, NormPass{}), moved);
     if (!mask.defined()) return {};
     if (view.flipped) mask = mask.flip(2);
     sum = sum.defined() ? sum + mask : mask;
@@ -81,7 +82,7 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
 std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
   const at::NoGradGuard no_grad;
   if (views_.size() == 1 && !views_[0].changes()) {
-    const auto features = this->features(batch, /*training=*/false);
+    const auto features = this->features(batch, NormPass{});
     const auto found = find(features);
     return in_original_pixels(batch, found, masks(features, found), mask_paste_);
   }

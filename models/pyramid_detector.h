@@ -34,7 +34,7 @@ struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // the batch's (height, width)
   std::vector<ImageSize> sizes;                  // (N)
-  bool training = false;                         // batch norm uses and updates batch statistics
+  NormPass pass;
 };
 
 class PyramidDetector : public Detector {
@@ -66,7 +66,7 @@ class PyramidDetector : public Detector {
   /// Mask probabilities of what was found, (D over all images, M, M); undefined where there are none.
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
-  Features features(const Batch& batch, bool training) const;
+  Features features(const Batch& batch, const NormPass& pass) const;
   std::vector<Found> find_in_views(const Batch& batch);
   at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found);
 

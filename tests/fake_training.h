@@ -32,7 +32,9 @@ class LineDetector : public Detector {
     auto fit = error.square().sum() * 0.01;
     if (step.step >= bad_from && step.step < bad_until) fit = fit / 0.0;
     if (step.figures) step.figures->add("line/error", error.abs().sum(), at::tensor({2.0F}));
-    return {{"fit", fit}, {"size", weight_.square().sum() * 1e-3}};
+    const auto images = static_cast<double>(batch.size());
+    const double share = images / step.total("images", images);
+    return {{"fit", fit * share}, {"size", weight_.square().sum() * 1e-3 * share}};
   }
 
   /// Finds every image's one object with a confidence that grows with training.

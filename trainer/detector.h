@@ -23,6 +23,8 @@
 
 namespace millrace {
 
+class RankSum;
+
 /// Scalars by name in a fixed order; training descends their sum.
 using Losses = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -34,7 +36,8 @@ struct DetectedObject {
   coco::Rle mask;          // of the original image's size; no counts where the model gives no masks
 };
 
-/// What a training step may depend on besides the batch, which may be one of several parts of the step.
+/// What a training step may depend on besides the batch, which may be one of several parts of the step: of its
+/// micro-batches, or of its ranks.
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
@@ -42,6 +45,7 @@ struct StepInfo {
       false;  // nobody trains: running statistics are used as `detect` does, and stay as they are
   std::int64_t first_image = 0;  // place of the batch's first image among all of the step
   LossTotals* totals = nullptr;  // nullptr: the batch is the whole step
+  RankSum* ranks = nullptr;      // for what is summed over the ranks; nullptr: there is one
   Figures* figures = nullptr;    // where accuracies and the like go; nullptr: nobody asks
 
   /// Random numbers for the batch's image `image`: the same in a resumed run, and in whichever part the image comes.

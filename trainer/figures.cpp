@@ -16,18 +16,23 @@ void Figures::add(std::string name, double part, double whole) {
   add(std::move(name), at::scalar_tensor(part), at::scalar_tensor(whole));
 }
 
-std::vector<std::pair<std::string, double>> Figures::quotients(const double* values) const {
-  struct Sums {
-    std::string name;
-    double part = 0, whole = 0;
-  };
-  std::vector<Sums> sums;
+std::vector<FigureSums> Figures::sums(const double* values) const {
+  std::vector<FigureSums> sums;
   for (const auto& name : names_) {
-    auto found = std::ranges::find(sums, name, &Sums::name);
-    if (found == sums.end()) found = sums.insert(sums.end(), {name});
-    found->part += *values++;
-    found->whole += *values++;
+    const double part = *values++, whole = *values++;
+    millrace::add(sums, {name, part, whole});
   }
+  return sums;
+}
+
+void add(std::vector<FigureSums>& sums, const FigureSums& more) {
+  auto found = std::ranges::find(sums, more.name, &FigureSums::name);
+  if (found == sums.end()) found = sums.insert(sums.end(), {more.name});
+  found->part += more.part;
+  found->whole += more.whole;
+}
+
+std::vector<std::pair<std::string, double>> quotients(const std::vector<FigureSums>& sums) {
   std::vector<std::pair<std::string, double>> result;
   for (const auto& [name, part, whole] : sums)
     if (whole > 0) result.emplace_back(name, part / whole);

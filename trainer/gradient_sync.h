@@ -32,4 +32,7 @@ using GradientSyncFactory =
 /// By the device of the gradients: "cpu" (MPI), "cuda" (a plug-in's, NCCL).
 Registry<GradientSyncFactory>& gradient_syncs();
 
+/// The one of a device. Throws Error.
+std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster);
+
 }  // namespace millrace

@@ -1,12 +1,16 @@
 // Sums over ranks on CPUs, by MPI: every rank adds up its part of the values in the order of ranks and gives it to all.
 #include <ATen/core/Tensor.h>
+#include <c10/core/DeviceType.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "base/errors.h"
@@ -16,10 +20,11 @@
 namespace millrace {
 namespace {
 
-MPI_Datatype type_of(const at::Tensor& values) {
-  if (values.scalar_type() == at::kFloat) return MPI_FLOAT;
-  if (values.scalar_type() == at::kDouble) return MPI_DOUBLE;
-  throw Error("over MPI, floats and doubles are summed only");
+template <class T>
+MPI_Datatype mpi_type() {
+  if (std::is_same_v<T, double>) return MPI_DOUBLE;
+  if (std::is_same_v<T, float>) return MPI_FLOAT;
+  return MPI_UINT16_T;  // half precision: MPI only carries it
 }
 
 /// A thread of its own speaks to the other ranks. Where a sum failed, `wait` throws what it threw.
@@ -63,10 +68,7 @@ class MpiGradientSync final : public GradientSync {
       auto& work = todo_.front();  // a deque's elements stay where they are
       lock.unlock();
       try {
-        if (work.values.scalar_type() == at::kDouble)
-          sum<double>(work);
-        else
-          sum<float>(work);
+        sum(work);
       } catch (...) {
         const std::lock_guard again(mutex_);
         if (!failure_) failure_ = std::current_exception();
@@ -77,9 +79,25 @@ class MpiGradientSync final : public GradientSync {
     }
   }
 
-  template <class T>
   void sum(const Work& work) {
-    const auto type = type_of(work.values);
+    switch (work.values.scalar_type()) {
+      case at::kFloat:
+        return sum<float, float>(work);
+      case at::kDouble:
+        return sum<double, double>(work);
+      case at::kHalf:
+        return sum<at::Half, float>(work);
+      case at::kBFloat16:
+        return sum<at::BFloat16, float>(work);
+      default:
+        throw Error("over MPI, only floats, doubles and half precision are summed");
+    }
+  }
+
+  /// Values of type T, added up as `Wide` and rounded once.
+  template <class T, class Wide>
+  void sum(const Work& work) {
+    const auto type = mpi_type<T>();
     auto* values = work.values.mutable_data_ptr<T>();
     const auto ranks = static_cast<std::size_t>(world_.size());
     const auto count = static_cast<std::size_t>(work.values.numel());
@@ -101,10 +119,15 @@ class MpiGradientSync final : public GradientSync {
               work.what);
     world_.wait({&request, 1}, work.what);
     auto* result = values + start_of(own);
-    std::copy_n(parts, mine, result);
-    for (std::size_t rank = 1; rank < ranks; ++rank) {
-      const auto* part = parts + mine * rank;
-      for (std::size_t i = 0; i < mine; ++i) result[i] += part[i];
+    std::array<Wide, 1024> total;
+    for (std::size_t first = 0; first < mine; first += total.size()) {
+      const auto block = std::min(total.size(), mine - first);
+      total.fill(0);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto* part = parts + mine * rank + first;
+        for (std::size_t i = 0; i < block; ++i) total[i] += static_cast<Wide>(part[i]);
+      }
+      for (std::size_t i = 0; i < block; ++i) result[first + i] = static_cast<T>(total[i]);
     }
     check_mpi(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, values, counts.data(), starts.data(), type,
                               communicator_, &request),
@@ -134,6 +157,11 @@ const bool registered = gradient_syncs().add<NoOptions>(
 Registry<GradientSyncFactory>& gradient_syncs() {
   static Registry<GradientSyncFactory> all("gradient sync");
   return all;
+}
+
+std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster) {
+  const auto name = c10::DeviceTypeName(device, /*lower_case=*/true);
+  return gradient_syncs().at(name).create(Config(), cluster);
 }
 
 }  // namespace millrace

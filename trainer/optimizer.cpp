@@ -80,10 +80,18 @@ std::vector<Optimizer::Work> Optimizer::gather() const {
   return work;
 }
 
-OptimizerStep Optimizer::measure(std::vector<Work>& work, at::TensorList gradients) {
+std::vector<double> Optimizer::norms(at::TensorList tensors) const {
+  const auto together = at::stack(at::_foreach_norm(tensors)).to(at::kCPU, at::kDouble);
+  const auto* first = together.const_data_ptr<double>();
+  std::vector<double> norms(first, first + together.numel());
+  if (agree_) agree_(norms);
+  return norms;
+}
+
+OptimizerStep Optimizer::measure(std::vector<Work>& work, at::TensorList gradients) const {
   OptimizerStep result;
-  const auto norms = at::stack(at::_foreach_norm(gradients)).to(at::kCPU, at::kDouble);
-  const auto* norm = norms.const_data_ptr<double>();
+  const auto all = norms(gradients);
+  auto norm = all.begin();
   for (auto& part : work)
     for (const auto& name : part.names) {
       if (!std::isfinite(*norm) && result.not_finite.empty()) result.not_finite = name;

@@ -3,8 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/optimizer_options.h"
@@ -37,6 +39,12 @@ class Optimizer {
 
   void clear_gradients();
 
+  /// Norms go through `agree` before they decide anything: ranks whose kernels add in another order would round them
+  /// otherwise, and part.
+  void agree_on_norms(std::function<void(std::vector<double>&)> agree) {
+    agree_ = std::move(agree);
+  }
+
   /// What it keeps of every trained parameter, under names that begin with the parameter's. Tensors are shared, not
   /// copied.
   NamedTensors state() const;
@@ -64,15 +72,19 @@ class Optimizer {
 
   const OptimizerOptions& options() const { return options_; }
 
+  /// The norm of each tensor.
+  std::vector<double> norms(at::TensorList tensors) const;
+
  private:
   /// `lr` is the group's.
   virtual void update(const Work& work, double lr) = 0;
 
   std::vector<Work> gather() const;
-  static OptimizerStep measure(std::vector<Work>& work, at::TensorList gradients);
+  OptimizerStep measure(std::vector<Work>& work, at::TensorList gradients) const;
   void clip(std::vector<Work>& work, at::TensorList gradients, double norm) const;
 
   OptimizerOptions options_;
+  std::function<void(std::vector<double>&)> agree_;
   std::vector<ParameterGroup> groups_;
   std::vector<Kept> kept_;
   std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // by group, Kept, parameter

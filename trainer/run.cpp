@@ -104,7 +104,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
 
   auto callbacks = make_callbacks(recipe);
   const auto train = open_train_data(recipe.data, recipe.sources);
-  if (!recipe.weights.empty() && !fs::exists(recipe.weights))
+  if (cluster.is_chief() && !recipe.weights.empty() && !fs::exists(recipe.weights))
     throw ConfigError(
         fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
                     "from random values",
@@ -136,7 +136,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
                   .classes = train.classes,
                   .epoch_size = Order(train.source->size(), train.source->repeats(), 0, {}).size(),
                   .model = *detector});
-  else
+  else if (cluster.is_chief())  // the others get them from it
     load_initial_weights(*detector, recipe);
   if (own) write_file_atomically(folder / "config.toml", config);
 

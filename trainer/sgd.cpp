@@ -2,10 +2,8 @@
 
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_mul.h>
-#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_foreach_zero.h>
 #include <ATen/ops/_fused_sgd.h>
-#include <ATen/ops/stack.h>
 
 #include <algorithm>
 
@@ -30,8 +28,8 @@ void Sgd::update(const Work& work, double lr) {
 }
 
 void Sgd::apply_trust(const Work& work, double lr, double decay) const {
-  const auto norms = at::stack(at::_foreach_norm(work.values)).to(at::kCPU, at::kDouble);
-  const auto* value = norms.const_data_ptr<double>();
+  const auto all = norms(work.values);
+  auto value = all.begin();
   std::vector<at::Scalar> ratios;
   for (const double gradient : work.gradient_norms) {
     const double most = options().trust_coefficient * *value;

@@ -16,7 +16,8 @@ struct TrainOptions {
   std::string precision = "fp32";
   double loss_scale = 0;  // of fp16; 0: the factor is looked for
   bool deterministic = true;
-  std::int64_t threads = 0;  // of the maths; 0: all cores
+  std::string gradient_type = "fp32";  // in which gradients travel between ranks
+  std::int64_t threads = 0;            // of the maths; 0: all cores
   std::string output = "runs";
   double rank_timeout = 600;  // s
 
@@ -29,6 +30,9 @@ struct TrainOptions {
           {"fp32", "bf16", "fp16"});
     o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",
           {.min = 0, .max = 16777216});
+    o.add("gradient_type", gradient_type,
+          "in which gradients travel between ranks; their sums are fp32 whatever it is",
+          {"fp32", "bf16", "fp16"});
     o.add("deterministic", deterministic, "the same run gives the same bytes");
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
     o.add("output", output, "folder that run folders are made in");

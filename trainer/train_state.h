@@ -23,8 +23,9 @@ namespace millrace {
 
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
-  double data_s = 0;         // the step waited for its batch
-  double step_s = 0;         // losses, gradients, new values
+  double data_s = 0;  // the step waited for its batch
+  double step_s = 0;  // losses, gradients, new values
+  double sync_s = 0;  // of these, other ranks' gradients were waited for behind the backward pass
   double callbacks_s = 0;    // of all callbacks
   double checkpoints_s = 0;  // checkpoints were copied, the one before waited for
   std::map<std::string, double> by_callback;

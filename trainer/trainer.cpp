@@ -58,7 +58,7 @@ std::string ids(const std::vector<Batch>& batches) {
 Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
     : plan_(std::move(plan)),
       callbacks_(std::move(callbacks)),
-      training_step_(plan_.model, plan_.train, plan_.optimizer),
+      training_step_(plan_.model, plan_.train, plan_.optimizer, plan_.cluster),
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
@@ -132,6 +132,7 @@ void Trainer::train() {
     state_.total_epochs = static_cast<double>(plan_.train.max_steps) / steps_of_epoch;
   }
 
+  training_step_.start_alike();
   call("before_train", [&](Callback& c) { c.before_train(state_); });
   if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
@@ -157,6 +158,7 @@ void Trainer::train() {
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     end_boundary(epoch_begins);
   }
+  training_step_.check_alike();
 }
 
 /// Whether training is to end here, a signal that came meanwhile included.
@@ -201,10 +203,10 @@ bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
                               .checkpoint = std::exchange(wants_checkpoint_, false),
                               .images = behind.images - state_.at.images,
                               .waited_s = state_.spent.data_s - waited_for_data_s_,
-                              .busy_s = seconds_since(agreed_) - (cluster.waited_s() - waited_s_),
+                              .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
                               .hyper = state_.hyper.values()});
   agreed_ = Clock::now();
-  waited_s_ = cluster.waited_s();
+  waited_s_ = waited_for_ranks_s();
   waited_for_data_s_ = state_.spent.data_s;
   behind.images = state_.at.images + agreed.images;
   state_.hyper.set_values(agreed.hyper);
@@ -215,6 +217,10 @@ bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
   state_.stop_reason_ = agreed.stop;
   if (!agreed.stop.empty()) cluster.set_ending();
   return agreed.stop.empty();
+}
+
+double Trainer::waited_for_ranks_s() const {
+  return plan_.cluster.waited_s() + state_.spent.sync_s;
 }
 
 bool Trainer::finished() const {
@@ -235,6 +241,7 @@ void Trainer::step(const std::vector<Batch>& batches) {
   const auto scale = at.loss_scale;
   auto end = training_step_(batches, info, state_.lr, at.loss_scale);
   state_.spent.step_s += seconds_since(began);
+  state_.spent.sync_s += end.sync_s;
   state_.scalars = std::move(end.scalars);
   if (end.rejected.empty()) {
     at.bad_in_a_row = 0;

@@ -68,6 +68,7 @@ class Trainer {
   void check_schedule() const;
   /// The batches of one step, and the place behind them; none where a signal came first.
   std::vector<Batch> next_batches(Position& at);
+  double waited_for_ranks_s() const;
   /// Whether all ranks take the step with these batches; what they agree upon for it takes effect here.
   bool all_go_on(const std::vector<Batch>& batches, Position& behind);
   void step(const std::vector<Batch>& batches);

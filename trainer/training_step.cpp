@@ -4,16 +4,24 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "dataflow/batch_padding.h"
 #include "trainer/precision.h"
+#include "trainer/restore.h"
+#include "trainer/share_values.h"
+#include "trainer/step_places.h"
+#include "trainer/step_totals.h"
 
 namespace millrace {
 namespace {
@@ -30,25 +38,23 @@ class Sum {
   }
 
   /// Each loss over all batches and what the figures are quotients of, in one transfer from wherever they live.
-  void read(const Figures& figures) {
+  StepReport read(const Figures& figures) const {
+    StepReport report;
     auto all = values_;
     for (const auto& number : figures.numbers()) all.push_back(number.to(all[0].device()));
     const auto together = at::stack(all).to(at::kCPU, at::kDouble);
     const auto* value = together.const_data_ptr<double>();
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (i < names_.size()) losses_.emplace_back(names_[i], 0);
-      losses_[i % names_.size()].second += value[i];
+      if (i < names_.size()) report.losses.emplace_back(names_[i], 0);
+      report.losses[i % names_.size()].second += value[i];
     }
-    figures_ = figures.quotients(value + values_.size());
+    report.figures = figures.sums(value + values_.size());
+    return report;
   }
-
-  const Scalars& losses() const { return losses_; }
-  const Scalars& figures() const { return figures_; }
 
  private:
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;  // by batch, then as the names
-  Scalars losses_, figures_;
 };
 
 at::DeviceType device_of(const Detector& model) {
@@ -63,20 +69,27 @@ at::Tensor added(const Losses& losses) {
   return total;
 }
 
-/// `info` for the batch behind `batch`.
-void advance(StepInfo& info, const Batch& batch) {
-  info.first_image += static_cast<std::int64_t>(batch.size());
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
 
+/// One of the batches that a step is made of on this rank.
+struct TrainingStep::Part {
+  Batch batch;
+  StepInfo info;
+};
+
 TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
-                           const OptimizerOptions& optimizer)
+                           const OptimizerOptions& optimizer, const Cluster& cluster)
     : model_(model),
+      cluster_(cluster),
       optimizer_(make_optimizer(model.parameters(), optimizer)),
       type_(precision_type(train.precision)),
       device_(device_of(model)),
-      static_scale_(train.loss_scale) {
+      static_scale_(train.loss_scale),
+      rank_sum_(cluster, device_) {
   if (device_ == at::kCPU && !cpu_multiplies(type_))
     spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
                  train.precision);
@@ -85,17 +98,50 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
     buffers_.push_back(parameter.value.detach());
     buffers_before_.push_back(at::empty_like(buffers_.back()));
   }
+  if (cluster.size() == 1) return;
+  sync_ = make_gradient_sync(device_, cluster);
+  buckets_.emplace(model.parameters(), *sync_, precision_type(train.gradient_type));
+  optimizer_->agree_on_norms([&cluster](std::vector<double>& norms) {
+    const auto chiefs = cluster.broadcast(
+        "norms", {reinterpret_cast<const char*>(norms.data()), norms.size() * sizeof(double)});
+    std::memcpy(norms.data(), chiefs.data(), chiefs.size());
+  });
+}
+
+void TrainingStep::start_alike() {
+  take_chiefs_values(cluster_, named_values(model_), "the model");
+  take_chiefs_values(cluster_, optimizer_->state(), "the optimizer");
+  model_.parameters_changed();
+}
+
+void TrainingStep::check_alike() const {
+  check_same_values(cluster_, named_values(model_), "the model");
 }
 
 StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, double lr,
                                  LossScale& scale) {
   if (!buffers_.empty()) at::_foreach_copy_(buffers_before_, buffers_);
-  auto end = take(batches, info, lr, scale);
+  StepEnd end;
+  take(parts_of(batches, info, end), lr, scale, end);
   if (!end.rejected.empty() && !buffers_.empty()) {
     at::_foreach_copy_(buffers_, buffers_before_);
     model_.parameters_changed();
   }
   return end;
+}
+
+std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> batches,
+                                                       const StepInfo& info, StepEnd& end) const {
+  const auto places = agree_on_places(cluster_, batches);
+  end.images = places.images;
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const auto& [first_image, width, height] = places.batches[i];
+    parts.push_back({pad_to(batches[i], width, height), info});
+    parts.back().info.first_image = first_image;
+    if (cluster_.size() > 1) parts.back().info.ranks = &rank_sum_;
+  }
+  return parts;
 }
 
 Losses TrainingStep::losses(const Batch& batch, const StepInfo& info) const {
@@ -105,49 +151,72 @@ Losses TrainingStep::losses(const Batch& batch, const StepInfo& info) const {
   return losses;
 }
 
-void TrainingStep::collect_totals(std::span<const Batch> batches, StepInfo info,
-                                  MicroBatchTotals& totals) const {
+void TrainingStep::collect_totals(const std::vector<Part>& parts) const {
   const at::NoGradGuard no_graph;
-  info.figures = nullptr;
-  for (const auto& batch : batches) {
-    losses(batch, info);
-    advance(info, batch);
+  for (const auto& [batch, info] : parts) {
+    auto own = info;
+    own.figures = nullptr;
+    losses(batch, own);
   }
-  totals.end_first_pass();
 }
 
-StepEnd TrainingStep::take(std::span<const Batch> batches, StepInfo info, double lr,
-                           LossScale& scale) {
-  MicroBatchTotals totals;
-  if (batches.size() > 1) {
-    info.totals = &totals;
-    collect_totals(batches, info, totals);
+StepReport TrainingStep::descend(std::vector<Part> parts, double factor, StepEnd& end) {
+  const bool is_split = parts.size() > 1;
+  StepTotals totals(cluster_);
+  const bool has_totals = is_split || cluster_.size() > 1;
+  for (auto& part : parts) part.info.totals = has_totals ? &totals : nullptr;
+  if (is_split) {
+    collect_totals(parts);
+    totals.end_first_pass();
   }
-  const bool scaled = type_ == at::kHalf;
-  const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
   Sum sum;
-  for (const auto& batch : batches) {
-    const auto named = losses(batch, info);
-    advance(info, batch);
+  for (const auto& part : parts) {
+    const auto named = losses(part.batch, part.info);
+    if (has_totals && !is_split) totals.end_first_pass();
     sum.add(named);
+    if (buckets_ && &part == &parts.back()) buckets_->collect();
     const auto total = added(named);
-    (scaled ? total * factor : total).backward();
+    (factor != 1 ? total * factor : total).backward();
   }
 
-  StepEnd end;
-  sum.read(info.figures ? *info.figures : Figures());
-  end.scalars = sum.losses();
+  std::string gradients;
+  if (buckets_) {
+    const auto began = std::chrono::steady_clock::now();
+    gradients = buckets_->finish();
+    end.sync_s = seconds_since(began);
+  }
+  const auto* figures = parts[0].info.figures;
+  auto mine = sum.read(figures ? *figures : Figures());
+  mine.gradients = std::move(gradients);
+  if (cluster_.size() == 1) return mine;
+  const bool moved = !std::ranges::equal(buffers_, buffers_before_, at::equal);
+  if (moved && cluster_.is_chief()) mine.statistics = bytes_of(buffers_);
+  auto all = over_all_ranks(cluster_, std::move(mine));
+  buckets_->hand_out(all.gradients);
+  if (cluster_.is_chief()) return all;
+  if (!all.statistics.empty())
+    set_bytes(buffers_, all.statistics);
+  else if (moved)
+    at::_foreach_copy_(buffers_, buffers_before_);
+  return all;
+}
+
+void TrainingStep::take(std::vector<Part> parts, double lr, LossScale& scale, StepEnd& end) {
+  const bool scaled = type_ == at::kHalf;
+  const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
+  const auto report = descend(std::move(parts), factor, end);
+  end.scalars = report.losses;
   double whole = 0;
-  for (const auto& [name, loss] : sum.losses()) whole += loss;
+  for (const auto& [name, loss] : report.losses) whole += loss;
   end.scalars.emplace_back("loss", whole);
   if (scaled) end.scalars.emplace_back("loss_scale", factor);
-  end.scalars.insert(end.scalars.end(), sum.figures().begin(), sum.figures().end());
-  for (const auto& [name, loss] : sum.losses()) {
+  for (auto& figure : quotients(report.figures)) end.scalars.push_back(std::move(figure));
+  for (const auto& [name, loss] : report.losses) {
     if (std::isfinite(loss)) continue;
     end.rejected =
         fmt::format("the loss '{}' is {}", name, std::isnan(loss) ? std::abs(loss) : loss);
     optimizer_->clear_gradients();
-    return end;
+    return;
   }
 
   const auto done = optimizer_->step(lr, factor);
@@ -155,13 +224,12 @@ StepEnd TrainingStep::take(std::span<const Batch> batches, StepInfo info, double
   const bool searches = scaled && static_scale_ == 0;
   if (done.not_finite.empty()) {
     if (searches) scale.grow();
-    return end;
+    return;
   }
   end.rejected = fmt::format("the gradient of '{}' is not finite", done.not_finite);
   if (scaled && !searches)
     end.rejected += fmt::format(" (train.loss_scale = {}: a smaller one may do, or 0)", factor);
   end.overflow = searches && scale.shrink();
-  return end;
 }
 
 }  // namespace millrace

@@ -33,7 +33,7 @@ Fpn::Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const No
   p7_ = Conv2d(extra / "p7", {channels, channels, 3, 2}, xavier);
 }
 
-std::vector<at::Tensor> Fpn::operator()(at::TensorList c, bool training) const {
+std::vector<at::Tensor> Fpn::operator()(at::TensorList c, const NormPass& pass) const {
   std::vector<at::Tensor> p(c.size());
   at::Tensor inner;
   for (std::size_t level = c.size(); level-- > 0;) {
@@ -42,8 +42,8 @@ std::vector<at::Tensor> Fpn::operator()(at::TensorList c, bool training) const {
       const std::array size{c[level].size(2), c[level].size(3)};
       coarser.add = at::upsample_nearest2d(inner, size);
     }
-    inner = lateral_[level](c[level], training, coarser);
-    p[level] = output_[level](inner, training);
+    inner = lateral_[level](c[level], pass, coarser);
+    p[level] = output_[level](inner, pass);
   }
   if (top_ == FpnTop::pool) {
     p.push_back(at::max_pool2d(p.back(), 1, 2));

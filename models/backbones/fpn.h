@@ -25,7 +25,7 @@ class Fpn {
       FpnTop top = FpnTop::pool);
 
   /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H / stride, W / stride)
-  std::vector<at::Tensor> operator()(at::TensorList c, bool training) const;
+  std::vector<at::Tensor> operator()(at::TensorList c, const NormPass& pass) const;
 
   void refresh();
 

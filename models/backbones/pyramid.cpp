@@ -15,7 +15,7 @@ void PyramidOptions::describe(Options& o) {
   o.add("width", width, "channels of the first stage; 64 is the published network",
         {.min = 16, .max = 1024});
   o.add("norm", norm, "normalisation of the backbone",
-        {"frozen_bn", "frozen_stats", "bn", "gn", "none"});
+        {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"});
   o.add("norm_epsilon", norm_epsilon, "added to variances", {.min = 0, .max = 1});
   o.add("freeze_at", freeze_at, "stages not trained: 1 the stem, 2 also C2, ...; 0 none",
         {.min = 0, .max = 5});
@@ -26,7 +26,7 @@ void PyramidOptions::describe(Options& o) {
   o.add("zero_init_residual", zero_init_residual, "norms that end a residual branch start at 0");
   o.add("fpn_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096});
   o.add("fpn_norm", fpn_norm, "normalisation of the pyramid and the mask head",
-        {"none", "gn", "bn"});
+        {"none", "gn", "bn", "sync_bn"});
 }
 
 void PyramidOptions::check(const Config& table) const {
@@ -72,9 +72,9 @@ Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
     (scope / "body").freeze(prefix);
 }
 
-std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, bool training) const {
-  const auto c = body_(normalize(batch, pixels_), training);
-  return fpn_(at::TensorList(c).slice(first_), training);
+std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass) const {
+  const auto c = body_(normalize(batch, pixels_), pass);
+  return fpn_(at::TensorList(c).slice(first_), pass);
 }
 
 void Pyramid::refresh() {

@@ -49,7 +49,7 @@ class Pyramid {
   Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top);
 
   /// P2..P6, or P3..P7 where two levels stand on top: (N, channels, height / stride, width / stride) each.
-  std::vector<at::Tensor> operator()(const Batch& batch, bool training) const;
+  std::vector<at::Tensor> operator()(const Batch& batch, const NormPass& pass) const;
 
   void refresh();
 

@@ -83,24 +83,24 @@ ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
   }
 }
 
-at::Tensor ResNet::Block::operator()(const at::Tensor& x, bool training) const {
+at::Tensor ResNet::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, training, {.relu = true});
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, pass, {.relu = true});
   const auto& last = convs.back();
-  if (!projects) return last(y, training, {x, true});
+  if (!projects) return last(y, pass, {x, true});
   const auto from = pools ? at::avg_pool2d(x, 2, 2, 0, /*ceil_mode=*/true,
                                            /*count_include_pad=*/false)
                           : x;
-  return last(y, training, {shortcut(from, training), true});
+  return last(y, pass, {shortcut(from, pass), true});
 }
 
-std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, bool training) const {
+std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
-  for (const auto& conv : stem_) y = conv(y, training, {.relu = true});
+  for (const auto& conv : stem_) y = conv(y, pass, {.relu = true});
   y = at::max_pool2d(y, 3, 2, 1);
   std::vector<at::Tensor> outputs;
   for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y, training);
+    for (const auto& block : stage) y = block(y, pass);
     outputs.push_back(y);
   }
   return outputs;

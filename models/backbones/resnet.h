@@ -33,7 +33,7 @@ class ResNet {
   ResNet(const Scope& scope, const ResNetOptions& options);
 
   /// (N, 3, H, W), H and W multiples of 32 -> C2..C5
-  std::vector<at::Tensor> operator()(const at::Tensor& x, bool training) const;
+  std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
 
   /// Channels of C2..C5.
   std::array<std::int64_t, 4> channels() const { return channels_; }
@@ -48,7 +48,7 @@ class ResNet {
     std::vector<ConvNorm> convs;  // two (basic) or three (bottleneck)
     ConvNorm shortcut;
     bool projects = false, pools = false;
-    at::Tensor operator()(const at::Tensor& x, bool training) const;
+    at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
   };
 
   std::vector<ConvNorm> stem_;

@@ -10,8 +10,12 @@
 
 #include <cmath>
 
+#include "models/layers/sync_batch_norm.h"
+
 namespace millrace {
 namespace {
+
+constexpr double kMomentum = 0.1;  // of running statistics
 
 at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init& init) {
   const auto receptive = shape.size() == 4 ? shape[2] * shape[3] : 1;
@@ -82,20 +86,25 @@ ConvNorm::Folded ConvNorm::fold() const {
   return {scale, bias_ - mean_ * scale, {}};
 }
 
-at::Tensor ConvNorm::operator()(const at::Tensor& x, bool training, const After& after) const {
+at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
+                                const After& after) const {
   if (norm_.kind == "none") return conv_(x, after);
   if (norm_.kind == "gn")
     return finish(at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon), after);
-  if (norm_.kind == "bn") {
-    const auto y = conv_(x);
-    // One value a channel has no variance: running statistics that took it in would be no numbers ever after.
-    // Nor do they take in what is looked at without gradients: a step's first pass for its totals.
-    const bool tells = !training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
-    return finish(at::batch_norm(y, weight_, bias_, tells ? mean_ : at::Tensor(),
-                                 tells ? var_ : at::Tensor(), training, 0.1, norm_.epsilon, false),
-                  after);
-  }
+  if (norm_.kind == "bn" || norm_.kind == "sync_bn")
+    return finish(batch_norm(conv_(x), pass), after);
   return frozen(x, after);
+}
+
+at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& pass) const {
+  if (norm_.kind == "sync_bn" && pass.training && pass.ranks)
+    return sync_batch_norm(y, {weight_, bias_, mean_, var_}, kMomentum, norm_.epsilon, *pass.ranks);
+  // One value a channel has no variance: running statistics that took it in would be no numbers ever after.
+  // Nor do they take in what is looked at without gradients: a step's first pass for its totals.
+  const bool tells = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
+  return at::batch_norm(y, weight_, bias_, tells ? mean_ : at::Tensor(),
+                        tells ? var_ : at::Tensor(), pass.training, kMomentum, norm_.epsilon,
+                        false);
 }
 
 at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {

@@ -13,6 +13,8 @@
 
 namespace millrace {
 
+class RankSum;
+
 /// How a layer's weights start.
 struct Init {
   enum class Kind {
@@ -61,10 +63,19 @@ struct Linear {
 
 /// Which normalisation follows a convolution.
 struct NormOptions {
-  /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics; gn: 32 groups (or
+  /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics; sync_bn: those of
+  /// all ranks; gn: 32 groups (or
   /// fewer where there are fewer than 32 x 2 channels); none.
   std::string kind = "frozen_bn";
   double epsilon = 1e-5;
+};
+
+/// What batch norm normalises by in a pass through the network.
+struct NormPass {
+  bool training =
+      false;  // what the batch holds, and running statistics follow it; false: running statistics
+  RankSum* ranks =
+      nullptr;  // sync_bn: what the batches of all ranks hold together; nullptr: there is one rank
 };
 
 /// A convolution, its normalisation and what follows. Frozen statistics are folded into the convolution: once where
@@ -77,13 +88,13 @@ class ConvNorm {
   ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
            const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
 
-  /// `training` tells batch norm whether to use and update batch statistics.
-  at::Tensor operator()(const at::Tensor& x, bool training, const After& after = {}) const;
+  at::Tensor operator()(const at::Tensor& x, const NormPass& pass, const After& after = {}) const;
 
   /// Forgets what was folded; call after parameters changed.
   void refresh() { folded_.reset(); }
 
  private:
+  at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass) const;
   /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {
     at::Tensor scale, shift;

@@ -15,7 +15,7 @@ namespace millrace {
 void BoxHeadOptions::describe(Options& o) {
   o.add("box_head", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
         {"2fc", "4conv1fc"});
-  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn"});
+  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"});
   o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64});
   o.add("box_channels", channels, "width of the box head's layers", {.min = 1});
   o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each");
@@ -50,16 +50,16 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
     predictor.set_classes("bbox_pred", {4, first ? Background::first : Background::none});
 }
 
-at::Tensor BoxHead::hidden(const at::Tensor& pooled, bool training) const {
+at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
   auto x = pooled;
-  for (const auto& conv : convs_) x = conv(x, training, {.relu = true});
+  for (const auto& conv : convs_) x = conv(x, pass, {.relu = true});
   x = x.flatten(1);  // as (C, H, W)
   for (const auto& layer : layers_) x = layer(x).relu_();
   return x;
 }
 
-BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, bool training) const {
-  const auto x = hidden(pooled, training);
+BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormPass& pass) const {
+  const auto x = hidden(pooled, pass);
   const auto deltas = deltas_(x).to(at::kFloat);
   return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }

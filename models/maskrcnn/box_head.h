@@ -41,8 +41,8 @@ class BoxHead {
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 
   /// (R, C, size, size) -> (R, channels)
-  at::Tensor hidden(const at::Tensor& pooled, bool training) const;
-  Output operator()(const at::Tensor& pooled, bool training) const;
+  at::Tensor hidden(const at::Tensor& pooled, const NormPass& pass) const;
+  Output operator()(const at::Tensor& pooled, const NormPass& pass) const;
 
   struct Loss {
     at::Tensor classification, regression;

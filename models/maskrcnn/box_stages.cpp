@@ -78,13 +78,13 @@ Samples BoxStages::draw(const Candidates& candidates, const StepInfo& step,
 }
 
 BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
-                                  std::size_t stage, bool training) const {
+                                  std::size_t stage, const NormPass& pass) const {
   const auto pooled = pool_regions(features.maps, rois, options_.head.size, pool_);
   if (heads_.size() > 1 &&
       pooled.requires_grad())  // the pyramid learns from the mean of the stages
     pooled.register_hook([share = 1.0 / static_cast<double>(heads_.size())](
                              const at::Tensor& gradient) { return gradient * share; });
-  return heads_[stage](pooled, training);
+  return heads_[stage](pooled, pass);
 }
 
 std::vector<at::Tensor> BoxStages::refined(const BoxHead& head, const at::Tensor& deltas,
@@ -108,7 +108,7 @@ Losses BoxStages::losses(const Features& features, std::vector<SampledRegions> r
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     std::vector<at::Tensor> boxes;
     for (const auto& image : regions) boxes.push_back(image.boxes);
-    const auto found = output(features, as_rois(boxes), stage, features.training);
+    const auto found = output(features, as_rois(boxes), stage, features.pass);
     const auto number = heads_.size() > 1 ? "_" + std::to_string(stage) : "";
     const auto loss = heads_[stage].loss(found, regions, truths, step, number);
     losses.emplace_back("box_class" + number, loss.classification);
@@ -130,7 +130,7 @@ std::vector<Found> BoxStages::detect(const Features& features, std::vector<at::T
   at::Tensor all_scores, deltas;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     if (stage > 0) proposals = refined(heads_[stage - 1], deltas, proposals, features.sizes);
-    const auto found = output(features, as_rois(proposals), stage, /*training=*/false);
+    const auto found = output(features, as_rois(proposals), stage, NormPass{});
     const auto scores = heads_[stage].scores(found);
     all_scores = stage > 0 ? all_scores + scores : scores;
     deltas = found.deltas;

@@ -55,7 +55,7 @@ class BoxStages {
 
   /// Classes and deltas of a stage for rois (R, 5).
   BoxHead::Output output(const Features& features, const at::Tensor& rois, std::size_t stage,
-                         bool training) const;
+                         const NormPass& pass) const;
 
   void refresh();
 

@@ -62,9 +62,9 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
 }
 
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
-                                bool training) const {
+                                const NormPass& pass) const {
   auto x = pool_regions(features.maps, rois, options_.size, pool_);  // (F, C, 14, 14)
-  for (const auto& conv : convs_) x = conv(x, training, {.relu = true});
+  for (const auto& conv : convs_) x = conv(x, pass, {.relu = true});
   return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
 }
 
@@ -95,9 +95,11 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
     count += static_cast<std::int64_t>(shapes.size());
   }
   const double total = step.total("mask regions", static_cast<double>(count));
-  if (count == 0) return features.maps[0].sum() * 0;
-  const auto own =
-      own_masks((*this)(features, as_rois(boxes), features.training), at::cat(labels) + first_);
+  if (total == 0) return features.maps[0].sum() * 0;
+  const auto logits = (*this)(features, as_rois(boxes), features.pass);
+  if (count == 0)
+    return logits.sum();  // 0, with gradients of 0: other parts of the step have regions
+  const auto own = own_masks(logits, at::cat(labels) + first_);
   const auto target = at::cat(targets);
   if (step.figures) tell(own.detach(), target, *step.figures);
   return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
@@ -105,7 +107,7 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
 
 at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
                             const at::Tensor& labels) const {
-  const auto logits = (*this)(features, as_rois(boxes), /*training=*/false);
+  const auto logits = (*this)(features, as_rois(boxes), NormPass{});
   return at::sigmoid(own_masks(logits, labels + first_)).contiguous();
 }
 

@@ -24,7 +24,7 @@ at::Tensor DenseHead::operator()(const std::vector<at::Tensor>& maps) const {
   std::vector<at::Tensor> levels;
   for (const auto& map : maps) {
     auto x = map;
-    for (const auto& conv : convs_) x = conv(x, /*training=*/true, {.relu = true});
+    for (const auto& conv : convs_) x = conv(x, NormPass{.training = true}, {.relu = true});
     // Channels last in memory, so that this view costs nothing.
     levels.push_back(last_(x).permute({0, 2, 3, 1}).reshape({map.size(0), -1, values_}));
   }

@@ -14,43 +14,11 @@
 namespace millrace {
 namespace {
 
+using testing::four_images;
+using testing::parts_of;
 using testing::small_batch;
 using testing::small_detector;
-
-/// Images `first` .. `first + count` of a batch, at the same padded size.
-Batch part_of(const Batch& whole, std::size_t first, std::size_t count) {
-  Batch part{.height = whole.height, .width = whole.width};
-  const auto bytes =
-      static_cast<std::size_t>(whole.height) * static_cast<std::size_t>(whole.width) * 3;
-  part.pixels = {whole.pixels, whole.pixels.get() + first * bytes};
-  const auto from = static_cast<std::ptrdiff_t>(first),
-             to = static_cast<std::ptrdiff_t>(first + count);
-  part.images.assign(whole.images.begin() + from, whole.images.begin() + to);
-  part.objects.assign(whole.objects.begin() + from, whole.objects.begin() + to);
-  return part;
-}
-
-std::vector<Batch> parts_of(const Batch& whole, std::size_t size) {
-  std::vector<Batch> parts;
-  for (std::size_t first = 0; first < whole.size(); first += size)
-    parts.push_back(part_of(whole, first, size));
-  return parts;
-}
-
-/// The images of the small batch and the same again, with fewer objects: some have none.
-Batch four_images() {
-  const auto two = small_batch();
-  Batch four{.height = two.height, .width = two.width};
-  four.pixels.reset(new std::uint8_t[2 * two.bytes()]);
-  for (std::size_t i = 0; i < 2 * two.bytes(); ++i) four.pixels[i] = two.pixels[i % two.bytes()];
-  for (std::size_t i = 0; i < 4; ++i) {
-    four.images.push_back(two.images[i % 2]);
-    four.objects.push_back(two.objects[i % 2]);
-  }
-  four.objects[2] = {};
-  std::swap(four.objects[1], four.objects[3]);
-  return four;
-}
+using testing::SmallKind;
 
 /// What a first step with momentum leaves: scalars, and the gradients, which are the momentum then.
 struct AfterStep {
@@ -71,24 +39,6 @@ AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool wi
   return result;
 }
 
-struct Trained {
-  std::string name, more;
-  friend void PrintTo(const Trained& one, std::ostream* out) {
-    *out << one.name << " " << one.more;
-  }
-};
-
-const std::string kFewRegions = "rpn_post_nms_train = 40\nroi_batch = 32\nbox_channels = 32\n";
-
-std::vector<Trained> kinds() {
-  return {{"maskrcnn", kFewRegions + "mask_channels = 8\n"},
-          {"maskrcnn",
-           kFewRegions + "mask_channels = 8\nstyle = 'torchvision'\nlabel_smoothing = 0.1\n"},
-          {"cascadercnn", kFewRegions + "masks = true\nmask_channels = 8\n"},
-          {"retinanet", ""},
-          {"retinanet", "style = 'torchvision'\n"}};
-}
-
 /// Whether a figure is a number an image and no share.
 bool is_count(const std::string& name) {
   return name.find("/bg") != std::string::npos || (name.ends_with("/fg") && name != "mask/fg") ||
@@ -96,7 +46,7 @@ bool is_count(const std::string& name) {
          name.find("/fg_2") != std::string::npos;
 }
 
-class MicroBatches : public ::testing::TestWithParam<Trained> {
+class MicroBatches : public ::testing::TestWithParam<SmallKind> {
  protected:
   void expect_equal_steps(const Batch& whole, double rounding) const {
     const auto model = [&] {
@@ -117,9 +67,10 @@ class MicroBatches : public ::testing::TestWithParam<Trained> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(ByName, MicroBatches, ::testing::ValuesIn(kinds()), [](const auto& one) {
-  return one.param.name + std::to_string(one.index);
-});
+INSTANTIATE_TEST_SUITE_P(ByName, MicroBatches, ::testing::ValuesIn(testing::small_kinds()),
+                         [](const auto& one) {
+                           return one.param.name + std::to_string(one.index);
+                         });
 
 TEST_P(MicroBatches, GiveTheLossesAndGradientsOfTheLargeBatch) {
   expect_equal_steps(four_images(), 1e-4);

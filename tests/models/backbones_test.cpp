@@ -50,7 +50,7 @@ TEST(Fpn, TwoLevelsOnTopHalveTheSidesAndStartWhereToldTo) {
   for (const auto& [top, channels] : {std::pair{FpnTop::p5, 5}, {FpnTop::c5, 8}}) {
     Parameters parameters;
     const Fpn fpn(Scope(parameters, 1) / "fpn", {4, 6, 8}, 5, {.kind = "none"}, top);
-    const auto p = fpn(c, false);
+    const auto p = fpn(c, {});
     ASSERT_EQ(p.size(), 5U);
     EXPECT_EQ(p[3].sizes(), at::IntArrayRef({1, 5, 2, 3}));
     EXPECT_EQ(p[4].sizes(), at::IntArrayRef({1, 5, 1, 2}));

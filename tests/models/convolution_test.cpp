@@ -111,11 +111,11 @@ TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
   const auto x = at::rand({1, 4, 8, 8});
   const auto detect = [&] {
     const at::NoGradGuard no_grad;
-    return layer(x, false);
+    return layer(x, {});
   };
   Sgd sgd(parameters, {.lr = 1});
   for (int step = 0; step < 3; ++step) {
-    const auto y = layer(x, true);
+    const auto y = layer(x, {.training = true});
     EXPECT_TRUE(testing::close(detect(), y.detach(), 1e-6)) << step;
     y.square().sum().backward();
     const auto before = detect();

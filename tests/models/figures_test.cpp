@@ -18,8 +18,8 @@ namespace {
 std::map<std::string, double> values_of(const Figures& figures) {
   std::vector<double> numbers;
   for (const auto& number : figures.numbers()) numbers.push_back(number.item<double>());
-  const auto quotients = figures.quotients(numbers.data());
-  return {quotients.begin(), quotients.end()};
+  const auto shares = quotients(figures.sums(numbers.data()));
+  return {shares.begin(), shares.end()};
 }
 
 Truth two_objects() {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "trainer/detector.h"
@@ -48,6 +51,41 @@ inline Batch small_batch() {
   return batch;
 }
 
+/// Images `first` .. `first + count` of a batch, at the same padded size.
+inline Batch part_of(const Batch& whole, std::size_t first, std::size_t count) {
+  Batch part{.height = whole.height, .width = whole.width};
+  const auto bytes =
+      static_cast<std::size_t>(whole.height) * static_cast<std::size_t>(whole.width) * 3;
+  part.pixels = {whole.pixels, whole.pixels.get() + first * bytes};
+  const auto from = static_cast<std::ptrdiff_t>(first),
+             to = static_cast<std::ptrdiff_t>(first + count);
+  part.images.assign(whole.images.begin() + from, whole.images.begin() + to);
+  part.objects.assign(whole.objects.begin() + from, whole.objects.begin() + to);
+  return part;
+}
+
+inline std::vector<Batch> parts_of(const Batch& whole, std::size_t size) {
+  std::vector<Batch> parts;
+  for (std::size_t first = 0; first < whole.size(); first += size)
+    parts.push_back(part_of(whole, first, size));
+  return parts;
+}
+
+/// The images of the small batch and the same again, with fewer objects: some have none.
+inline Batch four_images() {
+  const auto two = small_batch();
+  Batch four{.height = two.height, .width = two.width};
+  four.pixels.reset(new std::uint8_t[2 * two.bytes()]);
+  for (std::size_t i = 0; i < 2 * two.bytes(); ++i) four.pixels[i] = two.pixels[i % two.bytes()];
+  for (std::size_t i = 0; i < 4; ++i) {
+    four.images.push_back(two.images[i % 2]);
+    four.objects.push_back(two.objects[i % 2]);
+  }
+  four.objects[2] = {};
+  std::swap(four.objects[1], four.objects[3]);
+  return four;
+}
+
 /// The detector of a [model] table with a narrow network; `more` are further lines of the table.
 inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {},
@@ -59,6 +97,26 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
                        more,
                    "small.toml");
   return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1});
+}
+
+/// A kind of detector, and lines of its table.
+struct SmallKind {
+  std::string name, more;
+  friend void PrintTo(const SmallKind& one, std::ostream* out) {
+    *out << one.name << " " << one.more;
+  }
+};
+
+inline const std::string kFewRegions =
+    "rpn_post_nms_train = 40\nroi_batch = 32\nbox_channels = 32\n";
+
+inline std::vector<SmallKind> small_kinds() {
+  return {{"maskrcnn", kFewRegions + "mask_channels = 8\n"},
+          {"maskrcnn",
+           kFewRegions + "mask_channels = 8\nstyle = 'torchvision'\nlabel_smoothing = 0.1\n"},
+          {"cascadercnn", kFewRegions + "masks = true\nmask_channels = 8\n"},
+          {"retinanet", ""},
+          {"retinanet", "style = 'torchvision'\n"}};
 }
 
 }  // namespace millrace::testing

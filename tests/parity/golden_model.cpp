@@ -65,7 +65,8 @@ GoldenModel::GoldenModel(const GoldenRun& golden)
 
 Features GoldenModel::features(const at::Tensor& input, const at::Tensor& sizes,
                                bool training) const {
-  return {fpn(body(input, training), training), {input.size(2), input.size(3)}, image_sizes(sizes)};
+  return {
+      fpn(body(input, {training}), {training}), {input.size(2), input.size(3)}, image_sizes(sizes)};
 }
 
 std::vector<ImageSize> image_sizes(const at::Tensor& sizes) {

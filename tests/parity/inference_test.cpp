@@ -102,8 +102,8 @@ TEST_F(InferenceParity, BackboneAndPyramid) {
   for (const auto& golden : runs) {
     SCOPED_TRACE(golden.title());
     const GoldenModel model(golden);
-    const auto c = model.body(golden["in.batch"], /*training=*/false);
-    const auto p = model.fpn(c, /*training=*/false);
+    const auto c = model.body(golden["in.batch"], {});
+    const auto p = model.fpn(c, {});
     for (std::size_t i = 0; i < c.size(); ++i)
       expect_map(c[i], golden, "body.C" + std::to_string(i + 2));
     for (std::size_t i = 0; i < p.size(); ++i)

@@ -104,7 +104,7 @@ TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
         set(("bn." + name).c_str(), golden[name]);
     }
     const auto input = leaf(golden["input"]);
-    const auto output = layer(input, /*training=*/true);
+    const auto output = layer(input, {.training = true});
     EXPECT_TRUE(close(output, golden["output"], kRounding));
     output.backward(golden["grad_output"]);
     EXPECT_TRUE(close(input.grad(), golden["grad_input"], kRounding));

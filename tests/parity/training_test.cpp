@@ -149,7 +149,7 @@ TEST_F(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
     EXPECT_TRUE(
         agrees(all.narrow(0, 0, golden["roi.mask_targets"].size(0)), golden, "roi.mask_targets"));
     EXPECT_TRUE(agrees(all.to(at::kDouble).sum({1, 2}), golden, "roi.mask_targets_sum"));
-    const auto logits = model.mask_head(features, as_rois(foreground), /*training=*/true);
+    const auto logits = model.mask_head(features, as_rois(foreground), {.training = true});
     EXPECT_TRUE(agrees(logits.to(at::kDouble).sum({2, 3}), golden, "roi.mask_logits_sum"));
   }
 }

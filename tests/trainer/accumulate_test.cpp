@@ -8,6 +8,7 @@
 #include "tests/fake_training.h"
 #include "tests/tensors.h"
 #include "tests/trainer/scratch.h"
+#include "trainer/step_totals.h"
 
 namespace millrace {
 namespace {
@@ -159,7 +160,7 @@ TEST(Accumulate, ADetectorThatDividesByNoTotalIsRefused) {
 }
 
 TEST(LossTotals, OfASecondPassAreThoseThatTheFirstAskedFor) {
-  MicroBatchTotals totals;
+  StepTotals totals(Cluster::alone());
   EXPECT_EQ(totals.sum("a", 2), 2);
   EXPECT_EQ(totals.sum("a", 3), 3);
   totals.end_first_pass();
@@ -174,7 +175,8 @@ TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {
   figures.add("a", 2, 10);
   std::vector<double> values;
   for (const auto& number : figures.numbers()) values.push_back(number.item<double>());
-  EXPECT_THAT(figures.quotients(values.data()), ElementsAre(std::pair(std::string("a"), 0.25)));
+  EXPECT_THAT(quotients(figures.sums(values.data())),
+              ElementsAre(std::pair(std::string("a"), 0.25)));
 }
 
 TEST(Figures, AreWorkedOutInTheStepsThatAreAskedForThemAndChangeNoBit) {

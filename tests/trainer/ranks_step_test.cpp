@@ -1,0 +1,274 @@
+// Run by each of some ranks: a step that they take together is that of one process with all their images.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "base/errors.h"
+#include "tests/ranks_main.h"
+#include "tests/tensors.h"
+#include "trainer/restore.h"
+#include "trainer/share_values.h"
+#include "trainer/training_step.h"
+
+namespace millrace {
+namespace {
+
+using testing::cluster;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kImages = 8;  // of a step
+
+/// The weighted mean over images of (w - id)^2, of images with an odd id of (odd - id)^2 too, and nothing of `idle`.
+/// What it has seen last is a running statistic.
+class SomeDetector final : public Detector {
+ public:
+  SomeDetector() {
+    w_ = parameters_.add("w", at::full({2}, 1.0), ParameterKind::weight);
+    odd_ = parameters_.add("odd", at::full({1}, 1.0), ParameterKind::weight);
+    idle_ = parameters_.add("idle", at::full({3}, 1.0), ParameterKind::weight);
+    seen_ = parameters_.add("seen", at::zeros({1}), ParameterKind::buffer);
+  }
+
+  Losses losses(const Batch& batch, const StepInfo& step) override {
+    auto fit = w_.sum() * 0, odd = w_.sum() * 0;
+    double count = 0, odds = 0;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto id = static_cast<double>(batch.images[i].image_id);
+      if (id == bad_image) fit = fit + std::numeric_limits<double>::infinity();
+      fit = fit + (w_ - id).square().sum() * step.rng(/*stream=*/1, i).uniform() * factor;
+      count += 1;
+      if (static_cast<std::int64_t>(id) % 2 == 0) continue;
+      odd = odd + (odd_ - id).square().sum();
+      odds += 1;
+    }
+    seen_.fill_(static_cast<double>(batch.images[0].image_id));
+    sizes.emplace_back(batch.width, batch.height);
+    if (step.figures) step.figures->add("odd/share", odds, count);
+    if (step.figures && odds > 0) step.figures->add("odd/loss", odd.detach().item<double>(), odds);
+    if (!asks_for_totals) return {{"fit", fit}};
+    return {{"fit", fit / step.total("images", count)},
+            {"odd", odd / std::max(1.0, step.total("odd images", odds))}};
+  }
+  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  const Parameters& parameters() const override { return parameters_; }
+
+  double value(const char* name) const {
+    return parameters_.find(name)->value.flatten()[0].item<double>();
+  }
+
+  double bad_image = -1, factor = 1;
+  bool asks_for_totals = true;
+  std::vector<std::pair<int, int>> sizes;  // of the batches
+
+ private:
+  Parameters parameters_;
+  at::Tensor w_, odd_, idle_, seen_;
+};
+
+/// Images `first` .. `first + count` with these numbers, each batch padded to another size.
+Batch batch_of(std::int64_t first, std::int64_t count) {
+  Batch batch{.height = static_cast<std::int32_t>(2 + first), .width = 9};
+  for (auto id = first; id < first + count; ++id) batch.images.push_back({.image_id = id});
+  batch.objects.resize(batch.images.size());
+  batch.pixels.reset(new std::uint8_t[batch.bytes()]());
+  return batch;
+}
+
+/// What `all` ranks do together, in `parts` micro-batches each.
+struct Steps {
+  const Cluster& all = *cluster;
+  TrainOptions train = {};
+  OptimizerOptions optimizer = {.weight_decay = 0.1};
+  std::int64_t parts = 1, count = 20;
+  SomeDetector model = {};
+  LossScale scale = {};
+  std::vector<StepEnd> ends = {};
+
+  void run() {
+    TrainingStep step(model, train, optimizer, all);
+    step.start_alike();
+    const auto own = kImages / parts / all.size();
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::vector<Batch> batches;
+      for (std::int64_t part = 0; part < parts; ++part)
+        batches.push_back(batch_of(kImages / parts * part + own * all.rank(), own));
+      Figures figures;
+      ends.push_back(step(batches, {.seed = 5, .step = i, .figures = &figures}, 0.1, scale));
+    }
+    step.check_alike();
+  }
+};
+
+void expect_near(const Scalars& actual, const Scalars& expected, double rounding) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_EQ(actual[i].first, expected[i].first);
+    EXPECT_NEAR(actual[i].second, expected[i].second, rounding * (1 + std::abs(expected[i].second)))
+        << actual[i].first;
+  }
+}
+
+void expect_steps_of_one_process(Steps together, Steps alone, double rounding = 1e-5) {
+  together.run();
+  alone.run();
+  for (std::size_t i = 0; i < alone.ends.size(); ++i) {
+    expect_near(together.ends[i].scalars, alone.ends[i].scalars, rounding);
+    EXPECT_EQ(together.ends[i].images, kImages);
+  }
+  for (const auto* name : {"w", "odd", "idle"})
+    EXPECT_NEAR(together.model.value(name), alone.model.value(name), 10 * rounding) << name;
+}
+
+TEST(RanksStep, IsThatOfOneProcess) { expect_steps_of_one_process({}, {.all = Cluster::alone()}); }
+
+TEST(RanksStep, OfMicroBatchesIsThatOfOneProcess) {
+  expect_steps_of_one_process({.parts = 2}, {.all = Cluster::alone(), .parts = 2});
+}
+
+TEST(RanksStep, ClipsTheNormOfAllGradients) {
+  const OptimizerOptions clips{.weight_decay = 0.1, .clip_norm = 0.5};
+  expect_steps_of_one_process({.optimizer = clips}, {.all = Cluster::alone(), .optimizer = clips});
+}
+
+TEST(RanksStep, TrustsTheNormsThatAllRanksAgreeOn) {
+  const OptimizerOptions lars{.weight_decay = 0.1, .trust = "lars"};
+  expect_steps_of_one_process({.optimizer = lars}, {.all = Cluster::alone(), .optimizer = lars});
+}
+
+TEST(RanksStep, ExchangesGradientsInHalfPrecisionWhereAsked) {
+  TrainOptions bf16;
+  bf16.gradient_type = "bf16";
+  expect_steps_of_one_process({.train = bf16, .count = 5}, {.all = Cluster::alone(), .count = 5},
+                              0.05);
+}
+
+TEST(RanksStep, FindsTheSameLossScaleAsOneProcess) {
+  TrainOptions fp16;
+  fp16.precision = "fp16";
+  Steps together{.train = fp16, .count = 10},
+      alone{.all = Cluster::alone(), .train = fp16, .count = 10};
+  together.model.factor = alone.model.factor = 1e35;
+  together.run();
+  alone.run();
+  EXPECT_LT(together.scale.factor, LossScale::kFirst);
+  EXPECT_EQ(together.scale.factor, alone.scale.factor);
+  for (std::size_t i = 0; i < alone.ends.size(); ++i)
+    EXPECT_EQ(together.ends[i].rejected, alone.ends[i].rejected);
+}
+
+TEST(RanksStep, LeavesAloneWhatHasAGradientOnNoRank) {
+  Steps steps;
+  steps.run();
+  EXPECT_EQ(steps.model.value("idle"), 1);  // weight decay would have moved it
+  EXPECT_NE(steps.model.value("odd"), 1);  // with four ranks of two images each has one that is odd
+}
+
+TEST(RanksStep, IsRejectedByAllWhereOneRankHasABadImage) {
+  Steps steps{.count = 1};
+  steps.model.bad_image = 3;
+  steps.run();
+  EXPECT_EQ(steps.ends[0].rejected, "the loss 'fit' is inf");
+  EXPECT_EQ(steps.model.value("w"), 1);
+  EXPECT_EQ(steps.model.value("seen"), 0);
+}
+
+TEST(RanksStep, TakesTheChiefsRunningStatistics) {
+  Steps steps{.count = 1};
+  steps.run();
+  EXPECT_EQ(steps.model.value("seen"), 0);  // the chief's first image
+}
+
+TEST(RanksStep, PadsToTheLargestBatchOfAllRanks) {
+  Steps steps{.count = 1};
+  steps.run();
+  const auto last = static_cast<int>(kImages - kImages / cluster->size());
+  EXPECT_EQ(steps.model.sizes, (std::vector{std::pair(9, 2 + last)}));
+}
+
+TEST(RanksStep, RefusesADetectorThatDividesByNoTotal) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank needs none";
+  Steps steps;
+  steps.model.asks_for_totals = false;
+  try {
+    steps.run();
+    ADD_FAILURE() << "it steps";
+  } catch (const Error& problem) {
+    EXPECT_THAT(problem.what(), HasSubstr("cannot be trained in parts"));
+  }
+}
+
+TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
+  const auto sync = make_gradient_sync(at::kCPU, *cluster);
+  for (const std::int64_t bytes : {4, 40, 1 << 20}) {
+    Parameters parameters;
+    std::vector<at::Tensor> values;
+    for (std::int64_t i = 1; i < 6; ++i)
+      values.push_back(parameters.add(std::to_string(i), at::ones({i, i}), ParameterKind::weight));
+    GradientBuckets buckets(parameters, *sync, at::kFloat, 4, bytes);
+    EXPECT_EQ(buckets.count(), bytes == 4 ? 5 : bytes == 40 ? 4 : 2);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      // Rank r has a gradient of 10 r + i for parameter i, but for the fourth, which nobody has one for, and the r-th.
+      auto loss = values[0].sum() * 0;
+      for (std::int64_t i = 0; i < 5; ++i)
+        if (i != 3 && i != cluster->rank())
+          loss = loss + values[static_cast<std::size_t>(i)].sum() *
+                            static_cast<double>(10 * cluster->rank() + i);
+      buckets.collect();
+      loss.backward();
+      const auto present = buckets.finish();
+      EXPECT_EQ(present[3], '0');
+      if (cluster->rank() > 0) {
+        EXPECT_EQ(present[static_cast<std::size_t>(cluster->rank())], '0');
+      }
+      buckets.hand_out("11101");
+      EXPECT_FALSE(values[3].grad().defined());
+      for (std::int64_t i = 0; i < 5; ++i) {
+        if (i == 3) continue;
+        double expected = 0;
+        for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
+          if (i != rank) expected += static_cast<double>(10 * rank + i);
+        EXPECT_TRUE(testing::same(values[static_cast<std::size_t>(i)].grad(),
+                                  at::full({i + 1, i + 1}, expected)))
+            << i;
+      }
+      for (auto& value : values) value.mutable_grad().reset();
+    }
+  }
+}
+
+TEST(ShareValues, GivesEveryRankTheChiefs) {
+  const auto value = at::full({2, 3}, 0.5 + static_cast<double>(cluster->rank()));
+  take_chiefs_values(*cluster, {{"a", value}}, "the model");
+  EXPECT_TRUE(testing::same(value, at::full({2, 3}, 0.5)));
+}
+
+TEST(ShareValues, NamesRankAndTensorThatDiffer) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank is like itself";
+  const auto failure = [](auto work) -> std::string {
+    try {
+      work();
+    } catch (const Error& problem) {
+      return problem.what();
+    }
+    return "";
+  };
+  const auto value = at::zeros({2});
+  if (cluster->rank() == 1) value[1].fill_(-0.0);
+  check_same_values(*cluster, {{"a", at::ones({3})}}, "the model");
+  EXPECT_EQ(failure([&] {
+              check_same_values(*cluster, {{"a", at::ones({3})}, {"b", value}}, "the model");
+            }),
+            cluster->name(1) + " holds other values in 'b' of the model than " + cluster->name(0));
+  const NamedTensors values = {{"a", at::zeros({2 + (cluster->rank() == 1)})}};
+  EXPECT_EQ(failure([&] { take_chiefs_values(*cluster, values, "the model"); }),
+            cluster->name(1) + " has another name, type or shape for 'a' of the model than " +
+                cluster->name(0));
+}
+
+}  // namespace
+}  // namespace millrace

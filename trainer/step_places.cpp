@@ -1,0 +1,42 @@
+#include "trainer/step_places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "base/errors.h"
+
+namespace millrace {
+
+StepPlaces agree_on_places(const Cluster& cluster, std::span<const Batch> batches) {
+  using Size = std::array<std::int32_t, 3>;  // images, width, height
+  std::vector<Size> mine;
+  for (const auto& batch : batches)
+    mine.push_back({static_cast<std::int32_t>(batch.size()), batch.width, batch.height});
+  const auto all = cluster.gather(
+      "batches", {reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(Size)});
+
+  StepPlaces result;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    StepPlaces::Place place;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (all[rank].size() != mine.size() * sizeof(Size))
+        throw Error(fmt::format("{} has {} batches in this step, {} has {}",
+                                cluster.name(static_cast<std::int64_t>(rank)),
+                                all[rank].size() / sizeof(Size), cluster.name(), mine.size()));
+      Size theirs;
+      std::memcpy(theirs.data(), all[rank].data() + i * sizeof(Size), sizeof(Size));
+      if (static_cast<std::int64_t>(rank) == cluster.rank()) place.first_image = result.images;
+      result.images += theirs[0];
+      place.width = std::max(place.width, theirs[1]);
+      place.height = std::max(place.height, theirs[2]);
+    }
+    result.batches.push_back(place);
+  }
+  return result;
+}
+
+}  // namespace millrace
