@@ -12,6 +12,7 @@ namespace {
 
 /// A wish as it travels: this, the hyper-parameters, the reason to stop. Few bytes, so that one exchange takes them all.
 struct Head {
+  std::uint64_t place;
   std::int64_t images;
   double waited_s, busy_s;
   std::uint8_t signal, figures, checkpoint, hyper;
@@ -19,6 +20,7 @@ struct Head {
 
 std::string encoded(const StepWish& wish) {
   Head head{};
+  head.place = wish.place;
   head.images = wish.images;
   head.waited_s = wish.waited_s;
   head.busy_s = wish.busy_s;
@@ -41,6 +43,7 @@ StepWish decoded(std::string_view bytes, const std::string& from) {
   StepWish wish{.signal = head.signal,
                 .figures = head.figures != 0,
                 .checkpoint = head.checkpoint != 0,
+                .place = head.place,
                 .images = head.images,
                 .waited_s = head.waited_s,
                 .busy_s = head.busy_s,
@@ -56,11 +59,18 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
   const auto all = cluster.gather("agreement on the step", encoded(wish));
   StepAgreement agreement;
   double longest = -1, shortest = 0;
+  std::uint64_t place = 0;
   for (std::int64_t rank = 0; rank < std::ssize(all); ++rank) {
     auto one = decoded(all[static_cast<std::size_t>(rank)], cluster.name(rank));
     if (agreement.stop.empty() && !one.stop.empty())
       agreement.stop = rank == 0 ? one.stop : fmt::format("{} of {}", one.stop, cluster.name(rank));
     if (agreement.signal == 0) agreement.signal = one.signal;
+    if (place == 0) place = one.place;
+    if (one.place != 0 && one.place != place)
+      throw Error(fmt::format(
+          "{} has come to another place of the data than the ranks before it: do all hosts have "
+          "the same images and annotations?",
+          cluster.name(rank)));
     agreement.figures |= one.figures;
     agreement.checkpoint |= one.checkpoint;
     agreement.images += one.images;

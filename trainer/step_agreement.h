@@ -15,6 +15,7 @@ struct StepWish {
   int signal = 0;             // that asks to stop; 0: none
   bool figures = false;       // the detector's figures are wanted
   bool checkpoint = false;    // one is wanted
+  std::uint64_t place = 0;    // digest of the place behind the step's data; 0: it has none
   std::int64_t images = 0;    // of this rank's part of the step
   double waited_s = 0;        // for them
   double busy_s = 0;          // since it was agreed last, without waiting for other ranks
@@ -33,7 +34,8 @@ struct StepAgreement {
   double slowest_waited_s = 0;  // of its time, for data
 };
 
-/// One exchange. Every rank calls it at the same step. Throws Error where ranks run different programs.
+/// One exchange. Every rank calls it at the same step. Throws Error where ranks run different programs, or their data
+/// have come to different places.
 StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish);
 
 }  // namespace millrace

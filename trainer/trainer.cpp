@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 
+#include "base/digest.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/process_usage.h"
@@ -44,6 +45,11 @@ class DoAll {
  private:
   std::exception_ptr first_;
 };
+
+/// Tells the places of data apart; never 0.
+std::uint64_t place_of(const Position& at) {
+  return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
+}
 
 std::string ids(const std::vector<Batch>& batches) {
   std::string text;
@@ -201,6 +207,7 @@ bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
                               .signal = StopSignals::number(),
                               .figures = state_.figures_asked_,
                               .checkpoint = std::exchange(wants_checkpoint_, false),
+                              .place = batches.empty() ? 0 : place_of(behind),
                               .images = behind.images - state_.at.images,
                               .waited_s = state_.spent.data_s - waited_for_data_s_,
                               .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
