@@ -9,7 +9,9 @@
 #include "cli/config_arguments.h"
 #include "cli/start_together.h"
 #include "cli/trained_detector.h"
+#include "trainer/restore.h"
 #include "trainer/run.h"
+#include "trainer/share_values.h"
 #include "trainer/threads.h"
 
 namespace millrace::cli {
@@ -42,7 +44,11 @@ int eval(const Arguments& arguments, const Cluster& cluster) {
   const Threads threads(recipe.train.threads, recipe.data.threads);
   start_together(recipe, cluster);
   const auto data = open_validation(recipe, recipe.data.classes);
-  const auto detector = trained_detector(recipe, data.split.classes, arguments.weights);
+  const auto detector = cluster.is_chief()
+                            ? trained_detector(recipe, data.split.classes, arguments.weights)
+                            : build_detector(recipe, data.split.classes);
+  take_chiefs_values(cluster, named_values(*detector), "the model");
+  detector->parameters_changed();
   const auto scores =
       evaluate_detector(*detector, data, {.keep_detections = !arguments.out.empty()}, cluster);
   if (!cluster.is_chief()) return kDone;
