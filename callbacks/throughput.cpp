@@ -46,6 +46,8 @@ class MeasureThroughput final : public Callback {
         {"time/data_wait_s", (now.data_s - spent_.data_s) / steps},
         {"time/data_wait_share", (now.data_s - spent_.data_s) / seconds},
         {"time/callbacks_s", (now.callbacks_s - spent_.callbacks_s) / steps}};
+    if (now.sync_s > 0)  // there are other ranks
+      figures.emplace_back("time/sync_s", (now.sync_s - spent_.sync_s) / steps);
     for (const auto& [name, spent] : now.by_callback)
       if (const auto took = spent - spent_of(spent_, name); took > kShareTold * seconds)
         figures.emplace_back(fmt::format("time/callbacks/{}_s", name), took / steps);
@@ -54,7 +56,7 @@ class MeasureThroughput final : public Callback {
   }
 
   std::vector<std::string> publishes() const override {
-    return {"time/images_per_s",    "time/step_s",      "time/data_wait_s",
+    return {"time/images_per_s",    "time/step_s",      "time/sync_s",     "time/data_wait_s",
             "time/data_wait_share", "time/callbacks_s", "time/callbacks/*"};
   }
 

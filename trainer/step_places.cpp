@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-StepPlaces agree_on_places(const Cluster& cluster, std::span<const Batch> batches) {
+std::vector<StepPlace> agree_on_places(const Cluster& cluster, std::span<const Batch> batches) {
   using Size = std::array<std::int32_t, 3>;  // images, width, height
   std::vector<Size> mine;
   for (const auto& batch : batches)
@@ -19,9 +19,10 @@ StepPlaces agree_on_places(const Cluster& cluster, std::span<const Batch> batche
   const auto all = cluster.gather(
       "batches", {reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(Size)});
 
-  StepPlaces result;
+  std::vector<StepPlace> places;
+  std::int64_t images = 0;
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    StepPlaces::Place place;
+    StepPlace place;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       if (all[rank].size() != mine.size() * sizeof(Size))
         throw Error(fmt::format("{} has {} batches in this step, {} has {}",
@@ -29,14 +30,14 @@ StepPlaces agree_on_places(const Cluster& cluster, std::span<const Batch> batche
                                 all[rank].size() / sizeof(Size), cluster.name(), mine.size()));
       Size theirs;
       std::memcpy(theirs.data(), all[rank].data() + i * sizeof(Size), sizeof(Size));
-      if (static_cast<std::int64_t>(rank) == cluster.rank()) place.first_image = result.images;
-      result.images += theirs[0];
+      if (static_cast<std::int64_t>(rank) == cluster.rank()) place.first_image = images;
+      images += theirs[0];
       place.width = std::max(place.width, theirs[1]);
       place.height = std::max(place.height, theirs[2]);
     }
-    result.batches.push_back(place);
+    places.push_back(place);
   }
-  return result;
+  return places;
 }
 
 }  // namespace millrace

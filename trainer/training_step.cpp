@@ -122,7 +122,7 @@ StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, 
                                  LossScale& scale) {
   if (!buffers_.empty()) at::_foreach_copy_(buffers_before_, buffers_);
   StepEnd end;
-  take(parts_of(batches, info, end), lr, scale, end);
+  take(parts_of(batches, info), lr, scale, end);
   if (!end.rejected.empty() && !buffers_.empty()) {
     at::_foreach_copy_(buffers_, buffers_before_);
     model_.parameters_changed();
@@ -131,12 +131,11 @@ StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, 
 }
 
 std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> batches,
-                                                       const StepInfo& info, StepEnd& end) const {
+                                                       const StepInfo& info) const {
   const auto places = agree_on_places(cluster_, batches);
-  end.images = places.images;
   std::vector<Part> parts;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const auto& [first_image, width, height] = places.batches[i];
+    const auto& [first_image, width, height] = places[i];
     parts.push_back({pad_to(batches[i], width, height), info});
     parts.back().info.first_image = first_image;
     if (cluster_.size() > 1) parts.back().info.ranks = &rank_sum_;

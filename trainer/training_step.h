@@ -27,7 +27,6 @@ struct StepEnd {
   std::string rejected;  // why nothing was changed; empty: the step was taken
   bool overflow =
       false;  // it was rejected for the loss scale, which has been lowered: no fault of the model's
-  std::int64_t images = 0;  // of all ranks
   double sync_s = 0;  // that were waited for gradients of other ranks behind the backward pass
 };
 
@@ -57,8 +56,7 @@ class TrainingStep {
  private:
   struct Part;
 
-  std::vector<Part> parts_of(std::span<const Batch> batches, const StepInfo& info,
-                             StepEnd& end) const;
+  std::vector<Part> parts_of(std::span<const Batch> batches, const StepInfo& info) const;
   Losses losses(const Batch& batch, const StepInfo& info) const;
   /// The first pass of two.
   void collect_totals(const std::vector<Part>& parts) const;

@@ -1,0 +1,112 @@
+// What it costs ranks to add up their gradients, and how much of that the backward pass hides.
+//
+//   mpirun -np 2 --bind-to none bench_ranks CONFIG train.max_steps=12 train.threads=1 ...
+//
+// prints seconds of a step, of what it still waits behind the backward pass (the least of all ranks, which is that of the
+// slowest one: the rest is waiting for it), and of the same sums when nothing else is done.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+
+#include "base/config.h"
+#include "base/errors.h"
+#include "base/log.h"
+#include "base/process_usage.h"
+#include "dataflow/detection.h"
+#include "dataflow/detection_sources.h"
+#include "trainer/precision.h"
+#include "trainer/run.h"
+#include "trainer/threads.h"
+
+namespace millrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kWarmUp = 2;  // steps that are not counted
+constexpr int kAlone = 5;            // sums without a step
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double least(const Cluster& cluster, double mine) {
+  for (const auto& theirs :
+       cluster.gather("least", {reinterpret_cast<const char*>(&mine), sizeof mine})) {
+    double other = 0;
+    std::memcpy(&other, theirs.data(), sizeof other);
+    mine = std::min(mine, other);
+  }
+  return mine;
+}
+
+/// Seconds of the sums alone.
+double sums_alone(const Cluster& cluster, const Parameters& parameters, at::ScalarType type) {
+  const auto sync = make_gradient_sync(at::kCPU, cluster);
+  GradientBuckets buckets(parameters, *sync, type);
+  std::vector<double> seconds;
+  for (int i = 0; i < kAlone; ++i) {
+    cluster.meet("sums alone");
+    const auto began = Clock::now();
+    buckets.collect();
+    buckets.finish();
+    seconds.push_back(seconds_since(began));
+  }
+  return *std::ranges::min_element(seconds);
+}
+
+int run(int argc, char** argv, const Cluster& cluster) {
+  if (argc < 2) throw ConfigError("usage: mpirun -np 2 bench_ranks CONFIG [K=V]...");
+  const auto recipe = resolve(load_config(argv[1], {argv + 2, argv + argc}));
+  if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=12, say");
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  use_deterministic_maths(recipe.train.deterministic);
+  const auto data = open_train_data(recipe.data, recipe.sources);
+  const auto flow = start_train_flow(recipe.data, recipe.stages, data, /*seed=*/1,
+                                     {cluster.rank(), cluster.size()});
+  const auto detector = build_detector(recipe, data.classes);
+  load_initial_weights(*detector, recipe);
+  double step_s = 0, sync_s = 0, least_sync_s = 0, cpu_s = 0, steps = 0;
+  {
+    TrainingStep step(*detector, recipe.train, recipe.optimizer, cluster);
+    step.start_alike();
+    LossScale scale;
+    for (std::int64_t i = 0; i < recipe.train.max_steps; ++i) {
+      const auto batch = flow->next()->value;
+      const auto began = Clock::now();
+      const auto cpu = cpu_seconds();
+      const auto end = step({&batch, 1}, {.seed = 1, .step = i}, 1e-3, scale);
+      const auto waited = least(cluster, end.sync_s);
+      if (i < kWarmUp) continue;
+      step_s += seconds_since(began);
+      cpu_s += cpu_seconds() - cpu;
+      sync_s += end.sync_s;
+      least_sync_s += waited;
+      steps += 1;
+    }
+  }
+  const auto alone =
+      sums_alone(cluster, detector->parameters(), precision_type(recipe.train.gradient_type));
+  if (!cluster.is_chief()) return 0;
+  fmt::print(
+      "{} ranks, {:.1f} MB of gradients: step {:.4f} s ({:.4f} s of CPU a rank), waits {:.4f} s "
+      "behind "
+      "the backward pass, the slowest rank {:.4f} s = {:.1f} % of the step; the sums alone {:.4f} "
+      "s\n",
+      cluster.size(), 4e-6 * static_cast<double>(detector->parameters().trainable_count()),
+      step_s / steps, cpu_s / steps, sync_s / steps, least_sync_s / steps,
+      100 * least_sync_s / step_s, alone);
+  return 0;
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) {
+  millrace::start_logging(/*verbose=*/false);
+  return millrace::Cluster::run(
+      [&](const millrace::Cluster& cluster) { return millrace::run(argc, argv, cluster); });
+}
