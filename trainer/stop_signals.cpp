@@ -57,9 +57,14 @@ StopSignals::StopSignals() : SignalHandling((noted = 0, note_signal)) {}
 StopSignals::~StopSignals() { ::alarm(0); }
 
 std::string StopSignals::received() {
-  const int signal = noted;
-  return signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : signal ? "SIGUSR1" : "";
+  if (noted == SIGINT) return "SIGINT";
+  if (noted == SIGUSR1) return "SIGUSR1";
+  return noted == SIGTERM ? "SIGTERM" : "";
 }
+
+int StopSignals::number() { return noted; }
+
+void StopSignals::note(int signal) { note_signal(signal); }
 
 double StopSignals::seconds_ago() { return static_cast<double>(now() - noted_at) * 1e-9; }
 

@@ -31,6 +31,10 @@ class StopSignals : public SignalHandling {
   /// "SIGTERM", or empty while none came. Any thread.
   static std::string received();
 
+  /// The same as a number, 0 while none came; and to note one that came to another process.
+  static int number();
+  static void note(int signal);
+
   /// How long ago that was, in seconds.
   static double seconds_ago();
 

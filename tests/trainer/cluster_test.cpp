@@ -87,20 +87,6 @@ TEST(GradientSync, AddsInTheOrderOfRanksAndAllRanksHaveTheSameBits) {
   }
 }
 
-TEST(GradientSync, AddsHalfPrecisionInFp32AndRoundsOnce) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
-  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
-  for (const auto type : {at::kBFloat16, at::kHalf}) {
-    auto expected = values_of(0, 5000).to(type).to(at::kFloat);
-    for (std::int64_t rank = 1; rank < cluster->size(); ++rank)
-      expected = expected + values_of(rank, 5000).to(type).to(at::kFloat);
-    const auto sum = values_of(cluster->rank(), 5000).to(type);
-    sync->begin_sum(sum, "gradients");
-    sync->wait();
-    EXPECT_TRUE(at::equal(sum, expected.to(type)));
-  }
-}
-
 TEST(GradientSync, RefusesWhatItCannotAdd) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
   const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
