@@ -9,6 +9,7 @@
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_memory.h"
+#include "dataflow/serving/remote_train_flow.h"
 #include "dataflow/stages/decode.h"
 #include "dataflow/stages/flip.h"
 #include "dataflow/stages/group_by_aspect_ratio.h"
@@ -99,6 +100,8 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
+  if (!options.source.empty())
+    return serving::start_remote_train_flow(options, stages, train, {seed, share, start});
   prepare_opencv();
   auto plan =
       stages.empty() ? default_plan(train.source, options) : declared_plan(train, options, stages);

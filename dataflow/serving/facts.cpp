@@ -15,11 +15,10 @@ namespace {
 
 /// Options that say where the data lies, how fast it comes, or speak of evaluation. The samples and the classes are facts
 /// of their own.
-constexpr std::array<std::string_view, 15> kNoFacts = {"root",
+constexpr std::array<std::string_view, 14> kNoFacts = {"root",
                                                        "train",
                                                        "val",
                                                        "classes",
-                                                       "filter_empty",
                                                        "test_batch_size",
                                                        "test_short_side",
                                                        "test_max_side",

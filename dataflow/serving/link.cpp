@@ -1,6 +1,7 @@
 #include "dataflow/serving/link.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -12,7 +13,7 @@ namespace millrace::serving {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // of a batch's pixels
-constexpr int kReconnectMs = 100, kMostReconnectMs = 5000, kHandshakeMs = 5000;
+constexpr int kReconnectMs = 100, kMostReconnectMs = 5000, kHandshakeMs = 5000, kLeaveMs = 500;
 constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{2};
 constexpr int kMostBadMessages = 3;
 constexpr int kMostAtOnce = 16;  // messages of one server, before others have their turn
@@ -92,6 +93,8 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
   if (state_ == State::refused && !refused_for_good_ && now - heard_ > kHelloAgainAfter) greet(now);
   if ((state_ == State::greeting || state_ == State::live) && now - heard_ > kGiveUpAfter)
     start_over(now, fmt::format("has been silent for {} s: given up", kGiveUpAfter.count()));
+  if (state_ == State::live && view_)
+    if (auto pieces = view_->take_released(); !pieces.empty()) send(Release{std::move(pieces)});
   if (state_ == State::live && now - pinged_ > kPingEvery) {
     pinged_ = now;
     send(Ping{});
@@ -125,15 +128,24 @@ void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
   }
 }
 
+void Link::welcome(const Welcome& welcome) {
+  if (!welcome.probe)
+    view_.reset();
+  else if (!view_ || view_->token() != welcome.probe->token)
+    view_ = SharedView::open(*welcome.probe);
+  word_ = "here";
+  spdlog::info("data server {}: here, batches come {}", endpoint_,
+               view_ ? "through shared memory" : "through the connection");
+  state_ = State::live;
+  epoch_size_ = welcome.epoch_size;
+  ++age_;
+}
+
 void Link::hear(Message message, Clock::time_point now,
                 const std::function<void(Answer)>& answered) {
   heard_ = now;
-  if (const auto* welcome = std::get_if<Welcome>(&message)) {
-    spdlog::info("data server {}: here", endpoint_);
-    word_ = "here";
-    state_ = State::live;
-    epoch_size_ = welcome->epoch_size;
-    ++age_;
+  if (const auto* in = std::get_if<Welcome>(&message)) {
+    welcome(*in);
   } else if (auto* refusal = std::get_if<Refusal>(&message)) {
     if (word_ != refusal->why) spdlog::error("data server {}: {}", endpoint_, refusal->why);
     word_ = refusal->why;
@@ -152,17 +164,31 @@ void Link::hear(Message message, Clock::time_point now,
   }
 }
 
-Link::Answer Link::take(const BatchHead& head) {
+Frame Link::pixels_of(const BatchHead& head) {
+  if (head.piece) {
+    if (!view_) throw DataError("message", "it speaks of shared memory, which was not asked for");
+    return view_->take(*head.piece);
+  }
   zmq::message_t pixels;
   if (!socket_->recv(pixels, zmq::recv_flags::dontwait))
     throw DataError("message", "the pixels are missing");
-  auto batch = decode_batch({head.batch.data(), head.batch.size()}, {frame_of(std::move(pixels))},
+  return frame_of(std::move(pixels));
+}
+
+Link::Answer Link::take(const BatchHead& head) {
+  auto batch = decode_batch({head.batch.data(), head.batch.size()}, {pixels_of(head)},
                             fmt::format("batch {} of {}", head.number, endpoint_));
   return {head.number, Delivery<Batch>{std::move(batch), head.cursor, head.epoch, head.progress},
           head.skipped, std::nullopt};
 }
 
-void Link::ask(std::int64_t number) { send(Ask{{number}, false}); }
+void Link::ask(std::int64_t number) { send(Ask{{number}, view_ ? ::getpid() : 0}); }
+
+void Link::leave() {
+  if (!is_live()) return;
+  socket_->set(zmq::sockopt::linger, kLeaveMs);
+  send(Bye{view_ ? view_->held() : std::vector<std::int64_t>()});
+}
 
 void Link::send(Message message) {
   // Where the connection has just gone the message is lost with it, as it would be a moment later.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "dataflow/serving/keys.h"
 #include "dataflow/serving/messages.h"
+#include "dataflow/serving/shared_memory.h"
 #include "dataflow/serving/socket_events.h"
 
 namespace millrace::serving {
@@ -44,6 +46,8 @@ class Link {
   void look(Clock::time_point now, const std::function<void(Answer)>& answered);
 
   void ask(std::int64_t number);
+  /// The last word; the link is not used any more.
+  void leave();
 
   /// The server has said welcome and gives signs of life. A server may go and come between two looks: then the link's
   /// `age` is another.
@@ -64,8 +68,10 @@ class Link {
   void start_over(Clock::time_point now, std::string why);
   void greet(Clock::time_point now);
   void see(const SocketEvents::Event& event, Clock::time_point now);
+  void welcome(const Welcome& welcome);
   void hear(Message message, Clock::time_point now, const std::function<void(Answer)>& answered);
   Answer take(const BatchHead& head);
+  Frame pixels_of(const BatchHead& head);
   void send(Message message);
 
   zmq::context_t& context_;
@@ -80,6 +86,7 @@ class Link {
   std::int64_t age_ = 0;
   std::string word_ = "has not answered yet";
   std::optional<std::int64_t> epoch_size_;
+  std::unique_ptr<SharedView> view_;  // of the server's memory, where we can have it
   Clock::time_point heard_, pinged_;
 };
 

@@ -25,7 +25,6 @@ void members(auto& each, Cursor& cursor) {
   each("pending", cursor.pending);
 }
 void members(auto& each, SharedFile& file) {
-  each("host", file.host);
   each("process", file.process);
   each("descriptor", file.descriptor);
   each("token", file.token);
@@ -33,7 +32,8 @@ void members(auto& each, SharedFile& file) {
 void members(auto& each, SharedPiece& piece) {
   each("piece", piece.piece);
   each("descriptor", piece.descriptor);
-  each("token", piece.token);
+  each("file", piece.file);
+  each("file_bytes", piece.file_bytes);
   each("bytes", piece.bytes);
 }
 void members(auto& each, Hello& hello) {
@@ -46,10 +46,11 @@ void members(auto& each, Hello& hello) {
 }
 void members(auto& each, Ask& ask) {
   each("numbers", ask.numbers);
-  each("shared", ask.shared);
+  each("shared_with", ask.shared_with);
 }
 void members(auto& each, Release& release) { each("pieces", release.pieces); }
 void members(auto&, Ping&) {}
+void members(auto& each, Bye& bye) { each("held", bye.held); }
 void members(auto& each, Welcome& welcome) {
   each("facts", welcome.facts);
   each("epoch_size", welcome.epoch_size);
@@ -77,7 +78,7 @@ void members(auto& each, Failure& failure) {
 }
 
 /// A message's name on the wire: that of its place in the variant.
-constexpr const char* kNames[] = {"hello",   "ask",      "release", "ping",  "welcome",
+constexpr const char* kNames[] = {"hello",   "ask",      "release", "ping",  "bye",    "welcome",
                                   "refusal", "stranger", "pong",    "batch", "failure"};
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 
@@ -144,6 +145,9 @@ void check(const Ask& ask) {
   require(std::ranges::all_of(ask.numbers, [](auto number) { return number >= 0; }),
           "it asks for a negative number");
 }
+void check(const SharedPiece& piece) {
+  require(piece.bytes <= piece.file_bytes, "pixels are longer than their file");
+}
 void check(const BatchHead& head) {
   require(head.number >= 0 && head.epoch >= 0, "a number is negative");
   require(std::isfinite(head.progress), "the progress is no number");
@@ -206,11 +210,12 @@ std::string_view open(const msgpack::object& envelope) {
   if (parts[1] != msgpack::object(kProtocol))
     throw Wrong{fmt::format(
         "it is of another version of the protocol than {}, which this program speaks", kProtocol)};
-  require(envelope.via.array.size == 4 && parts[2].type == msgpack::type::POSITIVE_INTEGER &&
-              parts[3].type == msgpack::type::BIN,
+  require(envelope.via.array.size == 4 && parts[3].type == msgpack::type::BIN &&
+              (parts[2].is_nil() || parts[2].type == msgpack::type::POSITIVE_INTEGER),
           "it is not [name, version, checksum, body]");
   const std::string_view body(parts[3].via.bin.ptr, parts[3].via.bin.size);
-  require(digest(body.data(), body.size()) == parts[2].via.u64, "its bytes have changed");
+  require(parts[2].is_nil() || digest(body.data(), body.size()) == parts[2].via.u64,
+          "its bytes have changed");
   return body;
 }
 

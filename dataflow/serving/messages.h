@@ -33,21 +33,24 @@ struct Hello {
 /// Wants these batches, in this order if it can be.
 struct Ask {
   std::vector<std::int64_t> numbers;
-  bool shared = false;  // in shared memory, if it can be
+  std::int64_t shared_with = 0;  // > 0: in memory shared with this process, if it can be
 };
 /// Needs these pieces of shared memory no longer.
 struct Release {
   std::vector<std::int64_t> pieces;
 };
 struct Ping {};
+/// The last word. All that was asked and all shared memory but these pieces is needed no longer.
+struct Bye {
+  std::vector<std::int64_t> held;
+};
 
 // From a server.
 
-/// A piece of memory with a name that only processes of the same host can open.
+/// A file without a name that processes of the same user on the same host can open.
 struct SharedFile {
-  std::string host;  // changes where the host starts anew
-  std::int64_t process = 0, descriptor = 0;
-  std::uint64_t token = 0;  // its first eight bytes
+  std::int64_t process = 0, descriptor = 0;  // /proc/PROCESS/fd/DESCRIPTOR
+  std::uint64_t token = 0;                   // what it holds
 };
 struct Welcome {
   Facts facts;
@@ -66,8 +69,8 @@ struct Pong {};
 struct SharedPiece {
   std::int64_t piece = 0;       // what to release
   std::int64_t descriptor = 0;  // of the process in the welcome
-  std::uint64_t token = 0;      // another one: another file
-  std::uint64_t bytes = 0;      // of the file
+  std::uint64_t file = 0;       // another number: another file, though the descriptor be the same
+  std::uint64_t file_bytes = 0, bytes = 0;  // of the file; of the pixels, with which it begins
 };
 struct BatchHead {
   std::int64_t number = 0;
@@ -86,8 +89,8 @@ struct Failure {
   std::string why;
 };
 
-using Message =
-    std::variant<Hello, Ask, Release, Ping, Welcome, Refusal, Stranger, Pong, BatchHead, Failure>;
+using Message = std::variant<Hello, Ask, Release, Ping, Bye, Welcome, Refusal, Stranger, Pong,
+                             BatchHead, Failure>;
 
 std::string encode(Message message);
 

@@ -144,6 +144,11 @@ class RemoteFlow final : public DataFlow<Batch> {
         ask(now);
         check_servers(now);
       }
+      {
+        const std::lock_guard lock(mutex_);
+        ready_.clear();
+      }
+      for (const auto& link : links_) link->leave();
     } catch (...) {
       end_with(std::current_exception());
     }

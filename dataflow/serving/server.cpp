@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -30,6 +31,13 @@ struct Consumer {
   std::unique_ptr<NumberedFlow<Batch>> flow;
   std::size_t asked = 0;
   Clock::time_point heard;
+  std::int64_t process = 0;  // with which memory is shared; 0: with none
+};
+
+/// Pieces of shared memory that a consumer may look at.
+struct Loan {
+  std::int64_t process = 0;
+  std::map<std::int64_t, std::shared_ptr<std::uint8_t[]>> pieces;
 };
 
 /// A frame that is the batch's own memory; it goes back to its pool once it is sent.
@@ -62,6 +70,7 @@ class BatchServer::Desk {
         facts_(std::move(facts)),
         epoch_size_(epoch_size),
         most_consumers_(options.most_consumers),
+        memory_(options.memory),
         door_(context_, options.door) {}
 
   std::string endpoint() const { return door_.endpoint(); }
@@ -88,6 +97,7 @@ class BatchServer::Desk {
       const auto now = Clock::now();
       forget_if("has said nothing for too long",
                 [now](const Consumer& consumer) { return now - consumer.heard > kForgetAfter; });
+      take_back_loans();
       if (now - told_at_ > kTellEvery) tell(now);
     }
   }
@@ -143,7 +153,7 @@ class BatchServer::Desk {
     spdlog::info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank,
                  ranks, hello.stream.seed, hello.stream.start.next);
     consumers_.emplace(from, std::move(consumer));
-    send(from, Welcome{facts_, epoch_size_, std::nullopt});
+    send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
   }
 
   void hear(const std::string& from, std::int32_t, const Ask& ask) {
@@ -156,6 +166,7 @@ class BatchServer::Desk {
                        {fmt::format("more than {} batches were asked for at once", kMostCredit)});
     }
     consumer->asked += ask.numbers.size();
+    consumer->process = ask.shared_with;
     for (const auto number : ask.numbers) consumer->flow->ask(number);
   }
 
@@ -163,7 +174,19 @@ class BatchServer::Desk {
     if (known(from)) send(from, Pong{});
   }
 
-  void hear(const std::string& from, std::int32_t, const Release&) { known(from); }
+  void hear(const std::string& from, std::int32_t, const Release& release) {
+    if (const auto* consumer = known(from))
+      for (const auto piece : release.pieces) loans_[consumer->name].pieces.erase(piece);
+  }
+
+  void hear(const std::string& from, std::int32_t, const Bye& bye) {
+    const auto* consumer = known(from);
+    if (!consumer) return;
+    std::erase_if(loans_[consumer->name].pieces,
+                  [&](const auto& loan) { return !std::ranges::count(bye.held, loan.first); });
+    spdlog::info("consumer {} is done", consumer->name);
+    consumers_.erase(from);
+  }
 
   void hear(const std::string&, std::int32_t, const auto&) {
     throw DataError("message", "a consumer does not say this");
@@ -194,20 +217,44 @@ class BatchServer::Desk {
         auto made = consumer.flow->take();
         if (!made) break;
         --consumer.asked;
-        is_there = made->item ? send(id, *made) : send(id, failure_of(made->number, made->failure));
+        is_there = made->item ? send(id, consumer, *made)
+                              : send(id, failure_of(made->number, made->failure));
       }
       entry = is_there ? std::next(entry) : consumers_.erase(entry);
     }
   }
 
-  bool send(const std::string& to, const Made<Batch>& made) {
+  /// Lends the pixels to a consumer of this host, if it can be.
+  std::optional<SharedPiece> lend(const Consumer& consumer, const Batch& batch) {
+    if (!memory_ || consumer.process <= 0) return std::nullopt;
+    auto& loan = loans_[consumer.name];
+    loan.process = consumer.process;
+    if (loan.pieces.size() >= kMostCredit) return std::nullopt;
+    const auto piece = memory_->find(batch.pixels.get(), batch.bytes(), ++pieces_);
+    if (piece) loan.pieces.emplace(piece->piece, batch.pixels);
+    return piece;
+  }
+
+  /// What was lent to a process that has died. One that is only silent may still look at it.
+  void take_back_loans() {
+    std::erase_if(loans_, [this](const auto& entry) {
+      const auto& [name, loan] = entry;
+      const bool is_here = std::ranges::any_of(
+          consumers_, [of = name](const auto& c) { return c.second.name == of; });
+      return !is_here && (loan.pieces.empty() || !is_running(loan.process));
+    });
+  }
+
+  bool send(const std::string& to, const Consumer& consumer, const Made<Batch>& made) {
     const auto& [batch, cursor, epoch, progress] = *made.item;
     const auto encoded = encode(batch);
+    const auto piece = lend(consumer, batch);
     const BatchHead head{made.number, cursor,       epoch,
                          progress,    made.skipped, {encoded.header.begin(), encoded.header.end()},
-                         std::nullopt};
-    if (!send(to, head, zmq::send_flags::sndmore)) return false;
-    door_.socket().send(frame_of(batch.pixels, encoded.frames[0]), zmq::send_flags::none);
+                         piece};
+    if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) return false;
+    if (!piece)
+      door_.socket().send(frame_of(batch.pixels, encoded.frames[0]), zmq::send_flags::none);
     ++done_.batches;
     done_.bytes += static_cast<std::int64_t>(batch.bytes());
     return true;
@@ -246,10 +293,13 @@ class BatchServer::Desk {
   const Facts facts_;
   const std::int64_t epoch_size_;
   const std::size_t most_consumers_;
+  const std::shared_ptr<const SharedMemory> memory_;
   const WakeUpCall ready_;
   zmq::context_t context_;
   Door door_;
   Consumers consumers_;
+  std::map<std::string, Loan> loans_;  // by the consumer's name: they outlast a connection
+  std::int64_t pieces_ = 0;
   ServerReport done_, told_;
   Clock::time_point told_at_;
 };

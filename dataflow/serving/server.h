@@ -8,12 +8,15 @@
 
 #include "dataflow/serving/door.h"
 #include "dataflow/serving/messages.h"
+#include "dataflow/serving/shared_memory.h"
 
 namespace millrace::serving {
 
 struct ServerOptions {
   DoorOptions door;
   std::size_t most_consumers = 64;  // each has a flow of its own
+  std::shared_ptr<const SharedMemory> memory =
+      {};  // of batches; none: they always go through sockets
 };
 
 /// What it has done so far.

@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/errors.h"
 #include "base/random.h"
+#include "dataflow/buffer_pool.h"
 #include "dataflow/serving/messages.h"
 #include "dataflow/serving/stream.h"
 
@@ -21,6 +22,7 @@ struct Making {
   std::int32_t side = 32;             // pixels of an image
   std::chrono::microseconds time{0};  // for each batch
   std::int64_t broken = -1;           // this number cannot be made
+  BufferPool memory = {};
 };
 
 inline Made<Batch> made_batch(const serving::Stream& stream, std::int64_t number,
@@ -40,7 +42,7 @@ inline Made<Batch> made_batch(const serving::Stream& stream, std::int64_t number
                              {0},
                              {coco::Segmentation(coco::Rle{2, 2, {1, 3}})}});
   }
-  batch.pixels = std::shared_ptr<std::uint8_t[]>(new std::uint8_t[batch.bytes()]);
+  batch.pixels = making.memory.acquire(batch.bytes());
   for (std::size_t i = 0; i < batch.bytes(); ++i)
     batch.pixels[i] = i < 1024 ? static_cast<std::uint8_t>(rng()) : static_cast<std::uint8_t>(i);
   const auto next = stream.start.next + 2 * (number + 1) * stream.share.ranks;

@@ -1,4 +1,5 @@
-// serving_server ENDPOINT SIDE MICROSECONDS: a data server of made batches, to be killed.
+// serving_server ENDPOINT SIDE MICROSECONDS: a data server of made batches in shared memory,
+// to be killed.
 #include <cstdlib>
 
 #include "dataflow/serving/server.h"
@@ -6,9 +7,11 @@
 
 int main(int, char** argv) {
   using namespace millrace;
+  const auto memory = std::make_shared<serving::SharedMemory>();
   const testing::Making making{.side = std::atoi(argv[2]),
-                               .time = std::chrono::microseconds(std::atoi(argv[3]))};
+                               .time = std::chrono::microseconds(std::atoi(argv[3])),
+                               .memory = BufferPool(memory->source())};
   serving::BatchServer server(testing::make_batches(making), testing::made_facts(), 100,
-                              {.door = {.bind = argv[1]}});
+                              {.door = {.bind = argv[1]}, .memory = memory});
   server.run([] { return true; });
 }

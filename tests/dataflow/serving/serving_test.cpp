@@ -172,5 +172,63 @@ TEST(Serving, MoreConsumersThanThereIsRoomForWaitTheirTurn) {
   EXPECT_EQ(seen(*second, 3), expected_digests({}, 3));
 }
 
+/// Of files that this process has mapped and that have no name.
+std::int64_t mapped_shared_bytes() {
+  std::ifstream maps("/proc/self/maps");
+  std::int64_t bytes = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:millrace-batch") == std::string::npos) continue;
+    unsigned long begin = 0, end = 0;
+    EXPECT_EQ(std::sscanf(line.c_str(), "%lx-%lx", &begin, &end), 2);
+    bytes += static_cast<std::int64_t>(end - begin);
+  }
+  return bytes;
+}
+
+TEST(SharedMemory, CarriesTheBatchesOfAServerOfTheSameHost) {
+  const Sockets sockets;
+  const Making making{.side = 300};
+  const ServerProcess server(sockets.endpoint(0), making);
+  {
+    const auto flow = connect({sockets.endpoint(0)});
+    EXPECT_EQ(seen(*flow, 200), expected_digests({}, 200, making));
+    EXPECT_GT(mapped_shared_bytes(), 0);
+  }
+  EXPECT_EQ(mapped_shared_bytes(), 0) << "nothing stays mapped";
+}
+
+TEST(SharedMemory, ABatchStaysAsItIsHoweverLongItIsHeldAndWhoeverDies) {
+  const Sockets sockets;
+  const Making making{.side = 100};
+  auto server = ServerProcess(sockets.endpoint(0), making);
+  auto flow = connect({sockets.endpoint(0)});
+  std::vector<Delivery<Batch>> held;
+  for (int k = 0; k < 20; ++k) held.push_back(*flow->next());
+  seen(*flow, 200);  // buffers are used again and again, but not these
+  const auto check = [&] {
+    for (int k = 0; k < 20; ++k)
+      EXPECT_EQ(digest_of(held[static_cast<std::size_t>(k)]),
+                digest_of(*made_batch({}, k, making).item));
+  };
+  check();
+  server = ServerProcess(sockets.endpoint(0), making);
+  seen(*flow, 50);
+  check();
+  flow.reset();
+  check();
+}
+
+TEST(SharedMemory, AConsumerThatHoldsMuchGetsTheRestThroughTheConnection) {
+  const Sockets sockets;
+  const Making making{.side = 32};
+  const ServerProcess server(sockets.endpoint(0), making);
+  const auto flow = connect({sockets.endpoint(0)});
+  std::vector<Delivery<Batch>> held;
+  for (int k = 0; k < 150; ++k) {
+    held.push_back(*flow->next());
+    ASSERT_EQ(digest_of(held.back()), digest_of(*made_batch({}, k, making).item));
+  }
+}
+
 }  // namespace
 }  // namespace millrace::testing
