@@ -74,12 +74,23 @@ Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
       .plan();
 }
 
-Plan declared_plan(const TrainData& train, const DataOptions& data,
-                   std::span<const Config> stages) {
+Plan train_plan(const TrainData& train, const DataOptions& data, std::span<const Config> stages) {
+  if (stages.empty()) return default_plan(train.source, data);
   const DetectionContext context{train.source, data, train.classes};
   auto plan = plan_of(train.source);
   plan.stages = build_stages(detection_stages(), stages, context);
   return plan;
+}
+
+FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share share,
+                          const Cursor& start) {
+  auto how = flow_options(data, share);
+  how.seed = seed;
+  how.shuffle = {true, data.shuffle_window};
+  how.epochs = 0;
+  how.partial = Partial::wrap;
+  how.start = start;
+  return how;
 }
 
 const bool registered = detection_stages().add<NoOptions>(
@@ -103,15 +114,18 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
   if (!options.source.empty())
     return serving::start_remote_train_flow(options, stages, train, {seed, share, start});
   prepare_opencv();
-  auto plan =
-      stages.empty() ? default_plan(train.source, options) : declared_plan(train, options, stages);
-  auto how = flow_options(options, share);
-  how.seed = seed;
-  how.shuffle = {true, options.shuffle_window};
-  how.epochs = 0;
-  how.partial = Partial::wrap;
-  how.start = start;
-  return start_flow<Batch>(std::move(plan), how);
+  return start_flow<Batch>(train_plan(train, options, stages),
+                           train_options(options, seed, share, start));
+}
+
+std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions& options,
+                                                               std::span<const Config> stages,
+                                                               const TrainData& train,
+                                                               std::uint64_t seed, Share share,
+                                                               const Cursor& start, WakeUp wake) {
+  prepare_opencv();
+  return start_numbered_flow<Batch>(train_plan(train, options, stages),
+                                    train_options(options, seed, share, start), std::move(wake));
 }
 
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,

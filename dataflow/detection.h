@@ -8,6 +8,7 @@
 #include "dataflow/data_split.h"
 #include "dataflow/dataflow.h"
 #include "dataflow/detection_sources.h"
+#include "dataflow/numbered_flow.h"
 #include "dataflow/sample.h"
 
 namespace millrace {
@@ -31,6 +32,13 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const DataSplit& split, std::uint64_t seed,
                                                   Share share = {}, const Cursor& start = {});
+
+/// The batches of start_train_flow by number, for whoever asks; on_error = "fail" fails the numbers of unusable images.
+std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions& options,
+                                                               std::span<const Config> stages,
+                                                               const TrainData& train,
+                                                               std::uint64_t seed, Share share,
+                                                               const Cursor& start, WakeUp wake);
 
 /// Every image of the split once, by ascending id, at the test size. One that cannot be used is skipped where
 /// training would replace it: another one would come twice.

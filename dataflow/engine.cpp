@@ -3,7 +3,9 @@
 //   line -> map ... map -> sequencer -> group (serial) -> map ... map -> sequencer -> deliver -> ready
 //
 // Tickets bound what is in flight (see Tickets): an item is issued for each ticket that comes back,
-// from the consumer that takes a batch or from `deliver` when a sample was left out. No body ever blocks.
+// from the consumer that takes a batch or from `deliver` when a group was left out. No body ever blocks.
+//
+// The line gives the members of planned groups one group behind the other, so that none waits half-filled.
 #include "dataflow/engine.h"
 
 #include <fmt/format.h>
@@ -15,13 +17,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <list>
-#include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/text.h"
+#include "dataflow/group_plan.h"
 #include "dataflow/grouper.h"
 #include "dataflow/ready_queue.h"
 #include "dataflow/skip_ledger.h"
@@ -42,10 +46,10 @@ using DeliverNode = flow::function_node<ItemPtr>;
 
 const auto by_number = [](const ItemPtr& item) { return static_cast<std::size_t>(item->number); };
 
-const Group* group_of(const Plan& plan) {
-  for (const auto& stage : plan.stages)
-    if (stage.is_group()) return &std::get<Group>(stage.work);
-  return nullptr;
+/// Samples of a group on one rank.
+std::int64_t batch_of(const Plan& plan) {
+  const auto* group = group_of(plan);
+  return group ? static_cast<std::int64_t>(group->size) : 1;
 }
 
 /// Samples of an epoch that one rank takes.
@@ -77,70 +81,106 @@ std::size_t worker() {
   return static_cast<std::size_t>(oneapi::tbb::this_task_arena::current_thread_index());
 }
 
-class Engine final : public DataFlow<Message> {
+class Engine {
  public:
-  Engine(Plan plan, const FlowOptions& options)
+  Engine(Plan plan, const FlowOptions& options, bool on_demand, WakeUp wake = {})
       : plan_(std::move(plan)),
         options_(options),
         order_(plan_.size, plan_.repeats, options.seed, options.shuffle),
-        line_(order_, options),
+        keys_(plan_),
+        line_(order_, GroupPlan(order_, keys_, options, batch_of(plan_) * options.ranks),
+              {options.rank, batch_of(plan_)}, on_demand),
         runner_(plan_, order_, options),
-        grouper_(group_of(plan_), options, two_epochs(order_, options)),
-        ledger_(skip_budget(order_, options)),
+        grouper_(group_of(plan_), two_epochs(order_, options)),
+        ledger_(on_demand ? std::numeric_limits<std::int64_t>::max()
+                          : skip_budget(order_, options)),
         tickets_(least_in_flight(plan_), options.in_flight, options.in_flight_bytes),
+        on_demand_(on_demand),
+        wake_(std::move(wake)),
         arena_(options.threads, /*reserved_for_masters=*/0) {
     arena_.execute([this] { compile(); });  // a graph runs in the arena where it is made
     issue(0);
   }
-
-  ~Engine() override {
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() {
     line_.stop();
     graph_->cancel();
     graph_->wait_for_all();
   }
 
-  std::optional<Delivery<Message>> next() override {
-    if (ended_) return std::nullopt;
-    const auto start = Clock::now();
-    const auto item = ready_.pop();
-    wait_ns_ += std::chrono::nanoseconds(Clock::now() - start).count();
-    runner_.leave(plan_.stages.size());
+  /// On demand: makes this group.
+  void ask(std::int64_t number) {
+    line_.ask(number);
+    pump_->try_put(flow::continue_msg());
+  }
 
-    if (!item->message) {  // the end, or a failure that is one
-      ended_ = true;
-      line_.stop();
-      // Moved out, so that no worker that still holds the item lets go of the exception too.
-      if (item->failure) std::rethrow_exception(std::exchange(item->failure, nullptr));
-      return std::nullopt;
-    }
+  /// The next item, in order, or nothing after so long.
+  ItemPtr take() { return taken(ready_.try_pop()); }
+  ItemPtr wait() {
+    const WaitClock waiting(wait_ns_);
+    return taken(ready_.pop());
+  }
+  bool wait_for(std::chrono::milliseconds most) {
+    const WaitClock waiting(wait_ns_);
+    return ready_.wait_for(most);
+  }
+
+  /// What the consumer gets of an item that has a message. Its tickets go out again.
+  Delivery<Message> hand_over(Item& item) {
     runner_.count(plan_.stages.size(), 0);
-    issue(item->tickets);
-    const auto progress = progress_at(item->cursor);
-    return Delivery<Message>{std::move(item->message), std::move(item->cursor), item->epoch,
-                             progress};
+    issue(item.tickets);
+    const auto progress = progress_at(item.cursor);
+    return {std::move(item.message), std::move(item.cursor), item.group_epoch, progress,
+            item.group};
   }
 
-  bool is_ready(std::chrono::milliseconds most) override {
-    if (ended_) return true;
-    const auto start = Clock::now();
-    const bool ready = ready_.wait_for(most);
-    wait_ns_ += std::chrono::nanoseconds(Clock::now() - start).count();
-    return ready;
+  void stop() { line_.stop(); }
+  /// Tickets of an item that nobody sees, or that is a failure, go out again.
+  void issue(std::int64_t returned) {
+    auto tickets = tickets_.exchange(returned);
+    while (tickets > 0) {
+      if (auto item = line_.next()) {
+        --tickets;
+        runner_.arrive(0);
+        maps_.front().try_put(std::move(item));
+        continue;
+      }
+      tickets_.give_back(tickets);
+      if (!line_.is_asked()) return;
+      tickets = tickets_.exchange(0);  // somebody asked while these were in nobody's hands
+    }
   }
 
-  std::int64_t epoch_size() const override { return order_.size(); }
+  std::int64_t epoch_size() const { return order_.size(); }
 
-  FlowReport report() const override {
+  FlowReport report() const {
     FlowReport report;
     report.stages = runner_.report();
     report.wait_s = static_cast<double>(wait_ns_) * 1e-9;
-    report.filtered = runner_.filtered();
+    report.filtered = runner_.filtered() + line_.filtered() / options_.ranks;
     report.in_work = runner_.in_work();
     ledger_.report(report);
     return report;
   }
 
  private:
+  /// Adds up the time while it lives.
+  class WaitClock {
+   public:
+    explicit WaitClock(std::atomic<std::int64_t>& sum) : sum_(sum) {}
+    ~WaitClock() { sum_ += std::chrono::nanoseconds(Clock::now() - start_).count(); }
+
+   private:
+    std::atomic<std::int64_t>& sum_;
+    const Clock::time_point start_ = Clock::now();
+  };
+
+  ItemPtr taken(ItemPtr item) {
+    if (item) runner_.leave(plan_.stages.size());
+    return item;
+  }
+
   void compile() {
     graph_.emplace();
     order_samples_.emplace(*graph_, by_number);
@@ -153,6 +193,7 @@ class Engine final : public DataFlow<Message> {
                      take_into_group(group, std::move(item), std::get<0>(out));
                    });
     deliver_.emplace(*graph_, flow::serial, [this](ItemPtr item) { deliver(std::move(item)); });
+    pump_.emplace(*graph_, flow::serial, [this](const flow::continue_msg&) { issue(0); });
 
     add_maps(0, group, *order_samples_);
     flow::make_edge(*order_samples_, *group_);
@@ -169,7 +210,7 @@ class Engine final : public DataFlow<Message> {
         runner_.run(k, *item, worker());
         if (item->message)
           tickets_.saw(plan_.stages[k].yields.bytes(item->message) /
-                       static_cast<std::size_t>(item->tickets));
+                       static_cast<std::size_t>(item->samples));
         return item;
       });
       if (before) flow::make_edge(*before, node);
@@ -178,53 +219,48 @@ class Engine final : public DataFlow<Message> {
     flow::make_edge(*before, sequencer);
   }
 
-  /// Tickets that came back go out again, each with the next sample.
-  void issue(std::int64_t returned) {
-    for (auto tickets = tickets_.exchange(returned); tickets > 0; --tickets) {
-      auto item = line_.next();
-      if (!item) return;
-      runner_.arrive(0);
-      maps_.front().try_put(std::move(item));
-    }
-  }
-
   template <class Port>
   void take_into_group(std::size_t k, ItemPtr item, Port& out) {
     const bool declared = k < plan_.stages.size();
     const auto start = Clock::now();
-    auto items = grouper_.take(std::move(item));
+    auto group = grouper_.take(std::move(item));
     if (declared) {
       runner_.leave(k);
       runner_.count(k, std::chrono::nanoseconds(Clock::now() - start).count());
     }
-    for (auto& given : items) {
-      if (declared) runner_.arrive(k + 1);
-      out.try_put(std::move(given));
-    }
+    if (!group) return;
+    if (declared) runner_.arrive(k + 1);
+    out.try_put(std::move(group));
   }
 
   /// In order: what the consumer must see goes to it; tickets of what it need not see go out again.
   void deliver(ItemPtr item) {
+    const bool lost = !item->message && !item->failure && !item->end;
+    if (lost && options_.partial == Partial::wrap) runner_.refill(*item);
     try {
       for (const auto& reason : item->skipped) ledger_.record(item->epoch, reason);
     } catch (...) {
       item->message = {};
       if (!item->failure) item->failure = std::current_exception();
     }
-    if (item->message || item->failure || item->end) return ready_.push(std::move(item));
+    if (item->message || item->failure || item->end || on_demand_) {
+      ready_.push(std::move(item));
+      if (wake_) wake_();
+      return;
+    }
     runner_.leave(plan_.stages.size());
     issue(item->tickets);
   }
 
   double progress_at(const Cursor& cursor) const {
-    const auto waiting = static_cast<std::int64_t>(cursor.pending.size()) * options_.ranks;
-    return static_cast<double>(cursor.next - options_.rank - waiting) /
+    return static_cast<double>(cursor.next - std::ssize(cursor.pending)) /
            static_cast<double>(order_.size());
   }
 
   const Plan plan_;
   const FlowOptions options_;
   const Order order_;
+  SampleKeys keys_;  // of the line alone
   SourceLine line_;
   StageRunner runner_;
   Grouper grouper_;  // of the serial group node alone
@@ -232,7 +268,8 @@ class Engine final : public DataFlow<Message> {
   Tickets tickets_;
   ReadyQueue ready_;
   std::atomic<std::int64_t> wait_ns_ = 0;
-  bool ended_ = false;  // of the consumer
+  const bool on_demand_;
+  const WakeUp wake_;
 
   const std::optional<oneapi::tbb::global_control> worker_ = worker_if_none();
   oneapi::tbb::task_arena arena_;
@@ -241,88 +278,116 @@ class Engine final : public DataFlow<Message> {
   std::optional<SequencerNode> order_samples_, order_groups_;
   std::optional<GroupNode> group_;
   std::optional<DeliverNode> deliver_;
+  std::optional<flow::function_node<flow::continue_msg>> pump_;  // issues what was asked for
 };
 
-bool draws(const Stage& stage) {
-  const auto* map = std::get_if<Map>(&stage.work);
-  return map ? map->random : std::holds_alternative<Mix>(stage.work);
-}
+/// Everything, in order.
+class Flow final : public DataFlow<Message> {
+ public:
+  Flow(Plan plan, const FlowOptions& options) : engine_(std::move(plan), options, false) {}
 
-void check_repeats(const Plan& plan) {
-  if (plan.repeats.empty()) return;
-  if (std::ssize(plan.repeats) != plan.size)
-    throw ConfigError(
-        fmt::format("a flow of {} samples is given {} repeats", plan.size, plan.repeats.size()));
-  const auto bad = std::ranges::find_if_not(
-      plan.repeats, [](double times) { return std::isfinite(times) && times >= 0; });
-  if (bad != plan.repeats.end())
-    throw ConfigError(
-        fmt::format("sample {} cannot come {} times an epoch", bad - plan.repeats.begin(), *bad));
-  if (std::reduce(plan.repeats.begin(), plan.repeats.end()) < 1)
-    throw ConfigError("the repeats of all samples leave none for an epoch");
-}
-
-}  // namespace
-
-void check(const Plan& plan) {
-  if (plan.size <= 0) throw ConfigError("a flow needs at least one sample");
-  if (plan.stages.empty() || plan.stages.front().is_group())
-    throw ConfigError("a flow starts with a stage that reads samples");
-  check_repeats(plan);
-  auto present = MessageType::of<Index>();
-  std::string from = "the source";
-  bool grouped = false, cached = false;
-  const Stage* random = nullptr;
-  for (std::size_t k = 0; k < plan.stages.size(); ++k) {
-    const auto& stage = plan.stages[k];
-    if (!(stage.takes == present))
-      throw ConfigError(fmt::format("stage {} '{}' takes {}, {} yields {}", k + 1, stage.name,
-                                    stage.takes.text(), from, present.text()));
-    if (stage.is_group() && std::exchange(grouped, true))
-      throw ConfigError(fmt::format("stage {} '{}' is a second stage that groups; one is the most",
-                                    k + 1, stage.name));
-    if (stage.is_cache()) {
-      if (std::exchange(cached, true) || grouped)
-        throw ConfigError(
-            fmt::format("stage {} '{}': a flow has one cache, in front of the stage that groups",
-                        k + 1, stage.name));
-      if (random)
-        throw ConfigError(
-            fmt::format("stage {} '{}' would keep what '{}' has drawn at random: every epoch would "
-                        "see the same; put it in "
-                        "front of '{}'",
-                        k + 1, stage.name, random->name, random->name));
-    }
-    if (!random && draws(stage)) random = &stage;
-    present = stage.yields;
-    from = fmt::format("'{}'", stage.name);
+  std::optional<Delivery<Message>> next() override {
+    if (ended_) return std::nullopt;
+    const auto item = engine_.wait();
+    if (item->message) return engine_.hand_over(*item);
+    ended_ = true;
+    engine_.stop();
+    // Moved out, so that no worker that still holds the item lets go of the exception too.
+    if (item->failure) std::rethrow_exception(std::exchange(item->failure, nullptr));
+    return std::nullopt;
   }
+
+  bool is_ready(std::chrono::milliseconds most) override {
+    return ended_ || engine_.wait_for(most);
+  }
+  std::int64_t epoch_size() const override { return engine_.epoch_size(); }
+  FlowReport report() const override { return engine_.report(); }
+
+ private:
+  Engine engine_;
+  bool ended_ = false;
+};
+
+/// What is asked for.
+class FlowOnDemand final : public NumberedFlow<Message> {
+ public:
+  FlowOnDemand(Plan plan, const FlowOptions& options, WakeUp wake)
+      : engine_(std::move(plan), options, true, std::move(wake)) {}
+
+  void ask(std::int64_t number) override {
+    if (number < 0) throw std::invalid_argument(fmt::format("there is no item {}", number));
+    engine_.ask(number);
+  }
+
+  std::optional<Made<Message>> take() override {
+    const auto item = engine_.take();
+    if (!item) return std::nullopt;
+    Made<Message> made{.number = item->group, .skipped = std::move(item->skipped)};
+    if (item->message) {
+      made.item = engine_.hand_over(*item);
+    } else {
+      made.failure = item->failure ? std::exchange(item->failure, nullptr) : nothing_of(*item);
+      engine_.issue(item->tickets);
+    }
+    return made;
+  }
+
+  std::int64_t epoch_size() const override { return engine_.epoch_size(); }
+  FlowReport report() const override { return engine_.report(); }
+
+ private:
+  static std::exception_ptr nothing_of(const Item& item) {
+    const auto* why = item.end ? "is past the end of the flow" : "has no sample that can be used";
+    return std::make_exception_ptr(Error(fmt::format("item {} {}", item.group, why)));
+  }
+
+  Engine engine_;
+};
+
+/// A cursor may come from a file or from another process.
+void check_cursor(const Cursor& cursor) {
+  const auto& pending = cursor.pending;
+  const bool ascending =
+      std::ranges::adjacent_find(pending, std::ranges::greater_equal()) == pending.end();
+  const bool inside = pending.empty() || (pending.front() >= 0 && pending.back() < cursor.next);
+  constexpr auto kFarthest = std::numeric_limits<std::int64_t>::max() / 2;
+  if (cursor.next < 0 || cursor.next > kFarthest || !ascending || !inside)
+    throw ConfigError(fmt::format(
+        "a flow cannot start at position {} with {} before it that wait: no flow has given such a "
+        "cursor",
+        cursor.next, pending.size()));
 }
 
-std::int64_t least_in_flight(const Plan& plan) {
-  const auto* group = group_of(plan);
-  return group ? static_cast<std::int64_t>(group->groups * (group->size - 1) + 1) : 1;
-}
-
-std::unique_ptr<DataFlow<Message>> start(Plan plan, const FlowOptions& options) {
+/// The options with what they leave open filled in. Throws ConfigError for those that cannot work.
+FlowOptions settled(const Plan& plan, FlowOptions options) {
   check(plan);
   if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks)
     throw ConfigError(
         fmt::format("rank {} of {} ranks: there is no such rank", options.rank, options.ranks));
-
-  auto settled = options;
-  if (settled.threads <= 0) settled.threads = oneapi::tbb::info::default_concurrency();
+  check_cursor(options.start);
+  if (options.threads <= 0) options.threads = oneapi::tbb::info::default_concurrency();
   const auto least = least_in_flight(plan);
-  const auto* group = group_of(plan);
-  const auto batch = group ? static_cast<std::int64_t>(group->size) : 1;
-  if (settled.in_flight == 0) settled.in_flight = least + 2 * (settled.threads + batch);
-  if (settled.in_flight < least)
+  if (options.in_flight == 0) options.in_flight = least + 2 * (options.threads + least);
+  if (options.in_flight < least)
     throw ConfigError(fmt::format(
-        "in_flight = {} could hang: {} of {} samples may all wait half-filled, so it takes {} or "
-        "more",
-        settled.in_flight, counted(static_cast<long long>(group->groups), "group"), batch, least));
+        "in_flight = {} would hang: a group of {} samples takes as many in flight, or more",
+        options.in_flight, least));
+  return options;
+}
 
-  return std::make_unique<Engine>(std::move(plan), settled);
+}  // namespace
+
+std::int64_t least_in_flight(const Plan& plan) { return batch_of(plan); }
+
+std::unique_ptr<DataFlow<Message>> start(Plan plan, const FlowOptions& options) {
+  const auto how = settled(plan, options);
+  return std::make_unique<Flow>(std::move(plan), how);
+}
+
+std::unique_ptr<NumberedFlow<Message>> start_numbered(Plan plan, const FlowOptions& options,
+                                                      WakeUp wake) {
+  const auto how = settled(plan, options);
+  return std::make_unique<FlowOnDemand>(std::move(plan), how, std::move(wake));
 }
 
 }  // namespace millrace

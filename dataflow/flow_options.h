@@ -17,14 +17,16 @@ enum class OnError {
 
 /// What happens to half-filled groups where an epoch ends.
 enum class Partial {
-  keep,  // they leave the group stage as they are
-  wrap,  // their members wait for the next epoch: groups are always full (but at the flow's very end)
+  keep,  // they leave the group stage as they are; a group that has lost all its members is left out
+  wrap,  // their members wait for the next epoch: groups are always full (but at the flow's very end), and each
+  // number has its item: one that has lost all its members gets the next usable sample of the order
 };
 
 struct FlowOptions {
   std::uint64_t seed = 1;
-  Shuffle shuffle;        // each epoch another permutation; otherwise 0, 1, 2, ...
-  std::int64_t rank = 0;  // this flow takes each position p with p % ranks == rank
+  Shuffle shuffle;  // each epoch another permutation; otherwise 0, 1, 2, ...
+  std::int64_t rank =
+      0;  // of groups of `ranks` times as many members this flow takes the rank-th part
   std::int64_t ranks = 1;
   std::int64_t epochs = 1;  // 0: endless
   Partial partial = Partial::keep;

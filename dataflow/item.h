@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-/// One ticket's worth of work in front of the group stage, a whole group's behind it. An item that
+/// One ticket's worth of work in front of the group stage, what a rank has of a group behind it. An item that
 /// has lost its message (left out, failed, or the mark of the end) still goes the whole way, since
 /// the sequencers wait for its number; every ticket comes back at the end of the line.
 struct Item {
@@ -24,11 +24,15 @@ struct Item {
   Turn turn;                    // behind the group stage, of the first member
   std::size_t first_stage = 0;  // that has work for it: what a cache has spares the stages in front
   std::int64_t tickets = 1;     // that come back with it
+  std::int64_t samples = 1;     // that it stands for and that are not lost
   bool end = false;             // nothing follows
   Message message;
   std::exception_ptr failure;
   std::vector<std::string> skipped;  // why samples were left out here
-  Cursor cursor;                     // behind the group stage: the place behind this item
+  std::int64_t group = 0;            // number of its planned group
+  std::int64_t group_epoch = 0;      // of the group's first member
+  bool closes = false;               // the last of its group on this rank
+  Cursor cursor;                     // of one that closes: the place behind the group
 };
 
 using ItemPtr = std::shared_ptr<Item>;

@@ -2,7 +2,7 @@
 //
 //   auto flow = from(paths)                                  // anything with size() and operator[]
 //                   .map(Decode{})
-//                   .group_by(is_wide, /*groups=*/2, /*size=*/4)
+//                   .group_by(is_wide, /*groups=*/2, /*size=*/4)  // by the elements of the source
 //                   .map(Pad{})
 //                   .start({.seed = 1, .shuffle = {true}, .epochs = 0});
 //   while (auto batch = flow->next()) train(batch->value);
@@ -24,8 +24,14 @@ namespace millrace {
 template <class T>
 std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options);
 
-/// A declared pipeline that yields messages of type `T` so far. Each step consumes it and gives the next.
+/// The same for items by number.
 template <class T>
+std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
+                                                     WakeUp wake);
+
+/// A declared pipeline over a source of `Element`s that yields messages of type `T` so far. Each step consumes it and
+/// gives the next.
+template <class T, class Element = T>
 class Pipeline {
  public:
   explicit Pipeline(Plan plan) : plan_(std::move(plan)) {}
@@ -40,7 +46,7 @@ class Pipeline {
   auto map(std::string name, F function) && {
     using Out = typename Result<F>::type;
     plan_.stages.push_back(map_stage<T>(std::move(name), std::move(function)));
-    return Pipeline<Out>(std::move(plan_));
+    return Pipeline<Out, Element>(std::move(plan_));
   }
 
   /// Lets through what `wanted`, a function of (const T&), says.
@@ -65,16 +71,17 @@ class Pipeline {
     return std::move(*this);
   }
 
-  /// Collects `size` messages of one key (0 .. groups-1) each.
+  /// Collects `size` messages each whose elements of the source have one key, which a function of (const Element&)
+  /// gives: 0 .. groups-1.
   template <class Key>
-  Pipeline<std::vector<T>> group_by(Key key, std::size_t groups, std::size_t size) && {
-    plan_.stages.push_back(group_stage<T>(stage_name<Key>(), std::move(key), groups, size));
-    return Pipeline<std::vector<T>>(std::move(plan_));
+  Pipeline<std::vector<T>, Element> group_by(Key key, std::size_t groups, std::size_t size) && {
+    plan_.stages.push_back(
+        group_stage<T, Element>(stage_name<Key>(), std::move(key), groups, size));
+    return Pipeline<std::vector<T>, Element>(std::move(plan_));
   }
-  Pipeline<std::vector<T>> group(std::size_t size) && {
-    plan_.stages.push_back(group_stage<T>(
-        "group", [](const T&) { return 0; }, 1, size));
-    return Pipeline<std::vector<T>>(std::move(plan_));
+  Pipeline<std::vector<T>, Element> group(std::size_t size) && {
+    plan_.stages.push_back(group_stage<T>("group", size));
+    return Pipeline<std::vector<T>, Element>(std::move(plan_));
   }
 
   /// What has been declared so far.
@@ -104,10 +111,19 @@ Stage source_stage(std::shared_ptr<const Source> source) {
   });
 }
 
-/// What plans of one source have in common: how many samples, how often each comes, what they are called.
+/// What plans of one source have in common: how many samples, how often each comes, what they are called, what is known
+/// of them beforehand.
 template <class Source>
 Plan plan_of(const std::shared_ptr<const Source>& source) {
+  using Element = std::decay_t<decltype((*source)[0])>;
   Plan plan{.size = static_cast<std::int64_t>(source->size())};
+  const auto about = [source](std::int64_t sample) {
+    if constexpr (requires { source->about(sample); })
+      return Message::of<Element>(source->about(sample));
+    else
+      return Message::of<Element>((*source)[static_cast<decltype(source->size())>(sample)]);
+  };
+  plan.about = About{MessageType::of<Element>(), about};
   if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
   if constexpr (requires { (*source)[0].path; })
     plan.name_of = [source](std::int64_t sample) { return (*source)[sample].path; };
@@ -154,6 +170,11 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
 
 void check_yields(const Plan& plan, const MessageType& wanted);
 
+template <class T>
+Delivery<T> typed_delivery(Delivery<Message> item) {
+  return {item.value.take<T>(), std::move(item.cursor), item.epoch, item.progress, item.number};
+}
+
 /// Gives the messages of a flow their type back.
 template <class T>
 class TypedFlow final : public DataFlow<T> {
@@ -163,8 +184,7 @@ class TypedFlow final : public DataFlow<T> {
   std::optional<Delivery<T>> next() override {
     auto item = flow_->next();
     if (!item) return std::nullopt;
-    return Delivery<T>{item->value.template take<T>(), std::move(item->cursor), item->epoch,
-                       item->progress};
+    return typed_delivery<T>(std::move(*item));
   }
   bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
   std::int64_t epoch_size() const override { return flow_->epoch_size(); }
@@ -174,10 +194,42 @@ class TypedFlow final : public DataFlow<T> {
   std::unique_ptr<DataFlow<Message>> flow_;
 };
 
+/// The same for items by number.
+template <class T>
+class TypedNumberedFlow final : public NumberedFlow<T> {
+ public:
+  explicit TypedNumberedFlow(std::unique_ptr<NumberedFlow<Message>> flow)
+      : flow_(std::move(flow)) {}
+
+  void ask(std::int64_t number) override { flow_->ask(number); }
+  std::optional<Made<T>> take() override {
+    auto made = flow_->take();
+    if (!made) return std::nullopt;
+    Made<T> typed{.number = made->number,
+                  .failure = std::move(made->failure),
+                  .skipped = std::move(made->skipped)};
+    if (made->item) typed.item = typed_delivery<T>(std::move(*made->item));
+    return typed;
+  }
+  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
+  FlowReport report() const override { return flow_->report(); }
+
+ private:
+  std::unique_ptr<NumberedFlow<Message>> flow_;
+};
+
 template <class T>
 std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
   check_yields(plan, MessageType::of<T>());
   return std::make_unique<TypedFlow<T>>(start(std::move(plan), options));
+}
+
+template <class T>
+std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
+                                                     WakeUp wake) {
+  check_yields(plan, MessageType::of<T>());
+  return std::make_unique<TypedNumberedFlow<T>>(
+      start_numbered(std::move(plan), options, std::move(wake)));
 }
 
 }  // namespace millrace

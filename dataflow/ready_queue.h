@@ -27,16 +27,26 @@ class ReadyQueue {
     return filled_.wait_for(lock, most, [this] { return !items_.empty(); });
   }
 
+  /// An item, nullptr where there is none.
+  ItemPtr try_pop() {
+    const std::lock_guard lock(mutex_);
+    return items_.empty() ? nullptr : take_first();
+  }
+
   /// Waits for an item.
   ItemPtr pop() {
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [this] { return !items_.empty(); });
+    return take_first();
+  }
+
+ private:
+  ItemPtr take_first() {
     auto item = std::move(items_.front());
     items_.pop_front();
     return item;
   }
 
- private:
   std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<ItemPtr> items_;

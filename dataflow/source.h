@@ -26,6 +26,9 @@ class Source {
   virtual std::int64_t size() const = 0;
   /// REQUIRES: 0 <= index < size().
   virtual T operator[](std::int64_t index) const = 0;
+  /// What is known of a sample, without what takes time to make, such as pixels: by that batches are planned, and
+  /// filters right behind the source decide. Each sample is asked for once.
+  virtual T about(std::int64_t index) const { return (*this)[index]; }
   /// How often each sample comes in an epoch, on average; empty: once. See Order.
   virtual std::vector<double> repeats() const { return {}; }
 };
@@ -86,6 +89,7 @@ SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
         : of_(std::move(of)), repeats_(std::move(times)) {}
     std::int64_t size() const override { return of_->size(); }
     T operator[](std::int64_t index) const override { return (*of_)[index]; }
+    T about(std::int64_t index) const override { return of_->about(index); }
     std::vector<double> repeats() const override { return repeats_; }
 
    private:
@@ -111,6 +115,7 @@ SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
         : of_(std::move(of)), numbers_(std::move(numbers)) {}
     std::int64_t size() const override { return std::ssize(numbers_); }
     T operator[](std::int64_t index) const override { return (*of_)[number(index)]; }
+    T about(std::int64_t index) const override { return of_->about(number(index)); }
     std::vector<double> repeats() const override {
       const auto all = of_->repeats();
       std::vector<double> result;
@@ -158,9 +163,12 @@ SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
     }
     std::int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
     T operator[](std::int64_t index) const override {
-      const auto k = std::ranges::upper_bound(ends_, index) - ends_.begin();
-      const auto begin = k == 0 ? 0 : ends_[static_cast<std::size_t>(k) - 1];
-      return (*of_[static_cast<std::size_t>(k)])[index - begin];
+      const auto [source, own] = find(index);
+      return (*source)[own];
+    }
+    T about(std::int64_t index) const override {
+      const auto [source, own] = find(index);
+      return source->about(own);
     }
     std::vector<double> repeats() const override {
       std::vector<double> all;
@@ -173,6 +181,11 @@ SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
     }
 
    private:
+    std::pair<const Source<T>*, std::int64_t> find(std::int64_t index) const {
+      const auto k =
+          static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+      return {of_[k].get(), k == 0 ? index : index - ends_[k - 1]};
+    }
     std::vector<SourcePtr<T>> of_;
     std::vector<std::int64_t> ends_;
   };
@@ -219,6 +232,9 @@ SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
     std::int64_t size() const override { return a_->size(); }
     std::pair<A, B> operator[](std::int64_t index) const override {
       return {(*a_)[index], (*b_)[index]};
+    }
+    std::pair<A, B> about(std::int64_t index) const override {
+      return {a_->about(index), b_->about(index)};
     }
     std::vector<double> repeats() const override { return a_->repeats(); }
 

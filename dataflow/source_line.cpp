@@ -1,43 +1,85 @@
 #include "dataflow/source_line.h"
 
-#include <limits>
+#include <algorithm>
+#include <utility>
 
 #include "dataflow/stage.h"
 
 namespace millrace {
 
-SourceLine::SourceLine(const Order& order, const FlowOptions& options)
+SourceLine::SourceLine(const Order& order, GroupPlan plan, Slice slice, bool on_demand)
     : order_(order),
-      stride_(options.ranks),
-      past_(options.epochs > 0 ? options.epochs * order.size()
-                               : std::numeric_limits<std::int64_t>::max()),
-      here_(options.start) {
-  here_.next = align(here_.next, options.rank, options.ranks);
-}
+      slice_(slice),
+      on_demand_(on_demand),
+      plan_(plan),
+      numbered_(std::move(plan)) {}
 
 ItemPtr SourceLine::next() {
   const std::lock_guard lock(mutex_);
-  if (ended_) return nullptr;
+  if (ended_ || (member_ == last_ && !open_next_group())) return nullptr;
   auto item = std::make_shared<Item>();
   item->number = number_++;
-  if (reissued_ < here_.pending.size()) {
-    item->position = here_.pending[reissued_++];
-  } else {
-    item->position = here_.next;
-    here_.next += stride_;
+  item->group = group_.number;
+  item->failure = group_.failure;
+  item->end = group_.positions.empty() && !group_.failure;
+  if (group_.positions.empty()) {
+    ended_ = !on_demand_;
+    item->closes = true;
+    return item;
   }
+  item->position = group_.positions[member_++];
   item->epoch = order_.epoch(item->position);
-  item->end = ended_ = item->position >= past_;
-  if (!item->end) {
-    item->turn = order_.turn(item->position);
-    item->message = Message::of(Index{item->turn.sample});
-  }
+  item->turn = order_.turn(item->position);
+  item->message = Message::of(Index{item->turn.sample});
+  item->group_epoch = order_.epoch(group_.positions.front());
+  item->closes = member_ == last_;
+  if (item->closes) item->cursor = std::move(group_.cursor);
   return item;
+}
+
+/// Goes on to the next group that has something for this rank, or is a failure or the end.
+bool SourceLine::open_next_group() {
+  do {
+    auto group = next_group();
+    if (!group) return false;
+    group_ = std::move(*group);
+    const auto members = group_.positions.size();
+    member_ = std::min(members, static_cast<std::size_t>(slice_.rank * slice_.size));
+    last_ = std::min(members, static_cast<std::size_t>((slice_.rank + 1) * slice_.size));
+  } while (member_ == last_ && !group_.positions.empty());
+  return true;
+}
+
+std::optional<PlannedGroup> SourceLine::next_group() {
+  if (!on_demand_) return plan_.next();
+  std::int64_t number = 0;
+  {
+    const std::lock_guard lock(asked_mutex_);
+    if (asked_.empty()) return std::nullopt;
+    number = asked_.front();
+    asked_.pop_front();
+  }
+  return numbered_.at(number);
+}
+
+void SourceLine::ask(std::int64_t number) {
+  const std::lock_guard lock(asked_mutex_);
+  asked_.push_back(number);
+}
+
+bool SourceLine::is_asked() const {
+  const std::lock_guard lock(asked_mutex_);
+  return !asked_.empty();
 }
 
 void SourceLine::stop() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
+}
+
+std::int64_t SourceLine::filtered() const {
+  const std::lock_guard lock(mutex_);
+  return on_demand_ ? numbered_.filtered() : plan_.filtered();
 }
 
 }  // namespace millrace

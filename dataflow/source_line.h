@@ -1,39 +1,60 @@
-// Where items come from: hands out one position after the other, first those that a cursor left open.
+// Where items come from: hands out the members of one planned group after the other.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <mutex>
+#include <optional>
 
-#include "dataflow/flow_options.h"
 #include "dataflow/item.h"
+#include "dataflow/numbered_groups.h"
 #include "dataflow/order.h"
 
 namespace millrace {
 
-/// Thread-safe.
+/// What one rank takes of each group: the members rank * size .. (rank + 1) * size - 1, as far as there are.
+struct Slice {
+  std::int64_t rank = 0;
+  std::int64_t size = 1;
+};
+
+/// Gives the groups of a plan in their order, or those that it is asked for. Thread-safe.
 class SourceLine {
  public:
   /// `order` is borrowed.
-  SourceLine(const Order& order, const FlowOptions& options);
+  SourceLine(const Order& order, GroupPlan plan, Slice slice, bool on_demand);
 
-  /// The next item, the mark of the end behind the last, then nullptr.
+  /// The next item, nullptr where there is none: behind the mark of the end, and on demand until more is asked for.
   ItemPtr next();
+
+  /// On demand: the group of this number comes behind all that were asked for before.
+  void ask(std::int64_t number);
+  /// Whether a group was asked for that `next` has not begun.
+  bool is_asked() const;
+
   /// From now on there is no next item.
   void stop();
+  /// Positions passed by, since a filter does not want their samples.
+  std::int64_t filtered() const;
 
  private:
+  bool open_next_group();
+  std::optional<PlannedGroup> next_group();
+
   const Order& order_;
-  const std::int64_t stride_;
-  const std::int64_t past_;  // first position of no epoch
-  std::mutex mutex_;
-  Cursor here_;
-  std::size_t reissued_ = 0;  // of here_.pending
+  const Slice slice_;
+  const bool on_demand_;
+  mutable std::mutex mutex_;  // of all but what was asked for
+  GroupPlan plan_;
+  NumberedGroups numbered_;
+  PlannedGroup group_;
+  std::size_t member_ = 0, last_ = 0;  // of group_: the next one, and behind this rank's last
   std::int64_t number_ = 0;
   bool ended_ = false;
-};
 
-/// The first position at or behind `position` that `rank` of `ranks` takes.
-inline std::int64_t align(std::int64_t position, std::int64_t rank, std::int64_t ranks) {
-  return position + ((rank - position) % ranks + ranks) % ranks;
-}
+  mutable std::mutex asked_mutex_;
+  std::deque<std::int64_t> asked_;
+};
 
 }  // namespace millrace

@@ -69,6 +69,7 @@ struct Map {
   std::function<Message(Message, Rng&)> function;
   bool random = false;   // draws from the Rng
   bool watches = false;  // gives back what it takes, unchanged
+  bool filters = false;  // gives back what it takes, unchanged, or nothing
 };
 
 /// A map that sees further samples beside each: `partners` says how many, and the engine makes so many
@@ -85,9 +86,11 @@ struct Cache {
   std::function<void(std::int64_t sample, const Message&)> keep;
 };
 
-/// Collects messages with the same key into vectors of `size`; serial and in order.
+/// Collects messages of samples with the same key into vectors of `size`. The key is that of what the source says of
+/// a sample (see About), so that groups are known before anything is made.
 struct Group {
-  std::function<std::size_t(const Message&)> key;  // 0 .. groups-1
+  std::function<std::size_t(const Message& about)> key;  // 0 .. groups-1; not asked for one group
+  std::optional<MessageType> of;                         // what the key looks at
   std::function<Message(std::vector<Message>)> join;
   std::size_t groups = 1;
   std::size_t size = 1;
@@ -140,8 +143,9 @@ template <class T, class F>
 Stage filter_stage(std::string name, F wanted) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
           Map{[wanted = std::move(wanted)](Message in, Rng&) {
-            return wanted(in.peek<T>()) ? std::move(in) : Message();
-          }}};
+                return wanted(in.peek<T>()) ? std::move(in) : Message();
+              },
+              /*random=*/false, /*watches=*/false, /*filters=*/true}};
 }
 
 /// A stage that lets everything through after `see`, a function of (const T&), has seen it.
@@ -187,21 +191,33 @@ Stage cache_stage(std::string name, std::shared_ptr<Store> store) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(cache)};
 }
 
-/// A stage that collects `size` messages of one key each; `key` gives 0 .. groups-1.
-template <class T, class Key>
-Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t size) {
+/// A stage that collects `size` messages each.
+template <class T>
+Stage group_stage(std::string name, std::size_t size) {
   Group group;
-  group.key = [key = std::move(key)](const Message& m) -> std::size_t { return key(m.peek<T>()); };
   group.join = [](std::vector<Message> members) {
     std::vector<T> joined;
     joined.reserve(members.size());
     for (auto& member : members) joined.push_back(member.take<T>());
     return Message::of(std::move(joined));
   };
-  group.groups = groups;
   group.size = size;
   return {std::move(name), MessageType::of<T>(), MessageType::of<std::vector<T>>(),
           std::move(group)};
+}
+
+/// A stage that collects `size` messages of one key each; `key`, a function of (const Element&), the source's
+/// elements, gives 0 .. groups-1.
+template <class T, class Element, class Key>
+Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t size) {
+  auto stage = group_stage<T>(std::move(name), size);
+  auto& group = std::get<Group>(stage.work);
+  group.key = [key = std::move(key)](const Message& about) -> std::size_t {
+    return key(about.peek<Element>());
+  };
+  group.of = MessageType::of<Element>();
+  group.groups = groups;
+  return stage;
 }
 
 /// The name under which a function object appears in reports: its `kName`, or its type's.

@@ -81,7 +81,7 @@ void StageRunner::enter(Item& item) const {
 
 void StageRunner::work(std::size_t k, Item& item) {
   item.message = apply(k, std::move(item.message), item.epoch, item.turn);
-  if (!item.message) filtered_.fetch_add(item.tickets, std::memory_order_relaxed);
+  if (!item.message) filtered_.fetch_add(item.samples, std::memory_order_relaxed);
 }
 
 /// One stage's work for one message. What it throws leaves with the place where it happened: a DataError as one, anything
@@ -99,6 +99,11 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
       return map->function(std::move(message), rng);
     if (const auto* mix = std::get_if<Mix>(&stage.work))
       return apply_mix(k, *mix, std::move(message), epoch, turn, rng);
+    if (const auto* group = std::get_if<Group>(&stage.work)) {  // of one
+      std::vector<Message> member;
+      member.push_back(std::move(message));
+      return group->join(std::move(member));
+    }
     std::get<Cache>(stage.work).keep(turn.sample, message);
     return message;
   } catch (const DataError& error) {
@@ -154,14 +159,15 @@ void StageRunner::leave_out(std::size_t k, Item& item, const char* why) const {
     return;
   }
   // A fault behind the group stage costs the group: no sample could take the place of all its members.
-  item.skipped.insert(item.skipped.end(), static_cast<std::size_t>(item.tickets), why);
+  item.skipped.insert(item.skipped.end(), static_cast<std::size_t>(item.samples), why);
   if (on_error_ == OnError::replace && k < group_) replace(k, item);
 }
 
+std::int64_t StageRunner::others_tried() const { return std::min(order_.size() - 1, kOthersTried); }
+
 /// Puts the samples that follow in the order through stages 0 .. k until one comes out.
 void StageRunner::replace(std::size_t k, Item& item) const {
-  const auto tried = std::min(order_.size() - 1, kOthersTried);
-  for (std::int64_t ahead = 1; ahead <= tried; ++ahead) {
+  for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
     const auto turn = order_.turn(item.position, ahead);
     try {
       if (auto message = make(k + 1, item.epoch, turn)) {
@@ -176,6 +182,16 @@ void StageRunner::replace(std::size_t k, Item& item) const {
       return;
     }
   }
+}
+
+void StageRunner::refill(Item& item) const {
+  replace(stages_.size() - 1, item);
+  if (!item.message && !item.failure)
+    item.failure = std::make_exception_ptr(Error(
+        fmt::format("epoch {}, sample {}: it and the {} that follow it in the order were filtered "
+                    "out or cannot be used{}",
+                    item.epoch, item.turn.sample, others_tried(),
+                    item.skipped.empty() ? "" : "; the last: " + item.skipped.back())));
 }
 
 void StageRunner::count(std::size_t k, std::int64_t busy_ns) {

@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "dataflow/engine.h"
+#include "dataflow/plan.h"
 #include "dataflow/flow_options.h"
 #include "dataflow/item.h"
 #include "dataflow/order.h"
@@ -40,6 +40,10 @@ class StageRunner {
   void leave(std::size_t k) { counters_[k].waiting.fetch_sub(1, std::memory_order_relaxed); }
   void count(std::size_t k, std::int64_t busy_ns);
 
+  /// Gives an item that stands behind all stages and has lost its message that of the next usable sample of the order,
+  /// or a failure where many in a row are not. Never throws.
+  void refill(Item& item) const;
+
   std::int64_t filtered() const { return filtered_; }
   std::vector<StageReport> report() const;
   std::vector<StageWork> in_work() const;
@@ -54,6 +58,7 @@ class StageRunner {
   Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
   std::string name_of(std::size_t k, std::int64_t sample) const;
   void leave_out(std::size_t k, Item& item, const char* why) const;
+  std::int64_t others_tried() const;
   void replace(std::size_t k, Item& item) const;
 
   const Plan& plan_;

@@ -26,6 +26,12 @@ class Tickets {
     return given;
   }
 
+  /// Takes back tickets that nobody needs now.
+  void give_back(std::int64_t returned) {
+    const std::lock_guard lock(mutex_);
+    out_ -= returned;
+  }
+
   /// A message of so many bytes a ticket has been seen.
   void saw(std::size_t bytes) {
     const auto seen = static_cast<std::int64_t>(bytes);

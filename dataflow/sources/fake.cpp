@@ -49,30 +49,49 @@ coco::Segmentation outline(const Box& box) {
       {box.x1, box.y1, box.x2, box.y1, box.x2, box.y2, box.x1, box.y2}};
 }
 
-Sample fake(const FakeOptions& options, std::size_t classes, std::int64_t index) {
-  Rng rng{static_cast<std::uint64_t>(options.seed), static_cast<std::uint64_t>(index)};
-  Sample sample;
-  sample.image_id = index + 1;
-  sample.path = "fake image " + std::to_string(sample.image_id);
-  sample.width = static_cast<std::int32_t>(options.width);
-  sample.height = static_cast<std::int32_t>(options.height);
-  sample.image = drawn_pixels(options, rng);
-  for (std::int64_t i = 0; i < options.objects; ++i) {
-    const auto box = drawn_box(options, rng);
-    sample.objects.boxes.push_back(box);
-    sample.objects.classes.push_back(static_cast<std::int32_t>(rng.below(classes)));
-    sample.objects.crowd.push_back(0);
-    sample.objects.segmentations.push_back(outline(box));
+class Fake final : public Source<Sample> {
+ public:
+  Fake(const FakeOptions& options, std::size_t classes) : options_(options), classes_(classes) {}
+
+  std::int64_t size() const override { return options_.count; }
+
+  Sample operator[](std::int64_t index) const override {
+    auto sample = about(index);
+    auto rng = rng_of(index, /*what=*/1);
+    sample.image = drawn_pixels(options_, rng);
+    return sample;
   }
-  return sample;
-}
+
+  Sample about(std::int64_t index) const override {
+    auto rng = rng_of(index, /*what=*/0);
+    Sample sample;
+    sample.image_id = index + 1;
+    sample.path = "fake image " + std::to_string(sample.image_id);
+    sample.width = static_cast<std::int32_t>(options_.width);
+    sample.height = static_cast<std::int32_t>(options_.height);
+    for (std::int64_t i = 0; i < options_.objects; ++i) {
+      const auto box = drawn_box(options_, rng);
+      sample.objects.boxes.push_back(box);
+      sample.objects.classes.push_back(static_cast<std::int32_t>(rng.below(classes_)));
+      sample.objects.crowd.push_back(0);
+      sample.objects.segmentations.push_back(outline(box));
+    }
+    return sample;
+  }
+
+ private:
+  Rng rng_of(std::int64_t index, std::uint64_t what) const {
+    return {static_cast<std::uint64_t>(options_.seed), static_cast<std::uint64_t>(index), what};
+  }
+
+  FakeOptions options_;
+  std::size_t classes_;
+};
 
 const bool registered = register_source<FakeOptions>(
     "fake", "random pixels and boxes, without a disk: what the flow costs without its input",
     [](const FakeOptions& options, const SourceContext& context) {
-      return generate(options.count, [options, classes = context.classes.size()](std::int64_t i) {
-        return fake(options, classes, i);
-      });
+      return std::make_shared<const Fake>(options, context.classes.size());
     });
 
 }  // namespace

@@ -10,8 +10,8 @@ namespace {
 Stage create(const Config& table, const DetectionContext& context) {
   auto key = configured<GroupByAspectRatio>(table, context.data);
   key.fit(*context.source);
-  return group_stage<Sample>(std::string(key.kName), key, key.groups(),
-                             static_cast<std::size_t>(key.batch_size));
+  return group_stage<Sample, Sample>(std::string(key.kName), key, key.groups(),
+                                     static_cast<std::size_t>(key.batch_size));
 }
 
 const bool registered = detection_stages().add<GroupByAspectRatio>(
@@ -20,9 +20,7 @@ const bool registered = detection_stages().add<GroupByAspectRatio>(
 }  // namespace
 
 std::size_t GroupByAspectRatio::operator()(const Sample& sample) const {
-  const auto size =
-      sample.image.empty() ? cv::Size(sample.width, sample.height) : sample.image.size();
-  const double width = size.width, height = size.height;
+  const double width = sample.width, height = sample.height;
   return static_cast<std::size_t>(std::ranges::count_if(
       bounds, [ratio = width / height](double bound) { return ratio > bound; }));
 }

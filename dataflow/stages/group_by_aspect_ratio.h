@@ -11,7 +11,8 @@
 
 namespace millrace {
 
-/// The key that batches images of like shape: how many of the bounds its width / height passes.
+/// The key that batches images of like shape: how many of the bounds width / height of the image as it was annotated
+/// passes, whatever becomes of it on its way (as detectron2 and torchvision group). Of unknown size: none.
 struct GroupByAspectRatio {
   static constexpr std::string_view kName = "group_by_aspect_ratio";
   static constexpr std::int64_t kShapesSeen = 4096;
@@ -32,7 +33,7 @@ struct GroupByAspectRatio {
     const auto step = std::max<std::int64_t>(1, source.size() / kShapesSeen);
     std::vector<cv::Size> shapes;  // those that are known before decoding
     for (std::int64_t i = 0; i < source.size(); i += step) {
-      const auto sample = source[i];
+      const auto sample = source.about(i);
       if (sample.width > 0) shapes.emplace_back(sample.width, sample.height);
     }
     bounds = ratio_bounds(shapes, static_cast<std::size_t>(buckets));

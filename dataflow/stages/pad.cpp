@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "dataflow/batch_padding.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/transforms.h"
 
@@ -43,15 +44,6 @@ cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
         "one, or let max_side keep images smaller",
         size.width, size.height, fmt::join(shapes, ", ")));
   return best;
-}
-
-/// Writes an image into the top left corner of a slot and clears the rest.
-void fill_slot(const LazyImage& image, cv::Mat slot) {
-  const auto size = image.size();
-  auto corner = slot(cv::Rect({0, 0}, size));
-  image.write_to(corner);
-  slot(cv::Range(0, size.height), cv::Range(size.width, slot.cols)).setTo(0);
-  slot.rowRange(size.height, slot.rows).setTo(0);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_P(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
         .group_by([groups](std::int64_t) { return groups - 1; }, groups, size)
         .start({.epochs = 3, .threads = threads, .in_flight = bound});
   };
-  const auto least = static_cast<std::int64_t>(groups * (size - 1) + 1);
+  const auto least = static_cast<std::int64_t>(size);
   for (std::int64_t bound = 1; bound < least; ++bound) EXPECT_THROW(start(bound), ConfigError);
   for (std::int64_t bound = least; bound < least + 4; ++bound) {
     std::size_t samples = 0;

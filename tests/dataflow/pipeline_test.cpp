@@ -41,10 +41,8 @@ const WordStages& word_stages() {
         return Word{text};
       });
     });
-    all.add<NoOptions>("pair", "two and two", [](const Config&, const Words&) {
-      return group_stage<Word>(
-          "pair", [](const Word&) { return 0; }, 1, 2);
-    });
+    all.add<NoOptions>("pair", "two and two",
+                       [](const Config&, const Words&) { return group_stage<Word>("pair", 2); });
     all.add<NoOptions>("join", "one of many", [](const Config&, const Words&) {
       return map_stage<std::vector<Word>>("join", [](std::vector<Word> words) {
         std::string text;
@@ -119,8 +117,7 @@ TEST(Pipeline, ChecksTheOptionsOfAStage) {
 TEST(Pipeline, RefusesOneThatReadsNothing) {
   EXPECT_THROW(check({0, {}}), ConfigError);
   EXPECT_THROW(check({3, {}}), ConfigError);
-  const auto key = [](const Index&) { return 0; };
-  EXPECT_THROW(check({3, {group_stage<Index>("group", key, 1, 2)}}), ConfigError);
+  EXPECT_THROW(check({3, {group_stage<Index>("group", 2)}}), ConfigError);
 }
 
 }  // namespace

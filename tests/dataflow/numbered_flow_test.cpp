@@ -1,0 +1,297 @@
+// Items by number are those of the plain flow, whoever makes them and in whatever order.
+#include "dataflow/numbered_flow.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <fstream>
+#include <map>
+#include <mutex>
+
+#include "base/errors.h"
+#include "dataflow/detection.h"
+#include "dataflow/group_plan.h"
+#include "dataflow/numbered_groups.h"
+#include "dataflow/pipeline.h"
+#include "tests/dataflow/flows.h"
+#include "tests/dataflow/tiny_coco.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Numbers;
+using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
+using testing::TinyCoco;
+
+/// Counts what has become ready, and waits for it.
+class Bell {
+ public:
+  WakeUp wake() {
+    return [this] {
+      {
+        const std::lock_guard lock(mutex_);
+        ++rung_;
+      }
+      changed_.notify_one();
+    };
+  }
+  /// Waits until it has been rung once more than this has returned.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return rung_ > heard_; });
+    ++heard_;
+  }
+  int rung() const {
+    const std::lock_guard lock(mutex_);
+    return rung_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  int rung_ = 0, heard_ = 0;
+};
+
+using Casts = std::vector<std::pair<std::int64_t, std::uint64_t>>;
+
+Plan casts(std::size_t size) {
+  return from(Numbers{67})
+      .map("roll",
+           [](std::int64_t n, Rng& rng) {
+             if (rng.chance(0.1)) throw DataError("roll", "lost");
+             return std::pair(n, rng());
+           })
+      .group_by([](std::int64_t n) { return n % 3 == 0; }, 2, size)
+      .plan();
+}
+
+const FlowOptions kHow{.seed = 5,
+                       .shuffle = {true},
+                       .rank = 1,
+                       .ranks = 2,
+                       .epochs = 0,
+                       .partial = Partial::wrap,
+                       .threads = 2,
+                       .max_skipped = 1,
+                       .start = {.next = 31, .pending = {7, 29}}};
+
+template <class T>
+std::vector<Delivery<T>> first(DataFlow<T>& flow, int count) {
+  std::vector<Delivery<T>> items;
+  for (; count > 0; --count) items.push_back(*flow.next());
+  return items;
+}
+
+TEST(NumberedFlow, GivesTheItemsOfTheFlowInWhateverOrderAndByHowManyMakers) {
+  for (const std::size_t size : {1, 4}) {
+    const auto expected = first(*start_flow<Casts>(casts(size), kHow), 200);
+    Rng rng{size};
+    for (const int makers : {1, 3}) {
+      std::vector<std::unique_ptr<Bell>> bells;
+      std::vector<std::unique_ptr<NumberedFlow<Casts>>> flows;
+      for (int i = 0; i < makers; ++i) {
+        bells.push_back(std::make_unique<Bell>());
+        flows.push_back(start_numbered_flow<Casts>(casts(size), kHow, bells.back()->wake()));
+      }
+      std::vector<std::vector<std::int64_t>> asked(flows.size());
+      for (int i = 0; i < 400; ++i) {
+        const auto maker = rng.below(flows.size());
+        asked[maker].push_back(static_cast<std::int64_t>(rng.below(expected.size())));
+        flows[maker]->ask(asked[maker].back());
+      }
+      for (std::size_t maker = 0; maker < flows.size(); ++maker) {
+        for (const auto number : asked[maker]) {  // come in the order of asking
+          bells[maker]->wait();
+          const auto made = flows[maker]->take();
+          ASSERT_TRUE(made && made->item);
+          ASSERT_EQ(made->number, number);
+          const auto& right = expected[static_cast<std::size_t>(number)];
+          ASSERT_EQ(made->item->value, right.value) << "item " << number;
+          ASSERT_EQ(made->item->cursor, right.cursor);
+          ASSERT_EQ(made->item->epoch, right.epoch);
+          ASSERT_EQ(made->item->progress, right.progress);
+          ASSERT_EQ(made->item->number, number);
+          if (size == 4) {
+            ASSERT_EQ(made->skipped.size() + right.value.size(), 4U);
+          }
+        }
+        EXPECT_FALSE(flows[maker]->take());
+        EXPECT_EQ(bells[maker]->rung(), std::ssize(asked[maker])) << "once for each";
+      }
+    }
+  }
+}
+
+TEST(NumberedFlow, MakesNothingThatNobodyAskedFor) {
+  std::atomic<int> read = 0;
+  const auto plan = [&] {
+    return from(Numbers{40})
+        .map([&](std::int64_t n) {
+          ++read;
+          return n;
+        })
+        .group(4)
+        .plan();
+  };
+  Bell bell;
+  const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
+      plan(), {.epochs = 0, .partial = Partial::wrap, .threads = 2}, bell.wake());
+  EXPECT_FALSE(flow->take());
+  flow->ask(3);
+  bell.wait();
+  EXPECT_THAT(flow->take()->item->value, ElementsAre(12, 13, 14, 15));
+  EXPECT_EQ(read, 4);
+  EXPECT_EQ(flow->epoch_size(), 40);
+}
+
+TEST(NumberedFlow, TellsOfAFailureUnderItsNumberAndGoesOn) {
+  const auto sieve = [](std::int64_t n) {
+    if (n == 5) throw DataError("number 5", "is broken");
+    if (n == 9) throw std::out_of_range("too heavy");
+    return n;
+  };
+  Bell bell;
+  const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
+      from(Numbers{12}).map("sieve", sieve).group(2).plan(),
+      {.epochs = 2, .threads = 2, .on_error = OnError::fail}, bell.wake());
+  for (const std::int64_t number : {2, 4, 3, 12, 0}) flow->ask(number);
+  const auto failure = [&](std::int64_t number) {
+    bell.wait();
+    auto made = flow->take();
+    EXPECT_EQ(made->number, number);
+    EXPECT_FALSE(made->item);
+    return [made = std::make_shared<Made<std::vector<std::int64_t>>>(std::move(*made))] {
+      std::rethrow_exception(made->failure);
+    };
+  };
+  EXPECT_THAT(failure(2), ThrowsMessage<DataError>(HasSubstr("number 5: is broken")));
+  EXPECT_THAT(failure(4), ThrowsMessage<Error>(HasSubstr("too heavy")));
+  bell.wait();
+  EXPECT_THAT(flow->take()->item->value, ElementsAre(6, 7));
+  EXPECT_THAT(failure(12), ThrowsMessage<Error>("item 12 is past the end of the flow"));
+  bell.wait();
+  EXPECT_THAT(flow->take()->item->value, ElementsAre(0, 1));
+  EXPECT_THROW(flow->ask(-1), std::invalid_argument);
+}
+
+/// Something to count.
+struct Stone {
+  explicit Stone(std::atomic<int>& alive) : alive_(&alive) { ++alive; }
+  Stone(Stone&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
+  ~Stone() {
+    if (alive_) --*alive_;
+  }
+  std::atomic<int>* alive_;
+};
+
+TEST(NumberedFlow, HasNoMoreInFlightThanItMayHoweverMuchIsAskedFor) {
+  std::atomic<int> alive = 0, most = 0;
+  const auto plan = [&] {
+    return from(Numbers{1000})
+        .map([&](std::int64_t) {
+          Stone stone(alive);
+          most = std::max<int>(most, alive);
+          return stone;
+        })
+        .group(3)
+        .plan();
+  };
+  Bell bell;
+  const auto flow = start_numbered_flow<std::vector<Stone>>(
+      plan(), {.epochs = 0, .partial = Partial::wrap, .threads = 2, .in_flight = 9}, bell.wake());
+  for (std::int64_t number = 0; number < 300; ++number) flow->ask(number);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(bell.rung(), 3) << "three groups of three are ready; the rest waits as numbers";
+  for (int i = 0; i < 300; ++i) {
+    bell.wait();
+    EXPECT_THAT(flow->take()->item->value, SizeIs(3));
+  }
+  EXPECT_LE(most, 9 + 3) << "and one group in the hands of the consumer";
+}
+
+TEST(NumberedFlow, StopsWhateverItHasBeenAskedFor) {
+  Rng rng{1};
+  for (int i = 0; i < 100; ++i) {
+    Bell bell;
+    const auto flow = start_numbered_flow<Casts>(casts(4), kHow, bell.wake());
+    for (auto asked = rng.below(60); asked > 0; --asked)
+      flow->ask(static_cast<std::int64_t>(rng.below(300)));
+    for (auto taken = rng.below(5); taken > 0; --taken) flow->take();
+  }
+}
+
+TEST(NumberedFlow, NeverLeavesAskedNumbersLyingHoweverTheyMeetTicketsThatComeBack) {
+  Bell bell;
+  const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
+      from(Numbers{100}).group(1).plan(),
+      {.epochs = 0, .partial = Partial::wrap, .threads = 4, .in_flight = 1}, bell.wake());
+  for (std::int64_t number = 0; number < 3000; ++number) {
+    flow->ask(number);
+    flow->ask(number + 1);
+    for (int i = 0; i < 2; ++i) {
+      bell.wait();
+      EXPECT_EQ(flow->take()->number, number + i);
+    }
+  }
+}
+
+TEST(NumberedTrainFlow, GivesTheBytesOfTheTrainFlow) {
+  const TinyCoco data(30);
+  std::ofstream(data.image(5)) << "no JPEG";
+  auto options = data.options();
+  options.max_skipped = 1;
+  const auto train = open_train_data(options, {});
+  const Share share{1, 2};
+  const auto plain = start_train_flow(options, {}, train, 1, share);
+  std::map<std::int64_t, std::uint64_t> expected;
+  Cursor start;
+  for (std::int64_t k = 0; k < 30; ++k) {
+    auto item = *plain->next();
+    if (k < 6)
+      start = item.cursor;
+    else
+      expected[k - 6] = digest(item.value);
+  }
+  Bell bells[2];
+  std::unique_ptr<NumberedFlow<Batch>> flows[2];
+  for (int i = 0; i < 2; ++i)
+    flows[i] = start_numbered_train_flow(options, {}, train, 1, share, start, bells[i].wake());
+  for (std::int64_t k = 23; k >= 0; --k) flows[k % 2]->ask(k);
+  for (int i = 0; i < 24; ++i) {
+    bells[i % 2].wait();
+    const auto made = flows[i % 2]->take();
+    EXPECT_EQ(digest(made->item->value), expected.at(made->number)) << made->number;
+  }
+}
+
+TEST(NumberedGroups, AreThoseOfTheWalkFromWhereverOneJumps) {
+  const auto plan = from(Numbers{97}).group_by([](std::int64_t n) { return n % 5; }, 5, 3).plan();
+  const Order order(97, {}, 3, {true});
+  SampleKeys keys(plan);
+  const FlowOptions options{.epochs = 0, .partial = Partial::wrap};
+  const GroupPlan start(order, keys, options, 3);
+  auto walk = start;
+  std::vector<PlannedGroup> expected;
+  for (int k = 0; k < 20'000; ++k) expected.push_back(walk.next());
+  NumberedGroups groups(start);
+  Rng rng{1};
+  for (int i = 0; i < 300; ++i) {
+    const auto number = static_cast<std::int64_t>(rng.below(expected.size()));
+    for (auto k = number; k < std::min<std::int64_t>(number + 3, std::ssize(expected)); ++k) {
+      const auto found = groups.at(k);
+      const auto& right = expected[static_cast<std::size_t>(k)];
+      ASSERT_EQ(found.number, k);
+      ASSERT_EQ(found.positions, right.positions);
+      ASSERT_EQ(found.cursor, right.cursor);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,535 @@
+// The law of shares: so many ranks with so small batches consume what one rank with a large batch consumes, step by
+// step, and any number of ranks goes on where another number stopped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "base/errors.h"
+#include "dataflow/batch_padding.h"
+#include "dataflow/detection.h"
+#include "dataflow/pipeline.h"
+#include "tests/data.h"
+#include "tests/dataflow/flows.h"
+#include "tests/dataflow/tiny_coco.h"
+
+namespace millrace {
+namespace {
+
+using testing::drain;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Numbers;
+using ::testing::SizeIs;
+using ::testing::ThrowsMessage;
+using testing::TinyCoco;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::int64_t kRanks[] = {1, 2, 3, 4, 8};
+constexpr std::int64_t kStep = 24;  // samples over all ranks
+
+using Rolls = std::vector<std::pair<std::int64_t, std::uint64_t>>;  // numbers and their dice
+
+/// Numbers of three keys, one of them rare.
+std::unique_ptr<DataFlow<Rolls>> rolls(FlowOptions options, std::int64_t rank, std::int64_t ranks,
+                                       std::int64_t step = kStep) {
+  options.rank = rank;
+  options.ranks = ranks;
+  const auto key = [](std::int64_t n) { return n % 50 == 0 ? 2 : n % 3 == 0; };
+  return from(Numbers{200})
+      .map("roll", [](std::int64_t n, Rng& rng) { return std::pair(n, rng()); })
+      .group_by(key, 3, static_cast<std::size_t>(step / ranks))
+      .start(options);
+}
+
+/// What `ranks` flows give together in their next step, in order of rank; all must agree where it stands.
+template <class Start>
+class Together {
+ public:
+  Together(const Start& start, std::int64_t ranks) {
+    for (std::int64_t rank = 0; rank < ranks; ++rank) flows_.push_back(start(rank, ranks));
+  }
+
+  auto next() {
+    auto all = *flows_.front()->next();
+    for (std::size_t rank = 1; rank < flows_.size(); ++rank) {
+      auto part = *flows_[rank]->next();
+      EXPECT_EQ(part.cursor, all.cursor) << "rank " << rank;
+      EXPECT_EQ(part.epoch, all.epoch);
+      EXPECT_EQ(part.progress, all.progress);
+      EXPECT_EQ(part.number, all.number);
+      append(all.value, std::move(part.value));
+    }
+    return all;
+  }
+
+ private:
+  static void append(Rolls& all, Rolls part) { all.insert(all.end(), part.begin(), part.end()); }
+  static void append(Batch& all, Batch part) {
+    const auto width = std::max(all.width, part.width), height = std::max(all.height, part.height);
+    all = pad_to(std::move(all), width, height);
+    part = pad_to(std::move(part), width, height);
+    const auto own = all.bytes();
+    const auto pixels = std::exchange(all.pixels, nullptr);
+    all.images.insert(all.images.end(), part.images.begin(), part.images.end());
+    std::ranges::move(part.objects, std::back_inserter(all.objects));
+    all.pixels.reset(new std::uint8_t[all.bytes()]);
+    std::copy_n(pixels.get(), own, all.pixels.get());
+    std::copy_n(part.pixels.get(), part.bytes(), all.pixels.get() + own);
+  }
+
+  std::vector<decltype(std::declval<Start>()(0, 1))> flows_;
+};
+
+const FlowOptions kEndless{
+    .seed = 5, .shuffle = {true}, .epochs = 0, .partial = Partial::wrap, .threads = 2};
+
+TEST(Shares, OfAnyNumberOfRanksGiveTheSameSteps) {
+  const auto start = [](std::int64_t rank, std::int64_t ranks) {
+    return rolls(kEndless, rank, ranks);
+  };
+  for (const auto ranks : kRanks) {
+    Together one(start, 1), many(start, ranks);
+    for (int k = 0; k < 60; ++k) {
+      const auto expected = one.next(), given = many.next();
+      ASSERT_EQ(given.value, expected.value) << ranks << " ranks, step " << k;
+      ASSERT_EQ(given.cursor, expected.cursor);
+      ASSERT_EQ(given.progress, expected.progress);
+      ASSERT_EQ(given.number, k);
+    }
+  }
+}
+
+TEST(Shares, GoOnWithAnotherNumberOfRanks) {
+  auto options = kEndless;
+  const auto start = [&](std::int64_t rank, std::int64_t ranks) {
+    return rolls(options, rank, ranks);
+  };
+  Together whole(start, 1);
+  std::vector<Delivery<Rolls>> expected;
+  for (int k = 0; k < 80; ++k) expected.push_back(whole.next());
+  Rng rng{1};
+  std::size_t k = 0;
+  while (k < expected.size()) {
+    const auto ranks = kRanks[rng.below(std::size(kRanks))];
+    Together some(start, ranks);
+    for (auto steps = rng.between(1, 15); steps > 0 && k < expected.size(); --steps, ++k) {
+      const auto given = some.next();
+      ASSERT_EQ(given.value, expected[k].value) << ranks << " ranks, step " << k;
+      ASSERT_EQ(given.cursor, expected[k].cursor);
+      ASSERT_EQ(given.epoch, expected[k].epoch);
+      options.start = given.cursor;
+    }
+  }
+}
+
+TEST(Shares, GoOnWithAnotherStepWithoutLosingASample) {
+  auto options = kEndless;
+  const auto first = rolls(options, 0, 1, 48);
+  std::map<std::int64_t, int> seen;
+  for (int k = 0; k < 7; ++k) {
+    const auto item = *first->next();
+    for (const auto& roll : item.value) ++seen[roll.first];
+    options.start = item.cursor;
+  }
+  ASSERT_GT(options.start.pending.size(), 24U) << "some fill smaller groups at once";
+  options.epochs = 3;
+  const auto rest = rolls(options, 0, 1, 6);
+  std::vector<Delivery<Rolls>> items;
+  while (auto item = rest->next()) {
+    for (const auto& roll : item->value) ++seen[roll.first];
+    items.push_back(std::move(*item));
+  }
+  for (std::size_t k = 0; k + 1 < 12; ++k) {  // also from amid those that waited
+    options.start = items[k].cursor;
+    EXPECT_EQ(rolls(options, 0, 1, 6)->next()->value, items[k + 1].value) << "behind step " << k;
+  }
+  EXPECT_THAT(seen, SizeIs(200));
+  for (const auto& [number, times] : seen) EXPECT_EQ(times, 3) << number;
+}
+
+TEST(Shares, GiveEachSampleOnceAnEpochOverAllRanks) {
+  for (const auto partial : {Partial::keep, Partial::wrap})
+    for (const auto ranks : kRanks) {
+      std::map<std::int64_t, int> seen;
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        auto options = kEndless;
+        options.epochs = 3;
+        options.partial = partial;
+        for (const auto& batch : drain(*rolls(options, rank, ranks))) {
+          EXPECT_LE(std::ssize(batch), kStep / ranks);
+          for (const auto& roll : batch) ++seen[roll.first];
+        }
+      }
+      EXPECT_THAT(seen, SizeIs(200));
+      for (const auto& [number, times] : seen) EXPECT_EQ(times, 3) << number;
+    }
+}
+
+TEST(Shares, LeaveARankWithoutABatchWhereTheLastGroupHasNothingForIt) {
+  const auto start = [](std::int64_t rank) {
+    return from(Numbers{10}).group(2).start({.rank = rank, .ranks = 4, .threads = 2});
+  };
+  using Pair = std::vector<std::int64_t>;
+  EXPECT_THAT(drain(*start(0)), ElementsAre(Pair{0, 1}, Pair{8, 9}));
+  EXPECT_THAT(drain(*start(1)), ElementsAre(Pair{2, 3}));
+  EXPECT_THAT(drain(*start(3)), ElementsAre(Pair{6, 7}));
+}
+
+TEST(Shares, GiveTheSameForAnyNumberOfThreads) {
+  const auto given = [](int threads) {
+    auto options = kEndless;
+    options.threads = threads;
+    return drain(*rolls(options, 1, 3), 40);
+  };
+  const auto expected = given(1);
+  EXPECT_EQ(given(2), expected);
+  EXPECT_EQ(given(8), expected);
+}
+
+TEST(Shares, AskTheSourceForEachKeyOnce) {
+  struct Counted {
+    std::shared_ptr<std::atomic<int>> asked = std::make_shared<std::atomic<int>>(0);
+    std::int64_t size() const { return 40; }
+    std::int64_t operator[](std::int64_t index) const { return index; }
+    std::int64_t about(std::int64_t index) const {
+      ++*asked;
+      return index;
+    }
+  };
+  const Counted source;
+  const auto flow =
+      from(source).group_by([](std::int64_t n) { return n % 2; }, 2, 4).start({.epochs = 5});
+  EXPECT_THAT(drain(*flow), SizeIs(50));
+  EXPECT_EQ(*source.asked, 40);
+  EXPECT_THAT(drain(*from(source).group(4).start({})), SizeIs(10));
+  EXPECT_EQ(*source.asked, 40) << "one group needs no keys";
+}
+
+/// A source that cannot tell of every fifth.
+struct Torn {
+  std::int64_t size() const { return 20; }
+  std::int64_t operator[](std::int64_t index) const {
+    if (index % 5 == 4) throw DataError("leaf " + std::to_string(index), "torn");
+    return index;
+  }
+};
+
+TEST(Shares, LeaveASampleOfWhichTheSourceCannotTellToTheStageThatReadsIt) {
+  const auto flow =
+      from(Torn{}).group_by([](std::int64_t n) { return n % 2; }, 2, 5).start({.max_skipped = 0.2});
+  std::multiset<std::int64_t> seen;
+  for (const auto& batch : drain(*flow)) seen.insert(batch.begin(), batch.end());
+  EXPECT_THAT(seen, SizeIs(16));
+  EXPECT_THAT(flow->report().skipped_reasons,
+              ElementsAre(HasSubstr("leaf 4: torn"), HasSubstr("leaf 9: torn"),
+                          HasSubstr("leaf 14: torn"), HasSubstr("leaf 19: torn")));
+}
+
+TEST(Shares, SayWhichSampleCannotBeGrouped) {
+  const auto flow = from(Numbers{20})
+                        .group_by([](std::int64_t n) { return n == 13 ? 7 : 0; }, 2, 4)
+                        .start({.threads = 2});
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(flow->next()->value, SizeIs(4));
+  EXPECT_THAT(
+      [&] { flow->next(); },
+      ThrowsMessage<Error>("sample 13 cannot be grouped: the key is 7, but there are 2 groups"));
+  EXPECT_FALSE(flow->next());
+}
+
+TEST(Shares, RefuseACursorThatNoFlowHasGiven) {
+  for (const auto& bad : {Cursor{-1, {}}, Cursor{9, {9}}, Cursor{9, {-1}}, Cursor{9, {3, 3}},
+                          Cursor{9, {4, 3}}, Cursor{INT64_MAX, {}}})
+    EXPECT_THAT([&] { from(Numbers{4}).start({.start = bad}); },
+                ThrowsMessage<ConfigError>(HasSubstr("no flow has given such a cursor")));
+}
+
+// Lost samples.
+
+std::int64_t no_tens(std::int64_t n) {
+  if (n % 10 == 0) throw DataError("number " + std::to_string(n), "is a ten");
+  return n;
+}
+
+std::unique_ptr<DataFlow<std::vector<std::int64_t>>> sieved(OnError on_error, std::int64_t rank,
+                                                            std::int64_t ranks, std::size_t size) {
+  auto options = kEndless;
+  options.rank = rank;
+  options.ranks = ranks;
+  options.on_error = on_error;
+  options.max_skipped = 1;
+  return from(Numbers{60}).map("sieve", no_tens).group(size).start(options);
+}
+
+TEST(LostSamples, MakeTheirBatchSmallerAndLeaveTheOthersAlone) {
+  const auto flow = sieved(OnError::skip, 0, 1, 4);
+  std::multiset<std::int64_t> seen;
+  std::size_t smaller = 0;
+  for (int k = 0; k < 15; ++k) {
+    const auto item = *flow->next();
+    EXPECT_EQ(item.number, k);
+    EXPECT_EQ(item.cursor, (Cursor{4 * (k + 1), {}}));
+    smaller += 4 - item.value.size();
+    seen.insert(item.value.begin(), item.value.end());
+  }
+  EXPECT_EQ(smaller, 6U);
+  EXPECT_THAT(seen, SizeIs(54));
+  EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 54U) << "each at most once an epoch";
+}
+
+TEST(LostSamples, LeaveNoBatchEmptyWhereGroupsWrap) {
+  const auto flow = sieved(OnError::skip, 0, 1, 1);
+  const Order order(60, {}, kEndless.seed, kEndless.shuffle);
+  for (int k = 0; k < 180; ++k) {
+    const auto item = *flow->next();
+    EXPECT_EQ(item.number, k);
+    std::int64_t ahead = 0;
+    while (order.turn(k, ahead).sample % 10 == 0) ++ahead;
+    EXPECT_THAT(item.value, ElementsAre(order.turn(k, ahead).sample));
+  }
+  EXPECT_GE(flow->report().skipped, 18);
+}
+
+TEST(LostSamples, LeaveTheirBatchOutWhereGroupsAreKept) {
+  const auto flow = from(Numbers{6})
+                        .map("lose",
+                             [](std::int64_t n) {
+                               if (n == 2 || n == 3) throw DataError("number", "lost");
+                               return n;
+                             })
+                        .group(2)
+                        .start({.max_skipped = 1});
+  EXPECT_EQ(flow->next()->number, 0);
+  EXPECT_EQ(flow->next()->number, 2);
+  EXPECT_FALSE(flow->next());
+}
+
+TEST(LostSamples, BehindTheGroupStageDoNotCostABatchWhereGroupsWrap) {
+  auto options = kEndless;
+  options.shuffle = {};
+  options.max_skipped = 1;
+  const auto flow = from(Numbers{8})
+                        .group(2)
+                        .map("pack",
+                             [](std::vector<std::int64_t> pair) {
+                               if (pair[0] == 2) throw DataError("sack", "torn");
+                               return pair;
+                             })
+                        .start(options);
+  using Pair = std::vector<std::int64_t>;
+  EXPECT_THAT(drain(*flow, 4), ElementsAre(Pair{0, 1}, Pair{3}, Pair{4, 5}, Pair{6, 7}));
+  EXPECT_EQ(flow->report().skipped, 2);
+}
+
+TEST(LostSamples, ThatAreReplacedGiveAllNumbersOfRanksTheSameSteps) {
+  for (const std::int64_t ranks : {2, 4}) {
+    const auto one = sieved(OnError::replace, 0, 1, 4);
+    std::vector<std::unique_ptr<DataFlow<std::vector<std::int64_t>>>> many;
+    for (std::int64_t rank = 0; rank < ranks; ++rank)
+      many.push_back(sieved(OnError::replace, rank, ranks, static_cast<std::size_t>(4 / ranks)));
+    for (int k = 0; k < 40; ++k) {
+      std::vector<std::int64_t> together;
+      for (const auto& flow : many) {
+        const auto item = *flow->next();
+        together.insert(together.end(), item.value.begin(), item.value.end());
+      }
+      EXPECT_EQ(together, one->next()->value);
+    }
+  }
+}
+
+TEST(LostSamples, EndInAnErrorWhereNoneCanBeUsed) {
+  auto options = kEndless;
+  options.max_skipped = 1000;
+  const auto flow = from(Numbers{9})
+                        .map("lose",
+                             [](std::int64_t n) -> std::int64_t {
+                               throw DataError("number " + std::to_string(n), "lost");
+                             })
+                        .group(2)
+                        .start(options);
+  EXPECT_THAT([&] { flow->next(); },
+              ThrowsMessage<Error>(::testing::AllOf(
+                  HasSubstr("it and the 8 that follow it in the order"), HasSubstr("lost"))));
+  EXPECT_FALSE(flow->next());
+}
+
+TEST(LostSamples, ThatFailFailTheirBatch) {
+  for (const int threads : {1, 8}) {
+    const auto flow = from(Numbers{40})
+                          .map("sieve", [](std::int64_t n) { return n == 0 ? n : no_tens(n); })
+                          .group(4)
+                          .start({.threads = threads, .on_error = OnError::fail});
+    EXPECT_THAT(flow->next()->value, ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(flow->next()->value, SizeIs(4));
+    EXPECT_THROW(flow->next(), DataError);
+    EXPECT_FALSE(flow->next());
+  }
+}
+
+TEST(Filter, RightBehindTheSourceIsPlannedSoThatBatchesAreFull) {
+  for (const std::int64_t ranks : {1, 2}) {
+    std::multiset<std::int64_t> seen;
+    std::int64_t filtered = 0;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      const auto flow = from(Numbers{50})
+                            .filter([](std::int64_t n) { return n % 3 == 0; })
+                            .filter([](std::int64_t n) { return n % 2 == 0; })
+                            .group(2)
+                            .start({.rank = rank, .ranks = ranks, .epochs = 4});
+      for (const auto& batch : drain(*flow)) seen.insert(batch.begin(), batch.end());
+      filtered += flow->report().filtered;
+    }
+    EXPECT_THAT(seen, SizeIs(4 * 9));
+    EXPECT_EQ(filtered, 4 * 41);
+  }
+}
+
+TEST(Filter, BehindAStageMakesBatchesSmaller) {
+  const auto flow = from(Numbers{12})
+                        .map([](std::int64_t n) { return n; })
+                        .filter([](std::int64_t n) { return n % 3 != 0; })
+                        .group(3)
+                        .start({});
+  EXPECT_THAT(drain(*flow), Each(SizeIs(2)));
+}
+
+// Detection.
+
+auto train_flows(const TinyCoco& data, const DataOptions& options, const Cursor& start = {}) {
+  return [&data, options, start, split = open_split(options, options.train)](std::int64_t rank,
+                                                                             std::int64_t ranks) {
+    auto own = options;
+    own.batch_size = options.batch_size / ranks;
+    return start_train_flow(own, {}, split, 1, {rank, ranks}, start);
+  };
+}
+
+TEST(TrainFlow, GivesAnyNumberOfRanksTheSameSteps) {
+  const TinyCoco data(50);
+  auto options = data.options();
+  options.batch_size = kStep;
+  const auto start = train_flows(data, options);
+  Together one(start, 1);
+  std::vector<Delivery<Batch>> expected;
+  for (int k = 0; k < 8; ++k) expected.push_back(one.next());
+  for (const auto ranks : kRanks) {
+    Together many(start, ranks);
+    for (const auto& step : expected) {
+      const auto given = many.next();
+      ASSERT_EQ(digest(given.value), digest(step.value)) << ranks << " ranks";
+      ASSERT_EQ(given.cursor, step.cursor);
+    }
+    Together rest(train_flows(data, options, expected[4].cursor), ranks);
+    for (std::size_t k = 5; k < expected.size(); ++k)
+      ASSERT_EQ(digest(rest.next().value), digest(expected[k].value)) << ranks << " ranks";
+  }
+}
+
+TEST(TrainFlow, GivesAnyNumberOfRanksTheSameStepsOfRealPhotos) {
+  MILLRACE_NEEDS_DATA("coco_mini");
+  DataOptions options;
+  options.root = testing::data_folder() / "coco_mini";
+  options.short_side = {120, 200};
+  options.max_side = 300;
+  options.batch_size = 4;
+  options.threads = 2;
+  const auto split = open_split(options, options.train);
+  const auto start = [&](std::int64_t rank, std::int64_t ranks) {
+    auto own = options;
+    own.batch_size = 4 / ranks;
+    return start_train_flow(own, {}, split, 1, {rank, ranks});
+  };
+  Together one(start, 1), two(start, 2), four(start, 4);
+  for (int k = 0; k < 12; ++k) {
+    const auto expected = digest(one.next().value);
+    ASSERT_EQ(digest(two.next().value), expected) << "step " << k;
+    ASSERT_EQ(digest(four.next().value), expected) << "step " << k;
+  }
+}
+
+TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
+  const TinyCoco data(24);
+  std::filesystem::resize_file(data.image(3), std::filesystem::file_size(data.image(3)) / 2);
+  std::ofstream(data.image(11)) << "no JPEG";
+  auto options = data.options();
+  options.max_skipped = 1;
+  const auto split = open_split(options, options.train);  // 23: the last one has no object
+  for (const std::int64_t ranks : {1, 2, 4}) {
+    options.batch_size = 4 / ranks;
+    std::vector<std::unique_ptr<DataFlow<Batch>>> flows;
+    for (std::int64_t rank = 0; rank < ranks; ++rank)
+      flows.push_back(start_train_flow(options, {}, split, 1, {rank, ranks}));
+    std::map<std::int64_t, int> seen;
+    Cursor cursor;
+    for (int k = 0; k < 5; ++k) {  // of one epoch
+      for (const auto& flow : flows) {
+        const auto item = *flow->next();
+        EXPECT_EQ(item.number, k);
+        EXPECT_GE(item.value.size(), 1U);
+        for (const auto& image : item.value.images) ++seen[image.image_id];
+        cursor = item.cursor;
+      }
+    }
+    ASSERT_LE(cursor.next, 23);
+    EXPECT_FALSE(seen.contains(103) || seen.contains(111));
+    if (ranks == 4) continue;  // with a batch of one, what takes a lost one's place comes once more
+    for (const auto& [id, times] : seen) EXPECT_EQ(times, 1) << id << " of " << ranks << " ranks";
+  }
+}
+
+TEST(EvalFlow, GivesEachImageOnceOverAllRanksWhateverTheBatch) {
+  const TinyCoco data(23);
+  std::ofstream(data.image(5)) << "no JPEG";
+  auto options = data.options();
+  const auto split = open_split(options, options.val);
+  for (const std::int64_t batch : {1, 2, 3})
+    for (const auto ranks : kRanks) {
+      options.test_batch_size = batch;
+      std::multiset<std::int64_t> ids;
+      std::int64_t skipped = 0;
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        const auto flow = start_eval_flow(options, split, {rank, ranks});
+        for (const auto& given : drain(*flow))
+          for (const auto& image : given.images) ids.insert(image.image_id);
+        skipped += flow->report().skipped;
+      }
+      EXPECT_THAT(ids, SizeIs(22));
+      EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), 22U);
+      EXPECT_EQ(skipped, 1);
+    }
+}
+
+TEST(PadTo, GivesTheBytesThatALargerImageWouldHaveMade) {
+  const TinyCoco data(12);
+  auto options = data.options();
+  const auto split = open_split(options, options.train);
+  const auto small = start_train_flow(options, {}, split, 1);
+  options.pad_shapes = {"128x160"};
+  const auto large = start_train_flow(options, {}, split, 1);
+  for (int k = 0; k < 8; ++k) {
+    auto batch = small->next()->value;
+    ASSERT_LT(batch.width, 128);
+    EXPECT_EQ(digest(pad_to(std::move(batch), 128, 160)), digest(large->next()->value));
+  }
+}
+
+TEST(PadTo, CopiesNothingWhereTheSizeIsRightAndNeverCuts) {
+  const TinyCoco data(4);
+  const auto options = data.options();
+  auto batch = start_train_flow(options, {}, open_split(options, options.train), 1)->next()->value;
+  const auto* pixels = batch.pixels.get();
+  const auto width = batch.width, height = batch.height;
+  batch = pad_to(std::move(batch), width, height);
+  EXPECT_EQ(batch.pixels.get(), pixels);
+  EXPECT_THROW(pad_to(batch, width - 1, height), std::invalid_argument);
+  EXPECT_THROW(pad_to(batch, width, height - 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace millrace
