@@ -12,7 +12,8 @@ void Assignment::leave(int server) {
   const auto lost = std::move(found->second.asked);
   servers_.erase(found);
   for (const auto& [number, when] : lost)
-    if (askers(number).empty()) again_.insert(number);
+    if (number >= head_ && !there_.contains(number) && askers(number).empty())
+      again_.insert(number);
 }
 
 std::optional<int> Assignment::soonest(std::int64_t not_asked) const {

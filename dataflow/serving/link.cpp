@@ -13,7 +13,7 @@ namespace millrace::serving {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;  // of a batch's pixels
-constexpr int kReconnectMs = 100, kMostReconnectMs = 5000, kHandshakeMs = 5000, kLeaveMs = 500;
+constexpr int kReconnectMs = 100, kMostReconnectMs = 2000, kHandshakeMs = 5000, kLeaveMs = 500;
 constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{2};
 constexpr int kMostBadMessages = 3;
 constexpr int kMostAtOnce = 16;  // messages of one server, before others have their turn
@@ -178,7 +178,8 @@ Frame Link::pixels_of(const BatchHead& head) {
 Link::Answer Link::take(const BatchHead& head) {
   auto batch = decode_batch({head.batch.data(), head.batch.size()}, {pixels_of(head)},
                             fmt::format("batch {} of {}", head.number, endpoint_));
-  return {head.number, Delivery<Batch>{std::move(batch), head.cursor, head.epoch, head.progress},
+  return {head.number,
+          Delivery<Batch>{std::move(batch), head.cursor, head.epoch, head.progress, head.number},
           head.skipped, std::nullopt};
 }
 

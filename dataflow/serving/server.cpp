@@ -246,11 +246,11 @@ class BatchServer::Desk {
   }
 
   bool send(const std::string& to, const Consumer& consumer, const Made<Batch>& made) {
-    const auto& [batch, cursor, epoch, progress] = *made.item;
+    const auto& [batch, cursor, epoch, progress, number] = *made.item;
     const auto encoded = encode(batch);
     const auto piece = lend(consumer, batch);
-    const BatchHead head{made.number, cursor,       epoch,
-                         progress,    made.skipped, {encoded.header.begin(), encoded.header.end()},
+    const BatchHead head{number,   cursor,       epoch,
+                         progress, made.skipped, {encoded.header.begin(), encoded.header.end()},
                          piece};
     if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) return false;
     if (!piece)

@@ -47,16 +47,19 @@ inline Made<Batch> made_batch(const serving::Stream& stream, std::int64_t number
     batch.pixels[i] = i < 1024 ? static_cast<std::uint8_t>(rng()) : static_cast<std::uint8_t>(i);
   const auto next = stream.start.next + 2 * (number + 1) * stream.share.ranks;
   return {number,
-          Delivery<Batch>{
-              std::move(batch), {next, {next - 1}}, next / 100, static_cast<double>(next) / 100},
+          Delivery<Batch>{std::move(batch),
+                          {next, {next - 1}},
+                          next / 100,
+                          static_cast<double>(next) / 100,
+                          number},
           nullptr};
 }
 
 /// Everything that a consumer sees of a batch.
 inline std::uint64_t digest_of(const Delivery<Batch>& item) {
-  return digest(
-      item.cursor.next,
-      digest(item.cursor.pending, digest(item.epoch, digest(item.progress, digest(item.value)))));
+  const auto sum =
+      digest(item.number, digest(item.epoch, digest(item.progress, digest(item.value))));
+  return digest(item.cursor.next, digest(item.cursor.pending, sum));
 }
 
 /// Of the numbers 0, 1, ... of a stream.

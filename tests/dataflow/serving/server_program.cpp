@@ -1,5 +1,8 @@
 // serving_server ENDPOINT SIDE MICROSECONDS: a data server of made batches in shared memory,
 // to be killed.
+#include <sys/prctl.h>
+
+#include <csignal>
 #include <cstdlib>
 
 #include "dataflow/serving/server.h"
@@ -7,6 +10,7 @@
 
 int main(int, char** argv) {
   using namespace millrace;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlives its test
   const auto memory = std::make_shared<serving::SharedMemory>();
   const testing::Making making{.side = std::atoi(argv[2]),
                                .time = std::chrono::microseconds(std::atoi(argv[3])),
