@@ -1,6 +1,7 @@
 #include "dataflow/serving/assignment.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace millrace::serving {
 
@@ -16,12 +17,19 @@ void Assignment::leave(int server) {
       again_.insert(number);
 }
 
-std::optional<int> Assignment::soonest(std::int64_t not_asked) const {
+/// When it would have answered one more. What is known of one that has had nothing to do loses weight, by half a second,
+/// so that one that was slow once is tried again.
+double Assignment::Server::expected_s(Clock::time_point now) const {
+  if (!asked.empty()) return static_cast<double>(asked.size() + 1) * mean_s;
+  return mean_s * std::exp2(-std::chrono::duration<double>(now - answered).count());
+}
+
+std::optional<int> Assignment::soonest(std::int64_t not_asked, Clock::time_point now) const {
   std::optional<int> best;
   double least = 0;
   for (const auto& [name, server] : servers_) {
     if (server.asked.size() >= server.credit() || server.asked.contains(not_asked)) continue;
-    const auto expected = server.expected_s();
+    const auto expected = server.expected_s(now);
     if (best && expected >= least) continue;
     best = name;
     least = expected;
@@ -42,9 +50,9 @@ bool Assignment::is_overdue(Clock::time_point now) const {
 }
 
 std::optional<Assignment::Task> Assignment::next(std::int64_t window, Clock::time_point now) {
-  const auto number = is_overdue(now) && soonest(head_) ? head_ : wanted(window);
+  const auto number = is_overdue(now) && soonest(head_, now) ? head_ : wanted(window);
   if (!number) return std::nullopt;
-  const auto server = soonest(*number);
+  const auto server = soonest(*number, now);
   if (!server) return std::nullopt;
   again_.erase(*number);
   fresh_ = std::max(fresh_, *number + 1);

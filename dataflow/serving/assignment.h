@@ -55,11 +55,11 @@ class Assignment {
     double mean_s = 0;  // between answers, while there is something to answer; 0: unknown
 
     std::size_t credit() const { return mean_s > 0 ? kCredit : kFirstCredit; }
-    double expected_s() const { return static_cast<double>(asked.size() + 1) * mean_s; }
+    double expected_s(Clock::time_point now) const;
   };
 
   std::vector<int> askers(std::int64_t number) const;
-  std::optional<int> soonest(std::int64_t not_asked) const;
+  std::optional<int> soonest(std::int64_t not_asked, Clock::time_point now) const;
   std::optional<std::int64_t> wanted(std::int64_t window) const;
   bool is_overdue(Clock::time_point now) const;
 

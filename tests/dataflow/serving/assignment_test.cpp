@@ -80,6 +80,27 @@ TEST(ServingAssignment, WhoAnswersFasterIsAskedMore) {
   EXPECT_GT(answers[1], 500);
 }
 
+TEST(ServingAssignment, WhoWasSlowOnceIsTriedAgain) {
+  Assignment assignment;
+  assignment.join(0);
+  assignment.join(1);
+  auto now = Clock::time_point{} + 1h;
+  const auto first = assignment.next(2, now), second = assignment.next(2, now);
+  ASSERT_TRUE(first && second && first->server != second->server);
+  const auto slow = first->server, quick = second->server;
+  EXPECT_TRUE(assignment.arrived(quick, second->number, now + 1ms));
+  EXPECT_TRUE(assignment.arrived(slow, first->number, now + 2s));
+  int asked = 0;
+  for (now += 2s; now < Clock::time_point{} + 1h + 30s; now += 10ms) {
+    assignment.advance();
+    const auto task = assignment.next(2, now);
+    ASSERT_TRUE(task);
+    asked += task->server == slow;
+    assignment.arrived(task->server, task->number, now + 1ms);
+  }
+  EXPECT_GT(asked, 2);
+}
+
 TEST(ServingAssignment, WhatIsOverdueIsAskedOfAnotherAsWell) {
   Assignment assignment;
   assignment.join(0);
