@@ -242,6 +242,16 @@ TEST(Shares, SayWhichSampleCannotBeGrouped) {
   EXPECT_FALSE(flow->next());
 }
 
+TEST(Shares, RefuseARankThatIsNone) {
+  const auto start = [](std::int64_t rank, std::int64_t ranks) {
+    return from(Numbers{4}).start({.rank = rank, .ranks = ranks});
+  };
+  for (const auto ranks : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{5}, INT64_MAX})
+    EXPECT_THAT([&] { start(5, ranks); },
+                ThrowsMessage<ConfigError>(HasSubstr("there is no such rank")));
+  EXPECT_THROW(start(-1, 2), ConfigError);
+}
+
 TEST(Shares, RefuseACursorThatNoFlowHasGiven) {
   for (const auto& bad : {Cursor{-1, {}}, Cursor{9, {9}}, Cursor{9, {-1}}, Cursor{9, {3, 3}},
                           Cursor{9, {4, 3}}, Cursor{INT64_MAX, {}}})
