@@ -30,10 +30,10 @@ struct CheckpointOptions {
 
 class SaveCheckpoints final : public Callback {
  public:
-  explicit SaveCheckpoints(const CheckpointOptions& options)
-      : keep_(static_cast<std::size_t>(options.keep)) {
-    if (!options.keep_every.empty())
-      for_good_.emplace(parse_period(options.keep_every, "callbacks.checkpoint.keep_every"));
+  /// `for_good`: how often one is saved that stays.
+  SaveCheckpoints(std::int64_t keep, std::optional<Period> for_good)
+      : keep_(static_cast<std::size_t>(keep)) {
+    if (for_good) for_good_.emplace(*for_good);
   }
 
   void before_train(TrainState& state) override { saved_step_ = state.at.step; }
@@ -91,7 +91,8 @@ class SaveCheckpoints final : public Callback {
 const bool registered = callbacks().add<CheckpointOptions>(
     "checkpoint", "saves the training, to be resumed or used",
     {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<SaveCheckpoints>(read_options<CheckpointOptions>(table));
+       return std::make_unique<SaveCheckpoints>(read_options<CheckpointOptions>(table).keep,
+                                                read_period(table, "keep_every"));
      },
      /*by_default=*/true});
 

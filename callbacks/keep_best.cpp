@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "callbacks/watched_metric.h"
@@ -23,6 +24,8 @@ class KeepBest final : public Callback {
 
   void before_train(TrainState& state) override {
     if (state.caller != "keep_best") folder_ = state.caller;
+    if (folder_ == "latest" || folder_.starts_with("step-"))
+      throw ConfigError("checkpoints themselves are called so; choose another name");
     // A killed process may have saved the checkpoint without getting to keep it.
     const auto saved = checkpoint_of(state.folder / "checkpoints", best_step_);
     if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);

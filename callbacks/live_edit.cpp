@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/config_leaves.h"
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
@@ -39,19 +40,18 @@ struct Edit {
   double to = 0;
 };
 
-/// Numbers of a table under their full names. Throws ConfigError for anything else.
-void flatten(const Config& table, const std::string& above, Values& values) {
-  for (const auto& [key, value] : table.table()) {
-    const auto name = above + key;
-    if (value.is_table())
-      flatten(value, name + ".", values);
-    else if (const auto* real = std::get_if<double>(&value.data))
+/// The numbers of a table by their full names. Throws ConfigError for anything else.
+Values numbers(const Config& table) {
+  Values values;
+  for (const auto& [name, value] : leaves(table)) {
+    if (const auto* real = std::get_if<double>(&value->data))
       values[name] = *real;
-    else if (const auto* whole = std::get_if<std::int64_t>(&value.data))
+    else if (const auto* whole = std::get_if<std::int64_t>(&value->data))
       values[name] = static_cast<double>(*whole);
     else
-      throw ConfigError(fmt::format("{}: {} takes a number", value.origin.text(), name));
+      throw ConfigError(fmt::format("{}: {} takes a number", value->origin.text(), name));
   }
+  return values;
 }
 
 /// The whole lines of a journal. A last line without an end never took effect: it is dropped. Throws Error.
@@ -132,8 +132,7 @@ class LiveEdit final : public Callback {
 
   /// All of a file or, where something in it is wrong, nothing.
   void edit(TrainState& state, const std::string& text) {
-    Values values;
-    flatten(parse_config(text, file_.string()), "", values);
+    const auto values = numbers(parse_config(text, file_.string()));
     for (const auto& [name, value] : values) state.hyper.check(name, value);
     std::vector<Edit> edits;
     for (const auto& [name, value] : values)

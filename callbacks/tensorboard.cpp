@@ -39,9 +39,8 @@ struct TensorBoardOptions : ScalarWriterOptions {
 /// processes before it are cut to what they held at the checkpoint that training goes on from.
 class WriteTensorBoard final : public ScalarWriter {
  public:
-  explicit WriteTensorBoard(const TensorBoardOptions& options) {
-    if (!options.histograms.empty())
-      histograms_.emplace(parse_period(options.histograms, "callbacks.tensorboard.histograms"));
+  explicit WriteTensorBoard(std::optional<Period> histograms) {
+    if (histograms) histograms_.emplace(*histograms);
   }
 
   void on_picture(TrainState& state, const Picture& picture) override {
@@ -126,7 +125,7 @@ class WriteTensorBoard final : public ScalarWriter {
 const bool registered = callbacks().add<TensorBoardOptions>(
     "tensorboard", "writes scalars, pictures and histograms as TensorBoard's event files",
     {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<WriteTensorBoard>(read_options<TensorBoardOptions>(table));
+      return std::make_unique<WriteTensorBoard>(read_period(table, "histograms"));
     }});
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/require.h"
 #include "base/text.h"
 #include "callbacks/stall.h"
 #include "callbacks/ticker.h"
@@ -35,24 +36,19 @@ struct WatchdogOptions {
   }
 };
 
-/// Throws ConfigError for what is no time.
-Clock::duration parse_time(const std::string& text, const std::string& where) {
-  const auto period = parse_period(text, where);
-  if (period.unit != Period::Unit::seconds)
-    throw ConfigError(fmt::format(
-        "{}: \"{}\" is no time; write it as \"30 seconds\" or \"5 minutes\"", where, text));
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(period.length));
+/// The time that a complete table has under `key`; nothing where that is "". Throws ConfigError.
+std::optional<Clock::duration> read_time(const Config& table, const std::string& key) {
+  const auto period = read_period(table, key);
+  if (!period) return std::nullopt;
+  require(table, key, period->unit == Period::Unit::seconds,
+          "is no time; write it as \"30 seconds\" or \"5 minutes\"");
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(period->length));
 }
 
 class WatchTraining final : public Callback {
  public:
-  explicit WatchTraining(const WatchdogOptions& options)
-      : after_(parse_time(options.after, "callbacks.watchdog.after")),
-        aborts_(options.on_stall == "abort"),
-        watch_(after_) {
-    if (!options.step_limit.empty())
-      step_limit_ = parse_time(options.step_limit, "callbacks.watchdog.step_limit");
-  }
+  WatchTraining(Clock::duration after, std::optional<Clock::duration> step_limit, bool aborts)
+      : after_(after), step_limit_(step_limit), aborts_(aborts), watch_(after_) {}
 
   void before_train(TrainState& state) override {
     constexpr Clock::duration kRarest = std::chrono::seconds(1);
@@ -128,7 +124,11 @@ class WatchTraining final : public Callback {
 const bool registered = callbacks().add<WatchdogOptions>(
     "watchdog", "says when training stands still, and where it hangs",
     {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<WatchTraining>(read_options<WatchdogOptions>(table));
+       const auto after = read_time(table, "after");
+       require(table, "after", after.has_value(), "must be a time, such as \"5 minutes\"");
+       return std::make_unique<WatchTraining>(
+           *after, read_time(table, "step_limit"),
+           read_options<WatchdogOptions>(table).on_stall == "abort");
      },
      /*by_default=*/true});
 

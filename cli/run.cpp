@@ -8,6 +8,7 @@
 #include "cli/replay.h"
 #include "cli/sample_data.h"
 #include "cli/verify_determinism.h"
+#include "trainer/cluster.h"
 #include "trainer/run.h"
 #include "trainer/stop_signals.h"
 
@@ -29,14 +30,22 @@ int run(Arguments arguments) {
     return replay(arguments.config.load(), arguments.replay);
   }
   if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --replay");
-  const auto recipe = arguments.config.load();
-  make_sample_on_first_use(recipe);
-  if (arguments.verify_steps > 0) return verify_determinism(recipe, arguments.verify_steps);
-  const auto end =
-      run_training(recipe, {.name = std::filesystem::path(arguments.config.file).stem().string(),
-                            .output = arguments.output,
-                            .resume = arguments.resume});
-  return end.training.signalled ? kStoppedEarly : kDone;
+  if (arguments.verify_steps > 0) {
+    const auto recipe = arguments.config.load();
+    make_sample_on_first_use(recipe);
+    return verify_determinism(recipe, arguments.verify_steps);
+  }
+  return Cluster::run([&](const Cluster& cluster) {
+    const auto recipe = arguments.config.load();
+    make_sample_on_first_use(recipe);
+    const auto end =
+        run_training(recipe,
+                     {.name = std::filesystem::path(arguments.config.file).stem().string(),
+                      .output = arguments.output,
+                      .resume = arguments.resume},
+                     cluster);
+    return end.training.signalled ? kStoppedEarly : kDone;
+  });
 }
 
 }  // namespace

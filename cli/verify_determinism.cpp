@@ -96,7 +96,7 @@ Trace trace(const Recipe& recipe, std::int64_t steps) {
                .train = options,
                .optimizer = recipe.optimizer,
                .schedule = recipe.schedule,
-               .images_per_step = recipe.data.batch_size,
+               .images_per_step = recipe.images_per_step(),
                .start_data =
                    [&](const Cursor& start) {
                      return std::make_unique<TracedFlow>(

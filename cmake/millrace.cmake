@@ -37,6 +37,8 @@ function(add_test_program name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
+  # Little of their time is in their own code, much in compiling it.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${TEST_UNITY} UNITY_BUILD_BATCH_SIZE 6)
   if(NOT TARGET tests_${room})
     add_custom_target(tests_${room})
@@ -51,4 +53,23 @@ endfunction()
 function(add_unit_test name)
   string(REPLACE "/" "_" target ${name}_test)
   add_test_program(${target} SOURCES ${PROJECT_SOURCE_DIR}/tests/${name}_test.cpp ${ARGN})
+endfunction()
+
+# add_cluster_test(NAME RANKS SOURCES ... LINKS ...): a test program whose tests are run by each of RANKS ranks together, as one
+# ctest entry. The program is made once, whatever the numbers of ranks.
+function(add_cluster_test name ranks)
+  cmake_parse_arguments(TEST "" "" "SOURCES;LINKS" ${ARGN})
+  get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set(program ${room}_${name}_test)
+  if(NOT TARGET ${program})
+    add_executable(${program} ${TEST_SOURCES})
+    target_link_libraries(${program} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest GTest::gmock)
+    add_dependencies(tests_${room} ${program})
+  endif()
+  add_test(NAME ${room}/${name}.${ranks}
+           COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${program}>
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  # Containers run as root.
+  set_tests_properties(${room}/${name}.${ranks} PROPERTIES LABELS ${room} TIMEOUT 120 ENVIRONMENT
+    "OMP_WAIT_POLICY=passive;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
 endfunction()

@@ -8,29 +8,13 @@
 #include <map>
 #include <string_view>
 
+#include "base/config_leaves.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "trainer/restore.h"
 
 namespace millrace {
 namespace {
-
-/// Every value that is no table, by its dotted key.
-void flatten(const Config& value, const std::string& key,
-             std::map<std::string, const Config*>& all) {
-  if (!value.is_table()) {
-    all[key] = &value;
-    return;
-  }
-  for (const auto& [name, member] : value.table())
-    flatten(member, key.empty() ? name : key + "." + name, all);
-}
-
-std::map<std::string, const Config*> flat(const Config& config) {
-  std::map<std::string, const Config*> all;
-  flatten(config, "", all);
-  return all;
-}
 
 std::string text(const std::map<std::string, const Config*>& values, const std::string& key) {
   const auto found = values.find(key);
@@ -69,7 +53,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixed = 
 }  // namespace
 
 std::vector<ConfigChange> config_changes(const Config& was, const Config& is) {
-  const auto before = flat(was), now = flat(is);
+  const auto before = leaves(was), now = leaves(is);
   auto keys = before;
   keys.insert(now.begin(), now.end());
   std::vector<ConfigChange> changes;

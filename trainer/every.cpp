@@ -10,6 +10,7 @@
 #include "trainer/train_state.h"
 
 namespace millrace {
+
 Period parse_period(std::string_view text, const std::string& where) {
   static const std::map<std::string, std::pair<double, Period::Unit>> kUnits = {
       {"step", {1, Period::Unit::steps}},      {"epoch", {1, Period::Unit::epochs}},
@@ -29,6 +30,13 @@ Period parse_period(std::string_view text, const std::string& where) {
   if (known->second.second == Period::Unit::steps && count != std::floor(count))
     throw ConfigError(fmt::format("{}: \"{}\" is not a whole number of steps", where, text));
   return {count * known->second.first, known->second.second};
+}
+
+std::optional<Period> read_period(const Config& table, const std::string& key) {
+  const auto& value = *table.find(key);
+  const auto& text = std::get<std::string>(value.data);
+  if (text.empty()) return std::nullopt;
+  return parse_period(text, value.origin.text() + ": " + key);
 }
 
 bool Every::is_due(const TrainState& state) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/errors.h"
 #include "base/require.h"
@@ -157,11 +158,19 @@ void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
   tree.set("callbacks", std::move(complete));
 }
 
+bool is_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-';
+}
+
 }  // namespace
 
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table) {
   if (!table.is_table())
     throw ConfigError(fmt::format("{}: write [callbacks.{}]", table.origin.text(), name));
+  if (!std::ranges::all_of(name, is_word))  // files of a run are named after it
+    throw ConfigError(
+        fmt::format("{}: a callback's name is made of letters, digits, '_' and '-': '{}'",
+                    table.origin.text(), name));
   auto switches = read_part<CallbackSwitches>(table);
   if (switches.use.empty()) switches.use = name;
   const auto& entry = callbacks().at(switches.use, table.origin);

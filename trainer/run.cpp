@@ -77,7 +77,7 @@ CallbackList make_callbacks(const Recipe& recipe) {
   return list;
 }
 
-RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
+RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Cluster& cluster) {
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
@@ -118,17 +118,18 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options) {
                    .train = recipe.train,
                    .optimizer = recipe.optimizer,
                    .schedule = recipe.schedule,
-                   .images_per_step = recipe.images_per_step(),
+                   .images_per_step = recipe.images_per_step() * cluster.size(),
                    .start_data =
                        [&](const Cursor& start) {
-                         return start_train_flow(recipe.data, recipe.stages, train, seed, {},
-                                                 start);
+                         return start_train_flow(recipe.data, recipe.stages, train, seed,
+                                                 {cluster.rank(), cluster.size()}, start);
                        },
                    .validation = validation ? &*validation : nullptr,
                    .make_model = [&] { return build_detector(recipe, train.classes); },
                    .folder = folder,
                    .config = config,
-                   .classes = train.classes},
+                   .classes = train.classes,
+                   .cluster = cluster},
                   std::move(callbacks));
   if (checkpoint) {
     trainer.resume(*checkpoint);

@@ -27,7 +27,8 @@ struct RunEnd {
 /// Trains. The run folder is made before anything else that can fail late; it receives config.toml,
 /// log.txt and what callbacks write. No other process can train in it meanwhile. Throws ConfigError where data or configuration cannot work,
 /// Error where the run fails.
-RunEnd run_training(const Recipe& recipe, const RunOptions& options);
+RunEnd run_training(const Recipe& recipe, const RunOptions& options,
+                    const Cluster& cluster = Cluster::alone());
 
 /// The recipe's detector with random weights. Throws ConfigError.
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int kFormat = 1;
+constexpr std::int64_t kMostBatches = 4096;  // that optimizer.accumulate may ask for
 constexpr auto kRecord = "record.json";
 constexpr auto kModel = "model.safetensors";
 constexpr auto kConfig = "config.toml";
@@ -60,7 +61,10 @@ StepRecord from_json(const json& saved) {
   saved.at("seed").get_to(record.info.seed);
   saved.at("step").get_to(record.info.step);
   saved.at("figures").get_to(record.with_figures);
-  record.batches.resize(saved.at("batches").get<std::uint8_t>());
+  const auto batches = saved.at("batches").get<std::int64_t>();
+  if (batches < 1 || batches > kMostBatches)
+    throw Error(fmt::format("{} batches make no step", batches));
+  record.batches.resize(static_cast<std::size_t>(batches));
   saved.at("lr").get_to(record.lr);
   saved.at("loss_scale").at("factor").get_to(record.loss_scale.factor);
   saved.at("loss_scale").at("good_steps").get_to(record.loss_scale.good_steps);

@@ -22,11 +22,10 @@ namespace millrace {
 
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
-  double data_s = 0;       // the step waited for its batch
-  double step_s = 0;       // losses, gradients, new values
-  double callbacks_s = 0;  // of all callbacks
-  double checkpoints_s =
-      0;  // checkpoints were copied, and the one before was waited for; not that they are written
+  double data_s = 0;         // the step waited for its batch
+  double step_s = 0;         // losses, gradients, new values
+  double callbacks_s = 0;    // of all callbacks
+  double checkpoints_s = 0;  // checkpoints were copied, the one before waited for
   std::map<std::string, double> by_callback;
 };
 
@@ -40,9 +39,8 @@ class TrainState {
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
   Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
-  std::map<std::string, double>
-      latest;          // the last value of all that was published; NaN: not finite
-  std::string caller;  // the callback that is being called
+  std::map<std::string, double> latest;  // last values of what was published; NaN: not finite
+  std::string caller;                    // the callback that is being called
   Spent spent;
   Activity activity;  // any thread may look at it
   HyperParameters hyper;
@@ -107,8 +105,7 @@ class TrainState {
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
   bool figures_asked_ = false;
   bool save_asked_ = false;
-  std::multiset<std::int64_t>
-      needed_by_newest_;  // needed_checkpoints when the newest checkpoint was taken
+  std::multiset<std::int64_t> needed_by_newest_;  // needed_checkpoints at the newest checkpoint
   std::string stop_reason_;
 };
 

@@ -11,16 +11,14 @@
 #include "base/log.h"
 #include "base/process_usage.h"
 #include "base/text.h"
+#include "trainer/bad_steps.h"
 #include "trainer/restore.h"
-#include "trainer/step_record.h"
 #include "trainer/stop_signals.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kMaxBadInARow = 10;  // steps that are not finite, before training gives up
-constexpr std::int64_t kRecords = 3;        // of such steps, in a run
-constexpr unsigned kSecondsToEnd = 5;       // after a signal, for what still reads data
+constexpr unsigned kSecondsToEnd = 5;  // after a signal, for what still reads data
 constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // that are waited for data unawares
 
 using Clock = std::chrono::steady_clock;
@@ -67,6 +65,8 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
       writer_(plan_.folder / "checkpoints") {
+  state_.rank = plan_.cluster.rank();
+  state_.is_chief = plan_.cluster.is_chief();
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
@@ -215,49 +215,25 @@ void Trainer::step(const std::vector<Batch>& batches) {
     spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
                  at.loss_scale.factor);
   } else {
-    reject_step(end.rejected, keep_step(batches, info, scale, end.rejected));
+    reject_step(at,
+                {.info = info,
+                 .with_figures = info.figures != nullptr,
+                 .lr = state_.lr,
+                 .loss_scale = scale,
+                 .hyper = state_.hyper.changed(),
+                 .scalars = state_.scalars,
+                 .rejected = end.rejected,
+                 .classes = plan_.classes,
+                 .config = plan_.config,
+                 .model = named_values(plan_.model),
+                 .batches = batches},
+                plan_.folder);
   }
   state_.scalars.emplace_back("lr", state_.lr);
   for (const auto& [name, value] : state_.hyper.changed()) state_.scalars.emplace_back(name, value);
   if (at.bad_steps > 0) state_.scalars.emplace_back("bad_steps", static_cast<double>(at.bad_steps));
   if (at.overflow_steps > 0)
     state_.scalars.emplace_back("overflow_steps", static_cast<double>(at.overflow_steps));
-}
-
-/// Keeps a step that changed nothing, so that it can be repeated; says how. That it cannot be kept does not end the
-/// training.
-std::string Trainer::keep_step(const std::vector<Batch>& batches, const StepInfo& info,
-                               const LossScale& scale, const std::string& why) {
-  if (plan_.folder.empty() || state_.at.bad_steps >= kRecords) return "";
-  try {
-    const auto folder =
-        write_step_record(plan_.folder / "diverged", {.info = info,
-                                                      .with_figures = info.figures != nullptr,
-                                                      .lr = state_.lr,
-                                                      .loss_scale = scale,
-                                                      .hyper = state_.hyper.changed(),
-                                                      .scalars = state_.scalars,
-                                                      .rejected = why,
-                                                      .classes = plan_.classes,
-                                                      .config = plan_.config,
-                                                      .model = named_values(plan_.model),
-                                                      .batches = batches});
-    return fmt::format("; to look into it: trainer run --replay {}", folder.string());
-  } catch (const Error& problem) {
-    return fmt::format("; it could not be kept: {}", problem.what());
-  }
-}
-
-void Trainer::reject_step(const std::string& why, const std::string& kept) {
-  state_.at.bad_steps += 1;
-  state_.at.bad_in_a_row += 1;
-  const auto message = fmt::format("step {}: {}", state_.at.step + 1, why);
-  if (state_.at.bad_in_a_row >= kMaxBadInARow)
-    throw Error(
-        fmt::format("{}; that was the {}th such step in a row: lower optimizer.lr, set "
-                    "optimizer.clip_norm, or look at the data",
-                    message, state_.at.bad_in_a_row));
-  spdlog::warn("{}; the step is skipped{}", message, kept);
 }
 
 void Trainer::end_boundary(bool epoch_ended) {

@@ -14,6 +14,7 @@
 #include "trainer/callback_list.h"
 #include "trainer/checkpoint.h"
 #include "trainer/checkpoint_writer.h"
+#include "trainer/cluster.h"
 #include "trainer/optimizer.h"
 #include "trainer/schedule.h"
 #include "trainer/train_options.h"
@@ -35,6 +36,7 @@ struct TrainPlan {
   std::filesystem::path folder;                                // of the run
   std::string config;                     // TOML, for checkpoints and records of steps
   std::vector<std::string> classes = {};  // names in label order, for the same
+  const Cluster& cluster = Cluster::alone();
 };
 
 /// How a training ended without an exception.
@@ -62,9 +64,6 @@ class Trainer {
   /// The batches of one step, and the place behind them; none where a signal came first.
   std::vector<Batch> next_batches(Position& at);
   void step(const std::vector<Batch>& batches);
-  std::string keep_step(const std::vector<Batch>& batches, const StepInfo& info,
-                        const LossScale& scale, const std::string& why);
-  void reject_step(const std::string& why, const std::string& kept);
 
   void end_boundary(bool epoch_ended);
   void settle();

@@ -144,7 +144,8 @@ StepEnd TrainingStep::take(std::span<const Batch> batches, StepInfo info, double
   end.scalars.insert(end.scalars.end(), sum.figures().begin(), sum.figures().end());
   for (const auto& [name, loss] : sum.losses()) {
     if (std::isfinite(loss)) continue;
-    end.rejected = fmt::format("the loss '{}' is {}", name, loss);
+    end.rejected =
+        fmt::format("the loss '{}' is {}", name, std::isnan(loss) ? std::abs(loss) : loss);
     optimizer_->clear_gradients();
     return end;
   }

@@ -109,7 +109,7 @@ struct Bench {
     const auto detector = build_detector(recipe, data.classes);
     load_initial_weights(*detector, recipe);
     TrainingStep step(*detector, recipe.train, recipe.optimizer);
-    const Schedule schedule(recipe.schedule, recipe.optimizer.scaled_lr(recipe.data.batch_size),
+    const Schedule schedule(recipe.schedule, recipe.optimizer.scaled_lr(recipe.images_per_step()),
                             recipe.train.epochs);
     LossScale scale;
     Times times;
@@ -146,6 +146,7 @@ int run(int argc, char** argv) {
   Bench bench{resolve(load_config(argv[1], overrides))};
   auto& recipe = bench.recipe;
   if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=40, say");
+  if (recipe.optimizer.accumulate > 1) throw ConfigError("the bare loop takes a batch a step");
   recipe.callbacks.push_back({"stopwatch", "stopwatch", Config{}});
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);

@@ -51,6 +51,32 @@ TEST(Recipe, ResolvesItsOwnOutputToTheSame) {
   EXPECT_EQ(to_toml(resolve(parse_config(once, "b.toml")).tree), once);
 }
 
+TEST(Recipe, SaysWhereAPeriodIsNone) {
+  const auto made = [](const std::string& toml) -> std::string {
+    try {
+      for (const auto& [name, use, table, when] : resolve(parse_config(toml, "a.toml")).callbacks)
+        callbacks().at(use, table.origin).create(table);
+    } catch (const ConfigError& problem) {
+      return problem.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(made(kModel + "[callbacks.checkpoint]\nkeep_every = 'often'\n"),
+              HasSubstr("a.toml:4:14: keep_every"));
+  EXPECT_THAT(made(kModel + "[callbacks.tensorboard]\nhistograms = '2 parsecs'\n"),
+              HasSubstr("a.toml:4:14: histograms"));
+  EXPECT_THAT(made(kModel + "[callbacks.watchdog]\nafter = '3 steps'\n"),
+              HasSubstr("a.toml:4:9: after is no time"));
+  EXPECT_THAT(made(kModel + "[callbacks.watchdog]\nafter = ''\n"),
+              HasSubstr("a.toml:4:9: after must be a time"));
+  EXPECT_EQ(made(kModel + "[callbacks.watchdog]\nstep_limit = '1 minute'\n"), "");
+}
+
+TEST(Recipe, NamesCallbacksSoThatFilesCanBe) {
+  EXPECT_THAT(complaint(kModel + "[callbacks.\"../best\"]\nuse = 'keep_best'\nmetric = 'loss'\n"),
+              HasSubstr("letters, digits, '_' and '-': '../best'"));
+}
+
 TEST(Recipe, NamesTheNearestKeyEverywhere) {
   EXPECT_THAT(complaint(kModel + "[trian]\n"), HasSubstr("did you mean 'train'"));
   EXPECT_THAT(complaint(kModel + "[train]\nepoch = 1\n"), HasSubstr("did you mean 'epochs'"));

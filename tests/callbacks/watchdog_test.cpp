@@ -162,10 +162,13 @@ TEST(WatchdogCallback, EndsTheProcessWhereItIsAskedTo) {
 }
 
 TEST(WatchdogCallback, RefusesWhatIsNoTime) {
-  for (const auto* table :
-       {"after = '5 steps'", "after = 'soon'", "after = '0 seconds'", "step_limit = '1 epoch'"})
-    EXPECT_THROW(callbacks().at("watchdog").create(parse_config(table, "a.toml")), ConfigError)
-        << table;
+  const auto& watchdog = callbacks().at("watchdog");
+  for (const auto* toml :
+       {"after = '5 steps'", "after = 'soon'", "after = '0 seconds'", "step_limit = '1 epoch'"}) {
+    auto table = parse_config(toml, "a.toml");
+    watchdog.complete(table);
+    EXPECT_THROW(watchdog.create(table), ConfigError) << toml;
+  }
 }
 
 }  // namespace

@@ -64,6 +64,19 @@ TEST(StepRecord, ComesBackAsItWas) {
   for (const auto i : {0, 1}) EXPECT_EQ(digest(read.batches[i]), digest(record().batches[i]));
 }
 
+TEST(StepRecord, HoldsMoreBatchesThanAByteCounts) {
+  const Scratch scratch;
+  auto many = record();
+  while (many.batches.size() < 300) many.batches.push_back(many.batches[many.batches.size() % 2]);
+  const auto folder = write_step_record(scratch / "diverged", many);
+  EXPECT_EQ(read_step_record(folder).batches.size(), 300U);
+
+  auto text = read_file(folder / "record.json");
+  text.replace(text.find("300"), 3, "-30");
+  write_file_atomically(folder / "record.json", text);
+  MILLRACE_EXPECT_ERROR(read_step_record(folder), folder, "-30 batches make no step");
+}
+
 TEST(StepRecord, NamesTheFileThatIsMissingOrDamaged) {
   const Scratch scratch;
   for (const auto* name : {"record.json", "model.safetensors", "batch-1.msgpack", "batch-0.rgb"}) {

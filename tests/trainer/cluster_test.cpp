@@ -1,0 +1,95 @@
+// Run by each of some ranks: what they say to each other, and how their gradients are added up.
+#include "trainer/cluster.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+
+#include <numeric>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "trainer/gradient_sync.h"
+
+namespace millrace {
+namespace {
+
+const Cluster* cluster = nullptr;
+
+std::string text_of(std::int64_t rank) {
+  return std::string(static_cast<std::size_t>(rank * rank * 200), static_cast<char>('a' + rank));
+}
+
+TEST(Cluster, GathersTextsOfAnyLengthByRank) {
+  const auto all = cluster->gather("texts", text_of(cluster->rank()));
+  ASSERT_EQ(std::ssize(all), cluster->size());
+  for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
+    EXPECT_EQ(all[static_cast<std::size_t>(rank)], text_of(rank));
+}
+
+TEST(Cluster, HearsTheChiefAlone) {
+  const auto heard = cluster->broadcast("word", cluster->is_chief() ? "the chief's" : "mine");
+  EXPECT_EQ(heard, "the chief's");
+}
+
+TEST(Cluster, AddsInTheOrderOfRanks) {
+  const auto mine = [](std::int64_t rank) { return 0.1 * static_cast<double>(rank + 1); };
+  double expected = mine(0);
+  for (std::int64_t rank = 1; rank < cluster->size(); ++rank) expected += mine(rank);
+  EXPECT_EQ(cluster->sum("numbers", std::vector{mine(cluster->rank()), 1.0}),
+            (std::vector{expected, static_cast<double>(cluster->size())}));
+}
+
+TEST(Cluster, KnowsTheRanksOfTheHost) {
+  EXPECT_EQ(cluster->local_size(), cluster->size());  // there is one host here
+  EXPECT_EQ(cluster->local_rank(), cluster->rank());
+}
+
+at::Tensor values_of(std::int64_t rank, std::int64_t count) {
+  auto values = at::empty({count});
+  Rng rng{static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(count)};
+  for (std::int64_t i = 0; i < count; ++i)
+    values.mutable_data_ptr<float>()[i] = static_cast<float>(rng.normal());
+  return values;
+}
+
+TEST(GradientSync, AddsInTheOrderOfRanksAndAllRanksHaveTheSameBits) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
+  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    std::vector<at::Tensor> sums, expected;
+    for (const std::int64_t count : {1, 3, 1000, 1 << 18}) {
+      expected.push_back(values_of(0, count));
+      for (std::int64_t rank = 1; rank < cluster->size(); ++rank)
+        expected.back() = expected.back() + values_of(rank, count);
+      sums.push_back(values_of(cluster->rank(), count));
+      sync->begin_sum(sums.back(), "gradients");
+    }
+    sync->wait();
+    for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_TRUE(at::equal(sums[i], expected[i]));
+  }
+}
+
+TEST(GradientSync, RefusesWhatItCannotAdd) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
+  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
+  sync->begin_sum(at::empty({4}, at::kLong), "numbers");
+  EXPECT_THROW(sync->wait(), Error);
+  auto after = at::empty({4}).fill_(1);
+  sync->begin_sum(after, "numbers");
+  sync->wait();
+  EXPECT_EQ(after[3].item<double>(), static_cast<double>(cluster->size()));
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  millrace::start_logging(/*verbose=*/false);
+  return millrace::Cluster::run([](const millrace::Cluster& all) {
+    millrace::cluster = &all;
+    return RUN_ALL_TESTS();
+  });
+}

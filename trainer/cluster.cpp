@@ -1,0 +1,99 @@
+#include "trainer/cluster.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/errors.h"
+#include "base/log.h"
+#include "trainer/mpi_world.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kFailed = 1, kWrongUse = 2;
+
+}  // namespace
+
+Cluster::Cluster() = default;
+
+Cluster::Cluster(std::unique_ptr<MpiWorld> world)
+    : world_(std::move(world)),
+      rank_(world_->rank()),
+      size_(world_->size()),
+      local_rank_(world_->local_rank()),
+      local_size_(world_->local_size()) {}
+
+Cluster::~Cluster() = default;
+
+const Cluster& Cluster::alone() {
+  static const Cluster alone;
+  return alone;
+}
+
+int Cluster::run(const std::function<int(const Cluster&)>& work) {
+  if (!MpiWorld::is_here()) return work(alone());
+  const Cluster cluster(std::make_unique<MpiWorld>());
+  const auto fail = [&](const char* what, int exit_code) {
+    // What is wrong with a configuration is so on every rank, and need be said once.
+    if (exit_code == kWrongUse && !cluster.is_chief())
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    spdlog::error("{}: {}", cluster.name(), what);
+    cluster.world_->abort(exit_code);
+  };
+  try {
+    const auto exit_code = work(cluster);
+    cluster.meet("end");
+    return exit_code;
+  } catch (const ConfigError& problem) {
+    fail(problem.what(), kWrongUse);
+  } catch (const std::exception& problem) {
+    fail(problem.what(), kFailed);
+  } catch (...) {
+    fail("something was thrown that is no std::exception", kFailed);
+  }
+  return kFailed;
+}
+
+std::string Cluster::name(std::int64_t rank) const {
+  return world_ ? world_->name(static_cast<int>(rank)) : "the only rank";
+}
+
+std::vector<std::string> Cluster::gather(std::string_view what, std::string_view mine) const {
+  if (!world_) return {std::string(mine)};
+  return world_->gather(what, mine);
+}
+
+std::string Cluster::broadcast(std::string_view what, std::string_view mine) const {
+  return gather(what, is_chief() ? mine : std::string_view()).front();
+}
+
+std::vector<double> Cluster::sum(std::string_view what, std::span<const double> mine) const {
+  std::vector<double> total(mine.begin(), mine.end());
+  if (!world_) return total;
+  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size_bytes());
+  const auto all = gather(what, bytes);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].size() != bytes.size())
+      throw Error(fmt::format("{} sums {} numbers in '{}', {} sums {}", name(), mine.size(), what,
+                              name(static_cast<std::int64_t>(rank)),
+                              all[rank].size() / sizeof(double)));
+    std::vector<double> theirs(mine.size());
+    std::memcpy(theirs.data(), all[rank].data(), bytes.size());
+    for (std::size_t i = 0; i < total.size(); ++i)
+      total[i] = rank == 0 ? theirs[i] : total[i] + theirs[i];
+  }
+  return total;
+}
+
+void Cluster::set_patience(double seconds) const {
+  if (world_) world_->set_patience(seconds);
+}
+
+void Cluster::set_place(std::string place) const {
+  if (world_) world_->set_place(std::move(place));
+}
+
+}  // namespace millrace

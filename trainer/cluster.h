@@ -1,0 +1,66 @@
+// The processes that train together, one a GPU or a part of a CPU: ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+class MpiWorld;
+
+/// One process of those that mpirun or srun started together, or the only one. What it says to the others are small
+/// agreements: every rank makes the same calls in the same order, on one thread. A call that not all ranks come to is
+/// ended within a bound (see `set_patience`) by a message that says who is missing, and the end of all processes.
+class Cluster {
+ public:
+  /// The process by itself; nothing here waits for anybody then.
+  static const Cluster& alone();
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+
+  /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), alone where it was not.
+  /// What it throws ends all ranks, with this rank's name in front; alone it is thrown on. Returns what `work`
+  /// returned. Once a process.
+  static int run(const std::function<int(const Cluster&)>& work);
+
+  std::int64_t rank() const { return rank_; }
+  std::int64_t size() const { return size_; }
+  bool is_chief() const { return rank_ == 0; }
+  /// Among the ranks of this host.
+  std::int64_t local_rank() const { return local_rank_; }
+  std::int64_t local_size() const { return local_size_; }
+  /// "rank 3 (host b)".
+  std::string name(std::int64_t rank) const;
+  std::string name() const { return name(rank_); }
+
+  /// What every rank gives, by rank. `what` names the call in messages.
+  std::vector<std::string> gather(std::string_view what, std::string_view mine) const;
+  /// What the chief gives; the others' is ignored.
+  std::string broadcast(std::string_view what, std::string_view mine) const;
+  /// Sums over all ranks, added in the order of ranks: the same bits on each.
+  std::vector<double> sum(std::string_view what, std::span<const double> mine) const;
+  /// Returns once all ranks have called it.
+  void meet(std::string_view what) const { gather(what, {}); }
+
+  /// How long others are waited for, in seconds; at first ten minutes.
+  void set_patience(double seconds) const;
+  /// Where this rank stands, for messages: "step 12".
+  void set_place(std::string place) const;
+
+  /// The connection of the ranks; nullptr: there is one only. For what else speaks over MPI.
+  MpiWorld* world() const { return world_.get(); }
+
+ private:
+  Cluster();
+  explicit Cluster(std::unique_ptr<MpiWorld> world);
+
+  std::unique_ptr<MpiWorld> world_;
+  std::int64_t rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+};
+
+}  // namespace millrace

@@ -1,0 +1,72 @@
+// MPI as the trainer uses it: started where it is needed, never waited for without a bound. Internal.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// MPI from its start to its end, once a process.
+class MpiWorld {
+ public:
+  /// Whether mpirun or srun started this process together with others. Throws ConfigError where that cannot be told.
+  static bool is_here();
+
+  /// Throws Error where MPI lacks what is needed.
+  MpiWorld();
+  ~MpiWorld();
+  MpiWorld(const MpiWorld&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  std::string name(int rank) const;
+
+  /// What every rank gives, by rank; see Cluster::gather.
+  std::vector<std::string> gather(std::string_view what, std::string_view mine);
+
+  /// A communicator of all ranks for one user and one thread: calls of others cannot mix with its. Every rank asks for
+  /// the same ones in the same order.
+  MPI_Comm communicator();
+
+  /// Waits for all of `requests`, which become null. Where that takes longer than the patience, or some seconds after
+  /// a signal to stop, asks who else waits, logs who does not and for what, and ends all ranks. `what` names the
+  /// call: "gradients". Throws Error for what MPI reports. Any thread.
+  void wait(std::span<MPI_Request> requests, std::string_view what);
+
+  /// Ends all ranks with an exit code, at once.
+  [[noreturn]] void abort(int exit_code);
+
+  void set_patience(double seconds) { patience_s_ = seconds; }
+  void set_place(std::string place);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string place();
+  [[noreturn]] void give_up(std::string_view what, const std::string& why);
+  std::map<int, std::string> roll_call(const std::string& here);
+
+  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  std::vector<std::string> hosts_;  // by rank
+  MPI_Comm agreements_ = MPI_COMM_NULL, roll_call_ = MPI_COMM_NULL;
+  std::vector<MPI_Comm> communicators_;
+  std::atomic<double> patience_s_ = 600;
+  std::mutex mutex_;   // of place_
+  std::string place_;  // "step 12"
+  std::mutex giving_up_;
+};
+
+/// Throws Error with MPI's own words where `code` is none of success; `what` names the call.
+void check_mpi(int code, std::string_view what);
+
+}  // namespace millrace
