@@ -68,6 +68,7 @@ bench: all ## measure the data flow, the evaluator, the operators and the model,
 	$(folder)/bin/bench_masks
 	tests/bench/ops.py $(folder)/bin/bench_ops
 	tests/bench/step.py $(trainer)
+	tests/bench/serving.py $(folder)/bin/bench_serving
 
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i

@@ -145,7 +145,7 @@ int bench_dataflow(const Arguments& arguments) {
 
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : static_cast<int>(allowed_processor_count());
-  const auto floors = floors_under(result, *train.source, used);
+  const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) return print_text(result, floors, used), kDone;
   auto json = to_json(result, floors, used);
   if (arguments.digest) json["digests"] = result.digests;
