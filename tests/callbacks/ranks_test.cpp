@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <set>
+#include <thread>
 
 #include "tests/callbacks/training.h"
 #include "tests/ranks_main.h"
@@ -37,11 +38,26 @@ Training training(const fs::path& folder, const testing::Declared& declared = te
       .folder = cluster->is_chief() ? folder : theirs, .declared = declared, .cluster = cluster};
 }
 
-/// Adds a callback of these functions to a training.
-void add(Training& training, LambdaCallback functions, std::optional<When> when = std::nullopt) {
+/// A callback made of functions; see LambdaCallback.
+struct Hooks {
+  bool on_all_ranks = false;
+  std::function<void(TrainState&)> before_step = {}, after_step = {}, after_train = {},
+                                   trigger = {};
+  std::function<void(TrainState&, const Moment&, const Scalars&)> on_published = {};
+};
+
+/// Adds one to a training.
+void add(Training& training, const Hooks& hooks, std::optional<When> when = std::nullopt) {
   training.add = [=, before = training.add](CallbackList& list) {
     if (before) before(list);
-    list.add("functions", std::make_unique<LambdaCallback>(functions), when);
+    auto callback = std::make_unique<LambdaCallback>();
+    callback->on_all_ranks = hooks.on_all_ranks;
+    callback->on_before_step = hooks.before_step;
+    callback->on_after_step = hooks.after_step;
+    callback->on_after_train = hooks.after_train;
+    callback->on_trigger = hooks.trigger;
+    callback->on_published = hooks.on_published;
+    list.add(fmt::format("hooks {}", before ? 2 : 1), std::move(callback), when);
   };
 }
 
@@ -52,7 +68,7 @@ std::string text(const TrainEnd& end) {
 TEST(Ranks, EndTogetherWhereTheCallbackOfOneStopsThem) {
   const Scratch scratch;
   auto run = training(scratch / "run");
-  add(run, {.on_all_ranks = true, .on_after_step = [](TrainState& state) {
+  add(run, {.on_all_ranks = true, .after_step = [](TrainState& state) {
               if (is_last_rank() && state.at.step == 4) state.stop("tired");
             }});
   const auto end = run();
@@ -79,7 +95,7 @@ TEST(Ranks, EndTogetherAndSaveWhereOneGetsASignal) {
   const Scratch scratch;
   for (const bool while_data_are_late : {false, true}) {
     auto run = training(scratch / (while_data_are_late ? "late" : "run"));
-    add(run, {.on_all_ranks = true, .on_before_step = [=](TrainState& state) {
+    add(run, {.on_all_ranks = true, .before_step = [=](TrainState& state) {
                 if (is_last_rank() && state.at.step == 4) std::raise(SIGTERM);
               }});
     struct Late final : testing::FakeFlow {
@@ -108,16 +124,11 @@ TEST(Ranks, HaveTheHyperParametersOfTheChief) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   std::vector<double> rates;
-  add(run, {.on_after_step = [](TrainState& state) {
+  add(run, {.after_step = [](TrainState& state) {
         state.hyper.set("lr_factor", state.at.step % 3, "test");
       }});
-  auto seen = run.add;
-  run.add = [&](CallbackList& list) {
-    seen(list);
-    LambdaCallback look{.on_all_ranks = true};
-    look.on_after_step = [&](TrainState& state) { rates.push_back(state.lr); };
-    list.add("look", std::make_unique<LambdaCallback>(look));
-  };
+  add(run,
+      {.on_all_ranks = true, .after_step = [&](TrainState& state) { rates.push_back(state.lr); }});
   run();
   ASSERT_EQ(rates.size(), 15U);
   EXPECT_EQ(rates[3], 0);
@@ -132,22 +143,21 @@ TEST(Ranks, AreTriggeredTogetherWhateverTheClockOrTheFiguresOfOneSay) {
   for (const auto& when : {every_so_often, when_known}) {
     auto run = training(scratch / "run", {});
     std::vector<std::int64_t> steps;
-    LambdaCallback on_all{.on_all_ranks = true};
-    on_all.on_before_step = [](TrainState&) {
-      if (is_last_rank()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    };
-    on_all.on_trigger = [&](TrainState& state) {
-      steps.push_back(state.at.step);
-      state.cluster->meet("a trigger");
-    };
-    run.add = [&](CallbackList& list) {
-      list.add("on all", std::make_unique<LambdaCallback>(on_all), when);
-      LambdaCallback publish;
-      publish.on_after_step = [](TrainState& state) {
-        state.publish({{"known", state.at.step > 6 ? 1 : 0}});
-      };
-      list.add("publish", std::make_unique<LambdaCallback>(publish));
-    };
+    add(run,
+        {.on_all_ranks = true,
+         .before_step =
+             [](TrainState&) {
+               if (is_last_rank()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+             },
+         .trigger =
+             [&](TrainState& state) {
+               steps.push_back(state.at.step);
+               state.cluster->meet("a trigger");
+             }},
+        when);
+    add(run, {.after_step = [](TrainState& state) {
+          state.publish({{"known", state.at.step > 6 ? 1 : 0}});
+        }});
     run();
     EXPECT_FALSE(steps.empty());
     EXPECT_LT(steps.size(), 15U);
@@ -158,7 +168,7 @@ TEST(Ranks, AreTriggeredTogetherWhateverTheClockOrTheFiguresOfOneSay) {
 TEST(Ranks, LetTheChiefSaveWhatOneOfThemAsksFor) {
   const Scratch scratch;
   auto run = training(scratch / "run", {});
-  add(run, {.on_all_ranks = true, .on_after_step = [](TrainState& state) {
+  add(run, {.on_all_ranks = true, .after_step = [](TrainState& state) {
               if (is_last_rank() && state.at.step == 7) state.save_checkpoint();
             }});
   run();
@@ -173,11 +183,11 @@ TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
   auto run = training(scratch / "run", {});
   std::vector<std::int64_t> steps;
   add(run, {.on_all_ranks = true,
-            .on_before_step =
+            .before_step =
                 [](TrainState& state) {
                   if (is_last_rank() && state.at.step == 7) state.ask_for_figures();
                 },
-            .on_after_step =
+            .after_step =
                 [&](TrainState& state) {
                   for (const auto& [name, value] : state.scalars)
                     if (name == "line/error") steps.push_back(state.at.step);
@@ -195,7 +205,7 @@ TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
   auto whole = training(scratch / "whole", declared);
   whole();
   auto stopped = training(scratch / "stopped", declared);
-  add(stopped, {.on_after_step = [](TrainState& state) {
+  add(stopped, {.after_step = [](TrainState& state) {
         if (state.at.step == 9) state.stop("half way");
       }});
   EXPECT_EQ(stopped().at.step, 9);
@@ -262,7 +272,7 @@ TEST(Ranks, EvaluateInAllModesAlikeAndKnowTheScores) {
     run.make_model = [] { return std::make_unique<Finding>(); };
     std::map<std::string, double> known;
     add(run,
-        {.on_all_ranks = true, .on_after_train = [&](TrainState& state) { known = state.latest; }});
+        {.on_all_ranks = true, .after_train = [&](TrainState& state) { known = state.latest; }});
     run();
     EXPECT_TRUE(known.contains("segm/AP"));
     expect_same(fmt::format("{} {}", known["bbox/AP"], known["segm/AP"]));
@@ -302,7 +312,7 @@ TEST(Ranks, MeasureTheValidationLossOfAllImages) {
   run.make_model = [] { return std::make_unique<Known>(); };
   double loss = 0;
   add(run, {.on_all_ranks = true,
-            .on_after_train = [&](TrainState& state) { loss = state.latest.at("val/loss"); }});
+            .after_train = [&](TrainState& state) { loss = state.latest.at("val/loss"); }});
   run();
   EXPECT_NEAR(loss, 5.5, 1e-6);
 }

@@ -61,7 +61,8 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
     plan.train.max_steps = steps;
   };
   training.add = [&](CallbackList& list) {
-    testing::LambdaCallback callback{.on_all_ranks = true};
+    testing::LambdaCallback callback;
+    callback.on_all_ranks = true;
     callback.on_before_step = [&](TrainState& state) {
       fault.step = state.at.step;
       if (steps > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
