@@ -1,8 +1,14 @@
 // Run by each of some ranks: detectors that they train together learn what one process learns from all their images.
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/sin.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "models/layers/layers.h"
 #include "tests/models/small_batch.h"
 #include "tests/ranks_main.h"
 #include "tests/tensors.h"
@@ -34,6 +40,7 @@ struct Trained {
 
 /// Trains this rank's share of the four images, a rank of which has no objects where there are four.
 Trained train(const Cluster& all, const Case& one) {
+  at::set_num_threads(1);  // ranks share the cores
   const auto model = testing::small_detector(one.kind, one.more, one.norm);
   TrainingStep step(*model, {}, one.optimizer, all);
   step.start_alike();
@@ -53,6 +60,49 @@ Trained train(const Cluster& all, const Case& one) {
   for (const auto& [name, value] : named_values(*model))
     trained.model.emplace_back(name, value.clone());
   return trained;
+}
+
+/// Normalised values and all gradients of this rank's part of them.
+struct Normed {
+  at::Tensor y, dx, dweight, dbias, mean, var;
+};
+
+Normed normed(const Cluster& all, const at::Tensor& whole, std::int64_t first, std::int64_t count) {
+  Parameters parameters;
+  const Scope root(parameters, 1);
+  const ConvNorm layer(root / "conv", root / "bn", {3, 8, 1}, {"sync_bn"});
+  RankSum ranks(all, at::kCPU);
+  const auto x = whole.narrow(0, first, count).clone().requires_grad_();
+  const auto y = layer(x, {.training = true, .ranks = all.size() > 1 ? &ranks : nullptr});
+  const auto wanted =
+      at::sin(at::arange(whole.size(0) * 8 * 35, at::kFloat)).view({whole.size(0), 8, 5, 7});
+  (y * wanted.narrow(0, first, count)).sum().backward();
+  const auto of = [&](const char* name) { return parameters.find(name)->value; };
+  return {y.detach(),
+          x.grad(),
+          of("bn.weight").grad(),
+          of("bn.bias").grad(),
+          of("bn.running_mean"),
+          of("bn.running_var")};
+}
+
+TEST(SyncBn, IsBatchNormOfAllImagesAlsoWhereARankHasNone) {
+  const auto images = cluster->size() - 1;  // the last rank has none
+  const auto whole =
+      at::cos(at::arange(images * 3 * 5 * 7, at::kFloat)).view({images, 3, 5, 7}) + 3;
+  const auto alone = normed(Cluster::alone(), whole, 0, images);
+  const bool has_one = cluster->rank() < images;
+  const auto own = normed(*cluster, whole, has_one ? cluster->rank() : 0, has_one);
+  RankSum sum(*cluster, at::kCPU);
+  sum(own.dweight);
+  sum(own.dbias);
+  EXPECT_TRUE(testing::close(own.dweight, alone.dweight, 1e-5));
+  EXPECT_TRUE(testing::close(own.dbias, alone.dbias, 1e-5));
+  EXPECT_TRUE(testing::close(own.mean, alone.mean, 1e-6));
+  EXPECT_TRUE(testing::close(own.var, alone.var, 1e-6));
+  if (!has_one) return;
+  EXPECT_TRUE(testing::close(own.y, alone.y.narrow(0, cluster->rank(), 1), 1e-5));
+  EXPECT_TRUE(testing::close(own.dx, alone.dx.narrow(0, cluster->rank(), 1), 1e-5));
 }
 
 class RanksTrain : public ::testing::TestWithParam<Case> {};
@@ -87,6 +137,11 @@ TEST_P(RanksTrain, LikeOneProcessAndLikeTheRunBefore) {
   std::string of;
   for (std::size_t i = 0; i < alone.scalars.size(); ++i) {
     ASSERT_EQ(together.scalars[i].size(), alone.scalars[i].size());
+    if (getenv("DEBUGX")) {
+      for (std::size_t j = 0; j < alone.scalars[i].size(); ++j)
+        std::printf("%zu %s %.9g %.9g\n", i, alone.scalars[i][j].first.c_str(),
+                    alone.scalars[i][j].second, together.scalars[i][j].second);
+    }
     for (std::size_t j = 0; j < alone.scalars[i].size(); ++j) {
       const auto& [name, expected] = alone.scalars[i][j];
       const auto& [name_here, value] = together.scalars[i][j];
