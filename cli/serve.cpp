@@ -75,7 +75,7 @@ int serve(const Arguments& arguments) {
   if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --keygen");
   const auto door = read_door(arguments);
   auto recipe = arguments.config.load();
-  recipe.data.source.clear();  // the consumers' key in the same file
+  recipe.data.source.clear();  // that is for consumers with the same file
   make_sample_on_first_use(recipe);
   const Threads threads(recipe.train.threads, recipe.data.threads);
   const auto memory = std::make_shared<serving::SharedMemory>();
