@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -18,6 +19,32 @@ std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks() {
   return all;
 }
 
+/// Of the process, as log_as has it; empty: there is one only.
+std::string& process_name() {
+  static std::string name;
+  return name;
+}
+
+/// %N: the process's name before warnings and errors.
+class NameFlag final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    if (message.level < spdlog::level::warn || process_name().empty()) return;
+    const auto text = process_name() + ": ";
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<NameFlag>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> formatter(const std::string& pattern) {
+  auto made = std::make_unique<spdlog::pattern_formatter>();
+  made->add_flag<NameFlag>('N').set_pattern(pattern);
+  return made;
+}
+
 }  // namespace
 
 void start_logging(bool verbose) {
@@ -25,9 +52,14 @@ void start_logging(bool verbose) {
   auto logger = std::make_shared<spdlog::logger>("millrace", sinks());
   // On a terminal, a line takes the place of the progress bar, which is drawn again below it.
   const std::string clear = ::isatty(STDERR_FILENO) ? "\r\x1b[K" : "";
-  logger->set_pattern(clear + "%^%H:%M:%S %l%$ %v");
+  logger->set_formatter(formatter(clear + "%^%H:%M:%S %l%$ %N%v"));
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
+}
+
+void log_as(const std::string& name, bool chief) {
+  process_name() = name;
+  if (!chief) spdlog::default_logger()->set_level(spdlog::level::warn);
 }
 
 void log_to_file(const std::filesystem::path& file) {
@@ -40,7 +72,7 @@ void log_to_file(const std::filesystem::path& file) {
   } catch (const spdlog::spdlog_ex& problem) {
     throw Error("cannot write the log: " + std::string(problem.what()));
   }
-  current->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  current->set_formatter(formatter("%Y-%m-%d %H:%M:%S.%e %l %N%v"));
   sinks()->add_sink(current);
 }
 

@@ -4,11 +4,16 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <string>
 
 namespace millrace {
 
 /// Sets up the process-wide logger. Call once, from main.
 void start_logging(bool verbose);
+
+/// What is logged from now on is that of one of several processes, such as "rank 3 (host b)": its warnings and errors
+/// begin with that name; of the others' lines only those of the `chief` are shown.
+void log_as(const std::string& name, bool chief);
 
 /// Also writes the log to `file` (appending) from now on; an empty path stops that.
 void log_to_file(const std::filesystem::path& file);

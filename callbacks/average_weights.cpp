@@ -52,6 +52,9 @@ class AverageWeights final : public Callback {
     at::_foreach_lerp_(averages_, values_, at::Scalar(1 - decay));
   }
 
+  /// Every rank may evaluate them.
+  bool chief_only() const override { return false; }
+
   NamedTensors save_tensors() const override { return all_; }
   void load_tensors(const NamedTensors& tensors) override { all_ = tensors; }
 

@@ -16,6 +16,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/detector_evaluation.h"
 #include "trainer/restore.h"
+#include "trainer/shared_checkpoint.h"
 #include "trainer/stop_signals.h"
 #include "trainer/train_state.h"
 
@@ -55,7 +56,8 @@ struct EvaluateOptions {
 
 /// At most one evaluation runs. Its scores are taken when the next one is due or training ends, never earlier, so that
 /// no figure, decision or file depends on how fast it was. The checkpoint of the step that it speaks of stays until
-/// then, for a resumed run to evaluate again, and to be kept as the best.
+/// then, for a resumed run to evaluate again, and to be kept as the best. Each rank detects in its share; the chief scores
+/// what all have found and tells them.
 class EvaluateDetector final : public Callback {
  public:
   explicit EvaluateDetector(EvaluateOptions options) : options_(std::move(options)) {}
@@ -70,7 +72,7 @@ class EvaluateDetector final : public Callback {
       throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
     if (stop_at_targets(state)) return;
     for (const auto& of : std::exchange(owed_, {})) {
-      if (of.step == state.at.step || fs::exists(checkpoint(state, of)))
+      if (of.step == state.at.step || is_saved(state, of))
         evaluate(state, of);
       else
         spdlog::error("the evaluation of step {} is lost: there is no {}", of.step,
@@ -89,6 +91,7 @@ class EvaluateDetector final : public Callback {
   }
 
   void after_train(TrainState& state) override {
+    if (!state.failure.empty() && state.cluster->size() > 1) return pending_.reset();
     if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
     if (!state.failure.empty() || history_.last().empty()) return;
     spdlog::info(history_.last_text());
@@ -96,6 +99,8 @@ class EvaluateDetector final : public Callback {
         "{}{}", history_.best_text(),
         options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
   }
+
+  bool chief_only() const override { return false; }
 
   std::vector<std::string> publishes() const override {
     auto names = score_names();
@@ -120,6 +125,20 @@ class EvaluateDetector final : public Callback {
     return checkpoint_of(state.folder / "checkpoints", of.step);
   }
 
+  /// Whether the chief, who wrote them, still has it.
+  static bool is_saved(const TrainState& state, const Moment& of) {
+    return !state.cluster
+                ->broadcast("checkpoint to evaluate",
+                            fs::exists(checkpoint(state, of)) ? "yes" : "")
+                .empty();
+  }
+
+  /// The results file of an evaluation; empty: there is to be none.
+  fs::path results_file(const TrainState& state, const Moment& of) const {
+    if (!options_.results) return {};
+    return state.folder / "detections" / prefix() / fmt::format("step-{:06}.json", of.step);
+  }
+
   /// Takes the scores of the evaluation before, then starts one of the moment `of`.
   void evaluate(TrainState& state, const Moment& of) {
     owed_.push_back(of);
@@ -135,32 +154,54 @@ class EvaluateDetector final : public Callback {
 
   void start(TrainState& state, const Moment& of, bool waits) {
     const auto& data = *state.validation;
+    const auto& cluster = *state.cluster;
     EvaluationRun run{.max_images = options_.images, .keep_detections = options_.results};
-    const auto file = options_.results ? state.folder / "detections" / prefix() /
-                                             fmt::format("step-{:06}.json", of.step)
-                                       : fs::path();
+    const auto file = results_file(state, of);
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == "score_in_background") {
       run.cancelled = [] { return !StopSignals::received().empty(); };
       run.moves = [&state] { state.activity.moves(); };
       const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
       auto& model = are_trained() ? state.model : copy_of(state, of);
-      if (!evaluation->detect(model, *data.start())) return;
-      pending_ = std::make_unique<PendingEvaluation>(of, std::launch::async, [=](const auto&) {
-        return std::optional(with_results(evaluation->scores(), file));
-      });
+      const bool whole = evaluation->detect(model, *data.start(share_of(cluster)));
+      if (!evaluation->join(cluster, whole)) return;
+      pending_ = std::make_unique<PendingEvaluation>(
+          of, std::launch::async,
+          [=, &cluster](const auto&) { return std::optional(scored(*evaluation, cluster, file)); });
       return;
     }
     auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
+    // In the background no rank waits for another: their parts are joined when the scores are taken.
+    const bool joins = waits || cluster.size() == 1;
     pending_ = std::make_unique<PendingEvaluation>(
         of, waits ? std::launch::deferred : std::launch::async,
-        [=, &model, &data, &state](const auto& cancelled) mutable -> std::optional<DetectorScores> {
+        [=, this, &model, &data, &state,
+         &cluster](const auto& cancelled) mutable -> std::optional<DetectorScores> {
           run.cancelled = cancelled;
           if (waits) run.moves = [&state] { state.activity.moves(); };
-          auto scores = evaluate_detector(model, data, run);
-          if (scores) scores = with_results(std::move(*scores), file);
-          return scores;
+          auto part = std::make_unique<DetectorEvaluation>(data.split, run);
+          const bool whole = part->detect(model, *data.start(share_of(cluster)));
+          if (joins)
+            return part->join(cluster, whole) ? std::optional(scored(*part, cluster, file))
+                                              : std::nullopt;
+          part_ = std::move(part);
+          return whole ? std::optional(DetectorScores()) : std::nullopt;
         });
+  }
+
+  /// The scores of what was joined, with their detections in `file`; empty ones but on the chief.
+  static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
+                               const fs::path& file) {
+    return cluster.is_chief() ? with_results(joined.scores(), file) : DetectorScores();
+  }
+
+  /// What pending_ gives, once all ranks have come to it. Nothing where one was cancelled.
+  std::optional<DetectorScores> taken(const TrainState& state, const PendingEvaluation& pending) {
+    auto scores = pending.scores();
+    const auto part = std::exchange(part_, nullptr);
+    if (!part) return scores;
+    if (!part->join(*state.cluster, scores.has_value())) return std::nullopt;
+    return scored(*part, *state.cluster, results_file(state, pending.of()));
   }
 
   /// A second model with the weights to be scored as they were at the moment `of`.
@@ -173,7 +214,7 @@ class EvaluateDetector final : public Callback {
   NamedTensors weights(TrainState& state, const Moment& of) const {
     if (of.step == state.at.step)
       return are_trained() ? named_values(state.model) : state.kept_by(options_.weights);
-    auto saved = read_checkpoint(checkpoint(state, of));
+    auto saved = read_checkpoint(checkpoint(state, of), *state.cluster);
     return are_trained() ? saved.model : saved.callback_tensors[options_.weights];
   }
 
@@ -196,18 +237,20 @@ class EvaluateDetector final : public Callback {
     const auto pending = std::exchange(pending_, nullptr);
     const auto began = Clock::now();
     const auto of = pending->of();
-    const auto& scores = naming(
-        of, [&]() -> auto& { return pending->scores(); });
+    const auto scores = naming(of, [&] { return taken(state, *pending); });
     if (!scores) return false;
     stood_still_s_ += seconds_since(began);
     std::erase_if(owed_, [&](const Moment& owed) { return owed.step == of.step; });
-    history_.add(of, *scores);
+    if (state.is_chief) history_.add(of, *scores);
+    if (state.cluster->size() > 1)
+      history_.load(nlohmann::json::parse(
+          state.cluster->broadcast("scores", state.is_chief ? history_.state().dump() : "")));
     auto figures = history_.last();
     for (auto& [name, value] : figures) name.insert(0, prefix());
     figures.emplace_back("time/" + prefix() + "evaluate_s", scores->seconds);
     figures.emplace_back("time/" + prefix() + "evaluate_wait_s", stood_still_s_);
     state.publish(of, figures);
-    tell(of, *scores);
+    if (state.is_chief) tell(of, *scores);
     if (stop_at_targets(state))
       spdlog::info("the checkpoint that reached the targets is {}", checkpoint(state, of).string());
     else
@@ -236,6 +279,7 @@ class EvaluateDetector final : public Callback {
   ScoreHistory history_;
   std::vector<Moment> owed_;                    // started or due, not scored yet; seldom two
   std::unique_ptr<Detector> copy_;              // outlives what is pending
+  std::unique_ptr<DetectorEvaluation> part_;    // this rank's, once pending_ is done, to be joined
   std::unique_ptr<PendingEvaluation> pending_;  // of the first that is owed
   double stood_still_s_ = 0;                    // training, for what is pending
 };

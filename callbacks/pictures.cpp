@@ -38,7 +38,7 @@ class DrawPictures final : public Callback {
     folder_ = state.folder / "pictures" / fmt::format("step-{:06}", state.at.step);
     make_writable_folder(folder_);
     std::int64_t drawn = 0;
-    for (const auto flow = state.validation->start();
+    for (const auto flow = state.validation->start({});
          drawn < count_ && StopSignals::received().empty();) {
       if (!flow->is_ready(kSignalPeriod)) continue;
       const auto batch = flow->next();

@@ -3,7 +3,9 @@
 #include <c10/core/GradMode.h>
 
 #include <chrono>
+#include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -23,9 +25,9 @@ struct ValidationLossOptions {
   }
 };
 
-/// Means over images of what the detector's losses are without training: each batch counts with its size. Random draws
-/// are the same every time, so that curves compare. Where the process is asked to stop meanwhile, training ends right
-/// there and a resumed one measures first.
+/// Means over images of what the detector's losses are without training: each batch counts with its size. Each rank
+/// measures its share. Random draws are the same every time, so that curves of as many ranks compare. Where a process is
+/// asked to stop meanwhile, training ends right there and a resumed one measures first.
 class ValidationLoss final : public Callback {
  public:
   explicit ValidationLoss(const ValidationLossOptions& options) : images_(options.images) {}
@@ -42,13 +44,12 @@ class ValidationLoss final : public Callback {
     const auto began = std::chrono::steady_clock::now();
     std::map<std::string, double> sums;  // over images
     std::int64_t seen = 0;
-    const auto flow = state.validation->start();
-    for (std::int64_t number = 0; images_ == 0 || seen < images_; ++number) {
+    const auto share = share_of(*state.cluster);
+    const auto flow = state.validation->start(share);
+    const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
+    for (std::int64_t number = 0; images_ == 0 || seen < wanted; ++number) {
       owed_ = !StopSignals::received().empty();
-      if (owed_) {
-        state.stop(StopSignals::received());
-        return state.save_checkpoint();
-      }
+      if (owed_) break;
       const auto batch = flow->next();
       if (!batch) break;
       const auto count = static_cast<double>(batch->value.size());
@@ -61,6 +62,11 @@ class ValidationLoss final : public Callback {
       seen += static_cast<std::int64_t>(batch->value.size());
       state.activity.moves();
     }
+    if (share.ranks > 1) add_up(*state.cluster, seen, sums);
+    if (owed_) {
+      state.stop(StopSignals::received());
+      return state.save_checkpoint();
+    }
     if (seen == 0) return;
     Scalars means;
     for (const auto& [name, sum] : sums) means.emplace_back(name, sum / static_cast<double>(seen));
@@ -72,12 +78,33 @@ class ValidationLoss final : public Callback {
                  duration_text(took.count()));
   }
 
+  bool chief_only() const override { return false; }
+
   std::vector<std::string> publishes() const override { return {"val/loss", "val/*"}; }
 
   std::string save_state() const override { return owed_ ? "true" : ""; }
   void load_state(const std::string& state) override { owed_ = state == "true"; }
 
  private:
+  /// Adds what all ranks have seen, in their order; a signal to one of them is one to all.
+  void add_up(const Cluster& cluster, std::int64_t& seen, std::map<std::string, double>& sums) {
+    const nlohmann::json mine = {
+        {"signal", owed_ ? StopSignals::number() : 0}, {"seen", seen}, {"sums", sums}};
+    const auto all = cluster.gather("validation loss", mine.dump());
+    seen = 0;
+    sums.clear();
+    for (const auto& text : all) {
+      const auto one = nlohmann::json::parse(text);
+      if (const auto signal = one.at("signal").get<int>(); signal != 0) {
+        if (!owed_) StopSignals::note(signal);
+        owed_ = true;
+      }
+      seen += one.at("seen").get<std::int64_t>();
+      for (const auto& [name, sum] : one.at("sums").items())
+        sums[name] += sum.is_null() ? std::nan("") : sum.get<double>();  // JSON has no NaN
+    }
+  }
+
   std::int64_t images_;
   bool owed_ = false;  // a measurement of this step was not made
 };

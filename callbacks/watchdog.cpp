@@ -101,7 +101,7 @@ class WatchTraining final : public Callback {
   }
 
   void tell(const TrainState& state, Clock::time_point at, const std::string& what) const {
-    const auto text = what + "\n  " + stall_text(state.rank, state.activity, at);
+    const auto text = what + "\n  " + stall_text(state.cluster->rank(), state.activity, at);
     if (!aborts_) return spdlog::warn(text);
     spdlog::error(
         "{}\n  the process ends here (callbacks.watchdog.on_stall); --resume goes on from its last "

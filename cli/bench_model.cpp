@@ -162,7 +162,7 @@ Measurement measure_inference(const Recipe& recipe, std::int64_t steps) {
   const auto validation = open_validation(recipe, recipe.data.classes);
   const auto detector = build_detector(recipe, validation.split.classes);
   load_initial_weights(*detector, recipe);
-  ReadyBatches batches(*validation.start(), std::min(kBatches, kWarmUp + steps));
+  ReadyBatches batches(*validation.start({}), std::min(kBatches, kWarmUp + steps));
   Measurement result;
   Stopwatch watch(result);
   for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {

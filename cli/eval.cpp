@@ -7,9 +7,11 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/config_arguments.h"
-#include "cli/sample_data.h"
+#include "cli/start_together.h"
 #include "cli/trained_detector.h"
+#include "trainer/restore.h"
 #include "trainer/run.h"
+#include "trainer/share_values.h"
 #include "trainer/threads.h"
 
 namespace millrace::cli {
@@ -37,14 +39,19 @@ Json to_json(const DetectorScores& scores) {
   return json;
 }
 
-int eval(const Arguments& arguments) {
+int eval(const Arguments& arguments, const Cluster& cluster) {
   const auto recipe = arguments.config.load();
   const Threads threads(recipe.train.threads, recipe.data.threads);
-  make_sample_on_first_use(recipe);
+  start_together(recipe, cluster);
   const auto data = open_validation(recipe, recipe.data.classes);
-  const auto detector = trained_detector(recipe, data.split.classes, arguments.weights);
+  const auto detector = cluster.is_chief()
+                            ? trained_detector(recipe, data.split.classes, arguments.weights)
+                            : build_detector(recipe, data.split.classes);
+  take_chiefs_values(cluster, named_values(*detector), "the model");
+  detector->parameters_changed();
   const auto scores =
-      evaluate_detector(*detector, data, {.keep_detections = !arguments.out.empty()});
+      evaluate_detector(*detector, data, {.keep_detections = !arguments.out.empty()}, cluster);
+  if (!cluster.is_chief()) return kDone;
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
   if (arguments.json)
     print(to_json(*scores));
@@ -73,7 +80,11 @@ void add_eval(CLI::App& app, Action& action) {
       *command,
       {"trainer eval configs/maskrcnn.toml --weights runs/maskrcnn/checkpoints/latest",
        "trainer eval configs/maskrcnn.toml --weights model.safetensors --json --out results.json"});
-  command->callback([=, &action] { action = [=] { return eval(*arguments); }; });
+  command->callback([=, &action] {
+    action = [=] {
+      return Cluster::run([&](const Cluster& cluster) { return eval(*arguments, cluster); });
+    };
+  });
 }
 
 }  // namespace millrace::cli

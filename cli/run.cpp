@@ -7,6 +7,7 @@
 #include "cli/config_arguments.h"
 #include "cli/replay.h"
 #include "cli/sample_data.h"
+#include "cli/start_together.h"
 #include "cli/verify_determinism.h"
 #include "trainer/cluster.h"
 #include "trainer/run.h"
@@ -37,7 +38,7 @@ int run(Arguments arguments) {
   }
   return Cluster::run([&](const Cluster& cluster) {
     const auto recipe = arguments.config.load();
-    make_sample_on_first_use(recipe);
+    start_together(recipe, cluster);
     const auto end =
         run_training(recipe,
                      {.name = std::filesystem::path(arguments.config.file).stem().string(),

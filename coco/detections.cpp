@@ -1,6 +1,35 @@
 #include "coco/detections.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "base/errors.h"
+
 namespace millrace::coco {
+namespace {
+
+template <class T>
+void put(std::string& bytes, const std::vector<T>& values) {
+  const std::uint64_t count = values.size();
+  bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
+  bytes.append(reinterpret_cast<const char*>(values.data()), count * sizeof(T));
+}
+
+/// Takes what `put` has put from the front.
+template <class T>
+std::vector<T> take(std::string_view& bytes) {
+  std::uint64_t count = 0;
+  if (bytes.size() < sizeof count) throw Error("detections: the partial result is broken");
+  std::memcpy(&count, bytes.data(), sizeof count);
+  bytes.remove_prefix(sizeof count);
+  if (count > bytes.size() / sizeof(T)) throw Error("detections: the partial result is broken");
+  std::vector<T> values(count);
+  if (count > 0) std::memcpy(values.data(), bytes.data(), count * sizeof(T));
+  bytes.remove_prefix(count * sizeof(T));
+  return values;
+}
+
+}  // namespace
 
 Detections::Detections(std::span<const Detection> all) {
   records_.reserve(all.size());
@@ -38,6 +67,33 @@ void Detections::append(const Detections& others, std::size_t times) {
     if (one.mask != kNoMask) one.mask += first_mask;
   for (Mask& one : std::span(masks_).last(others.masks_.size())) one.first += first_byte;
 }
+
+std::string Detections::partial() const {
+  std::string bytes;
+  put(bytes, records_);
+  put(bytes, masks_);
+  put(bytes, counts_);
+  return bytes;
+}
+
+void Detections::append_partial(std::string_view partial) {
+  Detections others;
+  others.records_ = take<Record>(partial);
+  others.masks_ = take<Mask>(partial);
+  others.counts_ = take<char>(partial);
+  const auto is_out = [&](const Record& one) {
+    return one.mask != kNoMask && one.mask >= others.masks_.size();
+  };
+  const auto is_beyond = [&](const Mask& one) {
+    return one.bytes > others.counts_.size() || one.first > others.counts_.size() - one.bytes;
+  };
+  if (!partial.empty() || std::ranges::any_of(others.records_, is_out) ||
+      std::ranges::any_of(others.masks_, is_beyond))
+    throw Error("detections: the partial result is broken");
+  append(others);
+}
+
+void Detections::sort_by_image() { std::ranges::stable_sort(records_, {}, &Record::image_id); }
 
 void Detections::add(const Detection& one) {
   Record record{one.image_id, one.category_id, {}, one.score, kNoMask, one.has_bbox};

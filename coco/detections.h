@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -65,6 +66,12 @@ class Detections {
 
   /// Appends others, in their order; the first ones make room for so many `times` as many, and a little more.
   void append(const Detections& others, std::size_t times = 1);
+  /// All of them for `append_partial` elsewhere: on machines of the same byte order.
+  std::string partial() const;
+  /// Appends what `partial` gave. Throws Error where it is broken, and then appends nothing.
+  void append_partial(std::string_view partial);
+  /// By ascending id of the image; those of an image stay in their order.
+  void sort_by_image();
   /// Keeps the memory.
   void clear();
   void add(const Detection& one);

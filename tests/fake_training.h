@@ -56,6 +56,29 @@ class LineDetector : public Detector {
   at::Tensor weight_, bias_;
 };
 
+/// Those of a share of the images 1 ... `size`, in their order, in batches of two.
+class FakePass final : public DataFlow<Batch> {
+ public:
+  FakePass(std::int64_t size, Share share) : size_(size), share_(share), next_(share.rank) {}
+
+  std::optional<Delivery<Batch>> next() override {
+    if (next_ >= size_) return std::nullopt;
+    Delivery<Batch> delivery;
+    for (int i = 0; i < 2 && next_ < size_; ++i, next_ += share_.ranks)
+      delivery.value.images.push_back(
+          {.image_id = next_ + 1, .original_width = 64, .original_height = 64});
+    delivery.value.objects.resize(delivery.value.images.size());
+    return delivery;
+  }
+  std::int64_t epoch_size() const override { return size_; }
+  FlowReport report() const override { return {}; }
+
+ private:
+  std::int64_t size_;
+  Share share_;
+  std::int64_t next_;
+};
+
 /// Batches of two images with ids that depend on (epoch, place) alone.
 class FakeFlow : public DataFlow<Batch> {
  public:
@@ -101,11 +124,12 @@ inline coco::Records fake_truth() {
 
 inline EvalData fake_validation() {
   return {.split = make_split(assemble(fake_truth(), "fake"), "nowhere", {}),
-          .start = [] { return std::make_unique<FakeFlow>(kEpochImages, 0, kEpochImages); }};
+          .start = [](Share share) { return std::make_unique<FakePass>(kEpochImages, share); }};
 }
 
-inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder) {
-  TrainPlan plan{.model = model};
+inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder,
+                           const Cluster& cluster = Cluster::alone()) {
+  TrainPlan plan{.model = model, .cluster = cluster};
   plan.train.epochs = 3;
   plan.optimizer = {.lr = 0.05, .lr_batch = 2, .clip_norm = 5};
   plan.schedule = {.milestones = {2}, .warmup_steps = 4, .warmup_factor = 0.1};
@@ -120,8 +144,9 @@ inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder)
 
 /// A callback made of functions.
 struct LambdaCallback final : Callback {
+  bool on_all_ranks = false;
   std::function<void(TrainState&)> on_before_train, on_before_step, on_after_step, on_after_epoch,
-      on_after_train;
+      on_after_train, on_trigger;
   std::function<void(TrainState&, const Moment&, const Scalars&)> on_published;
 
   static void call(const std::function<void(TrainState&)>& f, TrainState& s) {
@@ -132,6 +157,8 @@ struct LambdaCallback final : Callback {
   void after_step(TrainState& s) override { call(on_after_step, s); }
   void after_epoch(TrainState& s) override { call(on_after_epoch, s); }
   void after_train(TrainState& s) override { call(on_after_train, s); }
+  void trigger(TrainState& s) override { call(on_trigger, s); }
+  bool chief_only() const override { return !on_all_ranks; }
   void on_scalars(TrainState& s, const Moment& of, const Scalars& scalars) override {
     if (on_published) on_published(s, of, scalars);
   }

@@ -91,7 +91,10 @@ class Callback {
   /// has not appeared when the run ends is told.
   virtual std::vector<std::string> watches() const { return {}; }
 
-  /// False: runs on every rank, not only on the chief.
+  /// False: runs on every rank, not only on the chief. What the chief decides then holds for all: it is triggered on all
+  /// ranks at the same steps. Only before_train, trigger and after_train may wait for the others (state.cluster), and
+  /// after_train only where state.failure is empty. Checkpoints, and so save_state and on_checkpoint, are the chief's;
+  /// load_state gives every rank what the chief saved.
   virtual bool chief_only() const { return true; }
 };
 

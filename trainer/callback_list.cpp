@@ -107,12 +107,21 @@ void CallbackList::trigger_at_start(TrainState& state) {
   trigger_if(state, [&](When& when) { return when.is_due_at_start(state); });
 }
 
+bool CallbackList::is_chief_asked() const {
+  return std::ranges::any_of(all_, [](const Named& named) {
+    return named.when && !named.when->is_clear() && !named.callback->chief_only();
+  });
+}
+
 void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)>& is_due) {
+  std::string due;  // by callback
+  for (auto& named : all_) due += named.when && is_due(*named.when) ? 'x' : ' ';
+  if (is_chief_asked()) due = state.cluster->broadcast("what is due", due);
   std::exception_ptr first;
-  for (auto& named : all_)
-    if (named.when && is_due(*named.when))
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (due[i] == 'x')
       call(
-          named, "trigger", state, [&](Callback& c) { c.trigger(state); }, first);
+          all_[i], "trigger", state, [&](Callback& c) { c.trigger(state); }, first);
   if (first) std::rethrow_exception(first);
 }
 
@@ -147,8 +156,9 @@ NamedTensors CallbackList::tensors_of(const std::string& name) const {
 }
 
 void CallbackList::load(const std::map<std::string, std::string>& states,
-                        const std::map<std::string, NamedTensors>& tensors) {
+                        const std::map<std::string, NamedTensors>& tensors, bool chief) {
   for (auto& named : all_) try {
+      if (!chief && named.callback->chief_only()) continue;
       if (const auto found = states.find(named.name); found != states.end())
         named.callback->load_state(found->second);
       if (const auto found = tensors.find(named.name); found != tensors.end())

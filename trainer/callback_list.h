@@ -31,7 +31,8 @@ class CallbackList {
   /// and the first is thrown again, with the callback's name and `hook` in front.
   void each(const char* hook, TrainState& state, const std::function<void(Callback&)>& call);
 
-  /// Calls `trigger` of those that are due, in the same way. Once after each step.
+  /// Calls `trigger` of those that are due, in the same way. Once after each step. The chief says which they are where
+  /// ranks could differ.
   void trigger(TrainState& state);
 
   /// The same for those that are due before the first step.
@@ -44,9 +45,10 @@ class CallbackList {
   /// What one callback keeps. Throws ConfigError naming the nearest where there is none of that name.
   NamedTensors tensors_of(const std::string& name) const;
 
-  /// Throws Error naming the callback that cannot use what it is given.
+  /// Throws Error naming the callback that cannot use what it is given. `chief`: of those that run on every rank, and
+  /// only on the chief; else of the former alone.
   void load(const std::map<std::string, std::string>& states,
-            const std::map<std::string, NamedTensors>& tensors);
+            const std::map<std::string, NamedTensors>& tensors, bool chief = true);
 
  private:
   struct Named {
@@ -66,6 +68,9 @@ class CallbackList {
   std::map<std::string, Saved> saved(const char* hook, Saved (Callback::*save)() const) const;
 
   void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
+
+  /// Whether ranks could differ in when they trigger a callback that runs on all.
+  bool is_chief_asked() const;
 
   /// `failure` receives what it throws, unless it holds something already.
   void call(Named& named, const char* hook, TrainState& state,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -36,17 +37,19 @@ const Cluster& Cluster::alone() {
 int Cluster::run(const std::function<int(const Cluster&)>& work) {
   if (!MpiWorld::is_here()) return work(alone());
   const Cluster cluster(std::make_unique<MpiWorld>());
+  log_as(cluster.name(), cluster.is_chief());
   const auto fail = [&](const char* what, int exit_code) {
     // What is wrong with a configuration is so on every rank, and need be said once.
     if (exit_code == kWrongUse && !cluster.is_chief())
       std::this_thread::sleep_for(std::chrono::seconds(1));
-    spdlog::error("{}: {}", cluster.name(), what);
+    spdlog::error(what);
     cluster.world_->abort(exit_code);
   };
   try {
-    const auto exit_code = work(cluster);
-    cluster.meet("end");
-    return exit_code;
+    const auto codes = cluster.gather("end", std::to_string(work(cluster)));
+    int highest = 0;
+    for (const auto& code : codes) highest = std::max(highest, std::stoi(code));
+    return highest;
   } catch (const ConfigError& problem) {
     fail(problem.what(), kWrongUse);
   } catch (const std::exception& problem) {
@@ -63,7 +66,10 @@ std::string Cluster::name(std::int64_t rank) const {
 
 std::vector<std::string> Cluster::gather(std::string_view what, std::string_view mine) const {
   if (!world_) return {std::string(mine)};
-  return world_->gather(what, mine);
+  const auto began = std::chrono::steady_clock::now();
+  auto all = world_->gather(what, mine);
+  waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return all;
 }
 
 std::string Cluster::broadcast(std::string_view what, std::string_view mine) const {
@@ -90,6 +96,10 @@ std::vector<double> Cluster::sum(std::string_view what, std::span<const double> 
 
 void Cluster::set_patience(double seconds) const {
   if (world_) world_->set_patience(seconds);
+}
+
+void Cluster::set_ending() const {
+  if (world_) world_->set_ending();
 }
 
 void Cluster::set_place(std::string place) const {

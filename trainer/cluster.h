@@ -24,8 +24,8 @@ class Cluster {
   Cluster(const Cluster&) = delete;
 
   /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), alone where it was not.
-  /// What it throws ends all ranks, with this rank's name in front; alone it is thrown on. Returns what `work`
-  /// returned. Once a process.
+  /// What it throws ends all ranks, with this rank's name in front; alone it is thrown on. Returns the
+  /// highest of what `work` returned. Once a process.
   static int run(const std::function<int(const Cluster&)>& work);
 
   std::int64_t rank() const { return rank_; }
@@ -47,8 +47,13 @@ class Cluster {
   /// Returns once all ranks have called it.
   void meet(std::string_view what) const { gather(what, {}); }
 
+  /// How long this rank has waited for others in the calls above, in seconds, all in all.
+  double waited_s() const { return waited_s_; }
+
   /// How long others are waited for, in seconds; at first ten minutes.
   void set_patience(double seconds) const;
+  /// All ranks have agreed to end: a signal is no reason any more to wait for them less long.
+  void set_ending() const;
   /// Where this rank stands, for messages: "step 12".
   void set_place(std::string place) const;
 
@@ -61,6 +66,7 @@ class Cluster {
 
   std::unique_ptr<MpiWorld> world_;
   std::int64_t rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+  mutable double waited_s_ = 0;
 };
 
 }  // namespace millrace

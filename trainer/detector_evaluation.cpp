@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -32,6 +33,13 @@ std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
   return assemble(std::move(part), all.source);
 }
 
+/// The id of the last of so many images; 0: of all.
+std::int64_t last_of(const coco::Dataset& truth, std::int64_t count) {
+  if (count == 0 || count >= std::ssize(truth.images))
+    return std::numeric_limits<std::int64_t>::max();
+  return truth.images[static_cast<std::size_t>(count - 1)].id;
+}
+
 }  // namespace
 
 DetectorEvaluation::DetectorEvaluation(const DataSplit& split, EvaluationRun run)
@@ -40,12 +48,13 @@ DetectorEvaluation::DetectorEvaluation(const DataSplit& split, EvaluationRun run
 DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
                                        std::vector<std::int64_t> category_ids, EvaluationRun run)
     : run_(std::move(run)),
+      last_image_(last_of(*truth, run_.max_images)),
       category_ids_(std::move(category_ids)),
       boxes_(truth, {.iou = coco::IouType::box}),
       masks_(truth, {.iou = coco::IouType::mask}) {}
 
 bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
-  while (!has_enough()) {
+  for (bool has_enough = false; !has_enough;) {
     if (run_.cancelled()) return false;
     if (!flow.is_ready(kCancelPeriod)) continue;
     const auto batch = flow.next();
@@ -54,15 +63,14 @@ bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
     if (found.size() != batch->value.size())
       throw Error(fmt::format("the detector answered for {} of {} images", found.size(),
                               batch->value.size()));
-    for (std::size_t i = 0; i < found.size() && !has_enough(); ++i)
-      add(batch->value.images[i].image_id, std::move(found[i]));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto id = batch->value.images[i].image_id;
+      if (id <= last_image_) add(id, std::move(found[i]));
+      has_enough |= id >= last_image_;
+    }
     run_.moves();
   }
   return true;
-}
-
-bool DetectorEvaluation::has_enough() const {
-  return run_.max_images > 0 && static_cast<std::int64_t>(boxes_.images()) >= run_.max_images;
 }
 
 void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> objects) {
@@ -83,22 +91,35 @@ void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> 
 }
 
 std::string DetectorEvaluation::partial() const {
-  const auto boxes = boxes_.partial();
-  return fmt::format("{} {} {}\n", found_, masked_, boxes.size()) + boxes + masks_.partial();
+  const auto boxes = boxes_.partial(), masks = masks_.partial();
+  return fmt::format("{} {} {} {}\n", found_, masked_, boxes.size(), masks.size()) + boxes + masks +
+         detections_.partial();
 }
 
 void DetectorEvaluation::merge(std::string_view partial) {
   std::int64_t found = 0, masked = 0;
-  std::size_t boxes = 0;
+  std::size_t boxes = 0, masks = 0;
   const auto head = partial.substr(0, partial.find('\n'));
   partial.remove_prefix(std::min(head.size() + 1, partial.size()));
-  if (std::istringstream words{std::string(head)};
-      !(words >> found >> masked >> boxes) || boxes > partial.size())
+  if (std::istringstream words{std::string(head)}; !(words >> found >> masked >> boxes >> masks) ||
+                                                   boxes > partial.size() ||
+                                                   masks > partial.size() - boxes)
     throw Error("evaluation: the partial result is broken");
   boxes_.merge(partial.substr(0, boxes));
-  masks_.merge(partial.substr(boxes));
+  masks_.merge(partial.substr(boxes, masks));
+  detections_.append_partial(partial.substr(boxes + masks));
   found_ += found;
   masked_ += masked;
+}
+
+bool DetectorEvaluation::join(const Cluster& cluster, bool whole) {
+  if (cluster.size() == 1) return whole;
+  const auto partials = cluster.gather("evaluation", whole ? partial() : "");
+  if (std::ranges::count(partials, "") > 0) return false;
+  for (std::size_t other = 1; cluster.is_chief() && other < partials.size(); ++other)
+    merge(partials[other]);
+  if (cluster.is_chief()) detections_.sort_by_image();
+  return true;
 }
 
 DetectorScores DetectorEvaluation::scores() {

@@ -21,12 +21,16 @@ class DetectorEvaluation {
   /// before or that the split lacks.
   bool detect(Detector& detector, DataFlow<Batch>& flow);
 
-  /// All that is known, but for the detections that were to be kept, for `merge` elsewhere.
+  /// All that is known, for `merge` elsewhere.
   std::string partial() const;
 
   /// Adds what another one of the same split knows. Throws Error where it is of another, broken, or has an image that
   /// is here already; this one is of no use then.
   void merge(std::string_view partial);
+
+  /// Gives the chief what all ranks know, each of its share; `whole`: this one was not cancelled. Every rank calls it.
+  /// False where one was cancelled; none has what it needs for scores then.
+  bool join(const Cluster& cluster, bool whole);
 
   /// Of the images so far, or of all images as if nothing had been found in the others: those could not be read.
   /// Throws Error where the detector gave masks for some objects only. Call once.
@@ -36,9 +40,9 @@ class DetectorEvaluation {
   DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
                      std::vector<std::int64_t> category_ids, EvaluationRun run);
   void add(std::int64_t image_id, std::vector<DetectedObject> objects);
-  bool has_enough() const;
 
   EvaluationRun run_;
+  std::int64_t last_image_;  // id of the last that counts
   std::vector<std::int64_t> category_ids_;
   coco::Evaluator boxes_, masks_;
   std::int64_t found_ = 0, masked_ = 0;  // objects, and those with masks

@@ -11,17 +11,23 @@
 #include "coco/evaluate.h"
 #include "dataflow/data_split.h"
 #include "dataflow/dataflow.h"
+#include "dataflow/detection.h"
 #include "dataflow/sample.h"
 #include "trainer/callback.h"
+#include "trainer/cluster.h"
 #include "trainer/detector.h"
 
 namespace millrace {
 
-/// The validation split: each call of `start` is a fresh pass that gives each image once. Any thread may call it.
+/// The validation split: each call of `start` is a fresh pass that gives each image of a share once, by ascending id. Any
+/// thread may call it.
 struct EvalData {
   DataSplit split;
-  std::function<std::unique_ptr<DataFlow<Batch>>()> start;
+  std::function<std::unique_ptr<DataFlow<Batch>>(Share share)> start;
 };
+
+/// The share of this rank.
+inline Share share_of(const Cluster& cluster) { return {cluster.rank(), cluster.size()}; }
 
 struct DetectorScores {
   coco::Evaluation boxes;
@@ -33,7 +39,7 @@ struct DetectorScores {
 };
 
 struct EvaluationRun {
-  std::int64_t max_images = 0;   // 0: all
+  std::int64_t max_images = 0;   // of the split, by ascending id; 0: all
   bool keep_detections = false;  // for a results file
   /// Asked often, also while data are waited for.
   std::function<bool()> cancelled = [] { return false; };
@@ -41,10 +47,12 @@ struct EvaluationRun {
   std::function<void()> moves = [] {};
 };
 
-/// Detects over a fresh pass and scores boxes and masks. Images that could not be read count as without detections.
-/// Nothing where it was cancelled. Throws Error for an image that comes twice or that the split lacks.
+/// Detects over a fresh pass, each rank in its share, and scores boxes and masks on the chief. Images that could not be
+/// read count as without detections. Nothing where it was cancelled on any rank; of ranks that are not the chief empty
+/// scores. Throws Error for an image that comes twice or that the split lacks.
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
-                                                const EvaluationRun& run = {});
+                                                const EvaluationRun& run = {},
+                                                const Cluster& cluster = Cluster::alone());
 
 /// What was found in an image as COCO's results files have it. Throws Error for a label without a category.
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,

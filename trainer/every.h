@@ -37,6 +37,9 @@ class Every {
   /// Ask once after each step. True after the last step too.
   bool is_due(const TrainState& state);
 
+  /// Whether a clock decides.
+  bool is_timed() const { return period_.unit == Period::Unit::seconds; }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -55,6 +58,9 @@ class When {
 
   /// Ask once, before the first step.
   bool is_due_at_start(const TrainState& state) const { return at_start_ && holds(state); }
+
+  /// Whether every rank comes to the same answer by itself: neither a clock nor a figure decides.
+  bool is_clear() const { return !every_.is_timed() && !only_if_; }
 
   const std::optional<Condition>& only_if() const { return only_if_; }
 

@@ -63,6 +63,17 @@ std::map<std::string, double> HyperParameters::changed() const {
   return result;
 }
 
+std::vector<double> HyperParameters::values() const {
+  std::vector<double> result;
+  for (const auto& [name, parameter] : all_) result.push_back(parameter.value);
+  return result;
+}
+
+void HyperParameters::set_values(const std::vector<double>& values) {
+  auto value = values.begin();
+  for (auto& [name, parameter] : all_) parameter.value = *value++;
+}
+
 OptimizerOptions HyperParameters::applied_to(OptimizerOptions options) const {
   options.momentum = at("optimizer.momentum");
   options.weight_decay = at("optimizer.weight_decay");

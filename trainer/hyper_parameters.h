@@ -36,6 +36,10 @@ class HyperParameters {
   /// Those that are not what they began with.
   std::map<std::string, double> changed() const;
 
+  /// All values in the order of `names`, and the same the other way: what another rank's are.
+  std::vector<double> values() const;
+  void set_values(const std::vector<double>& values);
+
   /// `options` with the present values.
   OptimizerOptions applied_to(OptimizerOptions options) const;
 

@@ -175,11 +175,10 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
     if (done) return;
     const auto waited = seconds_since(since);
     if (waited > patience_s_) give_up(what, fmt::format("after {}", duration_text(waited)));
-    if (const auto signal = StopSignals::received(); !signal.empty()) {
+    if (const auto signal = StopSignals::received(); !signal.empty() && !is_ending_) {
       const auto after = std::min(waited, StopSignals::seconds_ago());
       if (after > kNoticeAfterSignalS && !std::exchange(noticed, true))
-        spdlog::warn("{}: {} while it waits for the other ranks, in '{}' of {}", name(rank_),
-                     signal, what, place());
+        spdlog::warn("{} while it waits for the other ranks, in '{}' of {}", signal, what, place());
       if (after > kPatienceAfterSignalS)
         give_up(what, fmt::format("{} after {}", duration_text(after), signal));
     }
@@ -228,7 +227,7 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
   }
   // Of those that wait the first one speaks for all.
   if (answers.begin()->first == rank_) {
-    auto text = fmt::format("{}: {} was given up {}", name(rank_), here, why);
+    auto text = fmt::format("{} was given up {}", here, why);
     if (!missing.empty()) text += fmt::format("; not heard of: {}", fmt::join(missing, ", "));
     if (!elsewhere.empty()) text += fmt::format("; {}", fmt::join(elsewhere, ", "));
     if (missing.empty() && elsewhere.empty()) text += "; all ranks wait in it";

@@ -39,7 +39,7 @@ class MpiWorld {
   MPI_Comm communicator();
 
   /// Waits for all of `requests`, which become null. Where that takes longer than the patience, or some seconds after
-  /// a signal to stop, asks who else waits, logs who does not and for what, and ends all ranks. `what` names the
+  /// a signal to stop that not all have agreed to follow, asks who else waits, logs who does not and for what, and ends all ranks. `what` names the
   /// call: "gradients". Throws Error for what MPI reports. Any thread.
   void wait(std::span<MPI_Request> requests, std::string_view what);
 
@@ -47,6 +47,8 @@ class MpiWorld {
   [[noreturn]] void abort(int exit_code);
 
   void set_patience(double seconds) { patience_s_ = seconds; }
+  double patience() const { return patience_s_; }
+  void set_ending() { is_ending_ = true; }
   void set_place(std::string place);
 
  private:
@@ -61,6 +63,7 @@ class MpiWorld {
   MPI_Comm agreements_ = MPI_COMM_NULL, roll_call_ = MPI_COMM_NULL;
   std::vector<MPI_Comm> communicators_;
   std::atomic<double> patience_s_ = 600;
+  std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;   // of place_
   std::string place_;  // "step 12"
   std::mutex giving_up_;

@@ -1,17 +1,21 @@
 #include "trainer/run.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "base/errors.h"
 #include "base/file_lock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
 #include "dataflow/order.h"
 #include "trainer/config_changes.h"
+#include "trainer/processors.h"
 #include "trainer/run_folder.h"
+#include "trainer/shared_checkpoint.h"
 #include "trainer/threads.h"
 #include "trainer/weights.h"
 
@@ -20,16 +24,45 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The log also goes to a run's log.txt while this lives.
-struct LogFile {
-  explicit LogFile(const fs::path& file) { log_to_file(file); }
-  ~LogFile() { log_to_file({}); }
+/// The folder of a run, of which this process alone writes while this lives; the log also goes to its log.txt.
+class OwnFolder {
+ public:
+  explicit OwnFolder(const fs::path& folder) : lock_(made(folder) / "lock") {
+    log_to_file(folder / "log.txt");
+  }
+  ~OwnFolder() { log_to_file({}); }
+
+ private:
+  static const fs::path& made(const fs::path& folder) {
+    make_writable_folder(folder);
+    return folder;
+  }
+
+  FileLock lock_;
 };
+
+/// Where each rank runs, and with what.
+void tell_of_ranks(const Cluster& cluster, const Detector& detector) {
+  if (cluster.size() == 1) return;
+  const auto& parameters = detector.parameters();
+  const auto device = parameters.size() > 0 ? parameters.begin()->value.device().str() : "cpu";
+  const auto all = cluster.gather(
+      "where ranks run",
+      fmt::format("{}: local rank {} of {}, {}, {} of maths", cluster.name(), cluster.local_rank(),
+                  cluster.local_size(), device, counted(at::get_num_threads(), "thread")));
+  for (const auto& one : all) spdlog::info(one);
+}
 
 void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
   spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
                classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
                static_cast<double>(parameters.trainable_count()) / 1e6);
+}
+
+/// Samples of an epoch, where they are known here.
+std::optional<std::int64_t> epoch_size(const TrainData& train) {
+  if (!train.source) return std::nullopt;
+  return Order(train.source->size(), train.source->repeats(), 0, {}).size();
 }
 
 }  // namespace
@@ -58,7 +91,8 @@ EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& c
   auto data = recipe.data;
   data.classes = classes;
   const auto split = open_split(data, data.val);
-  return {.split = split, .start = [data, split] { return start_eval_flow(data, split); }};
+  return {.split = split,
+          .start = [data, split](Share share) { return start_eval_flow(data, split, share); }};
 }
 
 CallbackList make_callbacks(const Recipe& recipe) {
@@ -72,12 +106,13 @@ CallbackList make_callbacks(const Recipe& recipe) {
 }
 
 RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Cluster& cluster) {
+  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
   auto callbacks = make_callbacks(recipe);
   const auto train = open_train_data(recipe.data, recipe.sources);
-  if (!recipe.weights.empty() && !fs::exists(recipe.weights))
+  if (cluster.is_chief() && !recipe.weights.empty() && !fs::exists(recipe.weights))
     throw ConfigError(
         fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
                     "from random values",
@@ -86,27 +121,31 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
 
   const fs::path output = options.output.empty() ? fs::path(recipe.train.output) : options.output;
-  const auto newest = options.resume ? newest_run_folder(output) : std::nullopt;
-  const auto folder = newest ? *newest : make_run_folder(output, options.name);
-  make_writable_folder(folder);
-  const FileLock lock(folder / "lock");
-  const LogFile log(folder / "log.txt");
-  if (options.resume && !newest)
-    spdlog::info("no run in {} to resume: starting one", output.string());
-  spdlog::info("run folder {}", folder.string());
-  const auto checkpoint = newest ? newest_checkpoint(folder / "checkpoints") : std::nullopt;
+  fs::path folder;
+  std::optional<OwnFolder> own;
+  if (cluster.is_chief()) {
+    const auto newest = options.resume ? newest_run_folder(output) : std::nullopt;
+    folder = newest ? *newest : make_run_folder(output, options.name);
+    own.emplace(folder);
+    if (options.resume && !newest)
+      spdlog::info("no run in {} to resume: starting one", output.string());
+    spdlog::info("run folder {}", folder.string());
+  }
+  folder = cluster.broadcast("run folder", folder.string());
+  const auto checkpoint =
+      options.resume ? newest_checkpoint(folder / "checkpoints", cluster) : std::nullopt;
   const auto config = to_toml(recipe.tree);
   const auto detector = build_detector(recipe, train.classes);
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
+  tell_of_ranks(cluster, *detector);
   if (checkpoint)
-    check_resume(*checkpoint,
-                 {.config = recipe.tree,
-                  .classes = train.classes,
-                  .epoch_size = Order(train.source->size(), train.source->repeats(), 0, {}).size(),
-                  .model = *detector});
-  else
+    check_resume(*checkpoint, {.config = recipe.tree,
+                               .classes = train.classes,
+                               .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
+                               .model = *detector});
+  else if (cluster.is_chief())  // the others get them from it
     load_initial_weights(*detector, recipe);
-  write_file_atomically(folder / "config.toml", config);
+  if (own) write_file_atomically(folder / "config.toml", config);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
   Trainer trainer({.model = *detector,

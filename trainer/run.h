@@ -25,7 +25,8 @@ struct RunEnd {
 };
 
 /// Trains. The run folder is made before anything else that can fail late; it receives config.toml,
-/// log.txt and what callbacks write. No other process can train in it meanwhile. Throws ConfigError where data or configuration cannot work,
+/// log.txt and what callbacks write. No other process can train in it meanwhile. Of several ranks, each of which calls
+/// this, only the chief reads and writes it. Throws ConfigError where data or configuration cannot work,
 /// Error where the run fails.
 RunEnd run_training(const Recipe& recipe, const RunOptions& options,
                     const Cluster& cluster = Cluster::alone());

@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -11,6 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr int kStoppedEarly = 3;
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGUSR1};
 
 std::atomic<int> noted = 0;
 std::atomic<std::int64_t> noted_at = 0;  // nanoseconds of the monotonic clock
@@ -27,8 +29,7 @@ std::int64_t now() {
 extern "C" void note_signal(int signal) {
   noted_at = now();
   noted = signal;
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
+  for (const int each : kSignals) ::signal(each, SIG_DFL);
 }
 
 extern "C" void exit_at_signal(int) {
@@ -44,13 +45,11 @@ SignalHandling::SignalHandling(void (*handler)(int)) {
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, &interrupt_before_);
-  ::sigaction(SIGTERM, &action, &terminate_before_);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &action, &before_[i]);
 }
 
 SignalHandling::~SignalHandling() {
-  ::sigaction(SIGINT, &interrupt_before_, nullptr);
-  ::sigaction(SIGTERM, &terminate_before_, nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
 
 StopSignals::StopSignals() : SignalHandling((noted = 0, note_signal)) {}
@@ -59,8 +58,13 @@ StopSignals::~StopSignals() { ::alarm(0); }
 
 std::string StopSignals::received() {
   if (noted == SIGINT) return "SIGINT";
+  if (noted == SIGUSR1) return "SIGUSR1";
   return noted == SIGTERM ? "SIGTERM" : "";
 }
+
+int StopSignals::number() { return noted; }
+
+void StopSignals::note(int signal) { note_signal(signal); }
 
 double StopSignals::seconds_ago() { return static_cast<double>(now() - noted_at) * 1e-9; }
 

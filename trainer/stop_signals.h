@@ -1,12 +1,14 @@
-// SIGINT and SIGTERM as a polite request to stop.
+// SIGINT, SIGTERM and SIGUSR1 as a polite request to stop. SIGUSR1 is what mpirun hands on to its ranks at once, and what
+// Slurm is told to send before a job's time is up.
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <string>
 
 namespace millrace {
 
-/// Handles both signals in its own way while it lives, and restores what was before. Create and destroy on one thread,
+/// Handles these signals in its own way while it lives, and restores what was before. Create and destroy on one thread,
 /// the last one made first.
 class SignalHandling {
  public:
@@ -17,8 +19,7 @@ class SignalHandling {
   ~SignalHandling();
 
  private:
-  struct sigaction interrupt_before_ {};
-  struct sigaction terminate_before_ {};
+  std::array<struct sigaction, 3> before_{};
 };
 
 /// While one exists, the first signal is noted and a second one kills. One at a time.
@@ -29,6 +30,10 @@ class StopSignals : public SignalHandling {
 
   /// "SIGTERM", or empty while none came. Any thread.
   static std::string received();
+
+  /// The same as a number, 0 while none came; and to note one that came to another process.
+  static int number();
+  static void note(int signal);
 
   /// How long ago that was, in seconds.
   static double seconds_ago();

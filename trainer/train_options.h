@@ -19,6 +19,7 @@ struct TrainOptions {
   std::string gradient_type = "fp32";  // in which gradients travel between ranks
   std::int64_t threads = 0;            // of the maths; 0: all cores
   std::string output = "runs";
+  double rank_timeout = 600;  // s
 
   void describe(Options& o) {
     o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
@@ -35,6 +36,9 @@ struct TrainOptions {
     o.add("deterministic", deterministic, "the same run gives the same bytes");
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
     o.add("output", output, "folder that run folders are made in");
+    o.add("rank_timeout", rank_timeout,
+          "of several ranks, how long the others are waited for before all are ended",
+          {.min = 1, .max = 1e6, .unit = "seconds"});
   }
 
   /// Throws ConfigError where values contradict each other.

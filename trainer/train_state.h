@@ -13,6 +13,7 @@
 
 #include "trainer/activity.h"
 #include "trainer/callback.h"
+#include "trainer/cluster.h"
 #include "trainer/detector.h"
 #include "trainer/evaluation.h"
 #include "trainer/hyper_parameters.h"
@@ -55,7 +56,8 @@ class TrainState {
   std::function<NamedTensors(const std::string& callback)> kept_by;
   /// Steps whose checkpoints somebody waits for, once for each, to hear what is said of them; see needs_checkpoint.
   std::multiset<std::int64_t> needed_checkpoints;
-  std::int64_t rank = 0;  // of this process among those that train together
+  const Cluster* cluster =
+      &Cluster::alone();  // the ranks that train together, this process among them
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
@@ -65,7 +67,7 @@ class TrainState {
   /// The epoch that the next sample belongs to, from 0.
   std::int64_t epoch() const { return static_cast<std::int64_t>(at.progress); }
 
-  /// Hands scalars to every callback's on_scalars at the end of this step boundary.
+  /// Hands scalars to every callback's on_scalars at the end of this step boundary: to those of this rank.
   void publish(const Scalars& more) {
     published_.insert(published_.end(), more.begin(), more.end());
   }
@@ -81,7 +83,7 @@ class TrainState {
   /// Hands a picture to every callback's on_picture at the end of this step boundary.
   void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
 
-  /// Asks the detector for its figures in the next step; they will be among the scalars.
+  /// Asks the detector for its figures in the next step; they will be among the scalars. One rank that asks is enough.
   void ask_for_figures() { figures_asked_ = true; }
 
   /// Whether somebody waits for what will be said of that step, now or in a training that is resumed from the newest
@@ -90,10 +92,10 @@ class TrainState {
     return needed_checkpoints.contains(step) || needed_by_newest_.contains(step);
   }
 
-  /// Asks for a checkpoint at the end of this step boundary.
+  /// Asks for a checkpoint at the end of this step boundary. The chief writes it; one rank that asks is enough.
   void save_checkpoint() { save_asked_ = true; }
 
-  /// Ends training politely at the end of this step boundary.
+  /// Ends training politely at the end of this step boundary, on all ranks.
   void stop(std::string reason) {
     if (stop_reason_.empty()) stop_reason_ = std::move(reason);
   }

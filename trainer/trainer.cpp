@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 
+#include "base/digest.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/process_usage.h"
@@ -21,10 +22,8 @@ namespace {
 constexpr unsigned kSecondsToEnd = 5;  // after a signal, for what still reads data
 constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // that are waited for data unawares
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// Does one thing after the other, whatever they throw, and throws the first exception at the end.
@@ -47,6 +46,11 @@ class DoAll {
   std::exception_ptr first_;
 };
 
+/// Tells the places of data apart; never 0.
+std::uint64_t place_of(const Position& at) {
+  return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
+}
+
 std::string ids(const std::vector<Batch>& batches) {
   std::string text;
   for (const auto& batch : batches)
@@ -65,7 +69,7 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
                 plan_.train.epochs),
       state_(plan_.model, plan_.optimizer),
       writer_(plan_.folder / "checkpoints") {
-  state_.rank = plan_.cluster.rank();
+  state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
   state_.folder = plan_.folder;
   state_.validation = plan_.validation;
@@ -76,7 +80,7 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
 void Trainer::resume(const Checkpoint& checkpoint) {
   restore(plan_.model, checkpoint.model);
   training_step_.optimizer().load(checkpoint.optimizer);
-  callbacks_.load(checkpoint.callbacks, checkpoint.callback_tensors);
+  callbacks_.load(checkpoint.callbacks, checkpoint.callback_tensors, state_.is_chief);
   state_.hyper.load(checkpoint.hyper);
   state_.latest = checkpoint.latest;
   state_.at = checkpoint.at;
@@ -117,7 +121,7 @@ TrainEnd Trainer::run() {
   }
   data_.reset();
   if (failure) std::rethrow_exception(failure);
-  if (signal.empty()) callbacks_.tell_what_never_came(state_);
+  if (signal.empty() && state_.is_chief) callbacks_.tell_what_never_came(state_);
   return {state_.at, state_.stop_reason(), !signal.empty()};
 }
 
@@ -139,13 +143,15 @@ void Trainer::train() {
   if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
   bool epoch_begins = true, is_first = true;
-  while (!finished() && !stop_at_signal()) {
-    if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
-    call("before_step", [&](Callback& c) { c.before_step(state_); });
-
+  while (!finished()) {
     auto behind = state_.at;
-    const auto batches = next_batches(behind);
-    if (batches.empty()) break;
+    std::vector<Batch> batches;
+    if (!stop_at_signal()) {
+      if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
+      call("before_step", [&](Callback& c) { c.before_step(state_); });
+      batches = next_batches(behind);
+    }
+    if (!all_go_on(batches, behind)) break;
     step(batches);
     if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
 
@@ -191,6 +197,39 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
   return batches;
 }
 
+bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
+  const auto& cluster = plan_.cluster;
+  if (cluster.size() == 1) return !batches.empty();
+  cluster.set_place(fmt::format("step {}", state_.at.step + 1));
+  state_.activity.begin("agrees with the other ranks on the next step");
+  const auto agreed =
+      agree_on_step(cluster, {.stop = state_.stop_reason(),
+                              .signal = StopSignals::number(),
+                              .figures = state_.figures_asked_,
+                              .checkpoint = std::exchange(wants_checkpoint_, false),
+                              .place = batches.empty() ? 0 : place_of(behind),
+                              .images = behind.images - state_.at.images,
+                              .waited_s = state_.spent.data_s - waited_for_data_s_,
+                              .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
+                              .hyper = state_.hyper.values()});
+  agreed_ = Clock::now();
+  waited_s_ = waited_for_ranks_s();
+  waited_for_data_s_ = state_.spent.data_s;
+  behind.images = state_.at.images + agreed.images;
+  state_.hyper.set_values(agreed.hyper);
+  state_.figures_asked_ = agreed.figures;
+  if (agreed.checkpoint && state_.is_chief && saved_step_ != state_.at.step) save();
+  if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
+  if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
+  state_.stop_reason_ = agreed.stop;
+  if (!agreed.stop.empty()) cluster.set_ending();
+  return agreed.stop.empty();
+}
+
+double Trainer::waited_for_ranks_s() const {
+  return plan_.cluster.waited_s() + state_.spent.sync_s;
+}
+
 bool Trainer::finished() const {
   return state_.at.progress >= plan_.train.epochs ||
          (plan_.train.max_steps > 0 && state_.at.step >= plan_.train.max_steps);
@@ -217,6 +256,9 @@ void Trainer::step(const std::vector<Batch>& batches) {
     at.overflow_steps += 1;
     spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
                  at.loss_scale.factor);
+  } else if (!state_.is_chief) {
+    at.bad_steps += 1;  // the chief, who rejects it too, keeps it and warns
+    at.bad_in_a_row += 1;
   } else {
     reject_step(at,
                 {.info = info,
@@ -289,7 +331,15 @@ void Trainer::hand_out_checkpoint(bool wait) {
 
 void Trainer::save_if_asked() {
   if (!std::exchange(state_.save_asked_, false)) return;
+  if (state_.is_chief)
+    save();
+  else
+    wants_checkpoint_ = true;
+}
+
+void Trainer::save() {
   hand_out_checkpoint(/*wait=*/true);
+  saved_step_ = state_.at.step;
   const auto began = Clock::now();
   state_.activity.begin("copies a checkpoint");
   writer_.write({.at = state_.at,

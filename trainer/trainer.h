@@ -1,6 +1,7 @@
 // The training loop. It knows detectors, data and callbacks by their interfaces alone.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,8 @@
 #include "trainer/cluster.h"
 #include "trainer/optimizer.h"
 #include "trainer/schedule.h"
+#include "trainer/step_agreement.h"
+#include "trainer/stragglers.h"
 #include "trainer/train_options.h"
 #include "trainer/train_state.h"
 #include "trainer/training_step.h"
@@ -43,7 +46,7 @@ struct TrainPlan {
 struct TrainEnd {
   Position at;
   std::string stop_reason;  // empty: it ran to its end
-  bool signalled = false;   // SIGINT or SIGTERM stopped it
+  bool signalled = false;   // SIGINT or SIGTERM stopped it, on whatever rank
 };
 
 class Trainer {
@@ -58,11 +61,16 @@ class Trainer {
   TrainEnd run();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void train();
   bool stop_at_signal();
   void check_schedule() const;
   /// The batches of one step, and the place behind them; none where a signal came first.
   std::vector<Batch> next_batches(Position& at);
+  double waited_for_ranks_s() const;
+  /// Whether all ranks take the step with these batches; what they agree upon for it takes effect here.
+  bool all_go_on(const std::vector<Batch>& batches, Position& behind);
   void step(const std::vector<Batch>& batches);
 
   void end_boundary(bool epoch_ended);
@@ -70,6 +78,7 @@ class Trainer {
   void hand_out_scalars();
   void hand_out_checkpoint(bool wait);
   void save_if_asked();
+  void save();
   bool finished() const;
   template <class Hook>
   void call(const char* name, Hook hook);
@@ -84,6 +93,12 @@ class Trainer {
   std::multiset<std::int64_t>
       needed_at_save_;  // needed_checkpoints when the one that is being written was taken
   bool resumed_ = false;
+  std::int64_t saved_step_ = -1;             // of the newest checkpoint that was begun
+  bool wants_checkpoint_ = false;            // this rank, of the chief
+  Clock::time_point agreed_ = Clock::now();  // with the other ranks, the last time
+  double waited_s_ = 0;                      // for other ranks, until then
+  double waited_for_data_s_ = 0;
+  Stragglers stragglers_;
 };
 
 }  // namespace millrace

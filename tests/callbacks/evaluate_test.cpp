@@ -403,7 +403,7 @@ TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
   auto data = testing::fake_validation();
   LearningDetector model;
   const auto whole = evaluate_detector(model, data);
-  data.start = [] { return std::make_unique<testing::FakeFlow>(testing::kEpochImages, 0, 8); };
+  data.start = [](Share share) { return std::make_unique<testing::FakePass>(8, share); };
   const auto some = evaluate_detector(model, data);
   EXPECT_EQ(some->images, 8);
   EXPECT_LT(some->boxes.stats[8], whole->boxes.stats[8]);  // AR100

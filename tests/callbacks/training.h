@@ -16,6 +16,7 @@
 #include "tests/fake_training.h"
 #include "tests/trainer/scratch.h"
 #include "trainer/recipe.h"
+#include "trainer/shared_checkpoint.h"
 
 namespace millrace::testing {
 
@@ -47,13 +48,15 @@ struct Training {
     return std::make_unique<LineDetector>();
   };
   std::function<void(TrainState&, const Moment&, const Scalars&)> on_published = {};
+  const Cluster* cluster = &Cluster::alone();
+  std::function<void(CallbackList&)> add = {};  // more callbacks
 
   /// Trains from the newest checkpoint, if there is one.
   TrainEnd operator()() const {
     std::filesystem::create_directories(folder);
     const auto model = make_model();
     const auto validation = fake_validation();
-    auto plan = fake_plan(*model, folder);
+    auto plan = fake_plan(*model, folder, *cluster);
     plan.validation = &validation;
     plan.make_model = make_model;
     if (adjust) adjust(plan);
@@ -62,8 +65,9 @@ struct Training {
     lambda->on_before_step = before_step;
     lambda->on_published = on_published;
     list.add("test", std::move(lambda));
+    if (add) add(list);
     Trainer trainer(std::move(plan), std::move(list));
-    if (const auto checkpoint = newest_checkpoint(folder / "checkpoints"))
+    if (const auto checkpoint = newest_checkpoint(folder / "checkpoints", *cluster))
       trainer.resume(*checkpoint);
     return trainer.run();
   }

@@ -39,7 +39,7 @@ TEST(ValidationLoss, IsTheMeanOverImages) {
   const Scratch scratch;
   measuring_training(scratch / "run")();
   double sum = 0;
-  testing::FakeFlow flow(testing::kEpochImages, 0, testing::kEpochImages);
+  testing::FakePass flow(testing::kEpochImages, {});
   while (const auto batch = flow.next())
     sum += static_cast<double>(2 * batch->value.images[0].image_id);
   std::vector<int> steps;

@@ -7,10 +7,12 @@
 #include <gmock/gmock.h>
 
 #include <numeric>
+#include <set>
 
 #include "base/random.h"
 #include "tests/ranks_main.h"
 #include "trainer/gradient_sync.h"
+#include "trainer/processors.h"
 
 namespace millrace {
 namespace {
@@ -46,6 +48,20 @@ TEST(Cluster, KnowsTheRanksOfTheHost) {
   EXPECT_EQ(cluster->local_rank(), cluster->rank());
 }
 
+TEST(Cluster, BindsTheRanksOfAHostToTheirShares) {
+  const std::vector<Processors> before(static_cast<std::size_t>(cluster->size()),
+                                       allowed_processors());
+  bind_to_share(*cluster, /*near_gpus=*/false);
+  EXPECT_EQ(allowed_processors(),
+            share_of_processors(before, static_cast<std::size_t>(cluster->rank())));
+  // Each its own, or all of them where there are fewer cores than ranks.
+  const auto shares = cluster->gather("shares", allowed_processors());
+  const auto different = std::set(shares.begin(), shares.end()).size();
+  EXPECT_TRUE(different == shares.size() || different == 1) << different;
+  bind_to_share(*cluster, /*near_gpus=*/false);  // once more changes nothing
+  EXPECT_EQ(allowed_processors(), shares[static_cast<std::size_t>(cluster->rank())]);
+}
+
 at::Tensor values_of(std::int64_t rank, std::int64_t count) {
   auto values = at::empty({count});
   Rng rng{static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(count)};
@@ -68,20 +84,6 @@ TEST(GradientSync, AddsInTheOrderOfRanksAndAllRanksHaveTheSameBits) {
     }
     sync->wait();
     for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_TRUE(at::equal(sums[i], expected[i]));
-  }
-}
-
-TEST(GradientSync, AddsHalfPrecisionInFp32AndRoundsOnce) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
-  const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster);
-  for (const auto type : {at::kBFloat16, at::kHalf}) {
-    auto expected = values_of(0, 5000).to(type).to(at::kFloat);
-    for (std::int64_t rank = 1; rank < cluster->size(); ++rank)
-      expected = expected + values_of(rank, 5000).to(type).to(at::kFloat);
-    const auto sum = values_of(cluster->rank(), 5000).to(type);
-    sync->begin_sum(sum, "gradients");
-    sync->wait();
-    EXPECT_TRUE(at::equal(sum, expected.to(type)));
   }
 }
 

@@ -1,0 +1,14 @@
+// How the ranks of a command begin: from one program and one configuration, on data that are there.
+#pragma once
+
+#include "trainer/cluster.h"
+#include "trainer/recipe.h"
+
+namespace millrace::cli {
+
+/// To be called by every rank with what it has read. Sets how long others are waited for, and makes the sample data set
+/// once a host where the configuration says so. Throws ConfigError naming the rank, its host and what differs where one
+/// has another program or configuration than the chief.
+void start_together(const Recipe& recipe, const Cluster& cluster);
+
+}  // namespace millrace::cli

@@ -1,0 +1,57 @@
+// Starts ranks with mpirun, and looks whether any is left.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+
+/// What is said of a host in names of ranks.
+inline std::string host() {
+  std::string name(64, '\0');
+  ::gethostname(name.data(), name.size() - 1);
+  return name.c_str();
+}
+
+class Mpirun : public Trainer {
+ protected:
+  Mpirun() {
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);  // as containers do
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    ::setenv("OMP_WAIT_POLICY", "passive", 1);
+  }
+
+  /// Starts so many ranks of a program; see Trainer::start.
+  pid_t start_ranks(int ranks, const fs::path& program, const std::vector<std::string>& arguments,
+                    const std::vector<std::string>& options = {}) const {
+    std::vector<std::string> all = {"--oversubscribe", "-np", std::to_string(ranks)};
+    all.insert(all.end(), options.begin(), options.end());
+    all.push_back(program.string());
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return start(MILLRACE_MPIEXEC, all);
+  }
+
+  Outcome ranks(int ranks, const fs::path& program, const std::vector<std::string>& arguments,
+                const std::vector<std::string>& options = {}) const {
+    return finish(start_ranks(ranks, program, arguments, options));
+  }
+
+  static std::string rank(int number) {
+    return "rank " + std::to_string(number) + " (" + host() + ")";
+  }
+
+  /// Whether this process is there no more, or soon.
+  static bool ends(pid_t process) {
+    for (int tries = 0; tries < 200; ++tries) {
+      if (::kill(process, 0) != 0) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return false;
+  }
+};
+
+}  // namespace millrace::testing

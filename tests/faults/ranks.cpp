@@ -1,0 +1,87 @@
+// faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, to be started by mpirun. At its sixth step
+// FAULT happens to the last rank: step, callback or data (something is thrown there), kill, stall, late (its data never
+// come); none: nothing does. Each rank leaves its process id in FOLDER/pid-RANK.
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "base/log.h"
+#include "tests/callbacks/training.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::int64_t kStep = 5;  // done before the fault
+
+struct Fault {
+  std::string what;
+  bool is_mine = false;
+  std::int64_t step = 0;  // that is under way, from 0
+
+  bool is(const std::string& name) const { return is_mine && what == name && step == kStep; }
+};
+
+struct FaultyDetector final : testing::LineDetector {
+  explicit FaultyDetector(const Fault& happening) : fault(happening) {}
+  Losses losses(const Batch& batch, const StepInfo& step) override {
+    if (fault.is("step")) throw Error("the losses cannot be had");
+    return LineDetector::losses(batch, step);
+  }
+  const Fault& fault;
+};
+
+struct FaultyFlow final : testing::FakeFlow {
+  FaultyFlow(const Fault& happening, std::int64_t start)
+      : FakeFlow(testing::kEpochImages, start, 1 << 30), fault(happening) {}
+  std::optional<Delivery<Batch>> next() override {
+    if (fault.is("data")) throw DataError("photo.jpg", "is no image");
+    return FakeFlow::next();
+  }
+  bool is_ready(std::chrono::milliseconds wait) override {
+    if (!fault.is("late")) return true;
+    std::this_thread::sleep_for(wait);
+    return false;
+  }
+  const Fault& fault;
+};
+
+int run(const Cluster& cluster, const std::string& folder, const std::string& what,
+        std::int64_t steps) {
+  std::ofstream(fmt::format("{}/pid-{}", folder, cluster.rank())) << ::getpid();
+  cluster.set_patience(2);
+  Fault fault{what, cluster.rank() == cluster.size() - 1};
+  testing::Training training{.folder = folder, .cluster = &cluster};
+  training.make_model = [&] { return std::make_unique<FaultyDetector>(fault); };
+  training.adjust = [&](TrainPlan& plan) {
+    plan.start_data = [&](const Cursor& start) {
+      return std::make_unique<FaultyFlow>(fault, start.next);
+    };
+    if (steps == 0) return;
+    plan.train.epochs = 1e6;
+    plan.train.max_steps = steps;
+  };
+  training.add = [&](CallbackList& list) {
+    testing::LambdaCallback callback{.on_all_ranks = true};
+    callback.on_before_step = [&](TrainState& state) {
+      fault.step = state.at.step;
+      if (steps > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (fault.is("kill")) ::raise(SIGKILL);
+      if (fault.is("stall")) ::raise(SIGSTOP);
+      if (fault.is("callback")) throw Error("the callback cannot go on");
+    };
+    list.add("faulty", std::make_unique<testing::LambdaCallback>(callback));
+  };
+  return training().signalled ? 3 : 0;
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  millrace::start_logging(/*verbose=*/false);
+  return millrace::Cluster::run([&](const millrace::Cluster& cluster) {
+    return millrace::run(cluster, arguments.at(0), arguments.at(1),
+                         arguments.size() > 2 ? std::stoll(arguments[2]) : 0);
+  });
+}

@@ -1,0 +1,116 @@
+// Ranks that throw, are killed or stand still: all end, one says why, and a resumed training equals one that never failed.
+#include "tests/faults/mpirun.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kRanks = 3;
+
+class Faults : public Mpirun {
+ protected:
+  Outcome train(const std::string& run, const std::string& fault) const {
+    fs::create_directory(in_folder(run));
+    return ranks(kRanks, MILLRACE_FAULTS_RANKS, {in_folder(run).string(), fault});
+  }
+
+  std::vector<std::string> what_is_left(const std::string& run) const {
+    std::vector<std::string> left;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const auto process = read_text(in_folder(run) / ("pid-" + std::to_string(rank)));
+      if (!ends(std::stoi(process))) left.push_back(process);
+    }
+    return left;
+  }
+
+  std::string bytes(const std::string& run) const {
+    const auto latest = in_folder(run) / "checkpoints" / "latest";
+    return read_text(latest / "model.safetensors") + read_text(latest / "optimizer.safetensors");
+  }
+
+  /// Expects the end that a fault must have: a message, no process, and bytes as if it had not been.
+  void expect_end(const std::string& fault, const ::testing::Matcher<std::string>& message) const {
+    const auto end = train("faulty", fault);
+    EXPECT_NE(end.exit_code, 0);
+    EXPECT_THAT(end.err, message);
+    EXPECT_THAT(what_is_left("faulty"), ::testing::IsEmpty());
+    const auto resumed = train("faulty", "none");
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    ASSERT_EQ(train("whole", "none").exit_code, 0);
+    EXPECT_TRUE(bytes("faulty") == bytes("whole"));
+  }
+};
+
+TEST_F(Faults, AStepThatThrowsEndsAllAndSaysWhose) {
+  expect_end("step", HasSubstr(rank(2) + ": the losses cannot be had"));
+}
+
+TEST_F(Faults, ACallbackThatThrowsEndsAllAndSaysWhose) {
+  expect_end("callback",
+             HasSubstr(rank(2) + ": callback 'faulty' failed in before_step: the callback cannot"));
+}
+
+TEST_F(Faults, DataThatThrowEndAllAndSayWhose) {
+  expect_end("data", HasSubstr(rank(2) + ": photo.jpg: is no image"));
+}
+
+TEST_F(Faults, ARankThatIsKilledEndsAllAndOthersSayWhereTheyWait) {
+  expect_end("kill", ContainsRegex("rank [01] \\(" + host() +
+                                   "\\): SIGTERM while it waits for the other ranks, in "
+                                   "'agreement on the step' of step 6"));
+}
+
+TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
+  for (const std::string fault : {"stall", "late"}) {
+    const auto end = train(fault, fault);
+    EXPECT_NE(end.exit_code, 0);
+    EXPECT_THAT(end.err,
+                AllOf(HasSubstr(rank(0) + ": 'agreement on the step' of step 6 was given"),
+                      HasSubstr("not heard of: " + rank(2)), HasSubstr("train.rank_timeout")));
+    EXPECT_THAT(what_is_left(fault), ::testing::IsEmpty());
+  }
+}
+
+/// What is told to mpirun reaches the ranks, which save and end.
+TEST_F(Faults, ASignalToMpirunSavesTheTrainingAndItIsResumed) {
+  const auto lines = [&] {
+    const auto text = read_text(in_folder("stopped") / "metrics.jsonl");
+    return std::ranges::count(text, '\n');
+  };
+  for (const int signal : {SIGUSR1, SIGTERM, SIGINT}) {
+    fs::remove_all(in_folder("stopped"));
+    fs::create_directory(in_folder("stopped"));
+    const std::vector<std::string> arguments = {in_folder("stopped").string(), "none", "1000000"};
+    // mpirun kills ranks so many seconds after it has handed these on, one if it is not told.
+    const auto child = start_ranks(kRanks, MILLRACE_FAULTS_RANKS, arguments,
+                                   {"--mca", "odls_base_sigkill_timeout", "2"});
+    while (lines() < 5 && ::kill(child, 0) == 0) ::usleep(5'000);
+    ::kill(child, signal);
+    const auto end = finish(child);
+    EXPECT_EQ(end.exit_code, signal == SIGUSR1 ? 3 : 1) << end.err;
+    EXPECT_THAT(what_is_left("stopped"), ::testing::IsEmpty());
+    const auto state =
+        read_json(in_folder("stopped") / "checkpoints" / "latest" / "state.json").at("state");
+    const auto step = state.at("step").get<int>();
+    EXPECT_GE(step, 5);
+    // So many steps without a signal, and with it in between.
+    const auto until = std::to_string(step + 7);
+    const auto train_on = [&](const std::string& run) {
+      fs::create_directories(in_folder(run));
+      EXPECT_EQ(
+          ranks(kRanks, MILLRACE_FAULTS_RANKS, {in_folder(run).string(), "none", until}).exit_code,
+          0);
+    };
+    train_on("stopped");
+    train_on("whole");
+    EXPECT_TRUE(bytes("stopped") == bytes("whole"));
+    fs::remove_all(in_folder("whole"));
+  }
+}
+
+}  // namespace
+}  // namespace millrace::testing

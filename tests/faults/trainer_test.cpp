@@ -1,0 +1,100 @@
+// The real executable under mpirun: how ranks begin, evaluate and end.
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/faults/mpirun.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TrainerRanks : public Mpirun {
+ protected:
+  fs::path data_ = make_data();
+
+  std::vector<std::string> run(const std::string& runs,
+                               const std::vector<std::string>& overrides = {}) const {
+    auto command = on(data_, {"run", "--output", in_folder(runs).string()},
+                      {"data.short_side=64", "data.max_side=96", "train.max_steps=4",
+                       "train.epochs=100000", "callbacks.checkpoint.every=\"2 steps\"",
+                       "callbacks.evaluate.enabled=false", "callbacks.pictures.enabled=false"});
+    for (const auto& override : overrides) command.insert(command.end(), {"--set", override});
+    return command;
+  }
+
+  std::string weights(const std::string& runs) const {
+    return read_text(in_folder(runs) / "maskrcnn-1" / "checkpoints" / "latest" /
+                     "model.safetensors");
+  }
+};
+
+TEST_F(TrainerRanks, HaveOneRunFolderOneLogAndTheSameBytesEveryTime) {
+  const auto first = ranks(2, MILLRACE_TRAINER, run("first"));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, AllOf(HasSubstr(rank(0) + ": local rank 0 of 2, cpu, "),
+                               HasSubstr(rank(1) + ": local rank 1 of 2, cpu, ")));
+  EXPECT_EQ(first.err.find("run folder"), first.err.rfind("run folder"));  // said once
+  EXPECT_FALSE(fs::exists(in_folder("first") / "maskrcnn-2"));
+  ASSERT_EQ(ranks(2, MILLRACE_TRAINER, run("second")).exit_code, 0);
+  EXPECT_TRUE(weights("first") == weights("second"));
+
+  ASSERT_EQ(ranks(2, MILLRACE_TRAINER, run("third", {"train.max_steps=2"})).exit_code, 0);
+  auto resume = run("third");
+  resume.push_back("--resume");
+  const auto resumed = ranks(2, MILLRACE_TRAINER, resume);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_TRUE(weights("first") == weights("third"));
+}
+
+TEST_F(TrainerRanks, OfDifferentConfigurationsAreRefusedWithTheKey) {
+  auto arguments = run("runs");
+  std::vector<std::string> all = {"--oversubscribe", "-np", "1", MILLRACE_TRAINER};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  all.insert(all.end(), {":", "-np", "1", MILLRACE_TRAINER});
+  arguments = run("runs", {"optimizer.lr=0.5"});
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const auto end = Trainer::run(MILLRACE_MPIEXEC, all);
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.err, AllOf(HasSubstr(rank(1) + " has another configuration than " + rank(0)),
+                             HasSubstr("optimizer.lr is 0.5 there")));
+  EXPECT_FALSE(fs::exists(in_folder("runs")));
+}
+
+TEST_F(TrainerRanks, EvaluateToTheBytesOfOneProcess) {
+  ASSERT_EQ(trainer(run("run")).exit_code, 0);
+  const auto eval = [&](const std::string& out) {
+    return on(data_, {"eval", "--json", "--out", in_folder(out).string(), "--weights",
+                      (in_folder("run") / "maskrcnn-1" / "checkpoints" / "latest").string()});
+  };
+  const auto alone = trainer(eval("alone"));
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  const auto together = ranks(2, MILLRACE_TRAINER, eval("together"));
+  ASSERT_EQ(together.exit_code, 0) << together.err;
+  auto one = alone.json(), two = together.json();
+  one.erase("seconds");
+  two.erase("seconds");
+  EXPECT_EQ(one, two);
+  EXPECT_TRUE(read_text(in_folder("alone")) == read_text(in_folder("together")));
+}
+
+TEST_F(TrainerRanks, EndWhereTheDataOfOneNeverCome) {
+  // A pipe that nobody writes to, in place of an image.
+  const auto images = data_ / "train2017";
+  const auto image = fs::directory_iterator(images)->path();
+  fs::remove(image);
+  ASSERT_EQ(::mkfifo(image.c_str(), 0600), 0);
+  const auto end = ranks(2, MILLRACE_TRAINER,
+                         run("runs", {"train.max_steps=40", "train.rank_timeout=10",
+                                      "callbacks.watchdog.after=\"3 seconds\""}));
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, AllOf(HasSubstr("training has stood still for"),
+                             HasSubstr("has worked on " + image.string()),
+                             HasSubstr("was given up after"), HasSubstr("not heard of: rank ")));
+}
+
+}  // namespace
+}  // namespace millrace::testing
