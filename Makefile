@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
 
-.PHONY: help setup build run test test-all sanitize fuzz bench format lint docs clean
+.PHONY: help setup build all run test test-all sanitize fuzz bench format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -26,7 +26,10 @@ help: ## list the targets (this text)
 setup: ## install what is missing: Debian packages, libtorch in .deps/
 	@scripts/setup
 
-build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and the tests
+build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and what it loads
+	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target programs
+
+all: setup $(folder)/build.ninja ## build the tests and benchmarks too
 	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
 
 # Later changes of the CMake files are seen by the build itself.
@@ -36,10 +39,10 @@ $(folder)/build.ninja: | setup
 run: build ## train CONFIG on the sample data set, which is made on first use
 	$(trainer) run $(CONFIG) $(ARGS)
 
-test: build ## run the tests, but for those labelled slow
+test: all ## run the tests, but for those labelled slow
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 -LE '^slow$$' $(ARGS)
 
-test-all: build ## run all tests
+test-all: all ## run all tests
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
 
 # The rooms without torch; libtorch itself is not instrumented.
@@ -57,7 +60,7 @@ fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) 
 	cmake --build --preset fuzz --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
 	scripts/fuzz
 
-bench: build ## measure the data flow, the evaluator, the operators and the model, beside their peers where they are installed, and their parts
+bench: all ## measure the data flow, the evaluator, the operators and the model, beside their peers where they are installed, and their parts
 	$(trainer) bench dataflow $(CONFIG) $(ARGS)
 	tests/bench/dataflow.py $(trainer)
 	tests/bench/coco_eval.py $(trainer)
@@ -65,6 +68,7 @@ bench: build ## measure the data flow, the evaluator, the operators and the mode
 	$(folder)/bin/bench_masks
 	tests/bench/ops.py $(folder)/bin/bench_ops
 	tests/bench/step.py $(trainer)
+	tests/bench/serving.py $(folder)/bin/bench_serving
 
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i

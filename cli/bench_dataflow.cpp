@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 #include "base/text.h"
 #include "cli/bench.h"
@@ -15,6 +14,7 @@
 #include "cli/sample_data.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
+#include "trainer/processors.h"
 #include "trainer/threads.h"
 
 namespace millrace::cli {
@@ -144,8 +144,8 @@ int bench_dataflow(const Arguments& arguments) {
       *start(cursor), {arguments.batches - arguments.from, arguments.seconds, arguments.digest});
 
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
-                                           : static_cast<int>(std::thread::hardware_concurrency());
-  const auto floors = floors_under(result, *train.source, used);
+                                           : static_cast<int>(allowed_processor_count());
+  const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) return print_text(result, floors, used), kDone;
   auto json = to_json(result, floors, used);
   if (arguments.digest) json["digests"] = result.digests;

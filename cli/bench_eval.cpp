@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "base/files.h"
@@ -18,6 +17,7 @@
 #include "cli/made_results.h"
 #include "coco/annotation_cache.h"
 #include "coco/evaluate.h"
+#include "trainer/processors.h"
 
 namespace millrace::cli {
 namespace {
@@ -115,9 +115,8 @@ int bench_eval(const Arguments& arguments) {
   if (!arguments.annotations.empty()) return bench_load(arguments);
   const SetFolder folder(arguments.folder);
   const auto files = make_results(folder.path, arguments.set);
-  const auto threads = arguments.threads > 0
-                           ? static_cast<std::size_t>(arguments.threads)
-                           : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+  const auto threads = arguments.threads > 0 ? static_cast<std::size_t>(arguments.threads)
+                                             : allowed_processor_count();
   if (arguments.rounds == 0 || arguments.set.detections == 0) return kDone;
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
 

@@ -31,6 +31,7 @@ void add_convert(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_serve(CLI::App& app, Action& action);
 
 /// Checks of numbers, in plain words.
 CLI::Validator positive();

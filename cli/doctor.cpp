@@ -201,7 +201,8 @@ class Doctor {
 };
 
 int doctor(const Arguments& arguments) {
-  const auto recipe = arguments.config.load();
+  auto recipe = arguments.config.load();
+  recipe.data.source.clear();  // it is the data here that is examined
   make_sample_on_first_use(recipe);
   const auto threads = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                                : tbb::info::default_concurrency();

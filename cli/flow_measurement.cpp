@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <thread>
 
 #include "base/digest.h"
 #include "base/process_usage.h"
+#include "trainer/processors.h"
 
 namespace millrace::cli {
 namespace {
@@ -41,7 +41,7 @@ std::string FlowMeasurement::verdict(int threads) const {
   if (!stage || busy_s() <= 0) return "nothing was done";
   if (flow.wait_s < kHardlyEver * wall_s)
     return "the flow waits for the consumer: it is fast enough";
-  const bool cores_left = threads < static_cast<int>(std::thread::hardware_concurrency());
+  const bool cores_left = threads < static_cast<int>(allowed_processor_count());
   return fmt::format(
       "the consumer waits {:.0f} % of the time; {} takes {:.0f} % of the busy time: {}",
       std::min(100.0, 100 * flow.wait_s / wall_s), stage->name, 100 * stage->busy_s / busy_s(),

@@ -32,12 +32,11 @@ Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
   if (batch.width > width || batch.height > height)
     throw std::invalid_argument(fmt::format("a batch of {} x {} pixels cannot be padded to {} x {}",
                                             batch.width, batch.height, width, height));
-  static const BufferPool pool;
   const auto before = std::move(batch.pixels);
   const Batch from{.pixels = before, .height = batch.height, .width = batch.width};
   batch.width = width;
   batch.height = height;
-  batch.pixels = pool.acquire(batch.bytes());
+  batch.pixels = batch_memory().acquire(batch.bytes());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& own = batch.images[i];
     fill_slot({slot_of(from, i)(cv::Rect(0, 0, own.width, own.height))}, slot_of(batch, i));

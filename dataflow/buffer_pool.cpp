@@ -14,6 +14,11 @@ constexpr std::size_t kStep = std::size_t{1} << 20;
 constexpr std::size_t kMostIdle = 16;
 constexpr std::align_val_t kAlignment{64};
 
+BufferPool& pool_of_batches() {
+  static BufferPool pool;
+  return pool;
+}
+
 }  // namespace
 
 /// The idle buffers by capacity; outlives the pool as long as a buffer is out.
@@ -69,5 +74,8 @@ std::size_t BufferPool::bytes() const {
   const std::lock_guard lock(shelf_->mutex);
   return shelf_->bytes;
 }
+
+BufferPool batch_memory() { return pool_of_batches(); }
+void set_batch_memory(BufferPool pool) { pool_of_batches() = std::move(pool); }
 
 }  // namespace millrace

@@ -33,4 +33,9 @@ class BufferPool {
   std::shared_ptr<Shelf> shelf_;
 };
 
+/// Where the batches of this process take their pixels from.
+BufferPool batch_memory();
+/// Another pool for them, set before the flows that are to use it are made.
+void set_batch_memory(BufferPool pool);
+
 }  // namespace millrace

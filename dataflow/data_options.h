@@ -43,6 +43,11 @@ struct DataOptions {
   std::string on_error = "skip";
   double max_skipped = 0.1;
 
+  Options::Strings source;
+  std::int64_t source_timeout = 300;
+  std::string source_key;
+  std::string source_server_key;
+
   void describe(Options& o) {
     o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/");
     o.add("train", train, "the split to train on");
@@ -94,6 +99,15 @@ struct DataOptions {
           {"skip", "fail", "replace"});
     o.add("max_skipped", max_skipped, "share of an epoch's images that may be unusable",
           {.min = 0, .max = 1});
+    o.add("source", source,
+          "training takes its batches from these data servers (`trainer serve`), such as "
+          "[\"tcp://a:5555\", \"tcp://b:5555\"]; none: they are made here");
+    o.add("source_timeout", source_timeout, "without any data server for so long is an error",
+          {.min = 1, .max = 1e6, .unit = "seconds"});
+    o.add("source_key", source_key,
+          "file with our secret key, for servers that want one; `trainer serve --keygen NAME` makes "
+          "it");
+    o.add("source_server_key", source_server_key, "file with the servers' public key");
   }
 
   std::int64_t settled_test_short_side() const {

@@ -9,6 +9,7 @@
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_memory.h"
+#include "dataflow/serving/remote_train_flow.h"
 #include "dataflow/stages/decode.h"
 #include "dataflow/stages/flip.h"
 #include "dataflow/stages/group_by_aspect_ratio.h"
@@ -110,6 +111,8 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
+  if (!options.source.empty())
+    return serving::start_remote_train_flow(options, stages, train, {seed, share, start});
   prepare_opencv();
   return start_flow<Batch>(train_plan(train, options, stages),
                            train_options(options, seed, share, start));

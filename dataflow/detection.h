@@ -18,7 +18,7 @@ struct Share {
   std::int64_t rank = 0, ranks = 1;
 };
 
-/// Shuffled, mirrored, resized, batched; endless. Batches are always full: what is left over where an
+/// Shuffled, mirrored, resized, batched; endless. Made by data servers where `data.source` names some. Batches are always full: what is left over where an
 /// epoch ends waits for its like in the next. `stages`: the `[[data.stages]]` tables, each `use = "..."`;
 /// none: read, decode, flip, resize_shortest_edge, group_by_aspect_ratio, pad.
 /// Throws ConfigError for options, stages or data that cannot work.

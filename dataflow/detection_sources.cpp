@@ -140,6 +140,8 @@ DetectionSources& detection_sources() {
 }
 
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables) {
+  if (!data.source.empty() && !std::filesystem::is_directory(data.root))
+    return {class_names(data), nullptr};
   if (tables.empty()) {
     auto split = open_split(data, data.train);
     auto classes = split.classes;

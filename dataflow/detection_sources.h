@@ -38,13 +38,13 @@ bool register_source(const std::string& name, std::string doc, F open) {
 /// What training reads.
 struct TrainData {
   std::vector<std::string> classes;  // names; class k is the k-th
-  SourcePtr<Sample> source;
+  SourcePtr<Sample> source;  // nullptr where data servers have the data and this machine has not
 };
 
 /// Opens the sources that the `[[data.sources]]` tables declare; without a table, the training split of
 /// `data.root`. Each table has a `name` (its `use` where it says none); `of = ["a", "b"]` names those that a table is
 /// made of. The one that no other is made of feeds the flow. The classes are data.classes; where that is empty, those
-/// of the training split. Throws ConfigError naming file and line: an unknown `use` or name, one name twice, a cycle,
+/// of the training split. Where data.source names data servers and there is no data.root here, nothing is opened. Throws ConfigError naming file and line: an unknown `use` or name, one name twice, a cycle,
 /// several or no sources at the end, a source without samples.
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables);
 

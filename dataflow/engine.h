@@ -1,4 +1,4 @@
-// Compiles a list of stages into a running graph. The only door to the flow graph library.
+// Sets plans running.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,6 @@
 #include "dataflow/plan.h"
 
 namespace millrace {
-
-/// The fewest samples in flight with which a plan cannot hang: those of one group on one rank.
-std::int64_t least_in_flight(const Plan& plan);
 
 /// Checks the plan and sets it running. Throws ConfigError for a plan or options that cannot work.
 std::unique_ptr<DataFlow<Message>> start(Plan plan, const FlowOptions& options);

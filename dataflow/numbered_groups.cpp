@@ -10,7 +10,7 @@ constexpr std::size_t kMostMarks = 64;
 
 }  // namespace
 
-PlannedGroup NumberedGroups::at(std::int64_t number) {
+PlannedGroup NumberedGroups::at(std::int64_t number, const std::atomic<bool>& stop) {
   const auto behind = std::ranges::upper_bound(marks_, number, {}, &GroupPlan::number);
   const auto& nearest = *std::prev(behind);  // the start has number 0
   if (number < now_.number() || now_.number() < nearest.number()) now_ = nearest;
@@ -18,9 +18,9 @@ PlannedGroup NumberedGroups::at(std::int64_t number) {
     if (now_.number() >= marks_.back().number() + stride_) mark();
     const auto before = now_.number();
     auto group = now_.next();
-    furthest_filtered_ = std::max(furthest_filtered_, now_.filtered());
+    filtered_ = std::max(filtered_, now_.filtered());
     if (before == number) return group;
-    if (now_.number() == before) {  // it goes no further
+    if (now_.number() == before || stop) {  // it goes no further
       group.number = number;
       return group;
     }

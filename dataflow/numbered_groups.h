@@ -1,6 +1,7 @@
 // The groups of a plan by number.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -14,11 +15,12 @@ class NumberedGroups {
  public:
   explicit NumberedGroups(GroupPlan start) : now_(start), marks_{std::move(start)} {}
 
-  /// REQUIRES: number >= 0. The plan's end or failure where that comes first, under this number.
-  PlannedGroup at(std::int64_t number);
+  /// REQUIRES: number >= 0. The plan's end or failure where that comes first, under this number; any group once
+  /// `stop` is set.
+  PlannedGroup at(std::int64_t number, const std::atomic<bool>& stop);
 
-  /// See GroupPlan.
-  std::int64_t filtered() const { return furthest_filtered_; }
+  /// Up to the furthest group that was found; see GroupPlan.
+  std::int64_t filtered() const { return filtered_; }
 
  private:
   void mark();
@@ -26,7 +28,7 @@ class NumberedGroups {
   GroupPlan now_;
   std::vector<GroupPlan> marks_;  // ascending; the first is the start
   std::int64_t stride_ = 64;      // groups between marks
-  std::int64_t furthest_filtered_ = 0;
+  std::int64_t filtered_ = 0;
 };
 
 }  // namespace millrace

@@ -40,6 +40,17 @@ void check_key(const Stage& stage, const Group& group, const Plan& plan, std::si
 
 }  // namespace
 
+const Group* Plan::group() const {
+  for (const auto& stage : stages)
+    if (stage.is_group()) return &std::get<Group>(stage.work);
+  return nullptr;
+}
+
+std::int64_t Plan::batch() const {
+  const auto* stage = group();
+  return stage ? static_cast<std::int64_t>(stage->size) : 1;
+}
+
 void check(const Plan& plan) {
   if (plan.size <= 0) throw ConfigError("a flow needs at least one sample");
   if (plan.stages.empty() || plan.stages.front().is_group())
@@ -74,12 +85,6 @@ void check(const Plan& plan) {
     present = stage.yields;
     from = fmt::format("'{}'", stage.name);
   }
-}
-
-const Group* group_of(const Plan& plan) {
-  for (const auto& stage : plan.stages)
-    if (stage.is_group()) return &std::get<Group>(stage.work);
-  return nullptr;
 }
 
 }  // namespace millrace

@@ -25,14 +25,16 @@ struct Plan {
       {};  // how often each sample comes an epoch, on average; empty: once
   std::function<std::string(std::int64_t sample)> name_of = {};  // for reports; empty: nobody can
   std::optional<About> about = {};  // nothing: samples are known by their number alone
+
+  /// The stage that groups; nullptr: none.
+  const Group* group() const;
+  /// Samples of a group on one rank, and so the fewest in flight with which a flow cannot hang.
+  std::int64_t batch() const;
 };
 
 /// Checks that each stage takes what the one before it yields, that the first takes an Index, that at most one
 /// groups, by what the source can say, one is a cache and no stage in front of that draws at random. Throws
 /// ConfigError naming the stages.
 void check(const Plan& plan);
-
-/// The stage that groups; nullptr: none.
-const Group* group_of(const Plan& plan);
 
 }  // namespace millrace

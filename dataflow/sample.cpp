@@ -51,17 +51,20 @@ void append(Instances& objects, Instances more) {
   });
 }
 
+std::uint64_t digest(const Instances& objects, std::uint64_t seed) {
+  seed = digest(objects.size(), seed);
+  seed = digest(objects.crowd, digest(objects.classes, digest(objects.boxes, seed)));
+  for (const auto& shape : objects.segmentations) seed = digest_shape(shape, seed);
+  return seed;
+}
+
 std::uint64_t digest(const Batch& batch) {
   auto sum = digest(batch.pixels.get(), batch.bytes());
   sum = digest(batch.width, digest(batch.height, sum));
   static_assert(std::has_unique_object_representations_v<std::int64_t> && sizeof(ImageInfo) == 32,
                 "no padding that a digest would read");
   sum = digest(batch.images, sum);
-  for (const auto& objects : batch.objects) {
-    sum = digest(objects.size(), sum);
-    sum = digest(objects.crowd, digest(objects.classes, digest(objects.boxes, sum)));
-    for (const auto& shape : objects.segmentations) sum = digest_shape(shape, sum);
-  }
+  for (const auto& objects : batch.objects) sum = digest(objects, sum);
   return sum;
 }
 

@@ -66,7 +66,8 @@ struct Batch {
   std::size_t bytes() const { return size() * height * width * 3; }
 };
 
-/// A hash of everything a batch holds.
+/// A hash of the objects, continued from `seed`; one of everything a batch holds.
+std::uint64_t digest(const Instances& objects, std::uint64_t seed);
 std::uint64_t digest(const Batch& batch);
 
 }  // namespace millrace

@@ -27,7 +27,7 @@ std::vector<const Map*> leading_filters(const Plan& plan) {
 }  // namespace
 
 SampleKeys::SampleKeys(const Plan& plan)
-    : plan_(plan), group_(group_of(plan)), filters_(leading_filters(plan)) {
+    : plan_(plan), group_(plan.group()), filters_(leading_filters(plan)) {
   if (differ()) known_.assign(static_cast<std::size_t>(plan.size), kUnknown);
 }
 

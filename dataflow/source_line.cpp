@@ -16,14 +16,14 @@ SourceLine::SourceLine(const Order& order, GroupPlan plan, Slice slice, bool on_
 
 ItemPtr SourceLine::next() {
   const std::lock_guard lock(mutex_);
-  if (ended_ || (member_ == last_ && !open_next_group())) return nullptr;
+  if (stopped_ || (member_ == last_ && !open_next_group())) return nullptr;
   auto item = std::make_shared<Item>();
   item->number = number_++;
   item->group = group_.number;
   item->failure = group_.failure;
   item->end = group_.positions.empty() && !group_.failure;
   if (group_.positions.empty()) {
-    ended_ = !on_demand_;
+    stopped_ = stopped_ || !on_demand_;
     item->closes = true;
     return item;
   }
@@ -43,6 +43,7 @@ bool SourceLine::open_next_group() {
     auto group = next_group();
     if (!group) return false;
     group_ = std::move(*group);
+    filtered_ = on_demand_ ? numbered_.filtered() : plan_.filtered();
     const auto members = group_.positions.size();
     member_ = std::min(members, static_cast<std::size_t>(slice_.rank * slice_.size));
     last_ = std::min(members, static_cast<std::size_t>((slice_.rank + 1) * slice_.size));
@@ -59,27 +60,12 @@ std::optional<PlannedGroup> SourceLine::next_group() {
     number = asked_.front();
     asked_.pop_front();
   }
-  return numbered_.at(number);
+  return numbered_.at(number, stopped_);
 }
 
 void SourceLine::ask(std::int64_t number) {
   const std::lock_guard lock(asked_mutex_);
   asked_.push_back(number);
-}
-
-bool SourceLine::is_asked() const {
-  const std::lock_guard lock(asked_mutex_);
-  return !asked_.empty();
-}
-
-void SourceLine::stop() {
-  const std::lock_guard lock(mutex_);
-  ended_ = true;
-}
-
-std::int64_t SourceLine::filtered() const {
-  const std::lock_guard lock(mutex_);
-  return on_demand_ ? numbered_.filtered() : plan_.filtered();
 }
 
 }  // namespace millrace

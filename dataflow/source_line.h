@@ -1,6 +1,7 @@
 // Where items come from: hands out the members of one planned group after the other.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -30,13 +31,11 @@ class SourceLine {
 
   /// On demand: the group of this number comes behind all that were asked for before.
   void ask(std::int64_t number);
-  /// Whether a group was asked for that `next` has not begun.
-  bool is_asked() const;
 
-  /// From now on there is no next item.
-  void stop();
-  /// Positions passed by, since a filter does not want their samples.
-  std::int64_t filtered() const;
+  /// From now on there is no next item. Never waits.
+  void stop() { stopped_ = true; }
+  /// Positions passed by, since a filter does not want their samples. Never waits.
+  std::int64_t filtered() const { return filtered_; }
 
  private:
   bool open_next_group();
@@ -45,15 +44,17 @@ class SourceLine {
   const Order& order_;
   const Slice slice_;
   const bool on_demand_;
-  mutable std::mutex mutex_;  // of all but what was asked for
+  std::atomic<bool> stopped_ = false;
+  std::atomic<std::int64_t> filtered_ = 0;
+
+  std::mutex mutex_;  // of what follows
   GroupPlan plan_;
   NumberedGroups numbered_;
   PlannedGroup group_;
   std::size_t member_ = 0, last_ = 0;  // of group_: the next one, and behind this rank's last
   std::int64_t number_ = 0;
-  bool ended_ = false;
 
-  mutable std::mutex asked_mutex_;
+  std::mutex asked_mutex_;
   std::deque<std::int64_t> asked_;
 };
 

@@ -63,6 +63,19 @@ void check_abi(const fs::path& file) {
                           joined(they_have), joined(we_have)));
 }
 
+/// Opens what the object says it needs. Throws Error naming what is missing.
+void open_needs(const fs::path& file) {
+  const auto section = section_of(file, MILLRACE_PLUGIN_NEEDS_SECTION);
+  if (!section) return;
+  for (const auto& line : lines(section->c_str())) {
+    const auto colon = line.find(": ");
+    const auto library = line.substr(0, colon);
+    if (!dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL))
+      throw Error(
+          fmt::format("it needs {}, and there is none: {}", line.substr(colon + 2), dlerror()));
+  }
+}
+
 /// What dlopen complained of, with the names of functions as people write them.
 std::string readable_reason(const std::string& reason) {
   static const std::string before = "undefined symbol: ";
@@ -109,6 +122,7 @@ void load_plugins(Config& tree) {
     try {
       const auto file = find_plugin(*named, entry.origin);
       check_abi(file);
+      open_needs(file);
       open(file);
       spdlog::debug("loaded the plug-in {}", file.string());
       *named = file.string();

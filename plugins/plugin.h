@@ -37,6 +37,16 @@
 /// The section of the shared object that holds it.
 #define MILLRACE_PLUGIN_SECTION ".millrace_plugin"
 
+/// Declares libraries that must be there before the plug-in is opened: `lines` is "FILE: what that is\n", one a library.
+/// Their symbols are the plug-in's to use. Where one is missing the plug-in is refused with these words.
+#define MILLRACE_PLUGIN_NEEDS_SECTION ".millrace_needs"
+#define MILLRACE_PLUGIN_NEEDS(lines)                                                \
+  extern "C" {                                                                      \
+  extern __attribute__((visibility("default"))) const char millrace_plugin_needs[]; \
+  __attribute__((used, section(MILLRACE_PLUGIN_NEEDS_SECTION)))                     \
+  const char millrace_plugin_needs[] = lines;                                       \
+  }
+
 /// Declares the shared object a plug-in for this Millrace.
 #define MILLRACE_PLUGIN                                                                      \
   extern "C" {                                                                               \

@@ -3,7 +3,8 @@
 
 TARGET_DIR gets include/, lib/ and licenses/. All shared libraries lie side by side in lib/, where libtorch's own
 search path ($ORIGIN) finds them. Of the headers only torch's own are kept: the wheel also carries fmt, pybind11 and
-protobuf, which would shadow the system's. The CUDA half of torch is kept where the CUDA wheels are there too.
+protobuf, which would shadow the system's; of NVIDIA's, NCCL's. The CUDA half of torch is kept where the CUDA wheels are
+there too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ def place(name: str, with_cuda: bool) -> str | None:
     folder, _, file = name.rpartition("/")
     if name.startswith(HEADERS):
         return name.removeprefix("torch/")
+    if folder.startswith("nvidia/nccl/include"):
+        return name.removeprefix("nvidia/nccl/")
     if folder.endswith("/lib") and ".so" in file:
         wanted = file not in PYTHON_LIBS if with_cuda else file in CPU_LIBS
         return f"lib/{file}" if wanted else None

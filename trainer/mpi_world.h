@@ -47,6 +47,7 @@ class MpiWorld {
   [[noreturn]] void abort(int exit_code);
 
   void set_patience(double seconds) { patience_s_ = seconds; }
+  double patience() const { return patience_s_; }
   void set_ending() { is_ending_ = true; }
   void set_place(std::string place);
 

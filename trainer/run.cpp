@@ -13,6 +13,7 @@
 #include "dataflow/detection_sources.h"
 #include "dataflow/order.h"
 #include "trainer/config_changes.h"
+#include "trainer/processors.h"
 #include "trainer/run_folder.h"
 #include "trainer/shared_checkpoint.h"
 #include "trainer/threads.h"
@@ -58,6 +59,12 @@ void tell_of(const Parameters& parameters, const std::string& name, std::size_t 
                static_cast<double>(parameters.trainable_count()) / 1e6);
 }
 
+/// Samples of an epoch, where they are known here.
+std::optional<std::int64_t> epoch_size(const TrainData& train) {
+  if (!train.source) return std::nullopt;
+  return Order(train.source->size(), train.source->repeats(), 0, {}).size();
+}
+
 }  // namespace
 
 void use_deterministic_maths(bool deterministic) {
@@ -99,6 +106,7 @@ CallbackList make_callbacks(const Recipe& recipe) {
 }
 
 RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Cluster& cluster) {
+  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
@@ -131,11 +139,10 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
   tell_of_ranks(cluster, *detector);
   if (checkpoint)
-    check_resume(*checkpoint,
-                 {.config = recipe.tree,
-                  .classes = train.classes,
-                  .epoch_size = Order(train.source->size(), train.source->repeats(), 0, {}).size(),
-                  .model = *detector});
+    check_resume(*checkpoint, {.config = recipe.tree,
+                               .classes = train.classes,
+                               .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
+                               .model = *detector});
   else if (cluster.is_chief())  // the others get them from it
     load_initial_weights(*detector, recipe);
   if (own) write_file_atomically(folder / "config.toml", config);

@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -11,8 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr int kStoppedEarly = 3;
-
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGUSR1};
 
 std::atomic<int> noted = 0;
 std::atomic<std::int64_t> noted_at = 0;  // nanoseconds of the monotonic clock
@@ -29,7 +29,7 @@ std::int64_t now() {
 extern "C" void note_signal(int signal) {
   noted_at = now();
   noted = signal;
-  for (const auto one : kSignals) ::signal(one, SIG_DFL);
+  for (const int each : kSignals) ::signal(each, SIG_DFL);
 }
 
 extern "C" void exit_at_signal(int) {

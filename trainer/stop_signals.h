@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGUSR1 as a polite request to stop. The last is the one that mpirun hands on and otherwise leaves
-// to the ranks.
+// SIGINT, SIGTERM and SIGUSR1 as a polite request to stop. SIGUSR1 is what mpirun hands on to its ranks at once, and what
+// Slurm is told to send before a job's time is up.
 #pragma once
 
 #include <array>

@@ -3,8 +3,7 @@
 #include <ATen/Parallel.h>
 #include <tbb/global_control.h>
 
-#include <algorithm>
-#include <thread>
+#include "trainer/processors.h"
 
 namespace millrace {
 
@@ -13,7 +12,7 @@ struct Threads::Limit {
 };
 
 Threads::Threads(std::int64_t maths, std::int64_t flow) {
-  const auto cores = std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
+  const auto cores = static_cast<std::int64_t>(allowed_processor_count());
   at::set_num_threads(static_cast<int>(maths > 0 ? maths : cores));
   // One more than the graph's own: the thread that trains also counts, and a one-core machine needs
   // a worker.

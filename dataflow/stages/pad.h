@@ -16,7 +16,7 @@ struct Pad {
   static constexpr std::string_view kName = "pad";
   std::int64_t divisor = 32;  // slots are multiples of so many pixels
   Options::Strings shapes;  // "1344x800": width and height in pixels; none: as large as the images
-  BufferPool pool;          // of the batches' pixels
+  BufferPool pool = batch_memory();  // of the batches' pixels
 
   static Pad from(const DataOptions& data) {
     return {.divisor = data.divisor, .shapes = data.pad_shapes};

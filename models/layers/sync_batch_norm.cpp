@@ -4,13 +4,16 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/var_mean.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
+#include <tuple>
 
 #include "trainer/rank_sum.h"
 
@@ -59,6 +62,7 @@ class SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
     context->saved_data["count"] = all.count;
     context->saved_data["epsilon"] = epsilon;
     context->saved_data["ranks"] = reinterpret_cast<std::int64_t>(ranks);
+    if (y.numel() == 0) return at::empty_like(y);
     return at::batch_norm(y, weight, bias, all.mean, all.var, /*training=*/false, 0, epsilon,
                           /*cudnn_enabled=*/false);
   }
@@ -69,13 +73,16 @@ class SyncBatchNorm : public torch::autograd::Function<SyncBatchNorm> {
     const auto count = context->saved_data["count"].toDouble();
     const auto epsilon = context->saved_data["epsilon"].toDouble();
     auto& ranks = *reinterpret_cast<RankSum*>(context->saved_data["ranks"].toInt());
+    const bool has_values = y.numel() > 0;  // libtorch's kernel divides by their number
+    at::Tensor dy = gradients[0], dweight = at::zeros_like(mean), dbias = at::zeros_like(mean);
     // As if the statistics were constants; then what they owe to y.
-    auto [dy, dweight, dbias] =
-        at::native_batch_norm_backward(gradients[0], y, weight, mean, var, {}, {},
-                                       /*train=*/false, epsilon, {true, true, true});
+    if (has_values)
+      std::tie(dy, dweight, dbias) =
+          at::native_batch_norm_backward(gradients[0], y, weight, mean, var, {}, {},
+                                         /*train=*/false, epsilon, {true, true, true});
     const auto sums = at::cat({dbias, dweight}).to(at::kDouble);
     ranks(sums);
-    if (count > 0 && y.numel() > 0) {
+    if (has_values) {
       const auto channels = y.size(1);
       const auto shaped = [&](const at::Tensor& values) {
         return values.to(at::kFloat).view({1, channels, 1, 1});

@@ -119,7 +119,7 @@ TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
   const Scratch scratch;
   testing::Log log;
   auto validation = testing::fake_validation();
-  validation.start = [] { return std::make_unique<LateFlow>(); };
+  validation.start = [](Share) { return std::make_unique<LateFlow>(); };
   Training{.folder = scratch / "run",
            .declared = {{"watchdog", "after = '0.2 seconds'"}, {"evaluate", "every = '3 epochs'"}},
            .adjust = [&](TrainPlan& plan) { plan.validation = &validation; }}();

@@ -167,6 +167,11 @@ TEST_F(Plugin, ThatUsesWhatNobodyHasSaysIt) {
                "it uses millrace::nobody_has_this(double), which");
 }
 
+TEST_F(Plugin, ThatNeedsWhatIsNotHereSaysWhat) {
+  expect_error(config_with(NEEDS_PLUGIN), 2,
+               "it needs an oracle of Delphi, and there is none: libnobody_has_this.so: ");
+}
+
 TEST_F(Plugin, ThatThrowsWhileItIsLoadedIsRefused) {
   expect_error(config_with(THROWS_PLUGIN), 2,
                "cannot load the plug-in '" THROWS_PLUGIN "': the licence has expired");

@@ -4,11 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/errors.h"
 #include "dataflow/detection.h"
@@ -226,6 +232,19 @@ TEST(NumberedFlow, StopsWhateverItHasBeenAskedFor) {
   }
 }
 
+TEST(NumberedFlow, NeitherWaitsNorHangsForANumberThatIsFarAway) {
+  Bell bell;
+  const auto flow = start_numbered_flow<Casts>(casts(4), kHow, bell.wake());
+  flow->ask(2);
+  flow->ask(std::int64_t{1} << 60);
+  flow->ask(3);
+  bell.wait();
+  EXPECT_EQ(flow->take()->number, 2);
+  EXPECT_FALSE(flow->take());
+  EXPECT_EQ(flow->report().skipped_reasons.size(),
+            static_cast<std::size_t>(flow->report().skipped));
+}
+
 TEST(NumberedFlow, NeverLeavesAskedNumbersLyingHoweverTheyMeetTicketsThatComeBack) {
   Bell bell;
   const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
@@ -280,11 +299,12 @@ TEST(NumberedGroups, AreThoseOfTheWalkFromWhereverOneJumps) {
   std::vector<PlannedGroup> expected;
   for (int k = 0; k < 20'000; ++k) expected.push_back(walk.next());
   NumberedGroups groups(start);
+  const std::atomic<bool> go_on = false;
   Rng rng{1};
   for (int i = 0; i < 300; ++i) {
     const auto number = static_cast<std::int64_t>(rng.below(expected.size()));
     for (auto k = number; k < std::min<std::int64_t>(number + 3, std::ssize(expected)); ++k) {
-      const auto found = groups.at(k);
+      const auto found = groups.at(k, go_on);
       const auto& right = expected[static_cast<std::size_t>(k)];
       ASSERT_EQ(found.number, k);
       ASSERT_EQ(found.positions, right.positions);

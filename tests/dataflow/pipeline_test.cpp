@@ -100,6 +100,18 @@ TEST(Pipeline, RefusesASecondGroupStage) {
               ::testing::ThrowsMessage<ConfigError>(HasSubstr("second stage that groups")));
 }
 
+TEST(Pipeline, RefusesToGroupByWhatTheSourceDoesNotHave) {
+  auto plan = from(std::vector<int>{1, 2, 3}).plan();
+  const auto key = [](const Word& word) { return word.text.size() % 2; };
+  plan.stages.push_back(group_stage<int, Word>("by_length", key, 2, 4));
+  EXPECT_THAT([&] { check(plan); },
+              ::testing::ThrowsMessage<ConfigError>(
+                  "stage 2 'by_length' groups by a Word, the source has an int"));
+  plan.about.reset();
+  EXPECT_THAT([&] { check(plan); }, ::testing::ThrowsMessage<ConfigError>(
+                                        HasSubstr("the source says nothing of its samples")));
+}
+
 TEST(Pipeline, NamesTheNearestStage) {
   const auto text = error_of("stages = [\n  { use = \"repaet\" } ]");
   EXPECT_THAT(text, HasSubstr("words.toml:2"));

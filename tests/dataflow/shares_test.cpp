@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/errors.h"
 #include "dataflow/batch_padding.h"
@@ -240,6 +245,16 @@ TEST(Shares, SayWhichSampleCannotBeGrouped) {
       [&] { flow->next(); },
       ThrowsMessage<Error>("sample 13 cannot be grouped: the key is 7, but there are 2 groups"));
   EXPECT_FALSE(flow->next());
+}
+
+TEST(Shares, RefuseARankThatIsNone) {
+  const auto start = [](std::int64_t rank, std::int64_t ranks) {
+    return from(Numbers{4}).start({.rank = rank, .ranks = ranks});
+  };
+  for (const auto ranks : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{5}, INT64_MAX})
+    EXPECT_THAT([&] { start(5, ranks); },
+                ThrowsMessage<ConfigError>(HasSubstr("there is no such rank")));
+  EXPECT_THROW(start(-1, 2), ConfigError);
 }
 
 TEST(Shares, RefuseACursorThatNoFlowHasGiven) {

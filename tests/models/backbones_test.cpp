@@ -10,7 +10,7 @@ namespace {
 
 std::vector<at::Tensor> maps_of(const ResNetOptions& options, Parameters& parameters) {
   const at::NoGradGuard no_grad;
-  return ResNet(Scope(parameters, 1), options)(at::zeros({1, 3, 64, 96}), false);
+  return ResNet(Scope(parameters, 1), options)(at::zeros({1, 3, 64, 96}), NormPass{});
 }
 
 TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {

@@ -7,10 +7,12 @@
 #include <gmock/gmock.h>
 
 #include <numeric>
+#include <set>
 
 #include "base/random.h"
 #include "tests/ranks_main.h"
 #include "trainer/gradient_sync.h"
+#include "trainer/processors.h"
 
 namespace millrace {
 namespace {
@@ -44,6 +46,20 @@ TEST(Cluster, AddsInTheOrderOfRanks) {
 TEST(Cluster, KnowsTheRanksOfTheHost) {
   EXPECT_EQ(cluster->local_size(), cluster->size());  // there is one host here
   EXPECT_EQ(cluster->local_rank(), cluster->rank());
+}
+
+TEST(Cluster, BindsTheRanksOfAHostToTheirShares) {
+  const std::vector<Processors> before(static_cast<std::size_t>(cluster->size()),
+                                       allowed_processors());
+  bind_to_share(*cluster, /*near_gpus=*/false);
+  EXPECT_EQ(allowed_processors(),
+            share_of_processors(before, static_cast<std::size_t>(cluster->rank())));
+  // Each its own, or all of them where there are fewer cores than ranks.
+  const auto shares = cluster->gather("shares", allowed_processors());
+  const auto different = std::set(shares.begin(), shares.end()).size();
+  EXPECT_TRUE(different == shares.size() || different == 1) << different;
+  bind_to_share(*cluster, /*near_gpus=*/false);  // once more changes nothing
+  EXPECT_EQ(allowed_processors(), shares[static_cast<std::size_t>(cluster->rank())]);
 }
 
 at::Tensor values_of(std::int64_t rank, std::int64_t count) {

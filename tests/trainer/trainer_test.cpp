@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstring>
 #include <tuple>
 
 #include "base/errors.h"
@@ -282,7 +283,7 @@ TEST(Trainer, StopsPolitelyWhenACallbackAsks) {
 }
 
 TEST(Trainer, StopsAtTheNextBoundaryAfterASignal) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
     Fixture f;
     f.add().on_before_step = [&](TrainState& s) {
       if (s.at.step == 6) std::raise(signal);
@@ -290,7 +291,7 @@ TEST(Trainer, StopsAtTheNextBoundaryAfterASignal) {
     const auto end = f.run();
     EXPECT_EQ(end.at.step, 7);
     EXPECT_TRUE(end.signalled);
-    EXPECT_EQ(end.stop_reason, signal == SIGINT ? "SIGINT" : "SIGTERM");
+    EXPECT_EQ(end.stop_reason, "SIG" + std::string(::sigabbrev_np(signal)));
   }
 }
 

@@ -1,0 +1,73 @@
+// Which server is asked for which batch. Pure bookkeeping; one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace millrace::serving {
+
+/// Spreads the numbers head, head + 1, ... over servers: whoever would have it first by how fast it has answered so far.
+/// What was asked of a server that leaves is asked of another, the lowest number first. A number that the consumer
+/// waits for, overdue at its server, is asked of a second one as well.
+class Assignment {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Asked of one server at once, at most.
+  static constexpr std::size_t kCredit = 16;
+  /// Of one that has not answered yet.
+  static constexpr std::size_t kFirstCredit = 2;
+  /// After so long a number is overdue.
+  static constexpr std::chrono::seconds kOverdue{10};
+
+  void join(int server);
+  void leave(int server);
+
+  struct Task {
+    int server = 0;
+    std::int64_t number = 0;
+  };
+  /// The next to ask; nothing where all that is wanted, `window` numbers from the head on, is asked for or there, or no
+  /// server may be asked. Call again until nothing is left to ask.
+  std::optional<Task> next(std::int64_t window, Clock::time_point now);
+
+  /// Whether this is the first answer to a number that is wanted; a later one is dropped.
+  bool arrived(int server, std::int64_t number, Clock::time_point now);
+
+  /// The consumer has taken the batch of the head, which has arrived.
+  void advance();
+  std::int64_t head() const { return head_; }
+
+  /// Asked of a server and not answered.
+  std::size_t asked(int server) const;
+  bool has_servers() const { return !servers_.empty(); }
+  /// What was asked and not answered, and since when.
+  std::map<std::int64_t, Clock::time_point> waiting() const;
+
+ private:
+  struct Server {
+    std::map<std::int64_t, Clock::time_point> asked;
+    Clock::time_point answered;
+    double mean_s = 0;  // between answers, while there is something to answer; 0: unknown
+
+    std::size_t credit() const { return mean_s > 0 ? kCredit : kFirstCredit; }
+    double expected_s(Clock::time_point now) const;
+  };
+
+  std::vector<int> askers(std::int64_t number) const;
+  std::optional<int> soonest(std::int64_t not_asked, Clock::time_point now) const;
+  std::optional<std::int64_t> wanted(std::int64_t window) const;
+  bool is_overdue(Clock::time_point now) const;
+
+  std::map<int, Server> servers_;
+  std::int64_t head_ = 0;
+  std::int64_t fresh_ = 0;        // never asked of anyone from here on
+  std::set<std::int64_t> again_;  // below `fresh_`: asked of servers that have left
+  std::set<std::int64_t> there_;  // arrived, not taken
+};
+
+}  // namespace millrace::serving

@@ -1,0 +1,22 @@
+// Whether two configurations give the same batches, said in words.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "dataflow/detection_sources.h"
+#include "dataflow/serving/messages.h"
+
+namespace millrace::serving {
+
+/// What decides the bytes of a stream's batches: the options of [data] but those that only say where the data lies and how
+/// fast it comes, the stages, the classes, and the samples: a digest of all names, sizes and objects. Without a source
+/// (a consumer need not have the data) the samples are left out. Reads every annotation once.
+Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
+                  const TrainData& train);
+
+/// How what a consumer knows differs from what a server has: "data.batch_size is 4 there and 2 here, ...", `there` being
+/// the consumer. Empty where all its facts hold.
+std::string difference(const Facts& consumer, const Facts& server);
+
+}  // namespace millrace::serving

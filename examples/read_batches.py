@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Reads training batches from a Millrace data server (`trainer serve CONFIG`), with nothing of Millrace: pyzmq, msgpack and
+numpy; as PyTorch tensors where torch is installed, checked where xxhash is. The format is docs/wire-format.md.
+
+    trainer serve configs/maskrcnn.toml &
+    python examples/read_batches.py tcp://127.0.0.1:5555 --batches 5
+"""
+import argparse
+import hashlib
+import os
+import time
+
+import msgpack
+import numpy as np
+import zmq
+
+try:
+    import xxhash
+except ImportError:
+    xxhash = None
+
+VERSION = 1
+
+
+class Refused(Exception):
+    """The server has nothing for us, and says why."""
+
+
+def encode(**message):
+    body = msgpack.packb(message)
+    return msgpack.packb(["millrace", VERSION, xxhash.xxh3_64_intdigest(body) if xxhash else None, body])
+
+
+def decode(frame):
+    name, version, checksum, *body = msgpack.unpackb(frame)
+    if name != "millrace" or version != VERSION:
+        raise Refused(f"the server speaks version {version} of the protocol, this script {VERSION}")
+    if xxhash and xxhash.xxh3_64_intdigest(body[0]) != checksum:
+        raise ValueError("a message has changed on its way")
+    return msgpack.unpackb(body[0], strict_map_key=False)
+
+
+def rows(data, dtype, *shape):
+    return np.frombuffer(data, dtype).reshape(-1, *shape)
+
+
+def unpack_image(image):
+    """Boxes x1 y1 x2 y2 in pixels of the batch; shapes: a list of polygons (x0 y0 x1 y1 ...), or {"size": [h, w],
+    "counts": run lengths, column by column, as COCO's}, or None."""
+    def shape(of):
+        if of is None:
+            return None
+        if isinstance(of, dict):
+            return {"size": of["size"], "counts": rows(of["counts"], np.uint32)}
+        return [rows(polygon, np.float64) for polygon in of]
+    return {"id": image["id"], "size": image["size"], "original": image["original"], "scale": image["scale"],
+            "boxes": rows(image["boxes"], np.float32, 4), "classes": rows(image["classes"], np.int32),
+            "crowd": rows(image["crowd"], np.uint8).astype(bool), "shapes": [shape(s) for s in image["shapes"]]}
+
+
+class Batches:
+    """Batch 0, 1, 2, ... of a stream, for ever. The same seed, share and start give the same batches from any server of the
+    same data, so a server that comes back, or another one at its address, goes on where it ended."""
+
+    def __init__(self, endpoint, seed=1, rank=0, ranks=1, start=None, ahead=4, facts=None, silent_s=5.0, keys=None):
+        self.context = zmq.Context.instance()
+        self.endpoint, self.ahead, self.silent_s, self.keys = endpoint, ahead, silent_s, keys
+        self.hello = dict(type="hello", consumer=os.urandom(8).hex(), seed=seed, rank=rank, ranks=ranks,
+                          start=start or {"next": 0, "pending": []}, facts=facts or {})
+        self.facts, self.epoch_size = {}, None  # the server's
+        self.next, self.asked, self.ready, self.socket = 0, set(), {}, None
+        self.connect()
+
+    def connect(self):
+        if self.socket is not None:
+            self.socket.close(linger=0)
+        self.socket = self.context.socket(zmq.DEALER)
+        self.socket.reconnect_ivl_max = 5000
+        if self.keys:  # (the server's public key, our public key, our secret key), 40 characters each
+            self.socket.curve_serverkey, self.socket.curve_publickey, self.socket.curve_secretkey = self.keys
+        self.socket.connect(self.endpoint)
+        self.say_hello()
+
+    def say_hello(self):
+        self.asked, self.pinged, self.heard = set(), time.monotonic(), time.monotonic()
+        self.socket.send(encode(**self.hello))
+
+    def ask(self):
+        wanted = [k for k in range(self.next, self.next + self.ahead) if k not in self.asked and k not in self.ready]
+        if wanted:
+            self.asked.update(wanted)
+            self.socket.send(encode(type="ask", numbers=wanted, shared_with=0))
+
+    def receive(self):
+        """Takes a message, or says that we are still here."""
+        if not self.socket.poll(500):
+            now = time.monotonic()
+            if now - self.heard > self.silent_s:
+                print(f"{self.endpoint} is silent: trying again")
+                self.connect()
+            elif now - self.pinged > 1:
+                self.pinged = now
+                self.socket.send(encode(type="ping"))
+            return
+        frames = self.socket.recv_multipart(copy=False)
+        self.heard = time.monotonic()
+        message = decode(frames[0].buffer)
+        kind = message["type"]
+        if kind == "welcome":
+            self.facts, self.epoch_size = message["facts"], message["epoch_size"]
+            self.ask()
+        elif kind == "stranger":  # the server has been started anew
+            self.say_hello()
+        elif kind == "refusal":
+            raise Refused(message["why"])
+        elif kind in ("batch", "failure"):
+            number = message["number"]
+            self.asked.discard(number)
+            if number >= self.next:
+                self.ready[number] = (message, frames[1].buffer if kind == "batch" else None)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        """(batch, cursor): `start=cursor` gives the batches that follow."""
+        while self.next not in self.ready:
+            self.receive()
+        message, pixels = self.ready.pop(self.next)
+        self.next += 1
+        self.ask()
+        if message["type"] == "failure":
+            raise RuntimeError(message["why"])
+        header = msgpack.unpackb(message["batch"])
+        width, height = header["size"]
+        images = np.frombuffer(pixels, np.uint8).reshape(-1, height, width, 3)  # shares the frame's memory
+        return ({"number": message["number"], "epoch": message["epoch"], "progress": message["progress"],
+                 "images": images, "objects": [unpack_image(image) for image in header["images"]]}, message["cursor"])
+
+
+def to_torch(batch):
+    """(N, 3, H, W) bytes, and what torchvision's detectors call targets."""
+    import torch
+    images = torch.from_numpy(batch["images"].copy()).permute(0, 3, 1, 2)
+    return images, [{"boxes": torch.from_numpy(o["boxes"].copy()), "labels": torch.from_numpy(o["classes"] + 1)}
+                    for o in batch["objects"]]
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("endpoint", nargs="?", default="tcp://127.0.0.1:5555")
+    ap.add_argument("--batches", type=int, default=5)
+    ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--rank", type=int, default=0)
+    ap.add_argument("--ranks", type=int, default=1)
+    a = ap.parse_args()
+    try:
+        import torch  # noqa: F401
+        has_torch = True
+    except ImportError:
+        has_torch = False
+    source = Batches(a.endpoint, a.seed, a.rank, a.ranks)
+    for _ in range(a.batches):
+        batch, cursor = next(source)
+        boxes = sum(len(o["boxes"]) for o in batch["objects"])
+        checksum = hashlib.sha256(batch["images"]).hexdigest()[:16]
+        print(f"batch {batch['number']}: epoch {batch['epoch']}, images {batch['images'].shape}, {boxes} boxes, "
+              f"pixels {checksum}, next {cursor['next']}")
+        if has_torch:
+            images, targets = to_torch(batch)
+            assert images.shape[0] == len(targets)
+
+
+if __name__ == "__main__":
+    main()

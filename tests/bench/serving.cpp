@@ -1,0 +1,147 @@
+// bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]: batches of 4 x 800 x 1216 x 3 bytes and their boxes from a data
+// server in another process, as fast as they come or so many a second; a line of JSON. The server has eight ready, more
+// than a last-level cache holds.
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "base/log.h"
+#include "base/process_usage.h"
+#include "base/random.h"
+#include "dataflow/serving/remote_flow.h"
+#include "dataflow/serving/server.h"
+
+namespace {
+
+using namespace millrace;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kImages = 4, kHeight = 800, kWidth = 1216, kDistinct = 8;
+
+Batch make_batch(Rng& rng, const BufferPool& pool) {
+  Batch batch;
+  batch.height = kHeight;
+  batch.width = kWidth;
+  for (int i = 0; i < kImages; ++i) {
+    batch.images.push_back({i, kWidth, kHeight, kWidth, kHeight, 1, 1});
+    Instances objects;
+    for (auto count = rng.between(1, 19); count > 0; --count)
+      append(objects, {{{1, 2, 30, static_cast<float>(rng.uniform(3, 800))}},
+                       {0},
+                       {0},
+                       {coco::Segmentation{}}});
+    batch.objects.push_back(std::move(objects));
+  }
+  batch.pixels = pool.acquire(batch.bytes());
+  for (std::size_t k = 0; k < batch.bytes(); k += 8) {
+    const auto bits = rng();
+    std::memcpy(batch.pixels.get() + k, &bits, 8);
+  }
+  return batch;
+}
+
+/// Gives ready batches by turns.
+class Ready final : public NumberedFlow<Batch> {
+ public:
+  Ready(const std::vector<Batch>& batches, WakeUp wake)
+      : batches_(batches), wake_(std::move(wake)) {}
+  void ask(std::int64_t number) override {
+    asked_.push_back(number);
+    wake_();
+  }
+  std::optional<Made<Batch>> take() override {
+    if (asked_.empty()) return std::nullopt;
+    const auto k = asked_.front();
+    asked_.pop_front();
+    return Made<Batch>{
+        k,
+        Delivery<Batch>{batches_[static_cast<std::size_t>(k) % kDistinct], {k, {}}, 0, 0, k},
+        nullptr,
+        {}};
+  }
+  std::int64_t epoch_size() const override { return 1000; }
+  FlowReport report() const override { return {}; }
+
+ private:
+  const std::vector<Batch>& batches_;
+  const WakeUp wake_;
+  std::deque<std::int64_t> asked_;
+};
+
+int serve(const std::string& endpoint, bool shared) {
+  const auto memory = shared ? std::make_shared<serving::SharedMemory>() : nullptr;
+  const auto pool = shared ? BufferPool(memory->source()) : BufferPool();
+  Rng rng{1};
+  std::vector<Batch> batches;
+  for (int k = 0; k < kDistinct; ++k) batches.push_back(make_batch(rng, pool));
+  serving::BatchServer server(
+      [&](const serving::Stream&, WakeUp wake) {
+        return std::make_unique<Ready>(batches, std::move(wake));
+      },
+      {}, 1000, {.door = {.bind = endpoint}, .memory = memory});
+  server.run([] { return ::getppid() != 1; });
+  return 0;
+}
+
+int read(const std::string& way, double seconds, double rate) {
+  const auto name = std::to_string(::getpid());
+  const auto endpoint = way == "tcp"
+                            ? "tcp://127.0.0.1:" + std::to_string(20'000 + ::getpid() % 20'000)
+                            : "ipc:///tmp/bench-serving-" + name;
+  std::vector<std::string> arguments = {"/proc/self/exe", "serve", endpoint, way};
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ) != 0) return 1;
+  std::int64_t batches = 0, bytes = 0;
+  double wall = 0, cpu = 0;
+  {
+    const auto flow = serving::connect_flow({.servers = {endpoint}});
+    for (int k = 0; k < 4 * kDistinct; ++k) flow->next();
+    const auto cpu_before = cpu_seconds();
+    const auto start = Clock::now();
+    while (wall < seconds) {
+      const auto item = flow->next();
+      ++batches;
+      bytes += static_cast<std::int64_t>(item->value.bytes());
+      if (rate > 0)
+        std::this_thread::sleep_until(
+            start + std::chrono::duration<double>(static_cast<double>(batches) / rate));
+      wall = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    cpu = cpu_seconds() - cpu_before;
+  }
+  ::kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  if (way != "tcp") std::filesystem::remove(endpoint.substr(6));
+  const auto per_batch = [&](double value) { return value / static_cast<double>(batches); };
+  fmt::print(
+      "{{\"peer\": \"millrace\", \"transport\": \"{}\", \"value\": {:.1f}, \"unit\": \"MB/s\", "
+      "\"batches_per_s\": "
+      "{:.1f}, \"consumer_cpu_ms_per_batch\": {:.3f}, \"consumer_core_share\": {:.4f}}}\n",
+      way, 1e-6 * static_cast<double>(bytes) / wall, static_cast<double>(batches) / wall,
+      per_batch(1e3 * cpu), cpu / wall);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  spdlog::set_level(spdlog::level::warn);
+  if (argc >= 4 && std::string(argv[1]) == "serve")
+    return serve(argv[2], argv[3] == std::string("shared"));
+  if (argc < 3) {
+    fmt::print(stderr, "usage: bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]\n");
+    return 2;
+  }
+  return read(argv[1], std::atof(argv[2]), argc > 3 ? std::atof(argv[3]) : 0);
+}

@@ -1,0 +1,6 @@
+// Cannot be without a library that nobody has.
+#include "plugins/plugin.h"
+
+MILLRACE_PLUGIN_NEEDS(
+    "libm.so.6: arithmetic\n"
+    "libnobody_has_this.so: an oracle of Delphi\n")

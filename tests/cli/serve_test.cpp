@@ -1,0 +1,112 @@
+// trainer serve: where it listens, whom it lets in, how it ends; and who reads it without a line of ours.
+#include <sys/stat.h>
+
+#include "tests/cli/served.h"
+#include "tests/python.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Serve : public Trainer {
+ protected:
+  fs::path data_ = make_data();
+  std::string endpoint_ = "ipc://" + in_folder("socket").string();
+
+  std::vector<std::string> serve(const std::vector<std::string>& more = {}) const {
+    auto command = on(data_, {MILLRACE_TRAINER, "serve"});
+    command.insert(command.end(), {"--bind", endpoint_});
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  }
+  std::vector<std::string> bench(std::vector<std::string> overrides = {}) const {
+    return on(data_, {"bench", "dataflow", "--batches", "12", "--digest", "--json"}, overrides);
+  }
+  std::string source() const { return "data.source=[\"" + endpoint_ + "\"]"; }
+};
+
+TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
+  const auto here = trainer(bench());
+  ASSERT_EQ(here.exit_code, 0) << here.err;
+  Served server(serve(), in_folder("log"));
+  const auto served = trainer(bench({source()}));
+  ASSERT_EQ(served.exit_code, 0) << served.err;
+  EXPECT_EQ(served.json()["digests"], here.json()["digests"]);
+  EXPECT_THAT(served.err, HasSubstr("batches come through shared memory"));
+  EXPECT_THAT(server.log(), HasSubstr("to this machine alone"));
+
+  // Without the data, the consumer needs the names of the classes alone.
+  auto without = bench({source(), "data.classes=[\"star\"]"});
+  const auto refused = trainer(without);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("no data server serves this"));
+  EXPECT_THAT(refused.err, HasSubstr("classes is star there"));
+}
+
+TEST_F(Serve, EndsAtASignalWithNothingAmiss) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Served server(serve(), in_folder("log"));
+    ASSERT_TRUE(server.says("serving")) << server.log();
+    EXPECT_EQ(server.end(signal), 0) << server.log();
+    fs::remove(in_folder("log"));
+  }
+}
+
+TEST_F(Serve, RefusesToListenToTheWorldWithoutKeys) {
+  endpoint_ = "tcp://*:0";
+  auto command = serve();
+  command.erase(command.begin());
+  expect_error(trainer(command), 2, "say --insecure where only friends are in the network");
+  command.insert(command.end(), {"--key", in_folder("none.key").string()});
+  expect_error(trainer(command), 2, "none.key");
+  endpoint_ = "nowhere";
+  command = serve({"--insecure"});
+  command.erase(command.begin());
+  expect_error(trainer(command), 2, "'nowhere' is no endpoint");
+}
+
+TEST_F(Serve, MakesKeysThatOpenTheDoor) {
+  for (const auto* name : {"server", "trainer", "stranger"})
+    ASSERT_EQ(trainer({"serve", "--keygen", in_folder(name).string()}).exit_code, 0);
+  expect_error(trainer({"serve", "--keygen", in_folder("server").string()}), 1, "there already");
+  struct stat state {};
+  ASSERT_EQ(::stat(in_folder("server.key").c_str(), &state), 0);
+  EXPECT_EQ(state.st_mode & 0777, 0600U);
+
+  const auto key = [&](const char* name) { return in_folder(name).string(); };
+  Served server(serve({"--key", key("server.key"), "--allow", key("trainer.pub")}),
+                in_folder("log"));
+  const auto as = [&](const std::string& who) {
+    return trainer(
+        bench({source(), "data.source_timeout=2", "data.source_key=\"" + key("") + who + ".key\"",
+               "data.source_server_key=\"" + key("server.pub") + "\""}));
+  };
+  const auto allowed = as("trainer");
+  EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
+  const auto refused = as("stranger");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("does not allow our key"));
+  EXPECT_THAT(server.log(), HasSubstr("with a key that is not allowed"));
+  expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2, "go together");
+}
+
+TEST_F(Serve, PythonReadsTheSameBatches) {
+  MILLRACE_NEEDS_PYTHON("zmq");
+  MILLRACE_NEEDS_PYTHON("msgpack");
+  MILLRACE_NEEDS_PYTHON("numpy");
+  Served server(serve(), in_folder("log"));
+  const auto read = [&](const std::string& out) {
+    return run_python("examples/read_batches.py " + endpoint_ + " --batches 6 > " +
+                      in_folder(out).string());
+  };
+  ASSERT_EQ(read("first"), 0);
+  ASSERT_EQ(read("second"), 0);
+  const auto first = read_text(in_folder("first"));
+  EXPECT_EQ(first, read_text(in_folder("second")));
+  EXPECT_EQ(std::ranges::count(first, '\n'), 6);
+  EXPECT_THAT(first, HasSubstr("batch 5: epoch "));
+}
+
+}  // namespace
+}  // namespace millrace::testing

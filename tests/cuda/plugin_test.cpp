@@ -1,0 +1,28 @@
+// The GPU's plug-in where there is no GPU: a sentence, whoever names it.
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CudaPlugin : public Trainer {
+ protected:
+  void SetUp() override {
+    if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a GPU";
+  }
+  const std::string plugins_ = "plugins=[\"" MILLRACE_CUDA_PLUGIN "\"]";
+};
+
+TEST_F(CudaPlugin, SaysThatThereIsNoGpu) {
+  for (const auto* command : {"config", "run"}) {
+    const auto end = trainer({command, "configs/maskrcnn.toml", "--set", plugins_});
+    // With a driver but no GPU, CUDA has the word; without a driver, or without libtorch's half, the loader.
+    expect_error(end, 2, "cannot load the plug-in '" MILLRACE_CUDA_PLUGIN "': it needs ");
+    EXPECT_THAT(end.err, HasSubstr(" there is none: "));
+    EXPECT_THAT(end.err, ::testing::Not(HasSubstr("_Z"))) << "no mangled name";
+  }
+}
+
+}  // namespace
+}  // namespace millrace::testing

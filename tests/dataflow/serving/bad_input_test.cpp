@@ -1,0 +1,293 @@
+// What a data server and a consumer do about those that are none, or are not allowed.
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <zmq.hpp>
+
+#include "base/random.h"
+#include "dataflow/batch_codec.h"
+#include "tests/dataflow/serving/servers.h"
+
+namespace millrace::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ServingBadInput : public ::testing::Test {
+ protected:
+  /// A plain TCP connection to an endpoint tcp://127.0.0.1:PORT; -1: none.
+  static int connect_plainly(const std::string& endpoint) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(
+        static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.find_last_of(':') + 1))));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return fd;
+    ::close(fd);
+    return -1;
+  }
+  static void write_all(int fd, std::string_view bytes) {
+    [[maybe_unused]] const auto written = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  /// Whether the other side closes the connection within ten seconds.
+  static bool is_closed(int fd) {
+    timeval most{10, 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+    char bytes[4096];
+    while (true) {
+      const auto read = ::recv(fd, bytes, sizeof(bytes), 0);
+      if (read > 0) continue;
+      return read == 0 || errno == ECONNRESET;
+    }
+  }
+  /// What a server answers to bytes that a DEALER sends.
+  static std::string answer(const std::string& endpoint, std::vector<std::string> frames) {
+    zmq::context_t context;
+    zmq::socket_t socket(context, zmq::socket_type::dealer);
+    socket.set(zmq::sockopt::linger, 0);
+    socket.set(zmq::sockopt::rcvtimeo, 10'000);
+    socket.connect(endpoint);
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      socket.send(zmq::buffer(frames[i]),
+                  i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    zmq::message_t reply;
+    if (!socket.recv(reply)) return "no answer";
+    const auto message = decode(reply.to_string_view(), "reply");
+    if (const auto* refusal = std::get_if<Refusal>(&message)) return refusal->why;
+    return "message " + std::to_string(message.index());
+  }
+  /// The service goes on.
+  static void expect_served(const std::string& endpoint) {
+    EXPECT_EQ(seen(*connect({endpoint}), 10), expected_digests({}, 10));
+  }
+
+  static constexpr std::string_view kGreeting{
+      "\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+      "\0\0"
+      "\0\0\0\0\0\0\0",
+      64};
+  static constexpr std::string_view kReady{
+      "\x04\x19\x05READY\x0bSocket-Type\0\0\0\x06"
+      "DEALER",
+      27};
+};
+
+TEST_F(ServingBadInput, RandomBytesOnThePort) {
+  const ThreadServer server;
+  Rng rng{1};
+  for (int i = 0; i < 50; ++i) {
+    const auto fd = connect_plainly(server.endpoint());
+    ASSERT_GE(fd, 0);
+    std::string bytes(1 + rng.below(5000), ' ');
+    for (auto& byte : bytes) byte = static_cast<char>(rng());
+    write_all(fd, bytes);
+    ::close(fd);
+  }
+  const auto http = connect_plainly(server.endpoint());
+  write_all(http, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(is_closed(http));
+  ::close(http);
+  expect_served(server.endpoint());
+}
+
+TEST_F(ServingBadInput, AFrameOfTwoGigabytes) {
+  const ThreadServer server;
+  const auto fd = connect_plainly(server.endpoint());
+  write_all(fd, kGreeting);
+  write_all(fd, kReady);
+  write_all(fd, std::string_view("\x02\0\0\0\0\x80\0\0\0", 9));  // a long frame, and its length
+  EXPECT_TRUE(is_closed(fd));
+  ::close(fd);
+  expect_served(server.endpoint());
+}
+
+TEST_F(ServingBadInput, MessagesThatAreNone) {
+  const ThreadServer server;
+  auto newer = encode(Ping{});
+  newer[10] = 9;
+  EXPECT_THAT(answer(server.endpoint(), {newer}),
+              ::testing::HasSubstr("another version of the protocol"));
+  auto changed = encode(Ask{{1}});
+  changed.back() ^= 1;
+  EXPECT_THAT(answer(server.endpoint(), {changed}), ::testing::HasSubstr("its bytes have changed"));
+  EXPECT_THAT(answer(server.endpoint(), {"hello"}), ::testing::HasSubstr("is no message"));
+  EXPECT_THAT(answer(server.endpoint(), {""}), ::testing::HasSubstr("is no message"));
+  EXPECT_THAT(answer(server.endpoint(), {encode(Ping{}), "more", "and more"}),
+              ::testing::HasSubstr("more than one frame"));
+  EXPECT_THAT(answer(server.endpoint(), {encode(Pong{})}),
+              ::testing::HasSubstr("does not say this"));
+  expect_served(server.endpoint());
+}
+
+TEST_F(ServingBadInput, WhoHasNotSaidHelloIsAskedTo) {
+  const ThreadServer server;
+  const auto stranger = "message " + std::to_string(Message(Stranger{}).index());
+  EXPECT_EQ(answer(server.endpoint(), {encode(Ask{{1}})}), stranger);
+  EXPECT_EQ(answer(server.endpoint(), {encode(Ping{})}), stranger);
+}
+
+TEST_F(ServingBadInput, AThousandConnections) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto before = limit;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 4096);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < 2200) GTEST_SKIP() << "this process may not have 2,200 open files";
+  {
+    const ThreadServer server;
+    const auto consumer = connect({server.endpoint()});
+    seen(*consumer, 5);
+    std::vector<int> idle;
+    for (int i = 0; i < 1000; ++i) idle.push_back(connect_plainly(server.endpoint()));
+    EXPECT_EQ(std::ranges::count(idle, -1), 0);
+    EXPECT_EQ(seen(*consumer, 50).size(), 50U);
+    expect_served(server.endpoint());
+    for (const auto fd : idle) ::close(fd);
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+/// A server that answers to whatever it is asked with what it is given.
+class Liar {
+ public:
+  explicit Liar(std::function<std::vector<std::string>(std::int64_t number)> batch)
+      : socket_(context_, zmq::socket_type::router), batch_(std::move(batch)) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::rcvtimeo, 50);
+    socket_.bind("tcp://127.0.0.1:*");
+    endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Liar() {
+    stop_ = true;
+    thread_.join();
+  }
+  const std::string& endpoint() const { return endpoint_; }
+
+ private:
+  void run() {
+    while (!stop_) {
+      zmq::message_t id, part;
+      if (!socket_.recv(id) || !socket_.recv(part)) continue;
+      const auto message = decode(part.to_string_view(), "message");
+      if (std::holds_alternative<Hello>(message)) send(id, {encode(Welcome{{}, 100, {}})});
+      if (const auto* ask = std::get_if<Ask>(&message)) send(id, batch_(ask->numbers.at(0)));
+    }
+  }
+  void send(const zmq::message_t& id, const std::vector<std::string>& frames) {
+    socket_.send(zmq::const_buffer(id.data(), id.size()), zmq::send_flags::sndmore);
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      socket_.send(zmq::buffer(frames[i]),
+                   i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+  }
+
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+  std::function<std::vector<std::string>(std::int64_t)> batch_;
+  std::string endpoint_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
+  const auto torn = [](std::int64_t number) -> std::vector<std::string> {
+    const auto item = *made_batch({}, number).item;
+    const auto encoded = encode(item.value);
+    std::string pixels(encoded.frames[0]);
+    pixels[5] ^= 1;
+    return {encode(BatchHead{
+                number, item.cursor, 0, 0, {}, {encoded.header.begin(), encoded.header.end()}, {}}),
+            pixels};
+  };
+  const std::function<std::vector<std::string>(std::int64_t)> kinds[] = {
+      torn, [](std::int64_t) { return std::vector<std::string>{"nonsense"}; },
+      [&](std::int64_t number) { return std::vector<std::string>{torn(number)[0]}; },
+      [](std::int64_t) { return std::vector<std::string>{encode(Ask{{1}})}; }};
+  for (const auto& kind : kinds) {
+    const Liar liar(kind);
+    const auto alone = connect({liar.endpoint()});
+    try {
+      alone->next();
+      FAIL() << "a torn batch is taken";
+    } catch (const Error& problem) {
+      EXPECT_THAT(problem.what(), ::testing::HasSubstr("sent what cannot be read"));
+      EXPECT_THAT(problem.what(), ::testing::HasSubstr(liar.endpoint()));
+    }
+    const ThreadServer honest;
+    EXPECT_EQ(seen(*connect({liar.endpoint(), honest.endpoint()}), 50), expected_digests({}, 50));
+  }
+}
+
+class ServingKeys : public ServingBadInput {
+ protected:
+  ServingKeys() {
+    for (const auto* name : {"server", "friend", "foe"}) make_keys(sockets_.file(name));
+  }
+  std::filesystem::path file(const std::string& name) const { return sockets_.file(name); }
+  ServerOptions options() const {
+    return {.door = {.bind = "tcp://127.0.0.1:*",
+                     .keys = read_secret_key(file("server.key")),
+                     .allowed = {read_public_key(file("friend.pub"))}}};
+  }
+  std::unique_ptr<DataFlow<Batch>> come_as(const std::string& who, const std::string& endpoint,
+                                           const std::string& server = "server") const {
+    return connect_flow({.servers = {endpoint},
+                         .keys = LinkKeys{read_public_key(file(server + ".pub")),
+                                          read_secret_key(file(who + ".key"))},
+                         .facts = made_facts(),
+                         .timeout = 2s});
+  }
+  std::string failure(DataFlow<Batch>& flow) const {
+    try {
+      flow.next();
+    } catch (const Error& problem) {
+      return problem.what();
+    }
+    return "";
+  }
+
+ private:
+  Sockets sockets_;
+};
+
+TEST_F(ServingKeys, LetInWhoIsAllowedAndNobodyElse) {
+  const ThreadServer server({}, options());
+  const auto allowed = come_as("friend", server.endpoint());
+  EXPECT_EQ(seen(*allowed, 10), expected_digests({}, 10));
+  EXPECT_THAT(failure(*come_as("foe", server.endpoint())),
+              ::testing::HasSubstr("does not allow our key"));
+  EXPECT_THAT(failure(*come_as("friend", server.endpoint(), "foe")),
+              ::testing::HasSubstr("another key than data.source_server_key"));
+  EXPECT_NE(failure(*connect({server.endpoint()}, {}, made_facts(), 2s)), "");
+  EXPECT_EQ(seen(*allowed, 10).size(), 10U);
+}
+
+TEST_F(ServingKeys, AreFilesThatOnlyTheirOwnerMayRead) {
+  struct stat state {};
+  ASSERT_EQ(::stat(file("server.key").c_str(), &state), 0);
+  EXPECT_EQ(state.st_mode & 0777, 0600U);
+  EXPECT_THROW(make_keys(file("server")), Error) << "keys are not overwritten";
+  std::filesystem::permissions(file("server.key"), std::filesystem::perms(0644));
+  EXPECT_THROW(read_secret_key(file("server.key")), ConfigError);
+  EXPECT_THROW(read_public_key(file("nothing")), ConfigError);
+  std::ofstream(file("bad.pub")) << "not forty characters\n";
+  EXPECT_THROW(read_public_key(file("bad.pub")), ConfigError);
+}
+
+TEST_F(ServingBadInput, EndpointsThatCannotBe) {
+  EXPECT_THROW(ThreadServer({}, {.door = {.bind = "localhost:5555"}}), ConfigError);
+  EXPECT_THROW(ThreadServer({}, {.door = {.bind = "tcp://nowhere.invalid:5555"}}), Error);
+  const ThreadServer server;
+  EXPECT_THROW(ThreadServer({}, {.door = {.bind = server.endpoint()}}), Error) << "it is taken";
+  EXPECT_THROW(connect({"nonsense"}), ConfigError);
+  EXPECT_TRUE(is_local("tcp://127.0.0.1:5") && is_local("ipc:///tmp/x") &&
+              is_local("tcp://[::1]:5"));
+  EXPECT_FALSE(is_local("tcp://*:5") || is_local("tcp://0.0.0.0:5") || is_local("tcp://eth0:5"));
+}
+
+}  // namespace
+}  // namespace millrace::testing

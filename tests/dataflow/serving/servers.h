@@ -1,0 +1,123 @@
+// Data servers of made batches: in a thread of the test, and as processes that can be killed.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "dataflow/serving/remote_flow.h"
+#include "dataflow/serving/server.h"
+#include "tests/dataflow/serving/made_batches.h"
+
+namespace millrace::testing {
+
+using namespace serving;
+
+/// Serves while it lives; at a port of the system's choice where none is named.
+class ThreadServer {
+ public:
+  explicit ThreadServer(Making making = {},
+                        ServerOptions options = {.door = {.bind = "tcp://127.0.0.1:*"}},
+                        Facts facts = made_facts())
+      : server_(make_batches(making), std::move(facts), 100, options),
+        endpoint_(server_.endpoint()),
+        thread_([this] {
+          server_.run([this] {
+            consumers_ = static_cast<int>(server_.report().consumers);
+            return !stop_;
+          });
+        }) {}
+  ~ThreadServer() {
+    stop_ = true;
+    thread_.join();
+  }
+  const std::string& endpoint() const { return endpoint_; }
+  int consumers() const { return consumers_; }
+  /// Whether it has so many within ten seconds.
+  bool comes_to_have(int consumers) const {
+    for (int i = 0; i < 1000 && consumers_ != consumers; ++i) ::usleep(10'000);
+    return consumers_ == consumers;
+  }
+
+ private:
+  BatchServer server_;
+  const std::string endpoint_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> consumers_ = 0;
+  std::thread thread_;
+};
+
+/// A server program that is killed when this goes, or before.
+class ServerProcess {
+ public:
+  ServerProcess(const std::string& endpoint, Making making) {
+    std::vector<std::string> arguments = {MILLRACE_SERVING_SERVER, endpoint,
+                                          std::to_string(making.side),
+                                          std::to_string(making.time.count())};
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    EXPECT_EQ(posix_spawn(&child_, argv[0], nullptr, nullptr, argv.data(), environ), 0) << argv[0];
+  }
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess(ServerProcess&& other) noexcept : child_(std::exchange(other.child_, 0)) {}
+  ServerProcess& operator=(ServerProcess&& other) noexcept {
+    std::swap(child_, other.child_);
+    return *this;
+  }
+  ~ServerProcess() {
+    if (child_ == 0) return;
+    signal(SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  void signal(int number) const { ::kill(child_, number); }
+  pid_t pid() const { return child_; }
+
+ private:
+  pid_t child_ = 0;
+};
+
+/// Where servers of one test listen: sockets in a folder that is gone with it.
+class Sockets {
+ public:
+  Sockets() {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "millrace-serving-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  Sockets(const Sockets&) = delete;
+  ~Sockets() { std::filesystem::remove_all(folder_); }
+  std::string endpoint(int k) const { return "ipc://" + file(std::to_string(k)).string(); }
+  std::filesystem::path file(const std::string& name) const { return folder_ / name; }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline std::unique_ptr<DataFlow<Batch>> connect(
+    std::vector<std::string> servers, Stream stream = {}, Facts facts = made_facts(),
+    std::chrono::seconds timeout = std::chrono::seconds(60)) {
+  return connect_flow({.servers = std::move(servers),
+                       .stream = std::move(stream),
+                       .facts = std::move(facts),
+                       .timeout = timeout});
+}
+
+/// What a consumer sees of the next batches.
+inline std::vector<std::uint64_t> seen(DataFlow<Batch>& flow, int count) {
+  std::vector<std::uint64_t> result;
+  while (count-- > 0) result.push_back(digest_of(*flow.next()));
+  return result;
+}
+
+}  // namespace millrace::testing

@@ -1,0 +1,238 @@
+// Whatever becomes of servers, a consumer sees the batches of its stream, each once and in order.
+#include <fstream>
+#include <random>
+
+#include "tests/dataflow/serving/servers.h"
+#include "tests/log.h"
+
+namespace millrace::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Serving, GivesTheBatchesOfAStreamInOrder) {
+  const ThreadServer server;
+  const Stream stream{.seed = 7, .share = {1, 2}, .start = {20, {3, 5}}};
+  const auto flow = connect({server.endpoint()}, stream);
+  EXPECT_EQ(seen(*flow, 100), expected_digests(stream, 100));
+  EXPECT_EQ(flow->epoch_size(), 100);
+}
+
+TEST(Serving, TwoServersAndTwoConsumersGiveWhatOneServerGives) {
+  const ThreadServer one, other;
+  std::vector<std::thread> consumers;
+  for (std::int64_t rank = 0; rank < 2; ++rank)
+    consumers.emplace_back([&, rank] {
+      const Stream stream{.share = {rank, 2}};
+      EXPECT_EQ(seen(*connect({one.endpoint(), other.endpoint()}, stream), 200),
+                expected_digests(stream, 200));
+    });
+  for (auto& consumer : consumers) consumer.join();
+}
+
+TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
+  const Sockets sockets;
+  const Making making{.time = 500us};
+  constexpr int kServers = 3, kBatches = 800;
+  std::vector<ServerProcess> servers;
+  std::vector<std::string> endpoints;
+  for (int k = 0; k < kServers; ++k) {
+    endpoints.push_back(sockets.endpoint(k));
+    servers.emplace_back(endpoints.back(), making);
+  }
+  std::atomic<int> done = 0, batches = 0;
+  std::vector<std::thread> consumers;
+  for (std::int64_t rank = 0; rank < 2; ++rank)
+    consumers.emplace_back([&, rank] {
+      const Stream stream{.share = {rank, 2}};
+      const auto flow = connect(endpoints, stream);
+      for (int k = 0; k < kBatches; ++k, ++batches)
+        EXPECT_EQ(digest_of(*flow->next()), digest_of(*made_batch(stream, k).item));
+      ++done;
+    });
+  // After so many batches, not after some time: on a busy machine a server must have come up before it dies.
+  std::mt19937 random(1);
+  int kills = 0;
+  while (done < 2) {
+    const auto enough = batches + std::uniform_int_distribution(5, 100)(random);
+    while (done < 2 && batches < enough) ::usleep(1'000);
+    const auto k = random() % kServers;
+    servers[k] = ServerProcess(endpoints[k], making);  // the one before is killed
+    ++kills;
+  }
+  for (auto& consumer : consumers) consumer.join();
+  std::cout << kills << " kills\n";
+  EXPECT_GT(kills, 10);
+}
+
+TEST(Serving, AServerThatFreezesIsGivenUp) {
+  const Sockets sockets;
+  ServerProcess frozen(sockets.endpoint(0), {});
+  const ThreadServer other({.time = 1ms});
+  const auto flow = connect({sockets.endpoint(0), other.endpoint()});
+  int taken = 0;
+  for (; flow->report().stages.at(0).items < 3; ++taken) ASSERT_TRUE(flow->next());
+  frozen.signal(SIGSTOP);
+  auto expected = expected_digests({}, taken + 100);
+  expected.erase(expected.begin(), expected.begin() + taken);
+  EXPECT_EQ(seen(*flow, 100), expected);
+}
+
+TEST(Serving, AServerThatJoinsLateGetsWork) {
+  const Sockets sockets;
+  const auto endpoint = sockets.endpoint(0);
+  const ThreadServer first({.time = 2ms});
+  const auto flow = connect({first.endpoint(), endpoint});
+  seen(*flow, 20);
+  EXPECT_EQ(flow->report().stages.at(1).items, 0);
+  const ServerProcess late(endpoint, {.time = 2ms});
+  for (int k = 20; k < 10'000 && flow->report().stages.at(1).items < 10; ++k)
+    ASSERT_EQ(digest_of(*flow->next()), digest_of(*made_batch({}, k).item));
+  EXPECT_GE(flow->report().stages.at(1).items, 10);
+}
+
+TEST(Serving, AFailureComesAtItsPlaceInTheOrder) {
+  const ThreadServer server({.broken = 7});
+  const auto flow = connect({server.endpoint()});
+  EXPECT_EQ(seen(*flow, 7), expected_digests({}, 7));
+  try {
+    flow->next();
+    FAIL() << "batch 7 is there";
+  } catch (const DataError& problem) {
+    EXPECT_STREQ(problem.what(), "picture.jpg: not a readable JPEG");
+  }
+  EXPECT_FALSE(flow->next());
+}
+
+TEST(Serving, AConsumerThatPausesCostsTheServerNothing) {
+  const Sockets sockets;
+  const Making making{.side = 600};  // 2 MB a batch
+  const ServerProcess server(sockets.endpoint(0), making);
+  const auto resident = [&] {
+    std::ifstream file("/proc/" + std::to_string(server.pid()) + "/statm");
+    std::int64_t all = 0, pages = 0;
+    file >> all >> pages;
+    return pages * ::sysconf(_SC_PAGESIZE);
+  };
+  const auto flow = connect({sockets.endpoint(0)});
+  seen(*flow, 40);
+  const auto before = resident();
+  ::sleep(2);
+  EXPECT_LT(resident(), before + (20 << 20)) << "the server grows while its consumer pauses";
+  auto expected = expected_digests({}, 60, making);
+  expected.erase(expected.begin(), expected.begin() + 40);
+  EXPECT_EQ(seen(*flow, 20), expected);
+}
+
+TEST(Serving, AConsumerThatIsGoneIsForgotten) {
+  const ThreadServer server;
+  {
+    const auto flow = connect({server.endpoint()});
+    seen(*flow, 3);
+    EXPECT_TRUE(server.comes_to_have(1));
+  }
+  EXPECT_TRUE(server.comes_to_have(0));
+}
+
+TEST(Serving, AConsumerOfOtherDataIsToldWhatDiffers) {
+  const ThreadServer server;
+  const auto mine = connect({server.endpoint()});
+  seen(*mine, 3);
+  auto facts = made_facts();
+  facts["data.batch_size"] = "4";
+  const auto other = connect({server.endpoint()}, {}, facts);
+  try {
+    other->next();
+    FAIL() << "a batch of another size is served";
+  } catch (const Error& problem) {
+    EXPECT_THAT(problem.what(), ::testing::HasSubstr("data.batch_size is 4 there and 2 here"));
+    EXPECT_THAT(problem.what(), ::testing::HasSubstr(server.endpoint()));
+  }
+  EXPECT_EQ(seen(*mine, 3).size(), 3U);
+}
+
+TEST(Serving, WithoutAnyServerAnErrorNamesThemAll) {
+  const Sockets sockets;
+  const auto flow = connect({sockets.endpoint(0), "tcp://127.0.0.1:1"}, {}, made_facts(), 1s);
+  try {
+    flow->next();
+    FAIL() << "nobody serves";
+  } catch (const Error& problem) {
+    for (const auto& part :
+         {sockets.endpoint(0), std::string("tcp://127.0.0.1:1: cannot be reached"),
+          std::string("data.source_timeout")})
+      EXPECT_THAT(problem.what(), ::testing::HasSubstr(part));
+  }
+  EXPECT_THROW(flow->epoch_size(), Error);
+}
+
+TEST(Serving, MoreConsumersThanThereIsRoomForWaitTheirTurn) {
+  const ThreadServer server({}, {.door = {.bind = "tcp://127.0.0.1:*"}, .most_consumers = 1});
+  auto first = connect({server.endpoint()});
+  seen(*first, 3);
+  const auto second = connect({server.endpoint()});
+  EXPECT_FALSE(second->is_ready(300ms));
+  first.reset();
+  EXPECT_EQ(seen(*second, 3), expected_digests({}, 3));
+}
+
+/// Of files that this process has mapped and that have no name.
+std::int64_t mapped_shared_bytes() {
+  std::ifstream maps("/proc/self/maps");
+  std::int64_t bytes = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:millrace-batch") == std::string::npos) continue;
+    unsigned long begin = 0, end = 0;
+    EXPECT_EQ(std::sscanf(line.c_str(), "%lx-%lx", &begin, &end), 2);
+    bytes += static_cast<std::int64_t>(end - begin);
+  }
+  return bytes;
+}
+
+TEST(SharedMemory, CarriesTheBatchesOfAServerOfTheSameHost) {
+  const Sockets sockets;
+  const Making making{.side = 300};
+  const ServerProcess server(sockets.endpoint(0), making);
+  {
+    const auto flow = connect({sockets.endpoint(0)});
+    EXPECT_EQ(seen(*flow, 200), expected_digests({}, 200, making));
+    EXPECT_GT(mapped_shared_bytes(), 0);
+  }
+  EXPECT_EQ(mapped_shared_bytes(), 0) << "nothing stays mapped";
+}
+
+TEST(SharedMemory, ABatchStaysAsItIsHoweverLongItIsHeldAndWhoeverDies) {
+  const Sockets sockets;
+  const Making making{.side = 100};
+  auto server = ServerProcess(sockets.endpoint(0), making);
+  auto flow = connect({sockets.endpoint(0)});
+  std::vector<Delivery<Batch>> held;
+  for (int k = 0; k < 20; ++k) held.push_back(*flow->next());
+  seen(*flow, 200);  // buffers are used again and again, but not these
+  const auto check = [&] {
+    for (int k = 0; k < 20; ++k)
+      EXPECT_EQ(digest_of(held[static_cast<std::size_t>(k)]),
+                digest_of(*made_batch({}, k, making).item));
+  };
+  check();
+  server = ServerProcess(sockets.endpoint(0), making);
+  seen(*flow, 50);
+  check();
+  flow.reset();
+  check();
+}
+
+TEST(SharedMemory, AConsumerThatHoldsMuchGetsTheRestThroughTheConnection) {
+  const Sockets sockets;
+  const Making making{.side = 32};
+  const ServerProcess server(sockets.endpoint(0), making);
+  const auto flow = connect({sockets.endpoint(0)});
+  std::vector<Delivery<Batch>> held;
+  for (int k = 0; k < 150; ++k) {
+    held.push_back(*flow->next());
+    ASSERT_EQ(digest_of(held.back()), digest_of(*made_batch({}, k, making).item));
+  }
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,177 @@
+// The launchers with the real mpirun and a program in the trainer's place that says how it was called.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Launch : public Trainer {
+ protected:
+  Launch() {
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+  }
+  void SetUp() override {
+    if (std::system("command -v mpirun >/dev/null") != 0) GTEST_SKIP() << "there is no mpirun";
+  }
+
+  /// A trainer that does as `script` says.
+  void use(const std::string& script) const {
+    const auto file = in_folder("trainer");
+    write_text(file, "#!/bin/bash\n" + script);
+    fs::permissions(file, fs::perms::owner_all);
+    setenv("MILLRACE_TRAINER", file.c_str(), 1);
+  }
+
+  std::string said(const std::string& name) const { return read_text(in_folder(name)); }
+
+  void write_sagemaker(const std::string& hyper_parameters) const {
+    fs::create_directories(in_folder("ml/input/config"));
+    write_text(
+        in_folder("ml/input/config/resourceconfig.json"),
+        R"({"current_host": "localhost", "hosts": ["localhost"], "network_interface_name": "lo"})");
+    write_text(in_folder("ml/input/config/hyperparameters.json"), hyper_parameters);
+    setenv("MILLRACE_ML", in_folder("ml").c_str(), 1);
+  }
+};
+
+TEST_F(Launch, GivesEachRankTheTrainersArguments) {
+  use("echo \"$*\" > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
+  const auto end = run("scripts/launch/mpi", {"-n", "2", "--", "run", "a b.toml", "--resume"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  for (const auto* rank : {"said.0", "said.1"}) EXPECT_EQ(said(rank), "run a b.toml --resume\n");
+}
+
+TEST_F(Launch, LeavesBindingToTheRanks) {
+  use("taskset -cp $$ | sed 's/.*: //' > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
+  ASSERT_EQ(run("scripts/launch/mpi", {"-n", "2", "--", "run", "x"}).exit_code, 0);
+  EXPECT_EQ(said("said.0"), said("said.1"));
+}
+
+TEST_F(Launch, EndsAsTheRanksEnd) {
+  use("exit 7");
+  EXPECT_EQ(run("scripts/launch/mpi", {"-n", "1", "--", "run", "x"}).exit_code, 7);
+}
+
+TEST_F(Launch, HandsATerminationOnAtOnceAndWaitsForWhatIsSaved) {
+  use("trap 'sleep 2; echo saved > " + in_folder("said").string() +
+      ".$OMPI_COMM_WORLD_RANK; exit 3' USR1\ntouch " + in_folder("ready").string() +
+      ".$OMPI_COMM_WORLD_RANK\nfor i in $(seq 600); do sleep 0.1; done\n");
+  const auto launcher = start("scripts/launch/mpi", {"-n", "2", "--", "run", "x"});
+  while (!fs::exists(in_folder("ready.0")) || !fs::exists(in_folder("ready.1")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ::kill(launcher, SIGTERM);
+  EXPECT_EQ(finish(launcher).exit_code, 3);
+  for (const auto* rank : {"said.0", "said.1"}) EXPECT_EQ(said(rank), "saved\n");
+}
+
+TEST_F(Launch, SaysHowItIsUsed) {
+  for (const auto& wrong : std::vector<std::vector<std::string>>{{}, {"-n", "2"}, {"--"}}) {
+    const auto end = run("scripts/launch/mpi", wrong);
+    EXPECT_EQ(end.exit_code, 2);
+    EXPECT_THAT(end.err, HasSubstr("usage: scripts/launch/mpi"));
+  }
+}
+
+TEST_F(Launch, ReadsWhatSageMakerAsksFor) {
+  use("printf '%s\\n' \"$@\" > " + in_folder("said").string());
+  write_sagemaker(R"({"config": "/configs/a.toml", "set": "train.epochs=2 data.batch_size=4"})");
+  const auto end = run("scripts/launch/sagemaker", {"train"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  const auto ml = in_folder("ml").string();
+  EXPECT_EQ(said("said"),
+            "run\n/configs/a.toml\n--set=data.root=\"" + ml +
+                "/input/data/train\"\n--set=train.epochs=2\n--set=data.batch_size=4\n--output\n" +
+                ml + "/checkpoints\n--resume\n");
+}
+
+TEST_F(Launch, RefusesASageMakerJobWithoutAConfiguration) {
+  use("exit 0");
+  write_sagemaker("{}");
+  const auto end = run("scripts/launch/sagemaker", {"train"});
+  EXPECT_EQ(end.exit_code, 1);
+  EXPECT_THAT(end.err, HasSubstr("the hyper-parameter 'config' names no configuration"));
+}
+
+/// Slurm's commands, by programs that write down how they were called.
+class Slurm : public Launch {
+ protected:
+  void SetUp() override {
+    fs::create_directory(in_folder("bin"));
+    tool("srun",
+         "echo \"srun $*\" >> " + in_folder("calls").string() + "; exit ${SRUN_ENDS_WITH:-0}");
+    tool("scontrol",
+         "if [ $1 = show ]; then printf 'data-1\\ndata-2\\n'; else echo \"scontrol $*\" >> " +
+             in_folder("calls").string() + "; fi");
+    path_ = std::getenv("PATH");
+    setenv("PATH", (in_folder("bin").string() + ":" + path_).c_str(), 1);
+    setenv("MILLRACE_TRAINER", "trainer", 1);
+    setenv("SLURM_JOB_ID", "17", 1);
+  }
+  void TearDown() override {
+    setenv("PATH", path_.c_str(), 1);
+    for (const auto* name : {"SRUN_ENDS_WITH", "SLURM_JOB_NODELIST_HET_GROUP_1", "MILLRACE_KEYS"})
+      unsetenv(name);
+  }
+  void tool(const std::string& name, const std::string& script) const {
+    write_text(in_folder("bin/" + name), "#!/bin/bash\n" + script + "\n");
+    fs::permissions(in_folder("bin/" + name), fs::perms::owner_all);
+  }
+
+  std::string path_;
+};
+
+TEST_F(Slurm, StartsARankATaskAndResumes) {
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml", "--output", "runs"}).exit_code, 0);
+  EXPECT_EQ(said("calls"),
+            "srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 --label trainer run a.toml "
+            "--output runs --resume\n");
+}
+
+TEST_F(Slurm, StoppedBeforeItsEndIsQueuedAgain) {
+  setenv("SRUN_ENDS_WITH", "3", 1);
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 3);
+  EXPECT_THAT(said("calls"), HasSubstr("\nscontrol requeue 17\n"));
+}
+
+TEST_F(Slurm, FailedIsNotQueuedAgain) {
+  setenv("SRUN_ENDS_WITH", "1", 1);
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 1);
+  EXPECT_THAT(said("calls"), ::testing::Not(HasSubstr("scontrol")));
+}
+
+TEST_F(Slurm, ServesDataFromTheSecondComponent) {
+  setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "data-[1-2]", 1);
+  setenv("MILLRACE_KEYS", in_folder("").c_str(), 1);
+  EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 0);
+  // Servers are started beside the training, and may be slower to say so.
+  while (said("calls").find("serve") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto keys = fs::canonical(in_folder("")).string();
+  EXPECT_THAT(
+      said("calls"),
+      HasSubstr("srun --het-group=1 --label trainer serve a.toml --bind tcp://*:5555 --key " +
+                keys + "/server.key --allow " + keys + "/trainer.pub\n"));
+  EXPECT_THAT(
+      said("calls"),
+      HasSubstr("run a.toml --set data.source=[\"tcp://data-1:5555\",\"tcp://data-2:5555\"] "
+                "--set data.source_key='" +
+                keys + "/trainer.key'"));
+}
+
+TEST(Launchers, AreShell) {
+  EXPECT_EQ(std::system("for f in scripts/launch/mpi scripts/launch/sagemaker "
+                        "scripts/launch/slurm.sbatch scripts/docker/*; do "
+                        "bash -n $f || exit 1; done"),
+            0);
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,135 @@
+// Who computes where on hosts that hwloc makes up, and on this one.
+#include "trainer/processors.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <thread>
+
+#include "base/errors.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using Shares = std::vector<Processors>;
+
+constexpr auto kTwoSockets = "pack:2 core:4 pu:1";  // processors 0-3 and 4-7
+constexpr auto kHyperthreads = "pack:1 core:4 pu:2(indexes=0,4,1,5,2,6,3,7)";  // n and n + 4
+
+Shares shares(const std::string& description, const Shares& allowed, bool near_gpus = false) {
+  Shares all;
+  for (std::size_t i = 0; i < allowed.size(); ++i)
+    all.push_back(share_of_processors(allowed, i, {description, near_gpus}));
+  return all;
+}
+
+TEST(Processors, AreSharedOutInNeighbours) {
+  EXPECT_THAT(shares(kTwoSockets, {"0-7"}), ElementsAre("0-7"));
+  EXPECT_THAT(shares(kTwoSockets, Shares(2, "0-7")), ElementsAre("0-3", "4-7"));
+  EXPECT_THAT(shares(kTwoSockets, Shares(4, "0-7")), ElementsAre("0-1", "2-3", "4-5", "6-7"));
+  EXPECT_THAT(shares(kTwoSockets, Shares(3, "0-7")), ElementsAre("0-1", "2-4", "5-7"));
+}
+
+TEST(Processors, OfACoreStayTogether) {
+  EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-7")), ElementsAre("0-1,4-5", "2-3,6-7"));
+  // What taskset has left is left: one of a core's two.
+  EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-3")), ElementsAre("0-1", "2-3"));
+}
+
+TEST(Processors, OfAContainerAreSharedOutAlone) {
+  EXPECT_THAT(shares(kTwoSockets, Shares(2, "2-5")), ElementsAre("2-3", "4-5"));
+  EXPECT_THAT(shares(kTwoSockets, Shares(2, "1,7")), ElementsAre("1", "7"));
+}
+
+TEST(Processors, AreKeptByRanksThatTheLauncherHasBoundApart) {
+  EXPECT_THAT(shares(kTwoSockets, {"0", "1"}), ElementsAre("0", "1"));
+  EXPECT_THAT(shares(kTwoSockets, {"0-3", "4-7"}), ElementsAre("0-3", "4-7"));
+  // Two on each socket, by turns: each pair shares its own out.
+  EXPECT_THAT(shares(kTwoSockets, {"0-3", "4-7", "0-3", "4-7"}),
+              ElementsAre("0-1", "4-5", "2-3", "6-7"));
+}
+
+TEST(Processors, OfTwoThatMpirunHasBoundToACoreEachAreTooFew) {
+  EXPECT_TRUE(are_bound_narrowly({"0", "1"}, {kTwoSockets}));
+  EXPECT_FALSE(are_bound_narrowly({"0-3", "4-7"}, {kTwoSockets}));
+  EXPECT_FALSE(are_bound_narrowly({"0", "1"}, {"pack:1 core:2 pu:1"}));
+  // What both may use was somebody's choice for both.
+  EXPECT_FALSE(are_bound_narrowly({"0-1", "0-1"}, {kTwoSockets}));
+}
+
+TEST(Processors, AreAllForEachRankWhereThereAreFewerCoresThanRanks) {
+  EXPECT_THAT(shares("pack:1 core:2 pu:1", Shares(3, "0-1")), ElementsAre("0-1", "0-1", "0-1"));
+}
+
+/// Two sockets of two cores, each with a bus; `first` and `second` stand on theirs.
+std::string xml_with(const std::string& first, const std::string& second) {
+  int id = 0;
+  const auto sets = [&](int mask) {
+    return fmt::format(
+        "cpuset=\"0x{0:08x}\" complete_cpuset=\"0x{0:08x}\" nodeset=\"0x1\" "
+        "complete_nodeset=\"0x1\" gp_index=\"{1}\"",
+        mask, ++id);
+  };
+  auto text = fmt::format(
+      R"(<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0">)"
+      R"(<object type="Machine" os_index="0" {} allowed_cpuset="0xf" allowed_nodeset="0x1">)"
+      R"(<object type="NUMANode" os_index="0" {} local_memory="1073741824"/>)",
+      sets(15), sets(15));
+  for (int package = 0; package < 2; ++package) {
+    text +=
+        fmt::format(R"(<object type="Package" os_index="{}" {}>)", package, sets(3 << 2 * package));
+    for (int core = 2 * package; core < 2 * package + 2; ++core)
+      text += fmt::format(
+          R"(<object type="Core" os_index="{0}" {1}><object type="PU" os_index="{0}" {2}/></object>)",
+          core, sets(1 << core), sets(1 << core));
+    text += fmt::format(
+        R"(<object type="Bridge" gp_index="{}" bridge_type="0-1" depth="0" bridge_pci="0000:[{}]">{}</object></object>)",
+        ++id, package ? "80-ff" : "00-7f", package ? second : first);
+  }
+  return text + "</object></topology>";
+}
+
+std::string gpu(int bus, const char* maker = "10de") {
+  return fmt::format(
+      R"(<object type="PCIDev" gp_index="{0}" pci_busid="0000:{0:02x}:00.0" pci_type="0302 [{1}:20b0] [{1}:1463] a1" pci_link_speed="0.0"/>)",
+      bus, maker);
+}
+
+TEST(Processors, AreThoseNearTheRanksGpu) {
+  const auto crossed = xml_with(gpu(0x3b), gpu(0xb0));
+  EXPECT_THAT(shares(crossed, Shares(2, "0-3"), true), ElementsAre("0-1", "2-3"));
+  const auto second_alone = xml_with("", gpu(0xb0) + gpu(0xb1));
+  EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), true), ElementsAre("2", "3"));
+  EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), false), ElementsAre("0-1", "2-3"));
+  // A rank that may not go near its GPU stays where it may be, and one without a GPU too.
+  EXPECT_THAT(shares(second_alone, Shares(2, "0-1"), true), ElementsAre("0", "1"));
+  EXPECT_THAT(shares(xml_with("", gpu(0xb0, "1002")), Shares(2, "0-3"), true),
+              ElementsAre("0-1", "2-3"));
+}
+
+TEST(Processors, RefusesADescriptionThatSaysNothing) {
+  EXPECT_THROW(shares("nonsense:x", {"0"}), Error);
+  EXPECT_THROW(shares(kTwoSockets, {"many"}), Error);
+}
+
+TEST(Processors, ThatAProcessMayUseAreWhatTheSystemHasLeftIt) {
+  std::thread([] {
+    cpu_set_t mask;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof(mask), &mask), 0);
+    const auto all = static_cast<std::size_t>(CPU_COUNT(&mask));
+    EXPECT_EQ(allowed_processor_count(), all);
+    int first = 0;
+    while (!CPU_ISSET(first, &mask)) ++first;
+    CPU_ZERO(&mask);
+    CPU_SET(first, &mask);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof(mask), &mask), 0);
+    EXPECT_EQ(allowed_processor_count(), 1U);
+    EXPECT_EQ(allowed_processors(), std::to_string(first));
+  }).join();
+}
+
+}  // namespace
+}  // namespace millrace
