@@ -10,6 +10,9 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "base/errors.h"
@@ -60,7 +63,8 @@ double sums_alone(const Cluster& cluster, const Parameters& parameters, at::Scal
 
 int run(int argc, char** argv, const Cluster& cluster) {
   if (argc < 2) throw ConfigError("usage: mpirun -np 2 bench_ranks CONFIG [K=V]...");
-  const auto recipe = resolve(load_config(argv[1], {argv + 2, argv + argc}));
+  const std::vector<std::string> overrides(argv + 2, argv + argc);
+  const auto recipe = resolve(load_config(argv[1], overrides));
   if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=12, say");
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
@@ -78,7 +82,7 @@ int run(int argc, char** argv, const Cluster& cluster) {
       const auto batch = flow->next()->value;
       const auto began = Clock::now();
       const auto cpu = cpu_seconds();
-      const auto end = step({&batch, 1}, {.seed = 1, .step = i}, 1e-3, scale);
+      const auto end = step(std::span(&batch, 1), {.seed = 1, .step = i}, 1e-3, scale);
       const auto waited = least(cluster, end.sync_s);
       if (i < kWarmUp) continue;
       step_s += seconds_since(began);

@@ -76,7 +76,9 @@ TEST(Ranks, EndTogetherWhereTheCallbackOfOneStopsThem) {
   EXPECT_EQ(end.at.step, 4);
   EXPECT_EQ(end.at.images, 4 * 2 * cluster->size());
   EXPECT_THAT(end.stop_reason, HasSubstr("tired"));
-  if (cluster->size() > 1) EXPECT_THAT(end.stop_reason, HasSubstr(" of rank "));
+  if (cluster->size() > 1) {
+    EXPECT_THAT(end.stop_reason, HasSubstr(" of rank "));
+  }
 }
 
 TEST(Ranks, EndTogetherWhereTheChiefStopsThemForWhatWasPublished) {
@@ -115,8 +117,9 @@ TEST(Ranks, EndTogetherAndSaveWhereOneGetsASignal) {
     EXPECT_TRUE(end.signalled);
     EXPECT_EQ(end.at.step, while_data_are_late ? 4 : 5);
     EXPECT_THAT(end.stop_reason, HasSubstr("SIGTERM"));
-    if (cluster->is_chief())
+    if (cluster->is_chief()) {
       EXPECT_EQ(newest_checkpoint(run.folder / "checkpoints")->at.step, end.at.step);
+    }
   }
 }
 
@@ -175,7 +178,9 @@ TEST(Ranks, LetTheChiefSaveWhatOneOfThemAsksFor) {
   const auto saved = newest_checkpoint(run.folder / "checkpoints", *cluster);
   ASSERT_TRUE(saved.has_value());
   EXPECT_EQ(saved->at.step, 7);
-  if (!cluster->is_chief()) EXPECT_FALSE(fs::exists(run.folder / "checkpoints"));
+  if (!cluster->is_chief()) {
+    EXPECT_FALSE(fs::exists(run.folder / "checkpoints"));
+  }
 }
 
 TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
@@ -213,8 +218,9 @@ TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
   const auto end = stopped();
   expect_same(text(end));
   EXPECT_EQ(end.at.step, 15);
-  if (cluster->is_chief())
+  if (cluster->is_chief()) {
     EXPECT_EQ(testing::essence(stopped.folder), testing::essence(whole.folder));
+  }
 }
 
 /// Detections that differ from image to image.
@@ -285,7 +291,9 @@ TEST(Ranks, EvaluateInAllModesAlikeAndKnowTheScores) {
         all += fmt::format("{} {}\n", line.at("step").get<int>(), line.at("bbox/AP").get<double>());
     results.insert(all);
   }
-  if (cluster->is_chief()) EXPECT_EQ(results.size(), 1U);
+  if (cluster->is_chief()) {
+    EXPECT_EQ(results.size(), 1U);
+  }
 }
 
 TEST(Ranks, StopTogetherAtTargets) {

@@ -22,8 +22,9 @@ class TinyCoco {
   explicit TinyCoco(int count) {
     namespace fs = std::filesystem;
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        fs::temp_directory_path() / ("millrace-" + std::to_string(getpid()) + "-" + test->name());
+    static int made = 0;  // a test may have several
+    folder_ = fs::temp_directory_path() / ("millrace-" + std::to_string(getpid()) + "-" +
+                                           test->name() + "-" + std::to_string(made++));
     fs::create_directories(folder_ / "annotations");
     fs::create_directories(folder_ / "train2017");
     json_["categories"] = {{{"id", 17}, {"name", "cat"}}, {{"id", 18}, {"name", "dog"}}};

@@ -44,7 +44,8 @@ class RanksRun : public Training {
       std::istringstream lines(read_text(folder.path() / "metrics.jsonl"));
       for (std::string line; std::getline(lines, line);) {
         auto& step = result.steps.emplace_back();
-        for (const auto& [key, value] : Json::parse(line).items())
+        const auto scalars = Json::parse(line);
+        for (const auto& [key, value] : scalars.items())
           if (value.is_number() && !key.starts_with("time")) step[key] = value;
       }
     }

@@ -150,7 +150,7 @@ TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
   for (const auto& golden : runs) {
     SCOPED_TRACE(golden.title());
     const auto ours =
-        testing::proposals_of(golden, testing::options_of(golden), /*training=*/false);
+        testing::proposals_of(golden, testing::options_of(golden), false);
     for (std::size_t i = 0; i < ours.size(); ++i)
       EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
   }
@@ -180,7 +180,8 @@ TEST_F(InferenceParity, BoxHeadClassifiesAndRefinesAlike) {
     const GoldenModel model(golden);
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
     const auto rois = as_rois(golden.of_images("rpn.proposals"));
-    const auto output = model.box_stages.output(features, rois, /*stage=*/0, /*training=*/false);
+    const auto output =
+        model.box_stages.output(features, rois, /*stage=*/0, NormPass{.training = false});
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
     EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
 
@@ -188,7 +189,8 @@ TEST_F(InferenceParity, BoxHeadClassifiesAndRefinesAlike) {
     const auto kept = rois.index_select(0, golden["roi.first_idx"]);
     const auto pooled =
         pool_regions(features.maps, kept, options.box_stages.head.size, options.pool);
-    EXPECT_TRUE(agrees(model.box_head.hidden(pooled, /*training=*/false), golden, "roi.fc7"));
+    EXPECT_TRUE(
+        agrees(model.box_head.hidden(pooled, NormPass{.training = false}), golden, "roi.fc7"));
   }
 }
 
