@@ -104,9 +104,10 @@ struct DataOptions {
           "[\"tcp://a:5555\", \"tcp://b:5555\"]; none: they are made here");
     o.add("source_timeout", source_timeout, "without any data server for so long is an error",
           {.min = 1, .max = 1e6, .unit = "seconds"});
-    o.add("source_key", source_key,
-          "file with our secret key, for servers that want one; `trainer serve --keygen NAME` makes "
-          "it");
+    o.add(
+        "source_key", source_key,
+        "file with our secret key, for servers that want one; `trainer serve --keygen NAME` makes "
+        "it");
     o.add("source_server_key", source_server_key, "file with the servers' public key");
   }
 

@@ -5,10 +5,10 @@
 #include <deque>
 #include <vector>
 
-#include "dataflow/plan.h"
 #include "dataflow/flow_options.h"
 #include "dataflow/item.h"
 #include "dataflow/order.h"
+#include "dataflow/plan.h"
 #include "dataflow/stage.h"
 
 namespace millrace {

@@ -45,7 +45,8 @@ class MaskHead {
                     const at::Tensor& labels) const;
 
   /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes first.
-  at::Tensor operator()(const Features& features, const at::Tensor& rois, const NormPass& pass) const;
+  at::Tensor operator()(const Features& features, const at::Tensor& rois,
+                        const NormPass& pass) const;
 
   void refresh();
 

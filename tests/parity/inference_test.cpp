@@ -149,8 +149,7 @@ TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
   MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
   for (const auto& golden : runs) {
     SCOPED_TRACE(golden.title());
-    const auto ours =
-        testing::proposals_of(golden, testing::options_of(golden), false);
+    const auto ours = testing::proposals_of(golden, testing::options_of(golden), false);
     for (std::size_t i = 0; i < ours.size(); ++i)
       EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
   }
