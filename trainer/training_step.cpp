@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
@@ -96,7 +95,7 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
   for (const auto& parameter : model.parameters()) {
     if (parameter.kind != ParameterKind::buffer) continue;
     buffers_.push_back(parameter.value.detach());
-    buffers_before_.push_back(at::empty_like(buffers_.back()));
+    buffers_before_.push_back(buffers_.back().clone());
   }
   if (cluster.size() == 1) return;
   sync_ = make_gradient_sync(device_, cluster);

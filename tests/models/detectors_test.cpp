@@ -258,7 +258,7 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
   EXPECT_THAT(complaint("retinanet", "pixel_mean = 3"), HasSubstr("three numbers"));
   EXPECT_THAT(complaint("retinanet", "test_scales = []"), HasSubstr("at least one scale"));
   EXPECT_THAT(complaint("retinanet", "nms_kind = 'soft'"), HasSubstr("hard | linear | gaussian"));
-  EXPECT_THAT(complaint("fasterrcnn", "norm = 'sync_bn'"), HasSubstr("is not one of"));
+  EXPECT_THAT(complaint("fasterrcnn", "norm = 'syncbn'"), HasSubstr("is not one of"));
   EXPECT_THAT(complaint("retinanet", "rpn_batch = 5"), HasSubstr("unknown key 'rpn_batch'"));
   EXPECT_EQ(complaint("cascadercnn", "style = 'torchvision'"), "");
 }
