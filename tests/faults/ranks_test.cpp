@@ -46,7 +46,7 @@ class Faults : public Mpirun {
 };
 
 TEST_F(Faults, AStepThatThrowsEndsAllAndSaysWhose) {
-  expect_end("step", HasSubstr(rank(2) + ": the losses cannot be had"));
+  expect_end("step", HasSubstr(rank(2) + ": the detector failed in losses: the losses cannot"));
 }
 
 TEST_F(Faults, ACallbackThatThrowsEndsAllAndSaysWhose) {
