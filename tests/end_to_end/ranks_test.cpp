@@ -24,8 +24,8 @@ class RanksRun : public Training {
   Run train(int ranks, const std::string& name, std::vector<std::string> more = {}) const {
     const auto output = in_folder(name);
     more.insert(more.end(),
-                {"train.max_steps=20", "train.threads=1", "schedule.warmup_steps=2",
-                 "data.short_side=[96, 128]", "data.max_side=160",
+                {"train.max_steps=20", "train.epochs=20", "train.threads=1",
+                 "schedule.warmup_steps=2", "data.short_side=[96, 128]", "data.max_side=160",
                  "data.batch_size=" + std::to_string(4 / ranks), "model.norm=gn",
                  "model.fpn_norm=gn", "callbacks.evaluate.enabled=false",
                  "callbacks.pictures.enabled=false", "callbacks.log.every=\"1 steps\""});
