@@ -4,9 +4,26 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "base/digest_avx2.h"
+
 namespace millrace {
+namespace {
+
+constexpr std::size_t kLong = 4096;  // bytes for which it pays
+
+bool has_avx2() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx2");
+  return has;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
 
 std::uint64_t digest(const void* bytes, std::size_t size, std::uint64_t seed) {
+  if (size >= kLong && has_avx2()) return digest_avx2(bytes, size, seed);
   return XXH3_64bits_withSeed(bytes, size, seed);
 }
 
