@@ -53,7 +53,8 @@ serving::DoorOptions read_door(const Arguments& arguments) {
       throw ConfigError(
           "--key: name the consumers' public keys with --allow FILE.pub or a folder of them; "
           "without one nobody may come in");
-  } else if (!serving::is_local(arguments.bind) && !arguments.insecure) {
+  } else if (arguments.bind.starts_with("tcp://") && !serving::is_local(arguments.bind) &&
+             !arguments.insecure) {
     throw ConfigError(fmt::format(
         "--bind {}: other machines can reach this, and without keys anyone there could have the "
         "data. Give --key and --allow (`trainer serve --keygen NAME` makes keys), or say "

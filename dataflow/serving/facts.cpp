@@ -68,9 +68,10 @@ std::string difference(const Facts& consumer, const Facts& server) {
   for (const auto& [name, value] : consumer) {
     const auto found = server.find(name);
     if (found == server.end())
-      lines.push_back(fmt::format("{} is {} there and nothing here", name, value));
+      lines.push_back(
+          fmt::format("{} is {} for the training and unknown to the server", name, value));
     else if (found->second != value)
-      lines.push_back(fmt::format("{} is {} there and {} here", name,
+      lines.push_back(fmt::format("{} is {} for the training and {} for the server", name,
                                   value.empty() ? "empty" : value,
                                   found->second.empty() ? "empty" : found->second));
   }

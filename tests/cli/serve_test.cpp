@@ -61,7 +61,7 @@ TEST_F(Serve, RefusesToListenToTheWorldWithoutKeys) {
   command.insert(command.end(), {"--key", in_folder("none.key").string()});
   expect_error(trainer(command), 2, "none.key");
   endpoint_ = "nowhere";
-  command = serve({"--insecure"});
+  command = serve();
   command.erase(command.begin());
   expect_error(trainer(command), 2, "'nowhere' is no endpoint");
 }

@@ -145,7 +145,8 @@ TEST(Serving, AConsumerOfOtherDataIsToldWhatDiffers) {
     other->next();
     FAIL() << "a batch of another size is served";
   } catch (const Error& problem) {
-    EXPECT_THAT(problem.what(), ::testing::HasSubstr("data.batch_size is 4 there and 2 here"));
+    EXPECT_THAT(problem.what(),
+                ::testing::HasSubstr("data.batch_size is 4 for the training and 2 for the server"));
     EXPECT_THAT(problem.what(), ::testing::HasSubstr(server.endpoint()));
   }
   EXPECT_EQ(seen(*mine, 3).size(), 3U);

@@ -150,7 +150,8 @@ TEST(ServedTrainFlow, OptionsThatChangeNoByteAreNoFacts) {
   other.short_side = {48};
   const auto differs =
       difference(batch_facts(other, {}, train), batch_facts(coco.options(), {}, train));
-  EXPECT_THAT(differs, ::testing::HasSubstr("data.flip is 0.25 there and 0.5 here"));
+  EXPECT_THAT(differs,
+              ::testing::HasSubstr("data.flip is 0.25 for the training and 0.5 for the server"));
   EXPECT_THAT(differs, ::testing::HasSubstr("data.short_side"));
 }
 
