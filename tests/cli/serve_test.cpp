@@ -41,7 +41,7 @@ TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
   const auto refused = trainer(without);
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("no data server serves this"));
-  EXPECT_THAT(refused.err, HasSubstr("classes is star there"));
+  EXPECT_THAT(refused.err, HasSubstr("classes is star for the training"));
 }
 
 TEST_F(Serve, EndsAtASignalWithNothingAmiss) {
