@@ -18,8 +18,9 @@ struct RemoteOptions {
   Stream stream;
   Facts facts;                        // what is known of the batches; servers of others are refused
   std::chrono::seconds timeout{300};  // without any server: an error
-  std::int64_t memory = 2048 << 20;   // bytes that wait for the consumer, but at least one batch
-  double max_skipped = 0.1;           // share of an epoch's samples
+  // Bytes that wait for the consumer, but at least one batch.
+  std::int64_t memory = std::int64_t{2048} << 20;
+  double max_skipped = 0.1;  // share of an epoch's samples
 };
 
 /// The batches of a stream, byte for byte those of a flow without servers, in the same order, each once, as long as

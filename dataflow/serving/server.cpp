@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -23,6 +24,9 @@ constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::seconds kForgetAfter{10};  // of a consumer that says nothing
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kMostAtOnce = 100;  // messages, before batches that are ready go out
+// Batches of a consumer that are on their way through its socket. The next one waits until it has room, so that its bytes
+// are sent while they are still in the cache from having been digested.
+constexpr int kMostSending = 2;
 
 struct Consumer {
   std::string name;
@@ -32,6 +36,7 @@ struct Consumer {
   std::size_t asked = 0;
   Clock::time_point heard;
   std::int64_t process = 0;  // with which memory is shared; 0: with none
+  std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);  // now
 };
 
 /// Pieces of shared memory that a consumer may look at.
@@ -40,13 +45,29 @@ struct Loan {
   std::map<std::int64_t, std::shared_ptr<std::uint8_t[]>> pieces;
 };
 
-/// A frame that is the batch's own memory; it goes back to its pool once it is sent.
-zmq::message_t frame_of(const std::shared_ptr<std::uint8_t[]>& pixels, std::string_view bytes) {
-  const auto let_go = [](void*, void* hint) {
-    delete static_cast<std::shared_ptr<std::uint8_t[]>*>(hint);
-  };
-  return {const_cast<char*>(bytes.data()), bytes.size(), let_go,
-          new std::shared_ptr<std::uint8_t[]>(pixels)};
+/// A batch's memory in libzmq's hands, whose thread deletes this once it is sent or never will be.
+class Sending {
+ public:
+  Sending(std::shared_ptr<std::uint8_t[]> pixels, std::shared_ptr<std::atomic<int>> count,
+          const WakeUpCall& over)
+      : pixels_(std::move(pixels)), count_(std::move(count)), over_(over) {
+    ++*count_;
+  }
+  Sending(const Sending&) = delete;
+  ~Sending() {
+    --*count_;
+    over_.ring();
+  }
+
+ private:
+  const std::shared_ptr<std::uint8_t[]> pixels_;
+  const std::shared_ptr<std::atomic<int>> count_;
+  const WakeUpCall& over_;
+};
+
+zmq::message_t frame_of(std::string_view bytes, std::unique_ptr<Sending> owner) {
+  const auto let_go = [](void*, void* hint) { delete static_cast<Sending*>(hint); };
+  return {const_cast<char*>(bytes.data()), bytes.size(), let_go, owner.release()};
 }
 
 Failure failure_of(std::int64_t number, const std::exception_ptr& exception) {
@@ -213,7 +234,7 @@ class BatchServer::Desk {
     for (auto entry = consumers_.begin(); entry != consumers_.end();) {
       auto& [id, consumer] = *entry;
       bool is_there = true;
-      while (is_there) {
+      while (is_there && *consumer.sending < kMostSending) {
         auto made = consumer.flow->take();
         if (!made) break;
         --consumer.asked;
@@ -254,7 +275,9 @@ class BatchServer::Desk {
                          piece};
     if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) return false;
     if (!piece)
-      door_.socket().send(frame_of(batch.pixels, encoded.frames[0]), zmq::send_flags::none);
+      door_.socket().send(frame_of(encoded.frames[0], std::make_unique<Sending>(
+                                                          batch.pixels, consumer.sending, ready_)),
+                          zmq::send_flags::none);
     ++done_.batches;
     done_.bytes += static_cast<std::int64_t>(batch.bytes());
     return true;

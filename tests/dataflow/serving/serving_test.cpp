@@ -2,6 +2,7 @@
 #include <fstream>
 #include <random>
 
+#include "dataflow/serving/assignment.h"
 #include "tests/dataflow/serving/servers.h"
 #include "tests/log.h"
 
@@ -76,6 +77,23 @@ TEST(Serving, AServerThatFreezesIsGivenUp) {
   auto expected = expected_digests({}, taken + 100);
   expected.erase(expected.begin(), expected.begin() + taken);
   EXPECT_EQ(seen(*flow, 100), expected);
+}
+
+TEST(Serving, AConsumerHasAsMuchComeAheadAsItsMemoryHolds) {
+  const ThreadServer server;
+  const auto bytes = static_cast<std::int64_t>(made_batch({}, 0).item->value.bytes());
+  const auto expect_ahead = [&](serving::RemoteOptions options, std::int64_t most) {
+    options.servers = {server.endpoint()};
+    const auto flow = serving::connect_flow(std::move(options));
+    const auto come = [&flow] { return flow->report().stages.at(0).items; };
+    flow->next();
+    for (int k = 0; k < 1000 && come() <= most; ++k) ::usleep(10'000);
+    ::usleep(100'000);  // for more to come, if it were asked for
+    EXPECT_EQ(come(), 1 + most);
+  };
+  expect_ahead({}, serving::Assignment::kCredit);
+  expect_ahead({.memory = 3 * bytes + 1}, 3);
+  expect_ahead({.memory = 1}, 1);
 }
 
 TEST(Serving, AServerThatJoinsLateGetsWork) {
