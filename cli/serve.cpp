@@ -12,6 +12,7 @@
 #include "dataflow/order.h"
 #include "dataflow/serving/facts.h"
 #include "dataflow/serving/server.h"
+#include "dataflow/serving/this_host.h"
 #include "trainer/stop_signals.h"
 #include "trainer/threads.h"
 

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "coco/records.h"
+#include "trainer/checkpoint.h"
 #include "trainer/every.h"
 #include "trainer/run.h"
 #include "trainer/trainer.h"
@@ -163,5 +164,16 @@ struct LambdaCallback final : Callback {
     if (on_published) on_published(s, of, scalars);
   }
 };
+
+/// Trains, from the newest checkpoint in the plan's folder on if there is one, and saves one after each step.
+inline TrainEnd train_saving(const TrainPlan& plan) {
+  auto save = std::make_unique<LambdaCallback>();
+  save->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+  CallbackList callbacks;
+  callbacks.add("save", std::move(save));
+  Trainer trainer(plan, std::move(callbacks));
+  if (const auto newest = newest_checkpoint(plan.folder / "checkpoints")) trainer.resume(*newest);
+  return trainer.run();
+}
 
 }  // namespace millrace::testing

@@ -49,12 +49,6 @@ zmq::socket_t answer_key_requests(zmq::context_t& context) {
 
 }  // namespace
 
-bool is_local(std::string_view endpoint) {
-  for (const auto* local : {"ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:"})
-    if (endpoint.starts_with(local)) return true;
-  return false;
-}
-
 Door::Door(zmq::context_t& context, const DoorOptions& options)
     : options_(options),
       key_requests_(answer_key_requests(context)),

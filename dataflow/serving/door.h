@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <zmq.hpp>
 
 #include "dataflow/serving/keys.h"
@@ -20,9 +19,6 @@ struct DoorOptions {
   std::optional<KeyPair> keys;    // none: anyone may come in, and nothing is encrypted
   std::set<std::string> allowed;  // public keys of consumers
 };
-
-/// Whether an endpoint is one that no other machine can reach.
-bool is_local(std::string_view endpoint);
 
 /// Owned and used by one thread.
 class Door {

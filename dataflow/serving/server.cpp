@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "dataflow/batch_codec.h"
 #include "dataflow/serving/facts.h"
+#include "dataflow/serving/this_host.h"
 #include "dataflow/serving/wake_up_call.h"
 
 namespace millrace::serving {
@@ -174,6 +175,7 @@ class BatchServer::Desk {
     spdlog::info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank,
                  ranks, hello.stream.seed, hello.stream.start.next);
     consumers_.emplace(from, std::move(consumer));
+    if (is_local(door_.endpoint())) send_unpaced(connection);
     send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
   }
 

@@ -15,7 +15,8 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
+
+from comparison import interpreter, run
 
 PEERS = {  # module -> how its COCO and COCOeval are called
     "hotcoco": "from hotcoco import COCO, COCOeval",
@@ -43,19 +44,12 @@ print(json.dumps({{"seconds": time.perf_counter() - began, "stats": stats}}))
 """
 
 
-def run(command, threads, environment=None):
-    """The JSON in the last line that `command` prints, wall and CPU seconds and peak MiB; or None and why."""
-    env = dict(os.environ, RAYON_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads), **(environment or {}))
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        began = os.times().elapsed
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env)
-        _, status, used = os.wait4(child.pid, 0)
-        wall = os.times().elapsed - began
-        out.seek(0), err.seek(0)
-        if status:
-            return None, (err.read().strip().splitlines() or [f"ended with status {status}"])[-1]
-        answer = json.loads(out.read().splitlines()[-1])
-        return answer | {"wall": wall, "cpu": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss / 1024}, None
+def run_on(threads, command):
+    """`run` on the first so many cores; what the process took is in the answer."""
+    cores = ",".join(map(str, range(threads)))
+    answer, used = run(["taskset", "-c", cores] + command,
+                       environment={"RAYON_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)})
+    return (None, used) if answer is None else (answer | used, None)
 
 
 class Millrace:
@@ -66,7 +60,7 @@ class Millrace:
 
     def evaluate(self, gt, dt, iou, threads):
         command = [self.trainer, "coco-eval", "--gt", gt, "--dt", dt, "--iou", iou, "--threads", str(threads), "--json"]
-        answer, why = run(["taskset", "-c", ",".join(map(str, range(threads)))] + command, threads)
+        answer, why = run_on(threads, command)
         return answer and answer | {"seconds": answer["wall"]}, why
 
 
@@ -77,8 +71,7 @@ class Peer:
         self.empty, self.missing = self.start("nothing", "", "", "", 1)
 
     def start(self, job, gt, dt, iou, threads):
-        cores = ",".join(map(str, range(threads)))
-        return run(["taskset", "-c", cores, self.python, "-c", self.program, job, gt, dt, iou], threads)
+        return run_on(threads, [self.python, "-c", self.program, job, gt, dt, iou])
 
     def measure(self, job, *arguments):
         answer, why = self.start(job, *arguments)
@@ -145,7 +138,7 @@ def load(trainer, runners, gt, rounds):
     def measure(runner, threads):
         if runner.name != "millrace":
             return runner.measure("load", gt, "", "", threads)
-        answer, why = run([trainer, "bench", "eval", "--annotations", gt, "--json"], threads)
+        answer, why = run_on(threads, [trainer, "bench", "eval", "--annotations", gt, "--json"])
         return answer and answer | {"cpu": answer["cpu_s"]}, why
 
     answers = compare(runners, 2, rounds, measure)
@@ -173,7 +166,7 @@ def main():
     files = [a.gt, a.dt_bbox, a.dt_segm]
     if not a.gt:
         files = made_set(trainer, f"build/bench-eval-{a.images}", a.images, 100)
-    python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
+    python = interpreter()
     runners = [Millrace(trainer)]
     if not python:
         print("the peers are left out: set MILLRACE_PEERS_PYTHON to an interpreter that has them", file=sys.stderr)

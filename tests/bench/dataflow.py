@@ -9,49 +9,37 @@ MILLRACE_PEERS_PYTHON, an interpreter that has them; what is not there is left o
 polygons and run lengths along; the peers rasterise full-image masks where the setting says masks.
 """
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
+
+from comparison import interpreter, peers_folder, photos, run
 
 PEERS = ["torch nodes", "tensorpack thread"]  # the fastest variants that work in parallel
 SETTINGS = [("800/1333", 800, 1333, "none"), ("800/1333 with masks", 800, 1333, "full"), ("320/533", 320, 533, "none")]
 SAME_WORK = 0.03  # by which the pixels of a mean image may differ
 
 
-def run(command, cwd=None):
-    """The JSON object in the last line that `command` prints, and its peak resident MiB; or None and why."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        _, status, used = os.wait4(child.pid, 0)
-        out.seek(0), err.seek(0)
-        if status:
-            return None, (err.read().strip().splitlines() or [f"ended with status {status}"])[-1]
-        return json.loads(out.read().splitlines()[-1]), used.ru_maxrss / 1024
-
-
 def ours(trainer, data, seconds, short, longest):
     sets = {"root": f'"{data}"', "short_side": short, "max_side": longest, "batch_size": 4}
     command = [trainer, "bench", "dataflow", "configs/maskrcnn.toml", "--json", "--threads", "2"]
     command += ["--seconds", str(seconds)] + [a for k, v in sets.items() for a in ("--set", f"data.{k}={v}")]
-    result, rest = run(command)
+    result, used = run(command)
     if result is None:
-        sys.exit(f"dataflow.py: {rest}")
+        sys.exit(f"dataflow.py: {used}")
     # The trainer reads its peak before it measures floors.
     return (result["images_per_cpu_s"], result["images_per_s"], result["peak_rss_bytes"] / 2**20,
             result["pixels_per_image"]), result
 
 
-def theirs(python, folder, data, name, seconds, short, longest, masks):
+def theirs(folder, data, name, seconds, short, longest, masks):
     peer, variant = name.split()
-    command = ["timeout", "120", python, "flow.py", "--peer", peer, "--variant", variant, "--data", data, "--masks", masks]
+    command = ["timeout", "120", interpreter(), "flow.py", "--peer", peer, "--variant", variant, "--data", data, "--masks", masks]
     command += ["--short", str(short), "--max", str(longest), "--seconds", str(seconds), "--workers", "2", "--batch", "4"]
-    result, rest = run(command, cwd=folder)
+    result, used = run(command, cwd=folder)
     if result is None:
-        return None, rest
-    return (result["images_per_cpu_s"], result["value"], rest, result["check"]["pixels"]), None
+        return None, used
+    return (result["images_per_cpu_s"], result["value"], used["mib"], result["check"]["pixels"]), None
 
 
 def main():
@@ -60,16 +48,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)
     a = parser.parse_args()
-    data = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"), "coco_mini"))
+    data = photos()
     if not os.path.isdir(data):
         return print(f"the comparison is left out: no photos in {data} (set MILLRACE_TEST_DATA)")
-    folder = os.path.abspath(os.environ.get("MILLRACE_PEERS", "../shared/peers"))
-    python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
-    peers = list(PEERS)
-    if not python or not os.path.exists(os.path.join(folder, "flow.py")):
-        print("the peers are left out: set MILLRACE_PEERS to the folder of flow.py and MILLRACE_PEERS_PYTHON to an "
-              "interpreter that has them")
-        peers = []
+    folder = peers_folder("flow.py")
+    peers = list(PEERS) if folder else []
 
     for title, short, longest, masks in SETTINGS:
         rounds, last = {}, {}
@@ -77,7 +60,7 @@ def main():
             figures, last = ours(a.trainer, data, a.seconds, short, longest)
             rounds.setdefault("millrace", []).append(figures)
             for name in list(peers):
-                figures, why = theirs(python, folder, data, name, a.seconds, short, longest, masks)
+                figures, why = theirs(folder, data, name, a.seconds, short, longest, masks)
                 if figures is None:
                     print(f"{name} is left out: {why}")
                     peers.remove(name)

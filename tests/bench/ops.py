@@ -13,6 +13,8 @@ import os
 import subprocess
 import sys
 
+from comparison import interpreter
+
 # Prints name -> [milliseconds, CPU milliseconds, check] for the names in the last argument.
 PEER = r'''
 import json, sys, time
@@ -133,7 +135,7 @@ def main():
     parser.add_argument("--filter", default=".", help="which benchmarks, a regular expression")
     parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
     a = parser.parse_args()
-    python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
+    python = interpreter()
     if python and subprocess.run([python, "-c", "import torchvision"], stderr=subprocess.DEVNULL).returncode:
         print(f"torchvision is left out: {python} has none", file=sys.stderr)
         python = ""

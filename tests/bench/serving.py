@@ -9,21 +9,13 @@ send and receive, raw pyzmq, and memcpy as the floor, run by MILLRACE_PEERS_PYTH
 there is left out with a word.
 """
 import argparse
-import json
 import os
 import statistics
-import subprocess
+
+from comparison import interpreter, peers_folder, run
 
 OURS = ["tcp", "ipc", "shared"]
 PEERS = [("tensorpack", "tcp"), ("pyzmq", "tcp"), ("pyzmq", "ipc"), ("memcpy", "tcp")]
-
-
-def run(command, cwd=None):
-    """The JSON object in the last line that `command` prints, or None and why."""
-    done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
-        return None, (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
-    return json.loads(done.stdout.splitlines()[-1]), None
 
 
 def main():
@@ -33,13 +25,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=4)
     a = parser.parse_args()
     bench = os.path.abspath(a.bench)
-    folder = os.path.abspath(os.environ.get("MILLRACE_PEERS", "../shared/peers"))
-    python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
-    peers = list(PEERS)
-    if not python or not os.path.exists(os.path.join(folder, "serve.py")):
-        print("the peers are left out: set MILLRACE_PEERS to the folder of serve.py and MILLRACE_PEERS_PYTHON to an "
-              "interpreter that has them")
-        peers = []
+    folder = peers_folder("serve.py")
+    peers = list(PEERS) if folder else []
     figures, shares = {}, {}
     for k in range(a.rounds):
         for way in OURS:
@@ -50,7 +37,7 @@ def main():
             paced, _ = run([bench, way, str(a.seconds), "25"])
             shares.setdefault(way, []).append(paced["consumer_core_share"])
         for name, way in list(peers):
-            command = ["timeout", "120", python, "serve.py", "--peer", name, "--transport", way, "--seconds", str(a.seconds),
+            command = ["timeout", "120", interpreter(), "serve.py", "--peer", name, "--transport", way, "--seconds", str(a.seconds),
                        "--port", str(5789 + k)]
             result, why = run(command, cwd=folder)
             if result is None:

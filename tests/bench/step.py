@@ -17,9 +17,10 @@ import json
 import os
 import statistics
 import struct
-import subprocess
 import sys
 import tempfile
+
+from comparison import interpreter, photos, run
 
 THREADS = 2
 BATCH = 2
@@ -49,16 +50,10 @@ def make_data(source, folder):
             json.dump(every, f)
 
 
-def run(command, environment=None):
-    """The JSON object in the last line that `command` prints, with the child's peak MiB; or None and why."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                 env={**os.environ, **(environment or {})})
-        _, status, used = os.wait4(child.pid, 0)
-        out.seek(0), err.seek(0)
-        if status:
-            return None, (err.read().strip().splitlines() or [f"ended with status {status}"])[-1]
-        return {**json.loads(out.read().splitlines()[-1]), "peak_mib": used.ru_maxrss / 1024}, None
+def measure(command, environment=None):
+    """What a program says of itself with its peak MiB; or None and why."""
+    result, used = run(command, environment=environment)
+    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
 
 
 def ours(trainer, folder, steps, inference, short, longest, precision="fp32"):
@@ -68,7 +63,7 @@ def ours(trainer, folder, steps, inference, short, longest, precision="fp32"):
             "model.weights": f'"{folder}/weights.safetensors"', "train.precision": f'"{precision}"'}
     command = [trainer, "bench", "model", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--json", "--steps", str(steps)]
     command += ["--inference"] * inference + [a for k, v in sets.items() for a in ("--set", f"{k}={v}")]
-    result, why = run(command)
+    result, why = measure(command)
     if result is None:
         sys.exit(f"step.py: {why}")
     return result
@@ -76,8 +71,8 @@ def ours(trainer, folder, steps, inference, short, longest, precision="fp32"):
 
 def theirs(python, folder, steps, inference, short, longest):
     # The same waiting policy of OpenMP as ours: spinning threads would only make torchvision slower on a busy machine.
-    return run([python, os.path.abspath(__file__), "--peer", folder, "--steps", str(steps), "--short", str(short),
-                "--longest", str(longest)] + ["--inference"] * inference, {"GOMP_SPINCOUNT": "1000"})
+    return measure([python, os.path.abspath(__file__), "--peer", folder, "--steps", str(steps), "--short", str(short),
+                    "--longest", str(longest)] + ["--inference"] * inference, {"GOMP_SPINCOUNT": "1000"})
 
 
 # ---------------------------------------------------------------- torchvision, in a process of its own
@@ -261,8 +256,7 @@ def main():
         return print(json.dumps(result), file=out)
     if not a.trainer:
         parser.error("which trainer?")
-    data = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"), "coco_mini"))
-    python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
+    data, python = photos(), interpreter()
     if not os.path.isdir(data):
         return print(f"the comparison is left out: no photos in {data} (set MILLRACE_TEST_DATA)")
     if not python:

@@ -18,6 +18,7 @@ using testing::fake_plan;
 using ::testing::HasSubstr;
 using testing::LambdaCallback;
 using testing::Scratch;
+using testing::train_saving;
 
 /// The mean over images of (w - id)^2, weighted by a number drawn for each image; images with an id of 3 do not count.
 class MeanDetector final : public Detector {
@@ -108,26 +109,20 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
 
 TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
   const Scratch scratch;
-  const auto train = [&](const std::string& name, std::int64_t steps, bool resume) {
+  const auto train = [&](const std::string& name, std::int64_t steps) {
     MeanDetector model;
     auto plan = fake_plan(model, scratch / name);
     plan.optimizer.kind = "adamw";
     plan.optimizer.accumulate = 3;
     plan.images_per_step = 6;
     plan.train.max_steps = steps;
-    auto save = std::make_unique<LambdaCallback>();
-    save->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
-    CallbackList callbacks;
-    callbacks.add("save", std::move(save));
-    Trainer trainer(plan, std::move(callbacks));
-    if (resume) trainer.resume(*newest_checkpoint(scratch / name / "checkpoints"));
-    const auto end = trainer.run();
+    const auto end = train_saving(plan);
     return std::tuple(model.parameters().find("w")->value.item<double>(), end.at.images,
                       end.at.cursor.next);
   };
-  const auto whole = train("whole", 4, false);
-  train("halves", 2, false);
-  EXPECT_EQ(train("halves", 4, true), whole);
+  const auto whole = train("whole", 4);
+  train("halves", 2);
+  EXPECT_EQ(train("halves", 4), whole);
   EXPECT_EQ(std::get<1>(whole), 24);
 }
 

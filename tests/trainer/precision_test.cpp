@@ -20,6 +20,7 @@ namespace {
 using testing::fake_plan;
 using testing::LambdaCallback;
 using testing::Scratch;
+using testing::train_saving;
 
 /// loss = slope * w, worked out in fp16: its gradient, the factor times the slope, overflows above 65504.
 class HalfDetector final : public Detector {
@@ -186,24 +187,18 @@ TEST(LossScale, LossesThatOverflowThemselvesAreBadSteps) {
 
 TEST(LossScale, AResumedTrainingGoesOnAsIfItHadNotStopped) {
   const Scratch scratch;
-  const auto train = [&](const std::string& name, std::int64_t steps, bool resume) {
+  const auto train = [&](const std::string& name, std::int64_t steps) {
     HalfDetector model(/*slope=*/6);
     auto plan = fake_plan(model, scratch / name);
     plan.train.precision = "fp16";
     plan.train.max_steps = steps;
-    auto save = std::make_unique<LambdaCallback>();
-    save->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
-    CallbackList callbacks;
-    callbacks.add("save", std::move(save));
-    Trainer trainer(plan, std::move(callbacks));
-    if (resume) trainer.resume(*newest_checkpoint(scratch / name / "checkpoints"));
-    const auto end = trainer.run();
+    const auto end = train_saving(plan);
     return std::tuple(model.parameters().find("w")->value.item<double>(), end.at.loss_scale.factor,
                       end.at.loss_scale.good_steps);
   };
-  const auto whole = train("whole", 9, false);
-  train("halves", 2, false);  // stopped during the search
-  EXPECT_EQ(train("halves", 9, true), whole);
+  const auto whole = train("whole", 9);
+  train("halves", 2);  // stopped during the search
+  EXPECT_EQ(train("halves", 9), whole);
 }
 
 }  // namespace

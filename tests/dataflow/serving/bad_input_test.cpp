@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "dataflow/batch_codec.h"
+#include "dataflow/serving/this_host.h"
 #include "tests/dataflow/serving/servers.h"
 
 namespace millrace::testing {
