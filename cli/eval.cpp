@@ -46,7 +46,7 @@ int eval(const Arguments& arguments, const Cluster& cluster) {
   const auto data = open_validation(recipe, recipe.data.classes);
   const auto detector = cluster.is_chief()
                             ? trained_detector(recipe, data.split.classes, arguments.weights)
-                            : build_detector(recipe, data.split.classes);
+                            : build_detector(recipe, data.split.classes, cluster.local_rank());
   take_chiefs_values(cluster, named_values(*detector), "the model");
   detector->parameters_changed();
   const auto scores =

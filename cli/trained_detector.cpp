@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "trainer/run.h"
 #include "trainer/weights.h"
 
 namespace millrace::cli {
@@ -10,8 +11,7 @@ namespace millrace::cli {
 std::unique_ptr<Detector> trained_detector(const Recipe& recipe,
                                            const std::vector<std::string>& classes,
                                            const std::string& weights) {
-  const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  auto detector = make_detector(recipe.model_name, recipe.model, {classes, seed});
+  auto detector = build_detector(recipe, classes);
   const auto report = load_weights(detector->parameters(), weights);
   log_report(report, detector->parameters().size(), weights);
   if (const auto bad = report.not_loaded(); !bad.empty())

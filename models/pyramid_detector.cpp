@@ -28,7 +28,7 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
       detection_(options.detection),
       box_offset_(options.boxes.offset),
       mask_paste_(std::move(mask_paste)),
-      root_(parameters_, context.seed),
+      root_(parameters_, context.seed, context.device),
       pyramid_(root_ / "backbone", options.pyramid, top) {}
 
 Features PyramidDetector::features(const Batch& batch, const NormPass& pass) const {
@@ -39,7 +39,8 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass) con
 
 Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
-  return head_losses(features(batch, pass), truths_of(batch), step);
+  const auto features = this->features(batch, pass);
+  return head_losses(features, truths_of(batch, features.maps[0].device()), step);
 }
 
 std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {

@@ -71,7 +71,7 @@ class Detector {
   /// Objects of each image, best score first. Draws nothing at random and keeps no gradients.
   virtual std::vector<std::vector<DetectedObject>> detect(const Batch& batch) = 0;
 
-  /// Every tensor that is trained or saved. Values may be overwritten in place between calls.
+  /// Every tensor that is trained or saved, all on the context's device. Values may be overwritten in place between calls.
   virtual const Parameters& parameters() const = 0;
 
   /// Called after parameters were overwritten (weights loaded, checkpoint resumed): refresh what is derived from them.
@@ -89,6 +89,7 @@ std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const B
 struct ModelContext {
   std::vector<std::string> classes;  // names in label order
   std::uint64_t seed = 1;            // of the initial weights
+  at::Device device = at::kCPU;      // where its tensors are to lie
 };
 
 /// `table` is the config's [model]; keys "name" and "weights" are not the factory's.

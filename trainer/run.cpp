@@ -13,10 +13,12 @@
 #include "dataflow/detection_sources.h"
 #include "dataflow/order.h"
 #include "trainer/config_changes.h"
+#include "trainer/device.h"
 #include "trainer/processors.h"
 #include "trainer/run_folder.h"
 #include "trainer/shared_checkpoint.h"
 #include "trainer/threads.h"
+#include "trainer/upload.h"
 #include "trainer/weights.h"
 
 namespace millrace {
@@ -82,9 +84,17 @@ void load_initial_weights(Detector& detector, const Recipe& recipe) {
 }
 
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,
-                                         const std::vector<std::string>& classes) {
+                                         const std::vector<std::string>& classes,
+                                         std::int64_t local_rank) {
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  return make_detector(recipe.model_name, recipe.model, {classes, seed});
+  const auto device = open_device(recipe.train.device, local_rank);
+  auto detector = make_detector(recipe.model_name, recipe.model, {classes, seed, device});
+  for (const auto& parameter : detector->parameters())
+    if (parameter.value.device() != device)
+      throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
+                                    recipe.train.device, detector->title, parameter.name,
+                                    parameter.value.device().str()));
+  return detector;
 }
 
 EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
@@ -110,6 +120,8 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
 
+  const auto device = open_device(recipe.train.device, cluster.local_rank());
+  make_batches_for(device);
   auto callbacks = make_callbacks(recipe);
   const auto train = open_train_data(recipe.data, recipe.sources);
   if (cluster.is_chief() && !recipe.weights.empty() && !fs::exists(recipe.weights))
@@ -135,7 +147,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   const auto checkpoint =
       options.resume ? newest_checkpoint(folder / "checkpoints", cluster) : std::nullopt;
   const auto config = to_toml(recipe.tree);
-  const auto detector = build_detector(recipe, train.classes);
+  const auto detector = build_detector(recipe, train.classes, cluster.local_rank());
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
   tell_of_ranks(cluster, *detector);
   if (checkpoint)
@@ -148,23 +160,25 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   if (own) write_file_atomically(folder / "config.toml", config);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  Trainer trainer({.model = *detector,
-                   .train = recipe.train,
-                   .optimizer = recipe.optimizer,
-                   .schedule = recipe.schedule,
-                   .images_per_step = recipe.images_per_step() * cluster.size(),
-                   .start_data =
-                       [&](const Cursor& start) {
-                         return start_train_flow(recipe.data, recipe.stages, train, seed,
-                                                 {cluster.rank(), cluster.size()}, start);
-                       },
-                   .validation = validation ? &*validation : nullptr,
-                   .make_model = [&] { return build_detector(recipe, train.classes); },
-                   .folder = folder,
-                   .config = config,
-                   .classes = train.classes,
-                   .cluster = cluster},
-                  std::move(callbacks));
+  Trainer trainer(
+      {.model = *detector,
+       .train = recipe.train,
+       .optimizer = recipe.optimizer,
+       .schedule = recipe.schedule,
+       .images_per_step = recipe.images_per_step() * cluster.size(),
+       .start_data =
+           [&](const Cursor& start) {
+             return upload_ahead(start_train_flow(recipe.data, recipe.stages, train, seed,
+                                                  {cluster.rank(), cluster.size()}, start),
+                                 device);
+           },
+       .validation = validation ? &*validation : nullptr,
+       .make_model = [&] { return build_detector(recipe, train.classes, cluster.local_rank()); },
+       .folder = folder,
+       .config = config,
+       .classes = train.classes,
+       .cluster = cluster},
+      std::move(callbacks));
   if (checkpoint) {
     trainer.resume(*checkpoint);
     spdlog::info("resuming after step {}, {:.2f} epochs", checkpoint->at.step,

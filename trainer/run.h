@@ -31,9 +31,10 @@ struct RunEnd {
 RunEnd run_training(const Recipe& recipe, const RunOptions& options,
                     const Cluster& cluster = Cluster::alone());
 
-/// The recipe's detector with random weights. Throws ConfigError.
+/// The recipe's detector with random weights, on its train.device: of several GPUs the `local_rank`-th. Throws ConfigError.
 std::unique_ptr<Detector> build_detector(const Recipe& recipe,
-                                         const std::vector<std::string>& classes);
+                                         const std::vector<std::string>& classes,
+                                         std::int64_t local_rank = 0);
 
 /// Loads what model.weights names, if anything, and logs what came of it. Throws Error.
 void load_initial_weights(Detector& detector, const Recipe& recipe);

@@ -13,6 +13,7 @@ struct TrainOptions {
   double epochs = 12;
   std::int64_t max_steps = 0;  // > 0: stop there
   std::int64_t seed = 1;
+  std::string device = "cpu";
   std::string precision = "fp32";
   double loss_scale = 0;  // of fp16; 0: the factor is looked for
   bool deterministic = true;
@@ -26,6 +27,9 @@ struct TrainOptions {
     o.add("max_steps", max_steps, "stop there, whatever the epochs; 0: no such limit",
           {.min = 0, .unit = "steps"});
     o.add("seed", seed, "of initial weights, order of data and every random draw", {.min = 0});
+    o.add("device", device,
+          "what computes: the processor, or a GPU a process (a plug-in's operators)",
+          {"cpu", "cuda"});
     o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses",
           {"fp32", "bf16", "fp16"});
     o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",

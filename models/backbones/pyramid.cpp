@@ -64,6 +64,7 @@ ResNetOptions PyramidOptions::resnet() const {
 Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
     : pixels_(options.pixels()),
       first_(top == FpnTop::pool ? 0 : 1),
+      device_(scope.device()),
       body_(scope / "body", options.resnet()) {
   const auto channels = body_.channels();
   fpn_ = Fpn(scope / "fpn", at::IntArrayRef(channels).slice(first_), options.channels,
@@ -73,7 +74,7 @@ Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
 }
 
 std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass) const {
-  const auto c = body_(normalize(batch, pixels_), pass);
+  const auto c = body_(normalize(batch, pixels_, device_), pass);
   return fpn_(at::TensorList(c).slice(first_), pass);
 }
 

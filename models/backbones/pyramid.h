@@ -56,6 +56,7 @@ class Pyramid {
  private:
   PixelOptions pixels_;
   std::size_t first_;  // of C2..C5 that the FPN takes
+  at::Device device_;
   ResNet body_;
   Fpn fpn_;
 };

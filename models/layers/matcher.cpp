@@ -175,7 +175,7 @@ Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptio
 }
 
 Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng) {
-  const auto labels = label.contiguous();
+  const auto labels = label.cpu().contiguous();
   const auto* values = labels.const_data_ptr<std::int8_t>();
   std::vector<std::int64_t> positive, negative;
   for (std::int64_t i = 0; i < labels.numel(); ++i)
@@ -183,8 +183,8 @@ Samples sample(const at::Tensor& label, std::int64_t count, double positive_frac
   const auto most = static_cast<std::int64_t>(static_cast<double>(count) * positive_fraction);
   const auto positives = std::min(std::ssize(positive), most);
   const auto negatives = std::min(std::ssize(negative), count - positives);
-  auto drawn = draw(std::move(positive), positives, rng);
-  return {std::move(drawn), draw(std::move(negative), negatives, rng)};
+  const auto drawn = draw(std::move(positive), positives, rng);
+  return {drawn.to(label.device()), draw(std::move(negative), negatives, rng).to(label.device())};
 }
 
 }  // namespace millrace

@@ -33,7 +33,7 @@ struct Samples {
 };
 
 /// Draws up to `count` boxes of which up to `count * positive_fraction` are foreground, uniformly without
-/// replacement, from labels (N) int8.
+/// replacement, from labels (N) int8; the same ones on every device.
 Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng);
 
 }  // namespace millrace

@@ -1,13 +1,18 @@
 #include "models/layers/normalize.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 
-namespace millrace {
+#include "trainer/upload.h"
 
-at::Tensor normalize(const Batch& batch, const PixelOptions& options) {
+namespace millrace {
+namespace {
+
+at::Tensor normalize_here(const Batch& batch, const PixelOptions& options) {
   const auto n = static_cast<std::int64_t>(batch.size());
   const std::int64_t height = batch.height, width = batch.width;
   auto result =
@@ -29,6 +34,29 @@ at::Tensor normalize(const Batch& batch, const PixelOptions& options) {
     }
   });
   return result;
+}
+
+/// The same numbers by the device's operators.
+at::Tensor normalize_there(const Batch& batch, const PixelOptions& options, at::Device device) {
+  const auto values = [&](const std::array<float, 3>& of) {
+    return at::tensor(at::ArrayRef<float>(of), at::kFloat).to(device);
+  };
+  auto pixels = pixels_on(batch, device);
+  if (options.bgr) pixels = pixels.flip(3);
+  const auto result = (pixels.to(at::kFloat) - values(options.mean)) / values(options.std);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto image = result[static_cast<std::int64_t>(i)];
+    const std::int64_t height = batch.images[i].height, width = batch.images[i].width;
+    image.narrow(0, height, batch.height - height).zero_();
+    image.narrow(1, width, batch.width - width).zero_();
+  }
+  return result.permute({0, 3, 1, 2});  // channels last as they lie
+}
+
+}  // namespace
+
+at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device) {
+  return device.is_cpu() ? normalize_here(batch, options) : normalize_there(batch, options, device);
 }
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ struct PixelOptions {
   std::array<float, 3> std = {1, 1, 1};
 };
 
-/// (N, 3, H, W) floats, channels last: (pixel - mean) / std inside each image, zero in the padding.
-at::Tensor normalize(const Batch& batch, const PixelOptions& options);
+/// (N, 3, H, W) floats on the device, channels last: (pixel - mean) / std inside each image, zero in the padding.
+at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device = at::kCPU);
 
 }  // namespace millrace

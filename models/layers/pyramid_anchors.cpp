@@ -52,7 +52,8 @@ std::vector<at::Tensor> PyramidAnchors::operator()(const std::vector<at::Tensor>
       own = own.view({scales, std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
     anchors.push_back(grid_anchors(own, height, width,
                                    {by_grid ? static_cast<double>(padded.first / height) : step,
-                                    by_grid ? static_cast<double>(padded.second / width) : step}));
+                                    by_grid ? static_cast<double>(padded.second / width) : step})
+                          .to(maps[level].device()));
   }
   return anchors;
 }

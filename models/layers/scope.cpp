@@ -24,19 +24,24 @@ at::Tensor blank(at::IntArrayRef shape) {
 
 }  // namespace
 
+at::Tensor Scope::declare(std::string_view name, const at::Tensor& value,
+                          ParameterKind kind) const {
+  return parameters_.add(full(name), value.to(device_), kind);
+}
+
 at::Tensor Scope::constant(std::string_view name, at::IntArrayRef shape, double value,
                            ParameterKind kind) const {
-  return parameters_.add(full(name), at::full(shape, value, at::kFloat), kind);
+  return declare(name, at::full(shape, value, at::kFloat), kind);
 }
 
 at::Tensor Scope::normal(std::string_view name, at::IntArrayRef shape, double deviation,
                          ParameterKind kind) const {
-  return parameters_.add(full(name), blank(shape).normal_(0, deviation, generator(name)), kind);
+  return declare(name, blank(shape).normal_(0, deviation, generator(name)), kind);
 }
 
 at::Tensor Scope::uniform(std::string_view name, at::IntArrayRef shape, double bound,
                           ParameterKind kind) const {
-  return parameters_.add(full(name), blank(shape).uniform_(-bound, bound, generator(name)), kind);
+  return declare(name, blank(shape).uniform_(-bound, bound, generator(name)), kind);
 }
 
 }  // namespace millrace

@@ -14,15 +14,16 @@
 namespace millrace {
 
 /// A place in a model's tree of names. Initial values depend on the seed and the full name alone, so that
-/// adding a layer leaves every other layer's values as they were.
+/// adding a layer leaves every other layer's values as they were; nor does the device change them.
 class Scope {
  public:
-  Scope(Parameters& parameters, std::uint64_t seed, std::string prefix = {})
-      : parameters_(parameters), seed_(seed), prefix_(std::move(prefix)) {}
+  Scope(Parameters& parameters, std::uint64_t seed, at::Device device = at::kCPU,
+        std::string prefix = {})
+      : parameters_(parameters), seed_(seed), device_(device), prefix_(std::move(prefix)) {}
 
   /// scope / "fpn" / "inner_blocks"
   Scope operator/(std::string_view child) const {
-    return {parameters_, seed_,
+    return {parameters_, seed_, device_,
             prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child)};
   }
   Scope operator/(std::int64_t child) const { return *this / std::to_string(child); }
@@ -34,6 +35,8 @@ class Scope {
                     ParameterKind kind) const;
   at::Tensor uniform(std::string_view name, at::IntArrayRef shape, double bound,
                      ParameterKind kind) const;
+
+  at::Device device() const { return device_; }
 
   /// Stops training of every tensor declared so far whose name below this scope starts with `prefix`.
   void freeze(std::string_view prefix) const { parameters_.freeze(full(prefix)); }
@@ -48,9 +51,11 @@ class Scope {
     return prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
   }
   at::Generator generator(std::string_view name) const;
+  at::Tensor declare(std::string_view name, const at::Tensor& value, ParameterKind kind) const;
 
   Parameters& parameters_;
   std::uint64_t seed_;
+  at::Device device_;
   std::string prefix_;
 };
 

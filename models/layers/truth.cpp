@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-Truth truth_of(const Instances& objects, const ImageInfo& image) {
+Truth truth_of(const Instances& objects, const ImageInfo& image, at::Device device) {
   Truth truth{.height = static_cast<double>(image.height),
               .width = static_cast<double>(image.width)};
   std::vector<std::size_t> rows;
@@ -22,15 +22,17 @@ Truth truth_of(const Instances& objects, const ImageInfo& image) {
     *label++ = objects.classes[row];
     truth.segmentations.push_back(&objects.segmentations[row]);
   }
+  truth.boxes = truth.boxes.to(device);
+  truth.labels = truth.labels.to(device);
   return truth;
 }
 
 }  // namespace
 
-std::vector<Truth> truths_of(const Batch& batch) {
+std::vector<Truth> truths_of(const Batch& batch, at::Device device) {
   std::vector<Truth> truths;
   for (std::size_t i = 0; i < batch.size(); ++i)
-    truths.push_back(truth_of(batch.objects[i], batch.images[i]));
+    truths.push_back(truth_of(batch.objects[i], batch.images[i], device));
   return truths;
 }
 

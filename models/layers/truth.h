@@ -18,6 +18,6 @@ struct Truth {
 };
 
 /// The ground truth of each image. It borrows from the batch.
-std::vector<Truth> truths_of(const Batch& batch);
+std::vector<Truth> truths_of(const Batch& batch, at::Device device = at::kCPU);
 
 }  // namespace millrace

@@ -27,10 +27,11 @@ at::Tensor mirrored(const at::Tensor& boxes, std::int32_t width) {
 }
 
 /// Pixels of the view per pixel of the image.
-at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view) {
+at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view,
+                  const at::TensorOptions& options) {
   const auto x = static_cast<float>(in_view.width) / static_cast<float>(image.width),
              y = static_cast<float>(in_view.height) / static_cast<float>(image.height);
-  return at::tensor({x, y, x, y}, at::kFloat);
+  return at::tensor({x, y, x, y}, options);
 }
 
 }  // namespace
@@ -81,13 +82,14 @@ Batch seen(const Batch& batch, const View& view) {
 
 at::Tensor into_view(const at::Tensor& boxes, const ImageInfo& image, const ImageInfo& in_view,
                      const View& view) {
-  const auto scaled_boxes = boxes * growth(image, in_view);
+  const auto scaled_boxes = boxes * growth(image, in_view, boxes.options());
   return view.flipped ? mirrored(scaled_boxes, in_view.width) : scaled_boxes;
 }
 
 at::Tensor out_of_view(const at::Tensor& boxes, const ImageInfo& image, const ImageInfo& in_view,
                        const View& view) {
-  return (view.flipped ? mirrored(boxes, in_view.width) : boxes) / growth(image, in_view);
+  return (view.flipped ? mirrored(boxes, in_view.width) : boxes) /
+         growth(image, in_view, boxes.options());
 }
 
 }  // namespace millrace

@@ -76,8 +76,8 @@ BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegio
     const auto& [boxes, truth, count] = regions[i];
     const auto label = truths[i].labels.index_select(0, truth) + first_;
     labels.push_back(label);
-    labels.push_back(at::full({boxes.size(0) - count}, background(), at::kLong));
-    foreground.push_back(at::arange(first, first + count, at::kLong));
+    labels.push_back(at::full({boxes.size(0) - count}, background(), label.options()));
+    foreground.push_back(at::arange(first, first + count, label.options()));
     foreground_labels.push_back(label);
     references.push_back(boxes.narrow(0, 0, count));
     targets.push_back(truths[i].boxes.index_select(0, truth));

@@ -69,7 +69,7 @@ at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois
 }
 
 at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels) {
-  return logits.index({at::arange(logits.size(0)), channels});
+  return logits.index({at::arange(logits.size(0), channels.options()), channels});
 }
 
 at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledRegions>& regions,
@@ -77,7 +77,8 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
   std::vector<at::Tensor> boxes, labels, targets;
   std::int64_t count = 0;
   for (std::size_t i = 0; i < regions.size(); ++i) {
-    const auto* truth = regions[i].truth.data_ptr<std::int64_t>();
+    const auto own_truth = regions[i].truth.cpu();
+    const auto* truth = own_truth.const_data_ptr<std::int64_t>();
     std::vector<std::int64_t> rows;
     std::vector<const coco::Segmentation*> shapes;
     for (std::int64_t row = 0; row < regions[i].foreground; ++row) {
@@ -86,7 +87,7 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
       rows.push_back(row);
       shapes.push_back(shape);
     }
-    const auto index = at::tensor(rows, at::kLong);
+    const auto index = at::tensor(rows, at::kLong).to(regions[i].truth.device());
     boxes.push_back(regions[i].boxes.index_select(0, index));
     labels.push_back(truths[i].labels.index_select(0, regions[i].truth.index_select(0, index)));
     if (!shapes.empty())

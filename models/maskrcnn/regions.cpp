@@ -47,7 +47,8 @@ at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
   std::vector<at::Tensor> rois;
   for (std::size_t i = 0; i < boxes.size(); ++i)
     rois.push_back(at::cat(
-        {at::full({boxes[i].size(0), 1}, static_cast<double>(i), at::kFloat), boxes[i]}, 1));
+        {at::full({boxes[i].size(0), 1}, static_cast<double>(i), boxes[i].options()), boxes[i]},
+        1));
   return at::cat(rois);
 }
 

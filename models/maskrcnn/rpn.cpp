@@ -132,7 +132,7 @@ Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
     sampled += count;
     foreground += positive.size(0);
     logits.push_back(output.logits[image].index_select(0, at::cat({positive, negative})));
-    auto target = at::zeros({count});
+    auto target = at::zeros({count}, output.logits.options());
     target.narrow(0, 0, positive.size(0)).fill_(1);
     targets.push_back(target);
     if (positive.size(0) == 0) continue;

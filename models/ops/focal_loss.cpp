@@ -2,8 +2,11 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softplus.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -104,6 +107,18 @@ class FocalLoss : public torch::autograd::Function<FocalLoss> {
   }
 };
 
+/// By a device's operators, gradients too.
+at::Tensor focal_loss_there(const at::Tensor& logits, const at::Tensor& classes,
+                            const FocalOptions& options) {
+  const auto own = (at::arange(logits.size(1), classes.options()) == classes.unsqueeze(1));
+  const auto there = own.to(logits.scalar_type());
+  const auto sign = there * 2 - 1;  // of the logit that says what is right
+  const auto wrong = at::sigmoid(-logits * sign);
+  const auto weight = there * (2 * options.alpha - 1) + (1 - options.alpha);
+  const auto loss = weight * wrong.pow(options.gamma) * at::softplus(-logits * sign);
+  return loss.masked_fill((classes == kIgnored).unsqueeze(1), 0).sum();
+}
+
 }  // namespace
 
 at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
@@ -113,6 +128,7 @@ at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
       classes.scalar_type() != at::kLong || (type != at::kFloat && type != at::kDouble))
     throw std::invalid_argument(
         "focal_loss_sum: logits must be (T, K) float or double and classes (T) int64");
+  if (!logits.is_cpu()) return focal_loss_there(logits, classes, options);
   return FocalLoss::apply(logits, classes, options);
 }
 

@@ -1,5 +1,5 @@
 // Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets: forward and backward on the
-// CPU, the same bits for any number of threads.
+// CPU, the same bits for any number of threads; on other devices by their operators.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -63,7 +63,8 @@ SoftNmsResult soft_nms(const at::Tensor& boxes, const at::Tensor& scores, const 
       groups.sizes() != scores.sizes() || groups.scalar_type() != at::kLong)
     throw std::invalid_argument("soft_nms: boxes must be (N, 4), scores (N) and groups (N) int64");
   if (!(options.sigma > 0)) throw std::invalid_argument("soft_nms: sigma must be above 0");
-  const auto corners = boxes.contiguous(), ratings = scores.contiguous(), own = groups.contiguous();
+  const auto corners = boxes.cpu().contiguous(), ratings = scores.cpu().contiguous(),
+             own = groups.cpu().contiguous();
   const auto* corner = corners.const_data_ptr<float>();
   const auto* rating = ratings.const_data_ptr<float>();
   const auto* group = own.const_data_ptr<std::int64_t>();
@@ -86,7 +87,7 @@ SoftNmsResult soft_nms(const at::Tensor& boxes, const at::Tensor& scores, const 
   auto* kept = result.kept.mutable_data_ptr<std::int64_t>();
   auto* left = result.scores.mutable_data_ptr<float>();
   for (const auto& rated : all) *kept++ = rated.index, *left++ = rated.score;
-  return result;
+  return {result.kept.to(boxes.device()), result.scores.to(boxes.device())};
 }
 
 }  // namespace millrace

@@ -71,5 +71,13 @@ TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
     EXPECT_THAT(list.out, HasSubstr(part));
 }
 
+TEST_F(Usage, AGpuThatIsNotThereIsSaidSo) {
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "here is one";
+  const auto data = make_data();
+  expect_error(
+      trainer(on(data, {"run", "--output", in_folder("runs").string()}, {"train.device=cuda"})), 2,
+      "train.device = \"cuda\": ");
+}
+
 }  // namespace
 }  // namespace millrace::testing

@@ -89,14 +89,15 @@ inline Batch four_images() {
 /// The detector of a [model] table with a narrow network; `more` are further lines of the table.
 inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {},
-                                                const std::string& norm = "bn") {
+                                                const std::string& norm = "bn",
+                                                at::Device device = at::kCPU) {
   const auto table =
       parse_config("backbone = 'resnet18'\nwidth = 16\nnorm = '" + norm +
                        "'\nfreeze_at = 0\nfpn_channels = 16\n"
                        "pixel_std = [57.0, 57.0, 57.0]\nanchor_sizes = [8, 16, 32, 48, 64]\n" +
                        more,
                    "small.toml");
-  return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1});
+  return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1, device});
 }
 
 /// A kind of detector, and lines of its table.

@@ -1,0 +1,106 @@
+// A detector on another device than the CPU: the same losses, gradients, steps and detections, and no memory touched that is
+// not there.
+#include <gmock/gmock.h>
+
+#include "tests/models/other_device.h"
+#include "tests/models/small_batch.h"
+#include "tests/tensors.h"
+#include "trainer/training_step.h"
+#include "trainer/upload.h"
+
+namespace millrace {
+namespace {
+
+using testing::kOtherDevice;
+using testing::small_batch;
+
+/// Gives one batch so many times.
+class Again final : public DataFlow<Batch> {
+ public:
+  Again(Batch batch, int times) : batch_(std::move(batch)), times_(times) {}
+  std::optional<Delivery<Batch>> next() override {
+    if (times_ == 0) throw std::runtime_error("no more");
+    return Delivery<Batch>{batch_, {}, 0, 0, --times_};
+  }
+  std::int64_t epoch_size() const override { return 2; }
+  FlowReport report() const override { return {}; }
+
+ private:
+  const Batch batch_;
+  int times_;
+};
+
+struct Trained {
+  std::vector<Scalars> scalars;
+  std::vector<at::Tensor> values;
+  std::vector<std::vector<DetectedObject>> found;
+};
+
+Trained train(const std::string& kind, const std::string& more, at::Device device) {
+  const auto model = testing::small_detector(kind, more, "frozen_bn", device);
+  TrainingStep step(*model, {}, {}, Cluster::alone());
+  const auto flow = upload_ahead(std::make_unique<Again>(small_batch(), 3), device);
+  Trained result;
+  LossScale scale;
+  for (int i = 0; i < 3; ++i) {
+    const auto batch = flow->next()->value;
+    Figures figures;
+    result.scalars.push_back(
+        step({&batch, 1}, {.seed = 3, .step = i, .figures = &figures}, 0.01, scale).scalars);
+  }
+  EXPECT_THROW(flow->next(), std::runtime_error);
+  for (const auto& parameter : model->parameters()) {
+    EXPECT_EQ(parameter.value.device().type(), device.type());
+    result.values.push_back(parameter.value.detach().cpu());
+  }
+  result.found = detect_with(*model, small_batch());
+  return result;
+}
+
+struct Case {
+  std::string kind, more;
+  friend void PrintTo(const Case& one, std::ostream* out) { *out << one.kind << " " << one.more; }
+};
+
+class OtherDevice : public ::testing::TestWithParam<Case> {};
+
+TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
+  const auto& [kind, more] = GetParam();
+  const auto before = testing::copies_on_own_streams();
+  const auto there = train(kind, more, {kOtherDevice, 0}), here = train(kind, more, at::kCPU);
+  EXPECT_EQ(testing::copies_on_own_streams(), before + 3) << "batches that were uploaded ahead";
+  ASSERT_EQ(there.scalars.size(), here.scalars.size());
+  for (std::size_t i = 0; i < here.scalars.size(); ++i)
+    for (std::size_t k = 0; k < here.scalars[i].size(); ++k) {
+      const auto& [name, value] = here.scalars[i][k];
+      EXPECT_EQ(there.scalars[i][k].first, name);
+      EXPECT_NEAR(there.scalars[i][k].second, value, 1e-6 * std::max(1.0, std::abs(value))) << name;
+    }
+  for (std::size_t i = 0; i < here.values.size(); ++i)
+    EXPECT_LT((there.values[i] - here.values[i]).abs().max().item<double>(), 1e-5) << i;
+  ASSERT_EQ(there.found.size(), here.found.size());
+  for (std::size_t i = 0; i < here.found.size(); ++i) {
+    ASSERT_EQ(there.found[i].size(), here.found[i].size());
+    for (std::size_t d = 0; d < here.found[i].size(); ++d) {
+      EXPECT_EQ(there.found[i][d].label, here.found[i][d].label);
+      EXPECT_NEAR(there.found[i][d].score, here.found[i][d].score, 1e-4);
+      EXPECT_NEAR(there.found[i][d].box.x1, here.found[i][d].box.x1, 1e-2);
+    }
+  }
+}
+
+const std::string kSmall =
+    "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n"
+    "mask_channels = 8\nscore_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
+const std::string kDense = "score_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Detectors, OtherDevice,
+    ::testing::Values(Case{"maskrcnn", kSmall},
+                      Case{"maskrcnn", kSmall + "style = 'torchvision'\n"},
+                      Case{"cascadercnn", kSmall + "masks = true\n"},
+                      Case{"retinanet", kDense + "retina_norm = 'gn'\n"},
+                      Case{"retinanet", kDense + "nms_kind = 'gaussian'\ntest_flip = true\n"}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,284 @@
+#include "tests/models/other_device.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/native/CPUFallback.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <sys/mman.h>
+#include <torch/library.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+
+#include "models/maskrcnn/mask_targets.h"
+#include "models/ops/device_ops.h"
+#include "models/ops/nms.h"
+
+namespace millrace::testing {
+namespace {
+
+const at::Device kDevice(kOtherDevice, 0);
+thread_local at::Stream current_stream(at::Stream::DEFAULT, kDevice);
+std::atomic<int> own_stream_copies = 0;
+
+/// Each block has an address, which nobody can read, and its bytes somewhere else.
+class Memory final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (bytes == 0) return {nullptr, kDevice};
+    void* address = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) throw std::bad_alloc();
+    const std::lock_guard lock(mutex_);
+    blocks_[static_cast<std::byte*>(address)] = {std::make_unique<std::byte[]>(bytes), bytes};
+    return {address, address, &release, kDevice};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(bytes_at(to), bytes_at(from), bytes);
+  }
+
+  std::byte* bytes_at(const void* address) const {
+    if (!address) return nullptr;
+    const auto* wanted = static_cast<const std::byte*>(address);
+    const std::lock_guard lock(mutex_);
+    auto block = blocks_.upper_bound(const_cast<std::byte*>(wanted));
+    if (block == blocks_.begin()) throw std::logic_error("not the other device's memory");
+    --block;
+    return block->second.first.get() + (wanted - block->first);
+  }
+
+ private:
+  static void release(void* address);
+
+  mutable std::mutex mutex_;
+  std::map<std::byte*, std::pair<std::unique_ptr<std::byte[]>, std::size_t>> blocks_;
+};
+
+Memory& memory() {
+  static auto* const all = new Memory;  // tensors may outlive what main has
+  return *all;
+}
+
+void Memory::release(void* address) {
+  auto& all = memory();
+  const std::lock_guard lock(all.mutex_);
+  const auto block = all.blocks_.find(static_cast<std::byte*>(address));
+  ::munmap(address, block->second.second);
+  all.blocks_.erase(block);
+}
+
+/// The tensor as one of the CPU over the same bytes.
+at::Tensor within(const at::Tensor& tensor) {
+  if (tensor.is_cpu()) return tensor;
+  return at::from_blob(memory().bytes_at(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(),
+                       tensor.options().device(at::kCPU));
+}
+
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  at::DeviceType type() const override { return kOtherDevice; }
+  at::Device exchangeDevice(at::Device) const override { return kDevice; }
+  at::Device getDevice() const override { return kDevice; }
+  void setDevice(at::Device) const override {}
+  void uncheckedSetDevice(at::Device) const noexcept override {}
+  at::Stream getStream(at::Device) const override { return current_stream; }
+  at::Stream getDefaultStream(at::Device) const override {
+    return at::Stream(at::Stream::DEFAULT, kDevice);
+  }
+  at::Stream getNewStream(at::Device, int) const override {
+    return at::Stream(at::Stream::UNSAFE, kDevice, 1);
+  }
+  at::Stream exchangeStream(at::Stream stream) const override {
+    return std::exchange(current_stream, stream);
+  }
+  at::DeviceIndex deviceCount() const noexcept override { return 1; }
+  void record(void**, const at::Stream&, const at::DeviceIndex,
+              const c10::EventFlag) const override {}
+  void block(void*, const at::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+  void synchronizeEvent(void*) const override {}
+  bool queryStream(const at::Stream&) const override { return true; }
+  void synchronizeStream(const at::Stream&) const override {}
+  void recordDataPtrOnStream(const c10::DataPtr&, const at::Stream&) const override {}
+};
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+
+/// What the backward pass asks of a device.
+class Hooks final : public at::PrivateUse1HooksInterface {
+ public:
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
+  at::DeviceIndex deviceCount() const override { return 1; }
+  at::DeviceIndex getCurrentDevice() const override { return 0; }
+  void setCurrentDevice(at::DeviceIndex) const override {}
+};
+const bool has_hooks = [] {
+  c10::register_privateuse1_backend("other");
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
+  return true;
+}();
+
+at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> type,
+                 std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>,
+                 std::optional<at::MemoryFormat> format) {
+  return at::detail::empty_generic(size, &memory(),
+                                   c10::DispatchKeySet(at::DispatchKey::PrivateUse1),
+                                   type.value_or(at::kFloat), format);
+}
+
+at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride,
+                         std::optional<at::ScalarType> type, std::optional<at::Layout>,
+                         std::optional<at::Device>, std::optional<bool>) {
+  return at::detail::empty_strided_generic(size, stride, &memory(),
+                                           c10::DispatchKeySet(at::DispatchKey::PrivateUse1),
+                                           type.value_or(at::kFloat));
+}
+
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+  if (from.is_cpu() && current_stream.id() != 0) ++own_stream_copies;
+  within(to).copy_(within(from));
+  return to;
+}
+
+const at::Tensor& resize_there(const at::Tensor& tensor, at::IntArrayRef size,
+                               std::optional<at::MemoryFormat>) {
+  auto* const impl = tensor.unsafeGetTensorImpl();
+  impl->set_sizes_contiguous(size);
+  const auto bytes = static_cast<std::size_t>(tensor.numel()) * tensor.element_size();
+  auto& storage = impl->unsafe_storage();
+  if (storage.nbytes() >= bytes) return tensor;
+  storage.set_data_ptr_noswap(memory().allocate(bytes));
+  storage.set_nbytes(bytes);
+  return tensor;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
+  if (to.sizes() != from.sizes()) resize_there(to, from.sizes(), {});
+  return copy_from(from, to, false);
+}
+
+/// The CPU's operator, once all tensors but single numbers lie on the device.
+void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  bool here = false, there = false;
+  const auto look = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.dim() == 0) return;
+    (tensor.is_cpu() ? here : there) = true;
+  };
+  for (const auto& argument : torch::jit::last(*stack, op.schema().arguments().size())) {
+    if (argument.isTensor()) look(argument.toTensor());
+    if (argument.isTensorList())
+      for (const auto& tensor : argument.toTensorVector()) look(tensor);
+  }
+  if (here && there)
+    throw std::logic_error(op.schema().name() + " is given tensors of two devices");
+  at::native::cpu_fallback(op, stack);
+}
+
+at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight,
+                    const std::optional<at::Tensor>& bias, at::IntArrayRef stride,
+                    at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                    at::IntArrayRef output_padding, std::int64_t groups) {
+  return at::convolution(within(x), within(weight),
+                         bias && bias->defined() ? std::optional(within(*bias)) : std::nullopt,
+                         stride, padding, dilation, transposed, output_padding, groups)
+      .to(kDevice);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolve_back(
+    const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
+    at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+    at::IntArrayRef output_padding, std::int64_t groups, std::array<bool, 3> mask) {
+  const std::array<std::int64_t, 1> biases{transposed ? weight.size(1) * groups : weight.size(0)};
+  const auto [dx, dw, db] = at::convolution_backward(
+      within(gradient), within(x), within(weight), at::OptionalIntArrayRef(biases), stride, padding,
+      dilation, transposed, output_padding, groups, mask);
+  const auto there = [](const at::Tensor& t) { return t.defined() ? t.to(kDevice) : t; };
+  return {there(dx), there(dw), there(db)};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("empty.memory_format", empty);
+  library.impl("empty_strided", empty_strided);
+  library.impl("_copy_from", copy_from);
+  library.impl("_copy_from_and_resize", copy_from_and_resize);
+  library.impl("resize_", resize_there);
+  library.impl("as_strided", at::native::as_strided_tensorimpl);
+  library.impl("view", at::native::view);
+  library.impl("_reshape_alias", at::native::_reshape_alias);
+  library.impl("convolution_overrideable", convolve);
+  library.impl("convolution_backward_overrideable", convolve_back);
+  // Else it is made of views that channels last do not allow.
+  library.impl("native_group_norm", torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
+}
+TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
+  library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
+}
+
+std::vector<at::Tensor> within(at::TensorList tensors) {
+  std::vector<at::Tensor> result;
+  for (const auto& tensor : tensors) result.push_back(within(tensor));
+  return result;
+}
+
+const bool has_operators = register_device_ops(
+    kOtherDevice,
+    {.nms =
+         [](const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
+            double threshold, double offset) {
+           const auto kept =
+               groups.defined()
+                   ? batched_nms(within(boxes), within(scores), within(groups), threshold, offset)
+                   : nms(within(boxes), within(scores), threshold, offset);
+           return kept.to(kDevice);
+         },
+     .proposals =
+         [](const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor& anchors,
+            const std::vector<std::int64_t>& level_counts,
+            const std::vector<std::pair<double, double>>& sizes, const ProposalOptions& options) {
+           auto found = proposals(within(logits), within(deltas), within(anchors), level_counts,
+                                  sizes, options);
+           for (auto& boxes : found) boxes = boxes.to(kDevice);
+           return found;
+         },
+     .roi_align =
+         [](at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
+            const RoiAlignOptions& options) {
+           return roi_align(within(maps), within(rois), within(levels), options).to(kDevice);
+         },
+     .roi_align_backward =
+         [](const at::Tensor& gradient, const at::Tensor& rois, const at::Tensor& levels,
+            const RoiAlignOptions& options, at::TensorList gradients) {
+           const at::AutoGradMode on(true);
+           std::vector<at::Tensor> maps;
+           for (const auto& one : gradients)
+             maps.push_back(at::zeros_like(within(one)).set_requires_grad(true));
+           roi_align(maps, within(rois), within(levels), options).backward(within(gradient));
+           for (std::size_t i = 0; i < maps.size(); ++i) gradients[i].copy_(maps[i].grad());
+         },
+     .match =
+         [](const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
+           const auto found = match(within(truth), within(boxes), options);
+           return Matches{found.truth.to(kDevice), found.label.to(kDevice)};
+         },
+     .mask_targets =
+         [](const std::vector<const coco::Segmentation*>& shapes, const at::Tensor& boxes,
+            std::int64_t size) {
+           return mask_targets(shapes, within(boxes), size, "binary", 0, 0).to(kDevice);
+         }});
+
+}  // namespace
+
+int copies_on_own_streams() { return own_stream_copies; }
+
+}  // namespace millrace::testing
