@@ -19,7 +19,7 @@ struct Uploaded {
   at::Tensor on_device;
   std::shared_ptr<c10::Event> copied;
 
-  /// The copy may still be read from.
+  /// A copy that is not over yet is waited for.
   void operator()(std::uint8_t*) {
     copied->synchronize();
     memory.reset();
