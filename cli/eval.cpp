@@ -1,4 +1,5 @@
 // trainer eval: detect over the validation split and print the COCO figures.
+#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "cli/config_arguments.h"
 #include "cli/start_together.h"
 #include "cli/trained_detector.h"
+#include "trainer/processors.h"
 #include "trainer/restore.h"
 #include "trainer/run.h"
 #include "trainer/share_values.h"
@@ -41,6 +43,7 @@ Json to_json(const DetectorScores& scores) {
 
 int eval(const Arguments& arguments, const Cluster& cluster) {
   const auto recipe = arguments.config.load();
+  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
   const Threads threads(recipe.train.threads, recipe.data.threads);
   start_together(recipe, cluster);
   const auto data = open_validation(recipe, recipe.data.classes);

@@ -20,7 +20,7 @@ class GradientBuckets {
  public:
   static constexpr std::int64_t kFirstBytes = 1 << 20, kBytes = 25 << 20;
 
-  /// `exchanged` is the type in which gradients travel; sums are fp32 whatever it is, and come back in it.
+  /// `exchanged` is the type in which gradients travel; sums over MPI are fp32 whatever it is, and come back in it.
   GradientBuckets(const Parameters& parameters, GradientSync& sync, at::ScalarType exchanged,
                   std::int64_t first_bytes = kFirstBytes, std::int64_t bytes = kBytes);
   GradientBuckets(const GradientBuckets&) = delete;

@@ -19,11 +19,11 @@
 namespace millrace {
 namespace {
 
-constexpr int kRollCall = 1;                 // tag
-constexpr double kRollCallS = 1;             // that answers are waited for
-constexpr double kNoticeAfterSignalS = 0.3;  // mpirun kills after a second
-constexpr double kPatienceAfterSignalS = 30;
-constexpr std::size_t kAnswer = 512;  // bytes of an answer to the roll call
+constexpr int kRollCall = 1;                   // tag
+constexpr double kRollCallS = 1;               // that answers are waited for
+constexpr double kNoticeAfterSignalS = 0.3;    // mpirun kills after a second
+constexpr double kPatienceAfterSignalS = 120;  // for what one rank does alone
+constexpr std::size_t kAnswer = 512;           // bytes of an answer to the roll call
 
 /// What one rank gives, in the first exchange of a gather: short texts fit into it.
 struct Slot {

@@ -64,7 +64,12 @@ std::string StopSignals::received() {
 
 int StopSignals::number() { return noted; }
 
-void StopSignals::note(int signal) { note_signal(signal); }
+// The handlers stay: the same signal may be on its way to this process.
+void StopSignals::note(int signal) {
+  if (noted != 0) return;
+  noted_at = now();
+  noted = signal;
+}
 
 double StopSignals::seconds_ago() { return static_cast<double>(now() - noted_at) * 1e-9; }
 

@@ -66,15 +66,17 @@ void Link::start_over(Clock::time_point now, std::string why) {
   word_ = std::move(why);
   state_ = State::down;
   heard_ = now;
-  socket_.reset();
   events_.reset();
+  socket_.reset();
   open();
 }
 
 void Link::greet(Clock::time_point now) {
   state_ = State::greeting;
   heard_ = pinged_ = now;
-  send(hello_);
+  auto hello = hello_;
+  hello.held = held();
+  send(std::move(hello));
 }
 
 void Link::look(Clock::time_point now, const std::function<void(Answer)>& answered) {
@@ -86,8 +88,11 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
       hear(decode(part.to_string_view(), "message"), now, answered);
     }
   } catch (const DataError& problem) {
-    start_over(now, fmt::format("sent what cannot be read ({})", problem.what()));
-    refused_for_good_ = ++bad_messages_ >= kMostBadMessages;
+    // What a server sent last cannot be had any more once it has gone, with its memory.
+    const bool has_gone = view_ && !view_->is_there();
+    start_over(
+        now, has_gone ? "has gone" : fmt::format("sent what cannot be read ({})", problem.what()));
+    refused_for_good_ = !has_gone && ++bad_messages_ >= kMostBadMessages;
     if (refused_for_good_) state_ = State::refused;
   }
   if (state_ == State::refused && !refused_for_good_ && now - heard_ > kHelloAgainAfter) greet(now);
@@ -188,7 +193,11 @@ void Link::ask(std::int64_t number) { send(Ask{{number}, view_ ? ::getpid() : 0}
 void Link::leave() {
   if (!is_live()) return;
   socket_->set(zmq::sockopt::linger, kLeaveMs);
-  send(Bye{view_ ? view_->held() : std::vector<std::int64_t>()});
+  send(Bye{held()});
+}
+
+std::vector<std::int64_t> Link::held() const {
+  return view_ ? view_->held() : std::vector<std::int64_t>();
 }
 
 void Link::send(Message message) {

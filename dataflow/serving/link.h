@@ -72,6 +72,7 @@ class Link {
   void hear(Message message, Clock::time_point now, const std::function<void(Answer)>& answered);
   Answer take(const BatchHead& head);
   Frame pixels_of(const BatchHead& head);
+  std::vector<std::int64_t> held() const;
   void send(Message message);
 
   zmq::context_t& context_;

@@ -43,6 +43,7 @@ void members(auto& each, Hello& hello) {
   each("ranks", hello.stream.share.ranks);
   each("start", hello.stream.start);
   each("facts", hello.facts);
+  each("held", hello.held);
 }
 void members(auto& each, Ask& ask) {
   each("numbers", ask.numbers);

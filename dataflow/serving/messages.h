@@ -29,6 +29,8 @@ struct Hello {
   std::string consumer;  // the same as long as the consumer lives
   Stream stream;
   Facts facts;  // those that it knows, all of which must hold for the server
+  std::vector<std::int64_t>
+      held;  // pieces of shared memory that it needs still; others may be taken back
 };
 /// Wants these batches, in this order if it can be.
 struct Ask {

@@ -41,9 +41,10 @@ std::string new_name() {
 class RemoteFlow final : public DataFlow<Batch> {
  public:
   explicit RemoteFlow(RemoteOptions options) : options_(std::move(options)) {
-    const Hello hello{new_name(), options_.stream, options_.facts};
+    // A name each: two endpoints may be one server.
     for (const auto& server : options_.servers)
-      links_.push_back(std::make_unique<Link>(context_, server, options_.keys, hello));
+      links_.push_back(std::make_unique<Link>(context_, server, options_.keys,
+                                              Hello{new_name(), options_.stream, options_.facts}));
     ages_.resize(links_.size());
     received_.resize(links_.size());
     thread_ = std::thread([this] { run(); });

@@ -25,7 +25,7 @@ struct RemoteOptions {
 
 /// The batches of a stream, byte for byte those of a flow without servers, in the same order, each once, as long as
 /// some server answers now and then. A thread of its own asks, receives and puts in order. `next` throws Error where
-/// no server has answered for `timeout` or all have refused, saying what was heard of each.
+/// no server has been there for `timeout` or all have refused, saying what was heard of each.
 /// Throws ConfigError for endpoints that cannot be.
 std::unique_ptr<DataFlow<Batch>> connect_flow(RemoteOptions options);
 

@@ -163,8 +163,11 @@ class BatchServer::Desk {
       return turn_away(from, "that want other data", hello.consumer,
                        {"this server has other data: " + differs, true});
     if (consumers_.size() >= most_consumers_)
-      return turn_away(from, "for want of room", hello.consumer,
-                       {fmt::format("this server has {} consumers already", consumers_.size())});
+      return turn_away(
+          from, "for want of room", hello.consumer,
+          {fmt::format("this server has {} consumers already (trainer serve --consumers)",
+                       consumers_.size())});
+    keep_loans(hello.consumer, hello.held);
     Consumer consumer{hello.consumer, connection, hello.stream, nullptr, 0, Clock::now()};
     try {
       consumer.flow = start_(hello.stream, [this] { ready_.ring(); });
@@ -205,8 +208,7 @@ class BatchServer::Desk {
   void hear(const std::string& from, std::int32_t, const Bye& bye) {
     const auto* consumer = known(from);
     if (!consumer) return;
-    std::erase_if(loans_[consumer->name].pieces,
-                  [&](const auto& loan) { return !std::ranges::count(bye.held, loan.first); });
+    keep_loans(consumer->name, bye.held);
     spdlog::info("consumer {} is done", consumer->name);
     consumers_.erase(from);
   }
@@ -258,6 +260,12 @@ class BatchServer::Desk {
     return piece;
   }
 
+  /// What a consumer does not hold any more comes back.
+  void keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held) {
+    std::erase_if(loans_[consumer].pieces,
+                  [&](const auto& loan) { return !std::ranges::count(held, loan.first); });
+  }
+
   /// What was lent to a process that has died. One that is only silent may still look at it.
   void take_back_loans() {
     std::erase_if(loans_, [this](const auto& entry) {
@@ -275,7 +283,10 @@ class BatchServer::Desk {
     const BatchHead head{number,   cursor,       epoch,
                          progress, made.skipped, {encoded.header.begin(), encoded.header.end()},
                          piece};
-    if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) return false;
+    if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
+      if (piece) loans_[consumer.name].pieces.erase(piece->piece);
+      return false;
+    }
     if (!piece)
       door_.socket().send(frame_of(encoded.frames[0], std::make_unique<Sending>(
                                                           batch.pixels, consumer.sending, ready_)),

@@ -127,10 +127,10 @@ std::unique_ptr<SharedView> SharedView::open(const SharedFile& probe) {
 
 Frame SharedView::take(const SharedPiece& piece) {
   auto& memory = maps_[piece.file];
-  if (!memory) memory = map(process_, piece.descriptor, piece.file_bytes);
+  if (!memory) memory = map(probe_.process, piece.descriptor, piece.file_bytes);
   if (!memory)
     throw DataError("message", fmt::format("there is no shared file {} of process {}",
-                                           piece.descriptor, process_));
+                                           piece.descriptor, probe_.process));
   {
     const std::lock_guard lock(pieces_->mutex);
     pieces_->held.insert(piece.piece);

@@ -43,7 +43,9 @@ class SharedView {
   static std::unique_ptr<SharedView> open(const SharedFile& probe);
 
   /// Of the probe: of the same server process.
-  std::uint64_t token() const { return token_; }
+  std::uint64_t token() const { return probe_.token; }
+  /// Whether that process still is.
+  bool is_there() const { return open(probe_) != nullptr; }
 
   /// The bytes of a piece; once they are let go, it can be released. Throws DataError where there is no such piece.
   Frame take(const SharedPiece& piece);
@@ -53,15 +55,14 @@ class SharedView {
   std::vector<std::int64_t> held() const;
 
  private:
-  explicit SharedView(const SharedFile& probe) : process_(probe.process), token_(probe.token) {}
+  explicit SharedView(const SharedFile& probe) : probe_(probe) {}
 
   struct Pieces {
     std::mutex mutex;
     std::set<std::int64_t> held;
     std::vector<std::int64_t> released;
   };
-  const std::int64_t process_;
-  const std::uint64_t token_;
+  const SharedFile probe_;
   std::map<std::uint64_t, std::shared_ptr<std::uint8_t[]>> maps_;  // by file
   std::shared_ptr<Pieces> pieces_ = std::make_shared<Pieces>();
 };

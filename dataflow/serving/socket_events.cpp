@@ -7,13 +7,16 @@
 namespace millrace::serving {
 
 SocketEvents::SocketEvents(zmq::context_t& context, zmq::socket_t& socket, int wanted)
-    : pair_(context, zmq::socket_type::pair) {
+    : watched_(socket), pair_(context, zmq::socket_type::pair) {
   static std::atomic<std::uint64_t> count = 0;
   const auto address = "inproc://events-" + std::to_string(count++);
   if (zmq_socket_monitor(socket.handle(), address.c_str(), wanted) != 0) throw zmq::error_t();
   pair_.set(zmq::sockopt::linger, 0);
   pair_.connect(address);
 }
+
+// Else libzmq's threads might wait for ever to tell what nobody hears.
+SocketEvents::~SocketEvents() { zmq_socket_monitor(watched_.handle(), nullptr, 0); }
 
 std::optional<SocketEvents::Event> SocketEvents::take() {
   zmq::message_t event, address;

@@ -7,11 +7,12 @@
 
 namespace millrace::serving {
 
-/// One thread, the socket's own. Outlives the socket or is closed after it.
+/// One thread, the socket's own. Goes before the socket.
 class SocketEvents {
  public:
   /// `wanted`: ZMQ_EVENT_... flags.
   SocketEvents(zmq::context_t& context, zmq::socket_t& socket, int wanted);
+  ~SocketEvents();
 
   struct Event {
     int what = 0;            // one ZMQ_EVENT_... flag
@@ -24,6 +25,7 @@ class SocketEvents {
   zmq::socket_ref socket() { return pair_; }
 
  private:
+  zmq::socket_ref watched_;
   zmq::socket_t pair_;
 };
 

@@ -196,7 +196,8 @@ class NcclGradientSync final : public GradientSync {
         while (!over->is_over()) {
           auto status = ncclSuccess;
           ncclCommGetAsyncError(nccl_, &status);
-          if (status != ncclSuccess) fail(what, reason(status));
+          // In progress: another sum is being begun.
+          if (status != ncclSuccess && status != ncclInProgress) fail(what, reason(status));
           if (Clock::now() - met > patience()) fail(what, "the GPUs do not end it");
           std::this_thread::sleep_for(kPeriod);
         }

@@ -54,6 +54,8 @@ class Memory final : public c10::Allocator {
     auto block = blocks_.upper_bound(const_cast<std::byte*>(wanted));
     if (block == blocks_.begin()) throw std::logic_error("not the other device's memory");
     --block;
+    if (wanted >= block->first + block->second.second)
+      throw std::logic_error("not the other device's memory");
     return block->second.first.get() + (wanted - block->first);
   }
 

@@ -31,6 +31,11 @@ TEST(Serving, TwoServersAndTwoConsumersGiveWhatOneServerGives) {
   for (auto& consumer : consumers) consumer.join();
 }
 
+TEST(Serving, AServerThatIsNamedTwiceIsAsGoodAsTwo) {
+  const ThreadServer server;
+  EXPECT_EQ(seen(*connect({server.endpoint(), server.endpoint()}), 100), expected_digests({}, 100));
+}
+
 TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
   const Sockets sockets;
   const Making making{.time = 500us};
