@@ -158,7 +158,7 @@ TEST_F(Slurm, ServesDataFromTheSecondComponent) {
   EXPECT_THAT(
       said("calls"),
       HasSubstr("srun --het-group=1 --label trainer serve a.toml --bind tcp://*:5555 --key " +
-                keys + "/server.key --allow " + keys + "/trainer.pub\n"));
+                keys + "/server.key --allow " + keys + "/trainer.pub --consumers 64\n"));
   EXPECT_THAT(
       said("calls"),
       HasSubstr("run a.toml --set data.source=[\"tcp://data-1:5555\",\"tcp://data-2:5555\"] "
