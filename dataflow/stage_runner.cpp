@@ -36,7 +36,8 @@ StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions
       cache_(nullptr),
       behind_cache_(0),
       counters_(stages_.size() + 1),
-      slots_(static_cast<std::size_t>(options.threads)) {
+      // oneTBB makes an arena of one thread with two places.
+      slots_(static_cast<std::size_t>(std::max<std::int64_t>(options.threads, 2))) {
   if (const auto k = place_of(stages_, &Stage::is_cache); k < stages_.size()) {
     cache_ = &std::get<Cache>(stages_[k].work);
     behind_cache_ = k + 1;

@@ -26,6 +26,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Ranks that all wait for data would wait for ever: nobody waits for another one.
+void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
+  if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout) return;
+  auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
+                          duration_text(waited_s));
+  if (const auto work = data.report().in_work; !work.empty())
+    text += fmt::format("; '{}' works on {}", work[0].stage, work[0].sample);
+  throw Error(text);
+}
+
 /// Does one thing after the other, whatever they throw, and throws the first exception at the end.
 class DoAll {
  public:
@@ -119,6 +129,8 @@ TrainEnd Trainer::run() {
                  duration_text(StopSignals::seconds_ago()));
     StopSignals::give_up_after(kSecondsToEnd);
   }
+  // Several ranks end all together, and do not wait for data that may never come.
+  if (failure && plan_.cluster.size() > 1) static_cast<void>(data_.release());
   data_.reset();
   if (failure) std::rethrow_exception(failure);
   if (signal.empty() && state_.is_chief) callbacks_.tell_what_never_came(state_);
@@ -184,8 +196,10 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
   state_.activity.begin("waits for data");
   std::vector<Batch> batches;
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
-    while (!data_->is_ready(kSignalPeriod))
+    while (!data_->is_ready(kSignalPeriod)) {
       if (stop_at_signal()) return {};
+      check_patience(plan_, seconds_since(asked), *data_);
+    }
     auto delivery = data_->next();
     if (!delivery) throw Error("the training data ended before the training did");
     at.images += static_cast<std::int64_t>(delivery->value.size());

@@ -92,8 +92,12 @@ TEST_F(TrainerRanks, EndWhereTheDataOfOneNeverCome) {
                                       "callbacks.watchdog.after=\"3 seconds\""}));
   EXPECT_NE(end.exit_code, 0);
   EXPECT_THAT(end.err, AllOf(HasSubstr("training has stood still for"),
-                             HasSubstr("has worked on " + image.string()),
-                             HasSubstr("was given up after"), HasSubstr("not heard of: rank ")));
+                             HasSubstr("has worked on " + image.string())));
+  // Whether one rank waits for the other or both for the image is the order's business.
+  EXPECT_THAT(end.err,
+              AnyOf(AllOf(HasSubstr("was given up after"), HasSubstr("not heard of: rank ")),
+                    AllOf(HasSubstr("no training data for 10"),
+                          HasSubstr("'decode' works on " + image.string()))));
 }
 
 }  // namespace
