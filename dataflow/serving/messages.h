@@ -85,7 +85,7 @@ struct BatchHead {
 };
 /// The batch of this number cannot be made.
 struct Failure {
-  enum Kind { kError, kConfig, kData };
+  enum Kind : int { kError, kConfig, kData };
   std::int64_t number = 0;
   Kind kind = kError;
   std::string why;
