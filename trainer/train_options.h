@@ -41,7 +41,7 @@ struct TrainOptions {
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
     o.add("output", output, "folder that run folders are made in");
     o.add("rank_timeout", rank_timeout,
-          "of several ranks, how long the others are waited for before all are ended",
+          "of several ranks, how long the others, or data, are waited for before all are ended",
           {.min = 1, .max = 1e6, .unit = "seconds"});
   }
 

@@ -26,14 +26,19 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Ranks that all wait for data would wait for ever: nobody waits for another one.
+/// A flow that will never give anything: not even its end is to be waited for.
+struct NoData : Error {
+  using Error::Error;
+};
+
+/// Ranks that all wait for data would wait for ever: nobody waits for another one. Throws NoData.
 void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
   if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout) return;
   auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
                           duration_text(waited_s));
   if (const auto work = data.report().in_work; !work.empty())
     text += fmt::format("; '{}' works on {}", work[0].stage, work[0].sample);
-  throw Error(text);
+  throw NoData(text);
 }
 
 /// Does one thing after the other, whatever they throw, and throws the first exception at the end.
@@ -117,7 +122,14 @@ TrainEnd Trainer::run() {
       if (!failure) failure = std::make_exception_ptr(Error(state_.failure));
     }
   };
-  guarded([&] { train(); });
+  guarded([&] {
+    try {
+      train();
+    } catch (const NoData&) {
+      static_cast<void>(data_.release());
+      throw;
+    }
+  });
   guarded([&] { hand_out_checkpoint(/*wait=*/true); });
   if (failure) spdlog::error("training failed after step {}: {}", state_.at.step, state_.failure);
   guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
@@ -129,8 +141,6 @@ TrainEnd Trainer::run() {
                  duration_text(StopSignals::seconds_ago()));
     StopSignals::give_up_after(kSecondsToEnd);
   }
-  // Several ranks end all together, and do not wait for data that may never come.
-  if (failure && plan_.cluster.size() > 1) static_cast<void>(data_.release());
   data_.reset();
   if (failure) std::rethrow_exception(failure);
   if (signal.empty() && state_.is_chief) callbacks_.tell_what_never_came(state_);
