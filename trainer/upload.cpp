@@ -84,7 +84,9 @@ class UploadingFlow final : public DataFlow<Batch> {
 at::Tensor pixels_on(const Batch& batch, at::Device device) {
   if (device.is_cpu()) return as_tensor(batch);
   const auto* uploaded = std::get_deleter<Uploaded>(batch.pixels);
-  if (!uploaded) return as_tensor(batch).to(device);
+  // Pixels that are part of another batch's have that batch's.
+  if (!uploaded || uploaded->on_device.numel() != static_cast<std::int64_t>(batch.bytes()))
+    return as_tensor(batch).to(device);
   const auto* devices = c10::impl::getDeviceGuardImpl(device.type());
   const auto stream = devices->getStream(uploaded->on_device.device());
   uploaded->copied->block(stream);

@@ -85,6 +85,8 @@ TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
       EXPECT_EQ(there.found[i][d].label, here.found[i][d].label);
       EXPECT_NEAR(there.found[i][d].score, here.found[i][d].score, 1e-4);
       EXPECT_NEAR(there.found[i][d].box.x1, here.found[i][d].box.x1, 1e-2);
+      EXPECT_NEAR(there.found[i][d].box.y2, here.found[i][d].box.y2, 1e-2);
+      EXPECT_EQ(there.found[i][d].mask, here.found[i][d].mask);
     }
   }
 }
