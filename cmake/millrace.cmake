@@ -11,6 +11,14 @@ if(MILLRACE_SANITIZE)
   target_link_options(millrace_flags INTERFACE -fsanitize=${MILLRACE_SANITIZE})
 endif()
 
+# The allocator of programs that take and give back the same large blocks again and again, training steps and batches
+# (docs/decisions/0009). Sanitizers bring a malloc of their own.
+add_library(millrace_malloc INTERFACE)
+find_library(TCMALLOC NAMES tcmalloc_minimal libtcmalloc_minimal.so.4)
+if(TCMALLOC AND NOT MILLRACE_SANITIZE)
+  target_link_options(millrace_malloc INTERFACE -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
+endif()
+
 # add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME, alias millrace::NAME.
 # OBJECT rooms hold components that register themselves, which a static library would lose at the link.
 function(add_room name)

@@ -106,16 +106,21 @@ int read(const std::string& way, double seconds, double rate) {
   double wall = 0, cpu = 0;
   {
     const auto flow = serving::connect_flow({.servers = {endpoint}});
-    for (int k = 0; k < 4 * kDistinct; ++k) flow->next();
+    auto due = Clock::now();
+    const auto take = [&] {
+      const auto item = flow->next();
+      if (rate > 0)
+        std::this_thread::sleep_until(
+            due += std::chrono::round<Clock::duration>(std::chrono::duration<double>(1 / rate)));
+      return static_cast<std::int64_t>(item->value.bytes());
+    };
+    // Until as many wait for the consumer as ever will: from then on one comes for each that goes.
+    for (int k = 0; k < 4 * kDistinct; ++k) take();
     const auto cpu_before = cpu_seconds();
     const auto start = Clock::now();
     while (wall < seconds) {
-      const auto item = flow->next();
+      bytes += take();
       ++batches;
-      bytes += static_cast<std::int64_t>(item->value.bytes());
-      if (rate > 0)
-        std::this_thread::sleep_until(
-            start + std::chrono::duration<double>(static_cast<double>(batches) / rate));
       wall = std::chrono::duration<double>(Clock::now() - start).count();
     }
     cpu = cpu_seconds() - cpu_before;
