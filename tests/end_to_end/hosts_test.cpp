@@ -1,7 +1,7 @@
-// Data servers on hosts of their own, network namespaces with a cable each, whose links are slow, lose packets and are cut:
-// the consumer sees the same bytes.
+// Hosts that are network namespaces with a cable each, whose links are slow, lose packets and are cut: a consumer of their data
+// servers sees the same bytes, and ranks train as on one host and end where one of them is cut off.
 #include "tests/cli/served.h"
-#include "tests/end_to_end/training.h"
+#include "tests/faults/mpirun.h"
 
 namespace millrace::testing {
 namespace {
@@ -36,12 +36,15 @@ class Hosts {
               " tc qdisc add dev eth0 root netem delay 5ms 2ms loss 1%");
   }
   static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
-  /// `command` run on a host, among processes of its own, so that memory cannot be shared with other hosts.
+  /// `command` run on a host of that name, among processes of its own, so that memory cannot be shared with other hosts.
   std::vector<std::string> on_host(int host, std::vector<std::string> command) const {
-    command.insert(command.begin(), {"/usr/bin/env", "ip", "netns", "exec", in(host), "unshare",
-                                     "--pid", "--fork", "--mount-proc", "--kill-child"});
+    command.insert(command.begin(),
+                   {"/usr/bin/env", "ip", "netns", "exec", in(host), "unshare", "--uts", "--pid",
+                    "--fork", "--mount-proc", "--kill-child", "sh", "-c",
+                    "hostname " + name(host) + " && exec \"$@\"", "sh"});
     return command;
   }
+  static std::string name(int host) { return "host" + std::to_string(host); }
 
  private:
   static constexpr int kSwitch = 3;
@@ -61,13 +64,14 @@ class Hosts {
   bool works_ = false;
 };
 
-using ServedHosts = Training;
+constexpr const char* kNoHosts =
+    "no network namespaces with bridges can be made here (needs root, iproute2 and util-linux)";
+
+using ServedHosts = Trainer;
 
 TEST_F(ServedHosts, ThatAreCutOffAndComeBackGiveTheSameBytes) {
   const Hosts hosts;
-  if (!hosts.works())
-    GTEST_SKIP() << "no network namespaces with bridges can be made here (needs root, iproute2 and "
-                    "util-linux)";
+  if (!hosts.works()) GTEST_SKIP() << kNoHosts;
   if (!hosts.disturb(0) || !hosts.disturb(1))
     std::cout << "this kernel has no netem: links are cut, but neither slow nor lossy\n";
   const auto data = make_data();
@@ -112,6 +116,89 @@ TEST_F(ServedHosts, ThatAreCutOffAndComeBackGiveTheSameBytes) {
   EXPECT_EQ(served.json()["digests"], here.json()["digests"]);
   EXPECT_THAT(served.err, HasSubstr("has been silent for 5 s: given up"));
   EXPECT_THAT(served.err, HasSubstr("batches come through the connection"));
+}
+
+class RanksOfTwoHosts : public Mpirun {
+ protected:
+  /// A run of a small model.
+  std::vector<std::string> run(const std::string& output,
+                               const std::vector<std::string>& overrides) const {
+    auto command = on(data_, {"run", "--output", in_folder(output).string()},
+                      {"train.threads=1", "train.epochs=100000", "callbacks.evaluate.enabled=false",
+                       "callbacks.pictures.enabled=false"});
+    for (const auto& override : overrides) command.insert(command.end(), {"--set", override});
+    return command;
+  }
+
+  /// Starts it with mpirun on host 0, as a rank there and one on host 1.
+  pid_t start_on(const Hosts& hosts, const std::vector<std::string>& run) const {
+    // In the place of ssh: called with a host's address and the command of mpirun's daemon there.
+    const auto agent = in_folder("agent");
+    std::string there;
+    for (const auto& word : hosts.on_host(1, {"sh", "-c"})) there += "'" + word + "' ";
+    write_text(agent, "#!/bin/sh\nshift\nexec " + there + "\"$*\"\n");
+    fs::permissions(agent, fs::perms::owner_all);
+    write_text(in_folder("hosts"),
+               Hosts::address(0) + " slots=1\n" + Hosts::address(1) + " slots=1\n");
+    std::vector<std::string> command = {MILLRACE_MPIEXEC,
+                                        "--mca",
+                                        "plm_rsh_agent",
+                                        agent.string(),
+                                        "--mca",
+                                        "oob_tcp_if_include",
+                                        "eth0",
+                                        "--mca",
+                                        "btl_tcp_if_include",
+                                        "eth0",
+                                        "--hostfile",
+                                        in_folder("hosts").string(),
+                                        "-np",
+                                        "2",
+                                        MILLRACE_TRAINER};
+    command.insert(command.end(), run.begin(), run.end());
+    command = hosts.on_host(0, command);
+    return start(command[0], {command.begin() + 1, command.end()});
+  }
+
+  static std::string rank(int number) {
+    return "rank " + std::to_string(number) + " (" + Hosts::name(number) + ")";
+  }
+
+  fs::path data_ = make_data();
+};
+
+TEST_F(RanksOfTwoHosts, TrainToTheBytesOfOneHost) {
+  const Hosts hosts;
+  if (!hosts.works()) GTEST_SKIP() << kNoHosts;
+  const auto weights = [&](const std::string& output) {
+    return read_text(in_folder(output) / "maskrcnn-1" / "checkpoints" / "latest" /
+                     "model.safetensors");
+  };
+  const std::vector<std::string> steps = {"train.max_steps=4"};
+  const auto two = finish(start_on(hosts, run("two", steps)));
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_THAT(two.err, HasSubstr(rank(0) + ": local rank 0 of 1"));
+  EXPECT_THAT(two.err, HasSubstr(rank(1) + ": local rank 0 of 1"));
+  const auto one = ranks(2, MILLRACE_TRAINER, run("one", steps));
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_TRUE(weights("two") == weights("one"));
+}
+
+TEST_F(RanksOfTwoHosts, EndWhereOneIsCutOff) {
+  const Hosts hosts;
+  if (!hosts.works()) GTEST_SKIP() << kNoHosts;
+  const auto job = start_on(hosts, run("runs", {"train.rank_timeout=5"}));
+  const auto log = [&] { return read_text(in_folder("stderr")); };
+  const auto says = [&](const std::string& text) {
+    for (int tries = 0; tries < 600 && log().find(text) == std::string::npos; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return log().find(text) != std::string::npos;
+  };
+  ASSERT_TRUE(says("first step after")) << log();
+  hosts.link(1, false);
+  EXPECT_TRUE(says("was given up after 5.0 s; not heard of: " + rank(1))) << log();
+  hosts.link(1, true);  // mpirun waits for its daemon there
+  EXPECT_EQ(finish(job).exit_code, 1);
 }
 
 }  // namespace
