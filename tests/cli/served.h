@@ -7,6 +7,13 @@
 
 namespace millrace::testing {
 
+/// Waits until a log has a text, for a minute at most; whether it has.
+inline bool comes_to_say(const fs::path& log, const std::string& text) {
+  const auto says = [&] { return read_text(log).find(text) != std::string::npos; };
+  for (int i = 0; i < 6000 && !says(); ++i) ::usleep(10'000);
+  return says();
+}
+
 /// Killed when this goes, or before.
 class Served {
  public:
@@ -36,11 +43,7 @@ class Served {
   }
 
   std::string log() const { return read_text(log_); }
-  /// Waits until the log has a text, for twenty seconds at most.
-  bool says(const std::string& text) const {
-    for (int i = 0; i < 2000 && log().find(text) == std::string::npos; ++i) ::usleep(10'000);
-    return log().find(text) != std::string::npos;
-  }
+  bool says(const std::string& text) const { return comes_to_say(log_, text); }
 
  private:
   pid_t child_ = 0;
