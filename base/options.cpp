@@ -126,32 +126,39 @@ Config as_config(const T& value) {
 
 }  // namespace
 
-void Options::add(std::string name, bool& value, std::string doc) {
-  entries_.push_back({std::move(name), &value, std::move(doc), {}, {}});
+Entry& Options::add(std::string name, bool& value, std::string doc) {
+  return entries_.emplace_back(Entry{std::move(name), &value, std::move(doc), {}, {}});
 }
-void Options::add(std::string name, std::int64_t& value, std::string doc, Limits limits) {
-  entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), {}});
+Entry& Options::add(std::string name, std::int64_t& value, std::string doc, Limits limits) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
 }
-void Options::add(std::string name, double& value, std::string doc, Limits limits) {
-  entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), {}});
+Entry& Options::add(std::string name, double& value, std::string doc, Limits limits) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
 }
-void Options::add(std::string name, std::string& value, std::string doc,
-                  std::vector<std::string> choices) {
-  entries_.push_back({std::move(name), &value, std::move(doc), {}, std::move(choices)});
+Entry& Options::add(std::string name, std::string& value, std::string doc,
+                    std::vector<std::string> choices) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), {}, std::move(choices)});
 }
-void Options::add(std::string name, Ints& value, std::string doc, Limits limits) {
-  entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), {}});
+Entry& Options::add(std::string name, Ints& value, std::string doc, Limits limits) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
 }
-void Options::add(std::string name, Reals& value, std::string doc, Limits limits) {
-  entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), {}});
+Entry& Options::add(std::string name, Reals& value, std::string doc, Limits limits) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
 }
-void Options::add(std::string name, Strings& value, std::string doc,
-                  std::vector<std::string> choices) {
-  entries_.push_back({std::move(name), &value, std::move(doc), {}, std::move(choices)});
+Entry& Options::add(std::string name, Strings& value, std::string doc,
+                    std::vector<std::string> choices) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), {}, std::move(choices)});
 }
-void Options::add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
-                  Limits limits) {
-  entries_.push_back({std::move(name), &value, std::move(doc), std::move(limits), std::move(keys)});
+Entry& Options::add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
+                    Limits limits) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), std::move(limits), std::move(keys)});
 }
 
 void Options::read(const Config& table, std::initializer_list<std::string_view> others) const {
@@ -171,6 +178,14 @@ void Options::read(const Config& table, std::initializer_list<std::string_view> 
     std::visit([&, &given = value](auto* target) { read_value(*entry, given, *target); },
                entry->target);
   }
+}
+
+std::vector<WeightOption> Options::weight_options() const {
+  std::vector<WeightOption> found;
+  for (const auto& entry : entries_)
+    if (entry.decided != OfWeights::nothing)
+      found.push_back({entry.name, entry.decided, entry.alike});
+  return found;
 }
 
 void Options::complete(Config& table) const {

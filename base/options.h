@@ -28,6 +28,20 @@ struct Limits {
   std::string unit = {};
 };
 
+/// What an option decides about weights that were trained with it.
+enum class OfWeights {
+  nothing,  // it belongs to the training, or to how one detects with them: it may change
+  tensors,  // which tensors there are, and their shapes
+  meaning,  // what the same tensors compute
+};
+
+/// An option that decides something about trained weights. Values among `alike` decide the same.
+struct WeightOption {
+  std::string name;
+  OfWeights decides;
+  std::vector<std::string> alike;
+};
+
 /// What a struct has described about itself. Holds references into that struct.
 class Options {
  public:
@@ -44,23 +58,36 @@ class Options {
     std::string doc;
     Limits limits;
     std::vector<std::string> choices;  // of a string, of a table's keys; empty: any
+    OfWeights decided = OfWeights::nothing;
+    std::vector<std::string> alike;
+
+    /// Says that trained weights depend on the option: checkpoints keep its value, and to use them with another is an
+    /// error unless it is asked for. Values among `same` decide the same.
+    void decides(OfWeights what, std::vector<std::string> same = {}) {
+      decided = what;
+      alike = std::move(same);
+    }
   };
 
-  void add(std::string name, bool& value, std::string doc);
-  void add(std::string name, std::int64_t& value, std::string doc, Limits limits = {});
-  void add(std::string name, double& value, std::string doc, Limits limits = {});
-  void add(std::string name, std::string& value, std::string doc,
-           std::vector<std::string> choices = {});
+  /// Each describes one option and returns its entry, which is valid until the next one is added.
+  Entry& add(std::string name, bool& value, std::string doc);
+  Entry& add(std::string name, std::int64_t& value, std::string doc, Limits limits = {});
+  Entry& add(std::string name, double& value, std::string doc, Limits limits = {});
+  Entry& add(std::string name, std::string& value, std::string doc,
+             std::vector<std::string> choices = {});
   /// Lists: one value alone is read as a list of one.
-  void add(std::string name, Ints& value, std::string doc, Limits limits = {});
-  void add(std::string name, Reals& value, std::string doc, Limits limits = {});
-  void add(std::string name, Strings& value, std::string doc,
-           std::vector<std::string> choices = {});
+  Entry& add(std::string name, Ints& value, std::string doc, Limits limits = {});
+  Entry& add(std::string name, Reals& value, std::string doc, Limits limits = {});
+  Entry& add(std::string name, Strings& value, std::string doc,
+             std::vector<std::string> choices = {});
   /// A table of numbers; `keys` are those that it may have.
-  void add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
-           Limits limits = {});
+  Entry& add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
+             Limits limits = {});
 
   const std::vector<Entry>& entries() const { return entries_; }
+
+  /// Those that decide something about trained weights.
+  std::vector<WeightOption> weight_options() const;
 
   /// Reads every described value that the table has. Throws ConfigError with file, line and column for a
   /// key that is neither described nor in `others` (naming the nearest), a wrong type, a value out of range.
@@ -94,6 +121,15 @@ T read_options(const Config& table, std::initializer_list<std::string_view> othe
   result.describe(options);
   options.read(table, others);
   return result;
+}
+
+/// The options of `T` that decide something about trained weights.
+template <class T>
+std::vector<WeightOption> weight_options() {
+  T value;
+  Options options;
+  value.describe(options);
+  return options.weight_options();
 }
 
 /// Fills a table with the defaults of `T` that it lacks.

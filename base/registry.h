@@ -31,6 +31,7 @@ class Registry {
     std::function<void(Config&)> complete;     // fills in the defaults of the component's options
     std::function<void(const Config&)> check;  // throws ConfigError for keys or values they refuse
     std::function<std::vector<std::string>()> help;  // a line an option, for `trainer list`
+    std::function<std::vector<WeightOption>()> weight_options;
     Factory create;
     std::string plugin;  // the shared object that brought it; empty: built in
   };
@@ -83,6 +84,7 @@ bool Registry<Factory>::add(const std::string& name, std::string doc, Factory cr
                 value.describe(options);
                 return option_help(options);
               },
+              weight_options<T>,
               std::move(create),
               registering_plugin()};
   const auto [place, is_new] = entries_.emplace(name, std::move(entry));

@@ -14,8 +14,10 @@ struct BoxOptions {
 
   void describe(Options& o) {
     o.add("box_offset", offset, "added to box sides; 1 is the legacy convention",
-          {.min = 0, .max = 1});
-    o.add("max_log_scale", max_log_scale, "dw and dh are cut there", {.min = 0});
+          {.min = 0, .max = 1})
+        .decides(OfWeights::meaning);
+    o.add("max_log_scale", max_log_scale, "dw and dh are cut there", {.min = 0})
+        .decides(OfWeights::meaning);
   }
 
   BoxCoder coder(const std::array<double, 4>& weights = {1, 1, 1, 1}) const {

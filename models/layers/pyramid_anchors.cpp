@@ -9,16 +9,22 @@ namespace millrace {
 
 void PyramidAnchors::describe(Options& o) {
   o.add("anchor_sizes", sizes, "square root of the anchors' area, one a level of the pyramid",
-        {.min = 1, .unit = "px"});
-  o.add("anchor_ratios", ratios, "height / width", {.min = 0.01, .max = 100});
+        {.min = 1, .unit = "px"})
+      .decides(OfWeights::meaning);
+  o.add("anchor_ratios", ratios, "height / width", {.min = 0.01, .max = 100})
+      .decides(OfWeights::meaning);
   o.add("anchor_cells", cells, "exact | rounded to integers (torchvision) | legacy quantised",
-        {"exact", "rounded", "legacy"});
+        {"exact", "rounded", "legacy"})
+      .decides(OfWeights::meaning);
   o.add("anchor_stride", stride, "of the level, or padded size // grid (torchvision)",
-        {"level", "grid"});
-  o.add("anchor_scales", scales, "sizes a level, evenly within an octave", {.min = 1, .max = 16});
+        {"level", "grid"})
+      .decides(OfWeights::meaning);
+  o.add("anchor_scales", scales, "sizes a level, evenly within an octave", {.min = 1, .max = 16})
+      .decides(OfWeights::meaning);
   o.add("anchor_order", order,
         "a place's anchors go by size and then ratio, or by ratio and then size (torchvision)",
-        {"size", "ratio"});
+        {"size", "ratio"})
+      .decides(OfWeights::meaning);
 }
 
 void PyramidAnchors::check(const Config& table) const {

@@ -14,11 +14,16 @@ namespace millrace {
 
 void BoxHeadOptions::describe(Options& o) {
   o.add("box_head", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
-        {"2fc", "4conv1fc"});
-  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"});
-  o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64});
-  o.add("box_channels", channels, "width of the box head's layers", {.min = 1});
-  o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each");
+        {"2fc", "4conv1fc"})
+      .decides(OfWeights::tensors);
+  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"})
+      .decides(OfWeights::tensors, {"bn", "sync_bn"});
+  o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64})
+      .decides(OfWeights::tensors);
+  o.add("box_channels", channels, "width of the box head's layers", {.min = 1})
+      .decides(OfWeights::tensors);
+  o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each")
+      .decides(OfWeights::tensors);
   o.add("roi_loss", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
         {"smooth_l1", "giou"});
   o.add("roi_beta", loss.beta, "smooth-L1 beta of the regions' boxes; 0 is L1", {.min = 0});

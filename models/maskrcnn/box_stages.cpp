@@ -42,7 +42,8 @@ void BoxStagesOptions::describe(Options& o) {
         share);
   o.add("roi_batch", batch, "regions sampled an image", {.min = 1});
   o.add("roi_positive", positive, "largest share of foreground among them", share);
-  o.add("roi_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6});
+  o.add("roi_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6})
+      .decides(OfWeights::meaning);
   head.describe(o);
 }
 

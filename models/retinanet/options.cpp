@@ -7,13 +7,17 @@ void RetinaNetOptions::describe(Options& o) {
   PyramidDetectorOptions::describe(o);
   o.add("background", background,
         "none, or first: the classes follow a place that is never used (torchvision)",
-        {"none", "first"});
-  o.add("p6_from", p6_from, "the map that P6 is made from", {"c5", "p5"});
+        {"none", "first"})
+      .decides(OfWeights::tensors);
+  o.add("p6_from", p6_from, "the map that P6 is made from", {"c5", "p5"})
+      .decides(OfWeights::meaning);
   anchors.describe(o);
   o.add("retina_high", high, "IoU from which an anchor is foreground", share);
   o.add("retina_low", low, "IoU below which an anchor is background", share);
-  o.add("retina_convs", convs, "3x3 convolutions of each of the two heads", {.min = 0, .max = 16});
-  o.add("retina_norm", norm, "normalisation of these convolutions", {"none", "gn"});
+  o.add("retina_convs", convs, "3x3 convolutions of each of the two heads", {.min = 0, .max = 16})
+      .decides(OfWeights::tensors);
+  o.add("retina_norm", norm, "normalisation of these convolutions", {"none", "gn"})
+      .decides(OfWeights::tensors);
   o.add("retina_prior", prior, "first probability of every class", {.min = 1e-6, .max = 0.5});
   o.add("focal_alpha", focal.alpha, "weight of foreground in the focal loss", share);
   o.add("focal_gamma", focal.gamma, "how much less an easy decision counts", {.min = 0, .max = 10});

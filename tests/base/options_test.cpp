@@ -84,6 +84,28 @@ TEST(Options, CompletingAndReadingBackGivesTheSameValues) {
   EXPECT_EQ(table.find("rate")->origin.text(), "default");
 }
 
+struct Layer {
+  std::int64_t width = 64;
+  std::string norm = "bn", color = "red";
+  void describe(Options& o) {
+    o.add("width", width, "channels").decides(OfWeights::tensors);
+    o.add("color", color, "of the log");
+    o.add("norm", norm, "kind").decides(OfWeights::meaning, {"bn", "sync_bn"});
+  }
+};
+
+TEST(Options, SayWhichOfThemTrainedWeightsDependOn) {
+  Registry<int> registry("layer");
+  registry.add<Layer>("plain", "a layer", 1);
+  const auto found = registry.at("plain").weight_options();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].name, "width");
+  EXPECT_EQ(found[0].decides, OfWeights::tensors);
+  EXPECT_EQ(found[1].name, "norm");
+  EXPECT_EQ(found[1].decides, OfWeights::meaning);
+  EXPECT_THAT(found[1].alike, ElementsAre("bn", "sync_bn"));
+}
+
 TEST(Registry, RefusesASecondComponentOfTheSameNameAndSuggestsTheNearest) {
   Registry<int> registry("stage");
   registry.add<Example>("flip", "mirrors", 1);
