@@ -4,17 +4,38 @@
 include_guard(GLOBAL)
 
 # Beside this file where it is installed.
-set(MILLRACE_PLUGIN_SOURCE ${CMAKE_CURRENT_LIST_DIR}/plugin.cpp)
-if(NOT EXISTS ${MILLRACE_PLUGIN_SOURCE})
-  set(MILLRACE_PLUGIN_SOURCE ${CMAKE_CURRENT_LIST_DIR}/../plugins/plugin.cpp)
+set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR})
+if(NOT EXISTS ${MILLRACE_PLUGIN_FILES}/plugin.cpp)
+  set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR}/../plugins)
 endif()
+set(MILLRACE_BUILD_ID ${CMAKE_CURRENT_LIST_DIR}/build_id.cmake)
 
 function(millrace_add_plugin name)
   cmake_parse_arguments(PLUGIN "" "" "SOURCES;LINKS" ${ARGN})
   if(NOT PLUGIN_SOURCES OR PLUGIN_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "Write millrace_add_plugin(${name} SOURCES FILE... [LINKS LIBRARY...]).")
   endif()
-  add_library(${name} MODULE ${PLUGIN_SOURCES} ${MILLRACE_PLUGIN_SOURCE})
+  add_library(${name} MODULE ${PLUGIN_SOURCES} ${MILLRACE_PLUGIN_FILES}/plugin.cpp)
   target_link_libraries(${name} PRIVATE millrace::millrace ${PLUGIN_LINKS})
   set_target_properties(${name} PROPERTIES PREFIX "" CXX_EXTENSIONS OFF)
+
+  # A plug-in says which headers it is compiled with: a digest of those that its sources find, taken anew in each build.
+  set(own ${CMAKE_CURRENT_BINARY_DIR}/${name}_build_id)
+  set(roots "")
+  foreach(source IN LISTS PLUGIN_SOURCES)
+    get_filename_component(file ${source} ABSOLUTE)
+    get_filename_component(folder ${file} DIRECTORY)
+    list(APPEND roots ${folder})
+  endforeach()
+  list(REMOVE_DUPLICATES roots)
+  list(JOIN roots "|" roots)
+  add_custom_target(${name}_build_id
+    COMMAND ${CMAKE_COMMAND} -DTEMPLATE=${MILLRACE_PLUGIN_FILES}/build_id.h.in -DOUT=${own}/plugins/build_id.h
+            -DRELEASE=$<TARGET_PROPERTY:millrace::millrace,MILLRACE_RELEASE>
+            "-DHEADERS=$<TARGET_PROPERTY:millrace::millrace,MILLRACE_HEADERS>"
+            "-DROOTS=${roots}|$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,|>" -P ${MILLRACE_BUILD_ID}
+    BYPRODUCTS ${own}/plugins/build_id.h
+    VERBATIM)
+  add_dependencies(${name} ${name}_build_id)
+  target_include_directories(${name} BEFORE PRIVATE ${own})
 endfunction()

@@ -11,10 +11,15 @@ configure_package_config_file(cmake/millraceConfig.cmake.in ${PROJECT_BINARY_DIR
                               INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
-              cmake/add_plugin.cmake cmake/libtorch.cmake cmake/opencv.cmake plugins/plugin.cpp
+              cmake/add_plugin.cmake cmake/build_id.cmake cmake/libtorch.cmake cmake/opencv.cmake
+              plugins/plugin.cpp plugins/build_id.h.in
         DESTINATION ${package_folder})
 install(DIRECTORY configs DESTINATION share/millrace)
 install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector DESTINATION share/millrace/examples
         REGEX "/(build|data|runs)$" EXCLUDE)
+install(FILES examples/read_batches.py examples/README.md DESTINATION share/millrace/examples)
+install(DIRECTORY examples/classification DESTINATION share/millrace/examples)
 install(DIRECTORY docs DESTINATION share/doc/millrace)
-install(FILES README.md LICENSE NOTICE DESTINATION share/doc/millrace)
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE DESTINATION share/doc/millrace)
+install(CODE "execute_process(COMMAND python3 \"${PROJECT_SOURCE_DIR}/scripts/relink_pages.py\"
+                                      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\" COMMAND_ERROR_IS_FATAL ANY)")

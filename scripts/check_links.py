@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the Markdown pages: every relative link leads to a file, and to a heading where it names one."""
+"""Checks the Markdown pages: every relative link leads to a file, and to a heading where it names one.
+
+usage: check_links.py [FOLDER]    the pages of this repository, or all below a folder
+"""
 
 import pathlib
 import re
@@ -29,9 +32,14 @@ def problems(page: pathlib.Path):
             yield f"{page}: {link}: no such heading"
 
 
-if __name__ == "__main__":
+def pages_of_repository() -> list:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.md"]
-    pages = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
-    found = [problem for page in filter(None, pages) for problem in problems(pathlib.Path(page))]
-    print("\n".join(found) or f"{len(pages) - 1} pages, all links lead somewhere")
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [pathlib.Path(page) for page in filter(None, listed.split("\0"))]
+
+
+if __name__ == "__main__":
+    pages = list(pathlib.Path(sys.argv[1]).rglob("*.md")) if len(sys.argv) > 1 else pages_of_repository()
+    found = [problem for page in pages for problem in problems(page)]
+    print("\n".join(found) or f"{len(pages)} pages, all links lead somewhere")
     sys.exit(bool(found))

@@ -21,15 +21,18 @@ TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
 }
 
-TEST_F(Package, KnowsItsHeadersByEveryByte) {
-  const auto build_id = [&](const std::string& header) {
-    write_text(in_folder("a.h"), "int a();\n");
-    write_text(in_folder("b.h"), header);
+TEST_F(Package, KnowsItsHeadersByEveryByteOfThoseThatACompilerFinds) {
+  fs::create_directory(in_folder("first"));
+  fs::create_directory(in_folder("second"));
+  const auto build_id = [&](const std::string& header, const std::string& folder = "second") {
+    write_text(in_folder("second/a.h"), "int a();\n");
+    write_text(in_folder(folder) / "b.h", header);
     const auto out = in_folder("build_id.h");
-    const auto made =
-        run(CMAKE, {"-DTEMPLATE=" + fs::absolute("plugins/build_id.h.in").string(),
-                    "-DOUT=" + out.string(), "-DRELEASE=1.2", "-DROOT=" + in_folder("").string(),
-                    "-DHEADERS=a.h b.h", "-P", "cmake/build_id.cmake"});
+    const auto made = run(
+        CMAKE, {"-DTEMPLATE=" + fs::absolute("plugins/build_id.h.in").string(),
+                "-DOUT=" + out.string(), "-DRELEASE=1.2",
+                "-DROOTS=" + in_folder("first").string() + "|" + in_folder("second").string(),
+                "-DHEADERS=a.h b.h", "-P", "cmake/build_id.cmake"});
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return read_text(out);
   };
@@ -37,6 +40,16 @@ TEST_F(Package, KnowsItsHeadersByEveryByte) {
   EXPECT_THAT(first, HasSubstr("#define MILLRACE_RELEASE \"1.2\""));
   EXPECT_EQ(build_id("int b();\n"), first);
   EXPECT_NE(build_id("int b(); \n"), first);
+  EXPECT_EQ(build_id("int b();\n"), first);
+  EXPECT_NE(build_id("int b(int);\n", "first"), first);
+}
+
+TEST_F(Package, LinksOfItsPagesLeadSomewhere) {
+  const auto checked = run(fs::absolute("scripts/check_links.py"),
+                           {(prefix() / "share/doc/millrace").string()});
+  EXPECT_EQ(checked.exit_code, 0) << checked.out;
+  EXPECT_THAT(read_text(prefix() / "share/doc/millrace/docs/plugins.md"),
+              HasSubstr("(../../../../include/millrace/trainer/callback.h)"));
 }
 
 TEST_F(Package, NamesNoFolderOfTheRepository) {
