@@ -135,7 +135,7 @@ class TimeSteps final : public Callback {
 Measurement measure_training(const Recipe& recipe, std::int64_t steps) {
   const auto data = open_train_data(recipe.data, recipe.sources);
   const auto detector = build_detector(recipe, data.classes);
-  load_initial_weights(*detector, recipe);
+  load_initial_weights(*detector, recipe, data.classes);
   auto options = recipe.train;
   options.max_steps = kWarmUp + steps;
   options.epochs = 1e9;
@@ -161,7 +161,7 @@ Measurement measure_training(const Recipe& recipe, std::int64_t steps) {
 Measurement measure_inference(const Recipe& recipe, std::int64_t steps) {
   const auto validation = open_validation(recipe, recipe.data.classes);
   const auto detector = build_detector(recipe, validation.split.classes);
-  load_initial_weights(*detector, recipe);
+  load_initial_weights(*detector, recipe, validation.split.classes);
   ReadyBatches batches(*validation.start({}), std::min(kBatches, kWarmUp + steps));
   Measurement result;
   Stopwatch watch(result);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace millrace::cli {
 namespace {
@@ -14,6 +16,12 @@ CLI::Validator numbers(const char* which, bool (*fit)(double)) {
             return fmt::format("takes numbers {}, not '{}'", which, text);
           },
           ""};
+}
+
+int first_fault = 0;  // errno of the first write to standard output that failed
+
+void note_fault(bool failed) {
+  if (failed && first_fault == 0) first_fault = errno;
 }
 
 }  // namespace
@@ -31,10 +39,21 @@ void add_json_flag(CLI::App& command, bool& json) {
                    "print one JSON object in one line, and nothing else, on standard output");
 }
 
+void print_text(std::string_view text) {
+  note_fault(std::fwrite(text.data(), 1, text.size(), stdout) != text.size());
+}
+
 void print(const Json& json) {
   // Names of files need not be UTF-8.
-  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
-  std::fflush(stdout);
+  print_text(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  note_fault(std::fflush(stdout) != 0);
+}
+
+std::optional<std::string> output_fault() {
+  note_fault(std::fflush(stdout) != 0);
+  if (first_fault == 0 && !std::ferror(stdout)) return std::nullopt;
+  return std::string("standard output cannot be written") +
+         (first_fault != 0 ? std::string(": ") + std::strerror(first_fault) : "");
 }
 
 void add_examples(CLI::App& command, const std::vector<std::string>& examples) {

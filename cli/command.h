@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace::cli {
@@ -40,9 +42,17 @@ CLI::Validator not_negative();
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);
 
+/// Writes to standard output. Where that does not take it, nothing is thrown: work that is done is not lost for it, and
+/// the program says so at its end (output_fault).
+void print_text(std::string_view text);
+
 /// JSON objects keep the order in which their members were added.
 using Json = nlohmann::ordered_json;
+/// One object in a line of its own.
 void print(const Json& json);
+
+/// Flushes standard output. Why it could not take all that was written to it; nothing where it has taken it.
+std::optional<std::string> output_fault();
 
 /// Help text that ends in examples, each a full command line.
 void add_examples(CLI::App& command, const std::vector<std::string>& examples);

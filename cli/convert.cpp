@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/trained_detector.h"
 #include "trainer/weights/conversion.h"
 
 namespace millrace::cli {
@@ -15,14 +16,20 @@ namespace {
 struct Arguments {
   std::filesystem::path in, out;
   std::string names = "torchvision";
+  bool force = false;
 };
 
 int convert(const Arguments& arguments) {
   const auto& scheme = scheme_named(arguments.names);
-  const auto done = convert_weights(arguments.in, arguments.out, scheme);
+  const auto done =
+      convert_weights(arguments.in, arguments.out, scheme, insistence(arguments.force));
   if (done.assumed_background)
     spdlog::warn("{} does not tell whether its background comes first or last: taken as {} has it",
                  arguments.in.string(), done.from);
+  if (done.lost_card)
+    spdlog::info(
+        "{} cannot say for which model and classes it is, as {} does and a .safetensors can",
+        arguments.out.string(), arguments.in.string());
   if (!done.unnamed.empty()) {
     spdlog::warn("{} without a name of {} keep theirs, such as {}",
                  counted(std::ssize(done.unnamed), "tensor"), scheme.name, done.unnamed.front());
@@ -60,6 +67,7 @@ void add_convert(CLI::App& app, Action& action) {
   command->add_option("--names", arguments->names, doc_of_schemes())
       ->type_name("SCHEME")
       ->capture_default_str();
+  add_force_flag(*command, arguments->force);
   add_examples(*command, {"trainer convert runs/maskrcnn-1/checkpoints/latest model.pth",
                           "trainer convert R-50.pkl data/weights/resnet50_msra.safetensors",
                           "trainer convert model_final.pkl model.npz --names tensorpack"});

@@ -21,7 +21,7 @@ namespace {
 
 struct Arguments {
   ConfigArguments config;
-  std::string weights;
+  WeightArguments weights;
   std::filesystem::path out;
   bool json = false;
 };
@@ -46,7 +46,9 @@ int eval(const Arguments& arguments, const Cluster& cluster) {
   bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
   const Threads threads(recipe.train.threads, recipe.data.threads);
   start_together(recipe, cluster);
-  const auto data = open_validation(recipe, recipe.data.classes);
+  const auto card = checked_card(arguments.weights, recipe, cluster);
+  auto data = open_validation(recipe, recipe.data.classes);
+  if (card) data.split = labelled_by(*card, data.split, recipe, arguments.weights);
   const auto detector = cluster.is_chief()
                             ? trained_detector(recipe, data.split.classes, arguments.weights)
                             : build_detector(recipe, data.split.classes, cluster.local_rank());
@@ -71,11 +73,7 @@ void add_eval(CLI::App& app, Action& action) {
       app.add_subcommand("eval", "Detect over the validation split and print the 12 COCO figures");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command);
-  command
-      ->add_option("--weights", arguments->weights,
-                   "a checkpoint folder, .safetensors, .pth, .pkl or .npz")
-      ->required()
-      ->type_name("W");
+  arguments->weights.add_to(*command);
   command->add_option("--out", arguments->out, "also write the detections, as a COCO results file")
       ->type_name("FILE");
   add_json_flag(*command, arguments->json);

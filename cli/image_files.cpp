@@ -4,7 +4,6 @@
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "base/log.h"
 #include "dataflow/image_file.h"
 #include "dataflow/image_folder.h"
 
@@ -30,20 +29,20 @@ std::vector<fs::path> find_images(std::span<const fs::path> paths) {
   return files;
 }
 
-std::shared_ptr<const coco::Dataset> as_dataset(std::span<const fs::path> files,
-                                                coco::Records categories) {
+std::shared_ptr<const coco::Dataset> as_dataset(
+    std::span<const fs::path> files, coco::Records categories, const std::string& source,
+    const std::function<void(const fs::path&, const std::string&)>& on_bad) {
   coco::Records records = std::move(categories);
   for (const auto& file : files) {
     try {
       const auto size = decode_rgb(read_file(file), file.string(), {}, /*strict=*/false).size();
       const auto id = static_cast<std::int64_t>(records.images.size()) + 1;
       records.add_image(id, fs::absolute(file).string(), size.width, size.height);
-    } catch (const Error& problem) {
-      spdlog::warn("left out: {}", problem.what());
+    } catch (const std::exception& problem) {
+      on_bad(file, problem.what());
     }
   }
-  if (records.images.empty()) throw Error("none of the images can be read");
-  return assemble(std::move(records), "the command line");
+  return assemble(std::move(records), source);
 }
 
 }  // namespace millrace::cli

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "coco/records.h"
@@ -14,9 +16,11 @@ namespace millrace::cli {
 /// Throws Error for a path that does not exist, or where there is no image at all.
 std::vector<std::filesystem::path> find_images(std::span<const std::filesystem::path> paths);
 
-/// A data set of these files with ids 1, 2, ... and without objects. Files that cannot be decoded are
-/// left out with a warning. `file_name`s are absolute. Throws Error where none is left.
-std::shared_ptr<const coco::Dataset> as_dataset(std::span<const std::filesystem::path> files,
-                                                coco::Records categories);
+/// A data set of these files with ids 1, 2, ... and without objects; `file_name`s are absolute, `source` names it in
+/// messages. What cannot be decoded is told to `on_bad` with the reason, and left out.
+std::shared_ptr<const coco::Dataset> as_dataset(
+    std::span<const std::filesystem::path> files, coco::Records categories,
+    const std::string& source,
+    const std::function<void(const std::filesystem::path&, const std::string&)>& on_bad);
 
 }  // namespace millrace::cli

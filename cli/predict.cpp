@@ -4,13 +4,16 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 
+#include "base/errors.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/config_arguments.h"
 #include "cli/image_files.h"
-#include "cli/sample_data.h"
 #include "cli/trained_detector.h"
 #include "coco/draw.h"
 #include "dataflow/detection.h"
@@ -25,27 +28,56 @@ namespace fs = std::filesystem;
 
 struct Arguments {
   ConfigArguments config;
-  std::string weights;
+  WeightArguments weights;
   std::vector<fs::path> images;
   fs::path out;
   double score = 0.5;
 };
 
-/// The categories that the model's labels stand for: those of the validation split where it is there,
-/// else data.classes numbered from 1.
-coco::Records categories(const Recipe& recipe) {
+/// The categories that the model's labels stand for: as the weights say; where they do not, data.classes numbered from 1
+/// or, if it is there, those of the validation split.
+coco::Records categories(const std::optional<ModelCard>& card, const Recipe& recipe, bool force) {
+  const auto& asked = recipe.data.classes;
   coco::Records result;
-  if (!recipe.data.classes.empty() && !fs::exists(recipe.data.root)) {
-    for (const auto& name : recipe.data.classes)
-      result.add_category(static_cast<std::int64_t>(result.categories.size()) + 1, name);
-    return result;
+  const auto add = [&](const std::vector<std::string>& names,
+                       const std::vector<std::int64_t>& ids) {
+    for (std::size_t k = 0; k < names.size(); ++k)
+      result.add_category(ids.empty() ? static_cast<std::int64_t>(k) + 1 : ids[k], names[k]);
+  };
+  if (card) {
+    const bool renamed = force && asked.size() == card->classes.size() && !asked.empty();
+    add(renamed ? asked : card->classes, card->category_ids);
+  } else if (!asked.empty() && !fs::exists(recipe.data.root)) {
+    add(asked, {});
+  } else {
+    const auto split = open_split(recipe.data, recipe.data.val);
+    add(split.classes, split.category_ids);
   }
-  make_sample_on_first_use(recipe);
-  const auto split = open_split(recipe.data, recipe.data.val);
-  for (std::size_t k = 0; k < split.classes.size(); ++k)
-    result.add_category(split.category_ids[k], split.classes[k]);
   return result;
 }
+
+/// The files that nothing came of, and why: said at once, and counted for the end.
+class Failures {
+ public:
+  void add(const fs::path& file, const std::string& why) {
+    spdlog::warn("nothing for {}: {}", file.string(), why);
+    files_.push_back(file.string());
+  }
+
+  /// Throws Error naming the first ones where there are any; `all` files were asked for, the others lie in `out`.
+  void tell(std::size_t all, const fs::path& out) const {
+    constexpr std::size_t kMost = 5;
+    if (files_.empty()) return;
+    const auto shown = std::min(files_.size(), kMost);
+    throw Error(fmt::format("{} of {} failed: {}{}; what came of the others is in {}",
+                            files_.size(), counted(static_cast<long long>(all), "image"),
+                            joined({files_.data(), shown}), shown < files_.size() ? ", ..." : "",
+                            out.string()));
+  }
+
+ private:
+  std::vector<std::string> files_;
+};
 
 /// Writes what was found in one image into the folder, and says it in a line.
 class PictureWriter {
@@ -57,7 +89,7 @@ class PictureWriter {
     std::vector<coco::Overlay> shown;
     std::map<std::string, int> counts;
     for (const auto& object : objects) {
-      if (object.score < score_) continue;
+      if (object.score < score_ || !is_wanted(object)) continue;
       shown.push_back(
           {.box = object.box, .label = object.label, .score = object.score, .mask = object.mask});
       ++counts[split_.classes.at(static_cast<std::size_t>(object.label))];
@@ -69,10 +101,14 @@ class PictureWriter {
     coco::write_picture(picture, coco::draw_objects(pixels, shown, split_.classes));
     std::vector<std::string> said;
     for (const auto& [name, count] : counts) said.push_back(fmt::format("{} {}", count, name));
-    fmt::print("{}: {}\n", picture.string(), said.empty() ? "nothing" : joined(said));
+    print_text(fmt::format("{}: {}\n", picture.string(), said.empty() ? "nothing" : joined(said)));
   }
 
  private:
+  bool is_wanted(const DetectedObject& object) const {
+    return split_.category_ids.at(static_cast<std::size_t>(object.label)) != kNoCategory;
+  }
+
   /// The image's own name; numbered where two folders have the same.
   std::string name_for(const fs::path& file, std::int64_t id) {
     const auto stem = file.stem().string();
@@ -98,28 +134,84 @@ void write_key(const fs::path& file, const coco::Dataset& dataset) {
   write_file_atomically(file, Json{{"images", images}, {"categories", names}}.dump());
 }
 
+/// Detects image by image. One that fails is named, and the others go on.
+class Prediction {
+ public:
+  Prediction(Detector& detector, const DataSplit& split, PictureWriter& pictures,
+             Failures& failures)
+      : detector_(detector), split_(split), pictures_(pictures), failures_(failures) {}
+
+  void detect_in(const Batch& batch) {
+    std::vector<std::vector<DetectedObject>> found;
+    try {
+      found = detect_with(detector_, batch);
+    } catch (const Error& problem) {
+      for (const auto& image : batch.images) fail(image.image_id, problem.what());
+      return;
+    }
+    for (std::size_t i = 0; i < found.size(); ++i) take(batch.images[i].image_id, found[i]);
+  }
+
+  /// Names the images that no batch had.
+  void tell_of_missing() {
+    for (const auto& image : split_.annotations->images)
+      if (!seen_.contains(image.id)) fail(image.id, "it could not be read");
+  }
+
+  const coco::Detections& detections() const { return detections_; }
+
+ private:
+  void take(std::int64_t id, const std::vector<DetectedObject>& found) {
+    seen_.insert(id);
+    for (const auto& object : found)
+      if (auto one = as_coco(object, id, split_.category_ids); one.category_id != kNoCategory)
+        detections_.add(one);
+    try {
+      pictures_.write(*split_.annotations->find_image(id), found);
+    } catch (const std::exception& problem) {  // OpenCV's, too
+      fail(id, problem.what());
+    }
+  }
+
+  void fail(std::int64_t id, const std::string& why) {
+    seen_.insert(id);
+    failures_.add(split_.annotations->text(split_.annotations->find_image(id)->file_name), why);
+  }
+
+  Detector& detector_;
+  const DataSplit& split_;
+  PictureWriter& pictures_;
+  Failures& failures_;
+  coco::Detections detections_;
+  std::set<std::int64_t> seen_;
+};
+
 int predict(const Arguments& arguments) {
   auto recipe = arguments.config.load();
+  recipe.data.on_error = "skip";
   recipe.data.max_skipped = 1;
   const Threads threads(recipe.train.threads, recipe.data.threads);
-  const auto split = make_split(as_dataset(find_images(arguments.images), categories(recipe)), "",
-                                recipe.data.classes);
+  const auto files = find_images(arguments.images);
+  const auto card = checked_card(arguments.weights, recipe);
+  Failures failures;
+  const auto images =
+      as_dataset(files, categories(card, recipe, arguments.weights.force), arguments.weights.file,
+                 [&](const auto& file, const auto& why) { failures.add(file, why); });
+  auto split = make_split(images, "", recipe.data.classes);
+  if (card) split = labelled_by(*card, split, recipe, arguments.weights);
   const auto detector = trained_detector(recipe, split.classes, arguments.weights);
   make_writable_folder(arguments.out);
 
   PictureWriter pictures(arguments.out, split, arguments.score);
-  coco::Detections detections;
-  const auto flow = start_eval_flow(recipe.data, split);
-  while (const auto delivery = flow->next()) {
-    const auto found = detect_with(*detector, delivery->value);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const auto id = delivery->value.images[i].image_id;
-      for (const auto& object : found[i]) detections.add(as_coco(object, id, split.category_ids));
-      pictures.write(*split.annotations->find_image(id), found[i]);
-    }
+  Prediction prediction(*detector, split, pictures, failures);
+  if (!images->images.empty()) {
+    const auto flow = start_eval_flow(recipe.data, split);
+    while (const auto delivery = flow->next()) prediction.detect_in(delivery->value);
   }
-  coco::write_detections(arguments.out / "detections.json", detections);
+  prediction.tell_of_missing();
+  coco::write_detections(arguments.out / "detections.json", prediction.detections());
   write_key(arguments.out / "images.json", *split.annotations);
+  failures.tell(files.size(), arguments.out);
   return kDone;
 }
 
@@ -131,11 +223,7 @@ void add_predict(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command);
   command->add_option("IMAGE", arguments->images, "image files, or folders of them")->required();
-  command
-      ->add_option("--weights", arguments->weights,
-                   "a checkpoint folder, .safetensors, .pth, .pkl or .npz")
-      ->required()
-      ->type_name("W");
+  arguments->weights.add_to(*command);
   command
       ->add_option("--out", arguments->out,
                    "folder for the pictures, detections.json and images.json")

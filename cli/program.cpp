@@ -1,11 +1,15 @@
 #include "cli/program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <span>
 #include <string>
+#include <system_error>
 #include <type_traits>
 
 #include "base/errors.h"
@@ -37,10 +41,25 @@ std::string explain(const CLI::ParseError& problem, const CLI::App& app, const s
   return fmt::format("unknown subcommand '{}'{}", word, suggestion(word, names));
 }
 
+/// Standard streams that the caller has closed: without them, the next file that is opened would get their number, and
+/// what is printed. Reading from them ends at once, writing fails and is told.
+void occupy_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
+}
+
+/// The exit code of a command that ended so: nobody has its results where standard output did not take them.
+int with_output(int exit_code) {
+  const auto fault = output_fault();
+  if (!fault) return exit_code;
+  return complain(*fault, exit_code == kDone ? kFailed : exit_code);
+}
+
 /// Calls `otherwise` where the command line is not understood, or asks for help.
 template <class F>
 auto parse_and_run(int argc, char** argv, const std::vector<AddCommand>& commands, F otherwise)
     -> std::invoke_result_t<F, CLI::App&, const CLI::ParseError&> {
+  occupy_closed_streams();
   CLI::App app{"Millrace trains object detectors from a TOML file.", "trainer"};
   app.set_version_flag("--version", "trainer " MILLRACE_VERSION);
   app.require_subcommand(1);
@@ -57,9 +76,12 @@ auto parse_and_run(int argc, char** argv, const std::vector<AddCommand>& command
   }
   start_logging(verbose);
   try {
-    return action();
+    return with_output(action());
   } catch (const ConfigError& problem) {
     return complain(problem.what(), kWrongUse);
+  } catch (const std::system_error& problem) {
+    if (!std::ferror(stdout)) return complain(problem.what(), kFailed);
+    return complain("standard output cannot be written: " + problem.code().message(), kFailed);
   } catch (const std::exception& problem) {
     return complain(problem.what(), kFailed);
   }
@@ -74,7 +96,7 @@ std::optional<int> run_if_known(int argc, char** argv, const std::vector<AddComm
 
 int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
   return parse_and_run(argc, argv, commands, [&](CLI::App& app, const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
+    if (problem.get_exit_code() == 0) return with_output(app.exit(problem));  // --help, --version
     return complain(explain(problem, app, first_word(argc, argv)), kWrongUse);
   });
 }

@@ -80,7 +80,7 @@ struct Trace {
 Trace trace(const Recipe& recipe, std::int64_t steps) {
   const auto data = open_train_data(recipe.data, recipe.sources);
   const auto detector = build_detector(recipe, data.classes);
-  load_initial_weights(*detector, recipe);
+  load_initial_weights(*detector, recipe, data.classes);
   auto options = recipe.train;
   options.max_steps = steps;
   Trace result;

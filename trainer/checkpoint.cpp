@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "trainer/weights/seal.h"
 
 namespace millrace {
 namespace {
@@ -51,13 +52,15 @@ std::vector<std::string> payload(const Checkpoint& checkpoint) {
 std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
                                                  const fs::path& folder) {
   std::map<std::string, std::string> digests;
-  const auto write = [&](const std::string& name, const NamedTensors& tensors) {
-    digests[name] = hex(write_safetensors(folder / name, tensors));
+  const auto write = [&](const std::string& name, const NamedTensors& tensors,
+                         const Metadata& metadata) {
+    digests[name] = hex(write_safetensors(folder / name, tensors,
+                                          metadata.empty() ? metadata : sealed(metadata, tensors)));
   };
-  write(kModel, checkpoint.model);
-  write(kOptimizer, checkpoint.optimizer);
+  write(kModel, checkpoint.model, checkpoint.metadata);
+  write(kOptimizer, checkpoint.optimizer, {});
   for (const auto& [callback, tensors] : checkpoint.callback_tensors)
-    write(tensor_file(callback), tensors);
+    write(tensor_file(callback), tensors, checkpoint.metadata);  // weights like the model's
   write_file_atomically(folder / kConfig, checkpoint.config);
   digests[kConfig] = digest_text(checkpoint.config);
   return digests;
@@ -86,6 +89,57 @@ json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::str
       {"callbacks", checkpoint.callbacks},
       {"callback_tensors", callback_tensors},
       {"files", files}};
+}
+
+/// What JSON's library says, without its own number for it.
+std::string sentence(const json::exception& problem) {
+  const std::string_view what = problem.what();
+  const auto tag = what.find("] ");
+  return std::string(what.substr(tag == what.npos ? 0 : tag + 2));
+}
+
+/// The state of a checkpoint, whose bytes are those that were written. Throws Error.
+json read_sealed(const fs::path& checkpoint) {
+  const auto sealed =
+      json::parse(read_file(checkpoint / kState), nullptr, /*allow_exceptions=*/false);
+  if (!sealed.is_object() || !sealed.contains("state") || !sealed.contains("digest"))
+    throw Error(fmt::format("{} is not what was written: it is cut off, or overwritten", kState));
+  if (sealed.at("digest") != digest_text(sealed.at("state").dump()))
+    throw Error(fmt::format("the bytes of {} have changed", kState));
+  return sealed.at("state");
+}
+
+/// Throws Error where a file's bytes are not those that the state has a digest of.
+void check_bytes(const json& state, const fs::path& checkpoint, const std::string& name) {
+  const auto bytes = map_file(checkpoint / name);
+  if (state.at("files").at(name) != hex(digest(bytes.data.get(), bytes.size)))
+    throw Error(fmt::format("the bytes of {} have changed", name));
+}
+
+/// Does `work` with what a checkpoint says; what goes wrong becomes an Error that names the checkpoint.
+template <class Work>
+auto naming(const fs::path& checkpoint, Work work) {
+  const auto damaged = [&](const std::string& why) {
+    return Error(fmt::format("the checkpoint {} is damaged: {}", checkpoint.string(), why));
+  };
+  try {
+    return work();
+  } catch (const NewerFormat& problem) {
+    throw NewerFormat(fmt::format("the checkpoint {} {}", checkpoint.string(), problem.what()));
+  } catch (const json::exception& problem) {
+    throw damaged(fmt::format("{}: {}", kState, sentence(problem)));
+  } catch (const std::exception& problem) {
+    throw damaged(problem.what());
+  }
+}
+
+/// The state of the checkpoint that a file lies in; null where it lies in none.
+json state_around(const fs::path& file) {
+  const auto folder = file.parent_path();
+  std::error_code problem;
+  if (!fs::exists(folder / kState, problem)) return nullptr;
+  auto state = read_sealed(folder);
+  return state.at("files").contains(file.filename().string()) ? state : json(nullptr);
 }
 
 void read_state(const json& state, Checkpoint& checkpoint) {
@@ -143,11 +197,17 @@ void put_in_place(const fs::path& part, const fs::path& whole) {
   }
 }
 
+/// Makes `latest` a link to a checkpoint. Nothing here reads it: where that cannot be, training goes on.
 void point_latest_at(const fs::path& checkpoint) {
   const auto latest = checkpoint.parent_path() / "latest",
              part = checkpoint.parent_path() / "latest.part";
-  fs::create_symlink(checkpoint.filename(), part);
-  fs::rename(part, latest);
+  std::error_code problem;
+  fs::create_symlink(checkpoint.filename(), part, problem);
+  if (!problem) fs::rename(part, latest, problem);
+  if (!problem) return;
+  spdlog::warn("{} cannot be made a link to {}: {}; move away what is there", latest.string(),
+               checkpoint.filename().string(), problem.message());
+  fs::remove(part, problem);
 }
 
 }  // namespace
@@ -190,22 +250,31 @@ fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) 
   }
 }
 
+void check_file_of_checkpoint(const fs::path& file) {
+  naming(file.parent_path(), [&] {
+    const auto state = state_around(file);
+    if (!state.is_null()) check_bytes(state, file.parent_path(), file.filename().string());
+  });
+}
+
+std::optional<CheckpointOrigin> origin_of(const fs::path& file) {
+  const auto folder = file.parent_path();
+  return naming(folder, [&]() -> std::optional<CheckpointOrigin> {
+    const auto state = state_around(file);
+    if (state.is_null()) return std::nullopt;
+    check_bytes(state, folder, kConfig);
+    return CheckpointOrigin{read_file(folder / kConfig),
+                            state.value("classes", std::vector<std::string>())};
+  });
+}
+
 Checkpoint read_checkpoint(const fs::path& checkpoint) {
   Checkpoint result;
-  try {
-    const auto sealed = json::parse(read_file(checkpoint / kState));
-    const auto& state = sealed.at("state");
-    if (sealed.at("digest") != digest_text(state.dump())) throw Error("its bytes have changed");
+  naming(checkpoint, [&] {
+    const auto state = read_sealed(checkpoint);
     read_state(state, result);
-    for (const auto& name : payload(result))
-      if (state.at("files").at(name) != digest_text(read_file(checkpoint / name)))
-        throw Error(fmt::format("the bytes of {} have changed", name));
-  } catch (const NewerFormat& problem) {
-    throw NewerFormat(fmt::format("the checkpoint {} {}", checkpoint.string(), problem.what()));
-  } catch (const std::exception& problem) {  // JSON's errors too
-    throw Error(
-        fmt::format("the checkpoint {} is damaged: {}", checkpoint.string(), problem.what()));
-  }
+    for (const auto& name : payload(result)) check_bytes(state, checkpoint, name);
+  });
   result.model = read_safetensors(checkpoint / kModel);
   result.optimizer = read_safetensors(checkpoint / kOptimizer);
   for (auto& [callback, tensors] : result.callback_tensors)
@@ -236,7 +305,12 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
       spdlog::warn("{}; trying the one before", problem.what());
     }
   }
-  if (!all.empty()) throw Error("every checkpoint in " + folder.string() + " is damaged");
+  if (!all.empty())
+    throw Error(fmt::format(
+        "every checkpoint in {} is damaged, as said above; nothing is trained anew over them. Put "
+        "a copy of one back in its place, or start a new run without --resume: model.weights may "
+        "name any model.safetensors in there that is whole",
+        folder.string()));
   return std::nullopt;
 }
 

@@ -32,6 +32,7 @@ struct Checkpoint {
   NamedTensors model;
   NamedTensors optimizer;
   std::string config;  // TOML
+  Metadata metadata;   // of each file of weights; written, not read back
 };
 
 /// Where the checkpoint of a step lies: `folder`/step-NNNNNN.
@@ -42,9 +43,22 @@ std::int64_t step_of(const std::filesystem::path& checkpoint);
 
 /// Writes checkpoint_of(`folder`, its step) beside its place, syncs it, renames it there and points `latest` at
 /// it: a reader sees all of it or nothing, whenever the process dies. Replaces an older one of the
-/// same step. Returns the new folder. Throws Error where it cannot be written, and leaves nothing of it then.
+/// same step. Returns the new folder. Throws Error where it cannot be written, and leaves nothing of it then; a `latest`
+/// that cannot be a link to it (somebody made a folder of that name) is a warning.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const Checkpoint& checkpoint);
+
+/// Throws Error where `file` lies in a checkpoint whose state.json has another digest for it, or is damaged.
+void check_file_of_checkpoint(const std::filesystem::path& file);
+
+/// What the checkpoint that a file lies in says of it.
+struct CheckpointOrigin {
+  std::string config;                // TOML
+  std::vector<std::string> classes;  // names in label order; empty: not known
+};
+
+/// Nothing where the file lies in no checkpoint. Throws Error where that is damaged.
+std::optional<CheckpointOrigin> origin_of(const std::filesystem::path& file);
 
 /// Reads one checkpoint. Throws Error naming the file that is missing or damaged.
 Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);

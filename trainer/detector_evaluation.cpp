@@ -77,7 +77,9 @@ void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> 
   std::vector<coco::Detection> boxes, masks;
   for (auto& object : objects) {
     auto mask = std::exchange(object.mask, {});
-    boxes.push_back(as_coco(std::move(object), image_id, category_ids_));
+    auto box = as_coco(std::move(object), image_id, category_ids_);
+    if (box.category_id == kNoCategory) continue;  // of a class that is not evaluated
+    boxes.push_back(std::move(box));
     if (mask.counts.empty()) continue;
     masks.push_back(boxes.back());
     masks.back().mask = std::move(mask);

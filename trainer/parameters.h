@@ -22,15 +22,16 @@ enum class ParameterKind {
 enum class Background { none, first, last };
 
 /// How the rows (the first dimension) of a head's tensor belong to classes: in the order of the labels, `values` rows a
-/// class, with rows for the background before or behind them, or without.
+/// class, with rows for the background before or behind them, or without; all that `repeats` times (once an anchor, say).
 struct ClassAxis {
   std::int64_t values = 0;  // 0: the rows are no classes
   Background background = Background::none;
+  std::int64_t repeats = 1;
 
   /// Classes but for the background; -1 where so many rows cannot be.
   std::int64_t classes(std::int64_t rows) const {
-    if (values == 0 || rows % values != 0) return -1;
-    return rows / values - (background != Background::none);
+    if (values == 0 || rows % (values * repeats) != 0) return -1;
+    return rows / (values * repeats) - (background != Background::none);
   }
 };
 

@@ -24,9 +24,13 @@ struct TopOptions {
 struct ModelOptions {
   std::string name;
   std::string weights;
+  bool force_weights = false;
   void describe(Options& o) {
     o.add("name", name, "the detector");
     o.add("weights", weights, "file that training starts from; empty: random values");
+    o.add("force_weights", force_weights,
+          "start from weights although they were trained with other pixels, anchors ..., or are "
+          "not finite");
   }
 };
 
@@ -117,11 +121,13 @@ void take_model(const Config& from, Config& tree, Recipe& recipe) {
                                   suggestion("", detectors().names())));
   recipe.model_name = options.name;
   recipe.weights = options.weights;
+  recipe.force_weights = options.force_weights;
   const auto& entry = detectors().at(options.name, table.find("name")->origin);
-  entry.check(without(table, {"name", "weights"}));
+  entry.check(without(table, {"name", "weights", "force_weights"}));
   complete_options<ModelOptions>(table);
-  entry.complete(table);
-  recipe.model = table;
+  recipe.model = without(table, {"force_weights"});
+  entry.complete(recipe.model);
+  merge(table, recipe.model);
   tree.set("model", std::move(table));
 }
 

@@ -36,8 +36,9 @@ struct Recipe {
   bool has_sample = false;      // [data.sample] is there: make the data set on first use
   coco::SampleOptions sample;
   std::string model_name;
-  std::string weights;  // empty: from random
-  Config model;         // the [model] table
+  std::string weights;         // empty: from random
+  bool force_weights = false;  // whatever they were trained with
+  Config model;                // the [model] table, complete, without `force_weights`
   TrainOptions train;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;

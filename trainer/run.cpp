@@ -14,6 +14,7 @@
 #include "dataflow/order.h"
 #include "trainer/config_changes.h"
 #include "trainer/device.h"
+#include "trainer/model_card.h"
 #include "trainer/processors.h"
 #include "trainer/run_folder.h"
 #include "trainer/shared_checkpoint.h"
@@ -67,6 +68,18 @@ std::optional<std::int64_t> epoch_size(const TrainData& train) {
   return Order(train.source->size(), train.source->repeats(), 0, {}).size();
 }
 
+/// On weights that training starts from.
+Insistence insistence(const Recipe& recipe) {
+  return {recipe.force_weights, "model.force_weights = true"};
+}
+
+/// What checkpoints of a run say of their weights.
+ModelCard card_of(const Recipe& recipe, const TrainData& train,
+                  const std::optional<EvalData>& validation) {
+  return model_card(recipe, train.classes,
+                    validation ? validation->split.category_ids : std::vector<std::int64_t>());
+}
+
 }  // namespace
 
 void use_deterministic_maths(bool deterministic) {
@@ -75,10 +88,35 @@ void use_deterministic_maths(bool deterministic) {
       false);  // costs time, changes nothing
 }
 
-void load_initial_weights(Detector& detector, const Recipe& recipe) {
+void check_initial_weights(const Recipe& recipe) {
   const auto& file = recipe.weights;
   if (file.empty()) return;
-  const auto report = load_weights(detector.parameters(), file);
+  std::error_code problem;
+  if (!fs::exists(file, problem))
+    throw ConfigError(
+        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
+                    "from random values",
+                    file));
+  const auto card = read_card(file);
+  if (!card) return;
+  std::vector<std::string> lines;
+  for (const auto& one : contradictions(*card, recipe)) {
+    if (one.decides == OfWeights::tensors)
+      spdlog::info("{}: {}", file, one.text());
+    else
+      lines.push_back(one.text());
+  }
+  if (lines.empty()) return;
+  insistence(recipe).object<ConfigError>(
+      fmt::format("{} contradicts this configuration:\n  {}\nset {} as the weights have it", file,
+                  fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
+}
+
+void load_initial_weights(Detector& detector, const Recipe& recipe,
+                          const std::vector<std::string>& classes) {
+  const auto& file = recipe.weights;
+  if (file.empty()) return;
+  const auto report = load_weights(detector.parameters(), file, {classes, insistence(recipe)});
   detector.parameters_changed();
   log_report(report, detector.parameters().size(), file);
 }
@@ -124,11 +162,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   make_batches_for(device);
   auto callbacks = make_callbacks(recipe);
   const auto train = open_train_data(recipe.data, recipe.sources);
-  if (cluster.is_chief() && !recipe.weights.empty() && !fs::exists(recipe.weights))
-    throw ConfigError(
-        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
-                    "from random values",
-                    recipe.weights));
+  if (cluster.is_chief() && !options.resume) check_initial_weights(recipe);
   std::optional<EvalData> validation;
   if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
 
@@ -155,8 +189,10 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
                                .model = *detector});
-  else if (cluster.is_chief())  // the others get them from it
-    load_initial_weights(*detector, recipe);
+  else if (cluster.is_chief()) {  // the others get them from it
+    if (options.resume) check_initial_weights(recipe);
+    load_initial_weights(*detector, recipe, train.classes);
+  }
   if (own) write_file_atomically(folder / "config.toml", config);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
@@ -177,6 +213,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
        .folder = folder,
        .config = config,
        .classes = train.classes,
+       .metadata = to_metadata(card_of(recipe, train, validation)),
        .cluster = cluster},
       std::move(callbacks));
   if (checkpoint) {

@@ -36,8 +36,13 @@ std::unique_ptr<Detector> build_detector(const Recipe& recipe,
                                          const std::vector<std::string>& classes,
                                          std::int64_t local_rank = 0);
 
-/// Loads what model.weights names, if anything, and logs what came of it. Throws Error.
-void load_initial_weights(Detector& detector, const Recipe& recipe);
+/// Compares what model.weights names, if anything, with the recipe, and logs where heads and other parts differ. Throws
+/// ConfigError where there is no such file or it contradicts the recipe (model_card.h) in what its tensors mean.
+void check_initial_weights(const Recipe& recipe);
+
+/// Loads what model.weights names, if anything, into a detector of these classes, and logs what came of it. Throws Error.
+void load_initial_weights(Detector& detector, const Recipe& recipe,
+                          const std::vector<std::string>& classes);
 
 /// Whether libtorch is to choose operators that give the same bytes every time.
 void use_deterministic_maths(bool deterministic);

@@ -27,23 +27,30 @@ struct Entry {
   std::uint64_t begin, end;
 };
 
+/// A member of a tensor's description.
+const json& member(const json& value, const char* key) {
+  const auto found = value.is_object() ? value.find(key) : value.end();
+  if (found == value.end()) throw Error("it has no " + std::string(key));
+  return *found;
+}
+
 Entry entry_of(const std::string& name, const json& value) try {
-  const auto& offsets = value.at("data_offsets");
+  const auto& offsets = member(value, "data_offsets");
   const auto whole = [](const json& number) { return number.is_number_unsigned(); };
-  const auto& shape = value.at("shape");
+  const auto& shape = member(value, "shape");
+  const auto& dtype = member(value, "dtype");
   if (!shape.is_array() || !std::all_of(shape.begin(), shape.end(), whole))
     throw Error("its shape is not a list of whole numbers");
   if (!offsets.is_array() || offsets.size() != 2 ||
       !std::all_of(offsets.begin(), offsets.end(), whole))
     throw Error("its offsets are not two whole numbers");
-  const auto type = type_named(&TensorType::safetensors, value.at("dtype").get<std::string>());
+  if (!dtype.is_string()) throw Error("its dtype is not a name");
+  const auto type = type_named(&TensorType::safetensors, dtype.get<std::string>());
   Entry entry{name, type, {}, offsets[0], offsets[1]};
   for (const auto& side : shape) entry.shape.push_back(side.get<std::int64_t>());
   if (entry.end < entry.begin || entry.end - entry.begin != byte_count(entry.shape, entry.type))
     throw Error("its offsets do not match its shape and type");
   return entry;
-} catch (const json::exception& problem) {
-  throw Error("tensor '" + name + "': " + problem.what());
 } catch (const Error& problem) {
   throw Error("tensor '" + name + "': " + problem.what());
 }
@@ -106,6 +113,18 @@ json read_header(Reader& in) {
   return header;
 }
 
+Metadata metadata_of(const json& header) {
+  Metadata metadata;
+  const auto found = header.find("__metadata__");
+  if (found == header.end()) return metadata;
+  if (!found->is_object()) throw Error("its __metadata__ is no table of strings");
+  for (const auto& [key, value] : found->items()) {
+    if (!value.is_string()) throw Error("its __metadata__ has '" + key + "', which is no string");
+    metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
 NamedTensors read_tensors(Reader& in, const json& header) {
   NamedTensors tensors;
   for (const auto& entry : entries_of(header, in.left())) {
@@ -118,20 +137,24 @@ NamedTensors read_tensors(Reader& in, const json& header) {
 
 }  // namespace
 
-NamedTensors read_safetensors(const std::filesystem::path& file,
-                              std::map<std::string, std::string>* metadata) try {
+NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metadata) try {
   Reader in(file);
   const auto header = read_header(in);
-  if (metadata && header.contains("__metadata__")) header.at("__metadata__").get_to(*metadata);
+  if (metadata) *metadata = metadata_of(header);
   return read_tensors(in, header);
-} catch (const json::exception& problem) {
-  throw Error(file.string() + ": __metadata__ is no table of strings: " + problem.what());
+} catch (const Error& problem) {
+  throw Error(file.string() + ": " + problem.what());
+}
+
+Metadata read_metadata(const std::filesystem::path& file) try {
+  Reader in(file);
+  return metadata_of(read_header(in));
 } catch (const Error& problem) {
   throw Error(file.string() + ": " + problem.what());
 }
 
 std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
-                                const std::map<std::string, std::string>& metadata) {
+                                const Metadata& metadata) {
   // Wide types first, so that every tensor is aligned.
   NamedTensors ordered;
   for (const auto& [name, tensor] : tensors)

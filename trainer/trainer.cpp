@@ -376,7 +376,8 @@ void Trainer::save() {
                  .callback_tensors = callbacks_.save_tensors(),
                  .model = named_values(plan_.model),
                  .optimizer = training_step_.optimizer().state(),
-                 .config = plan_.config});
+                 .config = plan_.config,
+                 .metadata = plan_.metadata});
   needed_at_save_ = state_.needed_checkpoints;
   state_.spent.checkpoints_s += seconds_since(began);
 }

@@ -39,6 +39,7 @@ struct TrainPlan {
   std::filesystem::path folder;                                // of the run
   std::string config;                     // TOML, for checkpoints and records of steps
   std::vector<std::string> classes = {};  // names in label order, for the same
+  Metadata metadata = {};                 // of the weights in checkpoints
   const Cluster& cluster = Cluster::alone();
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/parameters.h"
+#include "trainer/weights/soundness.h"
 
 namespace millrace {
 
@@ -20,16 +21,26 @@ struct LoadReport {
       mismatched;  // "name: file (81, 1024), model (7, 1024)"; keep their initial values
   std::vector<std::string>
       other_classes;  // "name: file 80 classes, model 6"; heads that keep their initial values
-  std::vector<std::string> notes;  // sentences on what was done or is to be done
+  std::vector<std::string> new_classes;  // of the model: their rows keep their initial values
+  std::vector<std::string> notes;        // sentences on what was done or is to be done
 
   /// What of the model keeps its initial values.
   std::vector<std::string> not_loaded() const;
 };
 
+/// How weights are wanted.
+struct WeightUse {
+  std::vector<std::string> classes =
+      {};                      // the model's, in label order; empty: as the file has them
+  Insistence insistence = {};  // on weights that are not finite
+};
+
 /// Reads .safetensors, .pth, .pkl, .npz or a checkpoint folder (weights/formats.h), with names of ours, torchvision,
-/// detectron2, tensorpack ... (weights/schemes.h). Rows of heads are put into the model's order of classes. Throws
-/// Error where the file cannot be read or nothing at all in it fits.
-LoadReport load_weights(const Parameters& parameters, const std::filesystem::path& file);
+/// detectron2, tensorpack ... (weights/schemes.h). Rows of heads are put into the model's order of classes: by name where
+/// both sides have names, so that classes which the file does not know keep their initial values. Throws
+/// Error where the file cannot be read, nothing at all in it fits, or values are NaN or infinite.
+LoadReport load_weights(const Parameters& parameters, const std::filesystem::path& file,
+                        const WeightUse& use = {});
 
 /// Tells of a report: counts and first names; on the log's debug level all names.
 void log_report(const LoadReport& report, std::size_t parameters, const std::string& file);

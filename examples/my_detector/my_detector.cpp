@@ -144,7 +144,10 @@ class Centers final : public PyramidDetector {
         classes_(std::ssize(context.classes)),
         centers_(root() / "centers", options, classes_,
                  -std::log((1 - options.prior) / options.prior)),
-        sides_(root() / "sides", options, 4, /*bias=*/1) {}
+        sides_(root() / "sides", options, 4, /*bias=*/1) {
+    // Each row of the last layer is a class: weights for other classes, or in another order, find theirs by name.
+    (root() / "centers").set_classes("1", {.values = 1});
+  }
 
  private:
   /// Named losses; training descends their sum.

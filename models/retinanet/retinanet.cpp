@@ -25,7 +25,11 @@ class RetinaNet final : public PyramidDetector {
         classes_(root() / "head" / "classification_head", "cls_logits", options,
                  std::ssize(context.classes) + first_,
                  -std::log((1 - options.prior) / options.prior)),
-        deltas_(root() / "head" / "regression_head", "bbox_reg", options, 4, 0) {}
+        deltas_(root() / "head" / "regression_head", "bbox_reg", options, 4, 0) {
+    (root() / "head" / "classification_head")
+        .set_classes("cls_logits", {1, first_ == 1 ? Background::first : Background::none,
+                                    options.anchors.cell_count()});
+  }
 
  private:
   /// The anchors of each level, (T_l, 4).

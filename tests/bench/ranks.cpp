@@ -72,7 +72,7 @@ int run(int argc, char** argv, const Cluster& cluster) {
   const auto flow = start_train_flow(recipe.data, recipe.stages, data, /*seed=*/1,
                                      {cluster.rank(), cluster.size()});
   const auto detector = build_detector(recipe, data.classes);
-  load_initial_weights(*detector, recipe);
+  load_initial_weights(*detector, recipe, data.classes);
   double step_s = 0, sync_s = 0, least_sync_s = 0, cpu_s = 0, steps = 0;
   {
     TrainingStep step(*detector, recipe.train, recipe.optimizer, cluster);

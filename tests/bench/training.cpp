@@ -107,7 +107,7 @@ struct Bench {
 
   Times bare(NamedTensors& weights) const {
     const auto detector = build_detector(recipe, data.classes);
-    load_initial_weights(*detector, recipe);
+    load_initial_weights(*detector, recipe, data.classes);
     TrainingStep step(*detector, recipe.train, recipe.optimizer);
     const Schedule schedule(recipe.schedule, recipe.optimizer.scaled_lr(recipe.images_per_step()),
                             recipe.train.epochs);

@@ -79,5 +79,33 @@ TEST_F(Usage, AGpuThatIsNotThereIsSaidSo) {
       "train.device = \"cuda\": ");
 }
 
+TEST_F(Usage, ResultsThatStandardOutputDoesNotTakeAreAFailure) {
+  const auto data = make_data().string();
+  const auto truth = data + "/annotations/instances_val2017.json";
+  write_text(in_folder("none.json"), "[]");
+  const auto none = in_folder("none.json").string();
+  const auto config = "configs/maskrcnn.toml --set data.root=" + data;
+  for (const std::string command :
+       {std::string("--help"), std::string("--version"), std::string("list"),
+        std::string("list --json"), "config " + config,
+        "coco-eval --gt " + truth + " --dt " + none + " --iou bbox",
+        "coco-eval --gt " + truth + " --dt " + none + " --iou bbox --json", "doctor " + config,
+        "doctor --json " + config,
+        "bench dataflow --batches 2 --json " + config + " --set data.short_side=64",
+        "bench dataflow --batches 2 " + config + " --set data.short_side=64",
+        "convert tests/parity/goldens/loader/zip.pth " + in_folder("o.npz").string(),
+        "sample --train 2 --val 2 --out " + in_folder("s").string()})
+    for (const auto& [to, why] : std::vector<std::pair<std::string, std::string>>{
+             {" > /dev/full", "No space left on device"}, {" >&-", "Bad file descriptor"}}) {
+      const auto outcome =
+          run("/bin/sh", {"-c", std::string(MILLRACE_TRAINER) + " " + command + to});
+      EXPECT_EQ(outcome.exit_code, 1) << command << to;
+      EXPECT_THAT(outcome.err,
+                  HasSubstr("trainer: error: standard output cannot be written: " + why))
+          << command;
+      fs::remove_all(in_folder("s"));
+    }
+}
+
 }  // namespace
 }  // namespace millrace::testing

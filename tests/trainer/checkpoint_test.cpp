@@ -10,6 +10,7 @@
 #include "tests/tensors.h"
 #include "tests/trainer/scratch.h"
 #include "trainer/run_folder.h"
+#include "trainer/weights/seal.h"
 
 namespace millrace {
 namespace {
@@ -85,6 +86,8 @@ TEST(Checkpoint, SaysWhereAllAreDamaged) {
   const Scratch scratch;
   flip_a_byte(write_checkpoint(scratch / "c", sample(1)) / "model.safetensors");
   MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c", "every checkpoint");
+  MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c",
+                        "Put a copy of one back in its place, or start a new run without --resume");
   EXPECT_FALSE(newest_checkpoint(scratch / "none"));
 }
 
@@ -128,6 +131,79 @@ TEST(Checkpoint, NeedsNoLinkToTheLatest) {
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1);
   write_checkpoint(scratch / "c", sample(2));
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
+}
+
+TEST(Checkpoint, SaysInWordsHowItsStateIsDamaged) {
+  const Scratch scratch;
+  const auto folder = write_checkpoint(scratch / "c", sample(1));
+  const auto whole = read_file(folder / "state.json");
+  const auto sealed = [](const nlohmann::json& state) {
+    const auto text = state.dump();
+    return nlohmann::json{{"digest", hex(digest(text.data(), text.size()))}, {"state", state}}
+        .dump();
+  };
+  auto lacking = nlohmann::json::parse(whole).at("state");
+  lacking.erase("cursor");
+  auto wrong = nlohmann::json::parse(whole).at("state");
+  wrong["step"] = "ten";
+  for (const auto& [text, why] : std::map<std::string, std::string>{
+           {"", "state.json is not what was written: it is cut off, or overwritten"},
+           {whole.substr(0, whole.size() / 2), "it is cut off, or overwritten"},
+           {"[1, 2]", "it is cut off, or overwritten"},
+           {std::string("\xff\xfe\0", 3), "it is cut off, or overwritten"},
+           {"{\"digest\": 3, \"state\": {}}", "the bytes of state.json have changed"},
+           {sealed(lacking), "state.json: key 'cursor' not found"},
+           {sealed(wrong), "state.json: type must be number, but is string"}}) {
+    write_file_atomically(folder / "state.json", text);
+    MILLRACE_EXPECT_ERROR(read_checkpoint(folder), folder, "is damaged: ");
+    MILLRACE_EXPECT_ERROR(read_checkpoint(folder), folder, why);
+    try {
+      read_checkpoint(folder);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::Not(::testing::HasSubstr("json.exception")));
+    }
+  }
+}
+
+TEST(Checkpoint, IsWrittenWhateverLiesWhereTheLinkToTheLatestShouldBe) {
+  const Scratch scratch;
+  fs::create_directories(scratch / "c" / "latest" / "mine");
+  write_checkpoint(scratch / "c", sample(1));
+  EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1);
+  EXPECT_TRUE(fs::is_directory(scratch / "c" / "latest" / "mine"))
+      << "nothing of others is removed";
+  EXPECT_FALSE(fs::is_symlink(scratch / "c" / "latest.part"));
+  fs::remove_all(scratch / "c" / "latest");
+  fs::create_symlink("latest", scratch / "c" / "latest");
+  write_checkpoint(scratch / "c", sample(2));
+  EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002") << "a loop is replaced";
+}
+
+TEST(Checkpoint, EveryFileOfWeightsSaysWhatTheyAre) {
+  const Scratch scratch;
+  auto checkpoint = sample(1);
+  checkpoint.metadata = {{"kind", "of weights"}};
+  checkpoint.callback_tensors = {{"average_weights", checkpoint.model}};
+  const auto folder = write_checkpoint(scratch / "c", checkpoint);
+  for (const auto* name : {"model.safetensors", "callback.average_weights.safetensors"}) {
+    Metadata metadata;
+    const auto tensors = read_safetensors(folder / name, &metadata);
+    EXPECT_EQ(metadata.at("kind"), "of weights") << name;
+    EXPECT_TRUE(check_seal(metadata, tensors)) << name;
+  }
+  EXPECT_TRUE(read_metadata(folder / "optimizer.safetensors").empty());
+}
+
+TEST(Checkpoint, ItsFilesAreCheckedAlone) {
+  const Scratch scratch;
+  const auto folder = write_checkpoint(scratch / "c", sample(1));
+  const auto file = folder / "model.safetensors";
+  check_file_of_checkpoint(file);
+  flip_a_byte(file);
+  MILLRACE_EXPECT_ERROR(check_file_of_checkpoint(file), folder,
+                        "the bytes of model.safetensors have changed");
+  fs::copy_file(file, scratch / "model.safetensors");
+  check_file_of_checkpoint(scratch / "model.safetensors");  // nobody knows better
 }
 
 TEST(Checkpoint, OfANewerVersionIsNotPassedOver) {

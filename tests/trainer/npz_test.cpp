@@ -122,5 +122,25 @@ TEST(Npz, DamageIsAnErrorOrOtherValuesButNeverACrash) {
   }
 }
 
+TEST(Npz, NoticesAFlippedBitInAnyArrayPackedOrNot) {
+  const Scratch scratch;
+  const auto array =
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (5000,), }\n", floats(5000));
+  write_npz(scratch / "stored.npz", {{"line", at::arange(5000, at::kFloat)}});
+  write_zip(scratch / "packed.npz", {{"line.npy", array}});
+  for (const auto* name : {"stored.npz", "packed.npz"}) {
+    auto bytes = read_file(scratch / name);
+    ASSERT_EQ(read_npz(scratch / name).size(), 1U);
+    bytes[bytes.size() / 2] ^= 1;  // in the middle of the values
+    const auto file = scratch.file("damaged.npz", bytes);
+    MILLRACE_EXPECT_ERROR(read_npz(file), file, "array 'line': ");
+  }
+  const auto file = scratch / "damaged.npz";
+  auto stored = read_file(scratch / "stored.npz");
+  stored[stored.size() / 2] ^= 64;
+  scratch.file("damaged.npz", stored);
+  MILLRACE_EXPECT_ERROR(read_npz(file), file, "do not have the checksum");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -249,5 +249,13 @@ TEST_F(Pth, DamageIsAnErrorOrOtherValuesButNeverACrash) {
   }
 }
 
+TEST_F(Pth, NoticesAFlippedBitInTheValuesOfATensor) {
+  write_pth(scratch_ / "a.pth", {{"x", at::arange(5000, at::kFloat)}});
+  auto bytes = read_file(scratch_ / "a.pth");
+  bytes[bytes.size() / 2] ^= 1;
+  const auto file = scratch_.file("damaged.pth", bytes);
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "tensor 'x': its bytes do not have the checksum");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -4,13 +4,18 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rsqrt.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+
+#include <limits>
 
 #include "tests/data.h"
 #include "tests/tensors.h"
 #include "tests/trainer/scratch.h"
+#include "trainer/model_card.h"
 #include "trainer/safetensors.h"
+#include "trainer/weights/formats.h"
 #include "trainer/weights/npz.h"
 
 namespace millrace {
@@ -164,6 +169,85 @@ TEST(LoadWeights, HeadsForAnotherNumberOfClassesKeepTheirValuesAndAreReported) {
   EXPECT_EQ(report.other_classes.size(), 3U);
   EXPECT_EQ(report.not_loaded().size(), 3U);
   EXPECT_EQ(value_of(model, kBoxes).abs().sum().item<float>(), 0);
+}
+
+/// Metadata of weights for these classes.
+Metadata card(std::vector<std::string> classes) {
+  return to_metadata({.classes = std::move(classes)});
+}
+
+TEST(LoadWeights, RowsOfHeadsGoByTheNamesOfTheirClasses) {
+  const Scratch scratch;
+  for (const auto from : {Background::first, Background::last})
+    for (const auto to : {Background::first, Background::last}) {
+      write_weights(scratch / "w.safetensors", heads(3, from), card({"cat", "dog", "owl"}));
+      const auto model = model_with_heads(3, to);
+      const auto report =
+          load_weights(model, scratch / "w.safetensors", {.classes = {"owl", "cat", "dog"}});
+      EXPECT_EQ(report.loaded, 3U);
+      EXPECT_THAT(report.not_loaded(), IsEmpty());
+      const auto rows = value_of(model, kScores).flatten().narrow(0, to == Background::first, 3);
+      EXPECT_TRUE(same(rows, at::tensor({2.0F, 0.0F, 1.0F})));
+      const auto boxes =
+          value_of(model, kBoxes).flatten().narrow(0, to == Background::first ? 4 : 0, 12);
+      EXPECT_TRUE(same(boxes, at::tensor({2.0F, 0.0F, 1.0F}).repeat_interleave(4)));
+    }
+}
+
+TEST(LoadWeights, ClassesThatTheFileDoesNotKnowKeepTheirRowsAndAreNamed) {
+  const Scratch scratch;
+  write_weights(scratch / "w.safetensors", heads(3, Background::last), card({"cat", "dog", "owl"}));
+  auto model = model_with_heads(4, Background::last);
+  model.find(kScores)->value.detach().fill_(-1);
+  const auto report =
+      load_weights(model, scratch / "w.safetensors", {.classes = {"bee", "owl", "ant", "cat"}});
+  EXPECT_TRUE(
+      same(value_of(model, kScores).flatten(), at::tensor({-1.0F, 2.0F, -1.0F, 0.0F, 100.0F})));
+  EXPECT_THAT(report.new_classes, ElementsAre("bee", "ant"));
+  EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("not used: dog")));
+  EXPECT_EQ(report.not_loaded().size(), 2U);
+
+  const auto none =
+      load_weights(model_of({{kScores, {4, 1}}, {"a", {1}}}), scratch / "w.safetensors");
+  EXPECT_EQ(none.loaded, 1U) << "without names the rows are taken as they are";
+}
+
+TEST(LoadWeights, RowsThatRepeatOnceAnAnchorGoByName) {
+  const Scratch scratch;
+  // Two anchors a cell, three classes.
+  write_weights(scratch / "w.safetensors", {{"logits.bias", at::arange(6, at::kFloat)}},
+                card({"cat", "dog", "owl"}));
+  auto model = model_of({{"logits.bias", {6}}});
+  model.set_classes("logits", {.values = 1, .repeats = 2});
+  load_weights(model, scratch / "w.safetensors", {.classes = {"owl", "cat", "dog"}});
+  EXPECT_TRUE(
+      same(value_of(model, "logits.bias"), at::tensor({2.0F, 0.0F, 1.0F, 5.0F, 3.0F, 4.0F})));
+}
+
+TEST(LoadWeights, OtherClassesForADetectorThatDoesNotSayWhichRowsAreWhichAreRefused) {
+  const Scratch scratch;
+  const auto file = scratch / "w.safetensors";
+  write_weights(file, {{"logits.bias", at::arange(2, at::kFloat)}}, card({"cat", "dog"}));
+  const auto model = model_of({{"logits.bias", {2}}});
+  MILLRACE_EXPECT_ERROR(load_weights(model, file, {.classes = {"dog", "cat"}}), file,
+                        "does not say which rows");
+  EXPECT_EQ(load_weights(model, file, {.classes = {"cat", "dog"}}).loaded, 1U);
+}
+
+TEST(LoadWeights, ThatAreNotFiniteAreRefusedUnlessAskedFor) {
+  const Scratch scratch;
+  const auto file = scratch / "w.safetensors";
+  auto bad = at::full({4}, 1.0F);
+  bad[1] = std::numeric_limits<float>::quiet_NaN();
+  bad[2] = std::numeric_limits<float>::infinity();
+  write_safetensors(file, {{"a", at::full({2}, 1.0F)}, {"b", bad}});
+  const auto model = model_of({{"a", {2}}, {"b", {4}}});
+  MILLRACE_EXPECT_ERROR(load_weights(model, file), file,
+                        "'b': 2 of its 4 values are NaN or infinite");
+  EXPECT_EQ(load_weights(model, file, {.insistence = {true, "--force-weights"}}).loaded, 2U);
+  // What is too large for the model's own precision is infinite there.
+  write_safetensors(file, {{"a", at::full({2}, 1e300, at::kDouble)}, {"b", at::full({4}, 1.0F)}});
+  MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "'a': 2 of its 2 values");
 }
 
 TEST(LoadWeights, ReadsACheckpointFolder) {

@@ -1,5 +1,7 @@
 #include "trainer/weights/archive.h"
 
+#include <algorithm>
+
 #include "base/errors.h"
 #include "base/files.h"
 
@@ -41,8 +43,8 @@ Archive::Entry entry_of(zip_t* archive, zip_uint64_t index) {
 
 }  // namespace
 
-ArchiveMember::ArchiveMember(zip_t* archive, zip_uint64_t index)
-    : file_(zip_fopen_index(archive, index, 0), zip_fclose) {
+ArchiveMember::ArchiveMember(zip_t* archive, zip_uint64_t index, std::uint64_t bytes)
+    : left_(bytes), file_(zip_fopen_index(archive, index, 0), zip_fclose) {
   if (!file_) throw Error(zip_strerror(archive));
 }
 
@@ -53,7 +55,21 @@ void ArchiveMember::read(void* to, std::uint64_t bytes) {
     if (got == 0) throw Error("ends too early");
     at += got;
     bytes -= static_cast<std::uint64_t>(got);
+    left_ -= std::min(left_, static_cast<std::uint64_t>(got));
   }
+  if (left_ == 0) check_end();
+}
+
+void ArchiveMember::check_end() {
+  char beyond = 0;  // libzip compares checksums once it is asked for what comes after the last byte
+  const auto got = zip_fread(file_.get(), &beyond, 1);
+  if (got > 0) throw Error("has more bytes than the archive says");
+  if (got == 0) return;
+  if (zip_error_code_zip(zip_file_get_error(file_.get())) != ZIP_ER_CRC)
+    throw Error(zip_file_strerror(file_.get()));
+  throw Error(
+      "its bytes do not have the checksum that the archive gives for them: the file is damaged "
+      "(or torch saved it without checksums, after set_crc32_options(False))");
 }
 
 Archive::Archive(const std::filesystem::path& file) : zip_(open_archive(file)) {
@@ -68,7 +84,9 @@ Archive::Archive(const std::filesystem::path& file) : zip_(open_archive(file)) {
   }
 }
 
-ArchiveMember Archive::open(std::size_t entry) const { return {zip_.get(), entry}; }
+ArchiveMember Archive::open(std::size_t entry) const {
+  return {zip_.get(), entry, entries_[entry].bytes};
+}
 
 void write_archive(const std::filesystem::path& file, const ArchiveParts& members) {
   zip_error_t error;

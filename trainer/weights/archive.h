@@ -15,12 +15,17 @@ namespace millrace {
 /// One file of an archive, read from its start.
 class ArchiveMember {
  public:
-  ArchiveMember(zip_t* archive, zip_uint64_t index);
+  /// `bytes` is its size.
+  ArchiveMember(zip_t* archive, zip_uint64_t index, std::uint64_t bytes);
 
-  /// The next `bytes` bytes. Throws Error where there are fewer, or they are damaged.
+  /// The next `bytes` bytes. Throws Error where there are fewer, they cannot be unpacked or, with the last of them, where
+  /// all do not have the checksum that the archive gives for them.
   void read(void* to, std::uint64_t bytes);
 
  private:
+  void check_end();
+
+  std::uint64_t left_;
   std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file_;
 };
 

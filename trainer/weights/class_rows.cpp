@@ -47,6 +47,21 @@ std::int64_t rows_of(const TranslatedTensors& file, Kind kind) {
   return 0;
 }
 
+/// (repeats, places, values, ...): a place is a class or the background.
+at::Tensor by_place(const at::Tensor& value, const ClassAxis& axis) {
+  auto shape = value.sizes().vec();
+  shape[0] /= axis.values * axis.repeats;
+  shape.insert(shape.begin(), axis.repeats);
+  shape.insert(shape.begin() + 2, axis.values);
+  return value.reshape(shape);
+}
+
+/// Where the background is among so many places; -1: nowhere.
+std::int64_t background_place(const ClassAxis& axis, std::int64_t places) {
+  if (axis.background == Background::none) return -1;
+  return axis.background == Background::first ? 0 : places - 1;
+}
+
 }  // namespace
 
 std::optional<ClassHead> head_of(std::string_view name) {
@@ -105,6 +120,35 @@ std::optional<at::Tensor> with_classes(const at::Tensor& value, const ClassAxis&
     parts.insert(to.background == Background::first ? parts.begin() : parts.end(), background);
   }
   return at::cat(parts).flatten(0, 1);
+}
+
+std::vector<std::int64_t> same_names(const std::vector<std::string>& from,
+                                     const std::vector<std::string>& to) {
+  std::vector<std::int64_t> chosen;
+  for (const auto& name : to) {
+    const auto found = std::ranges::find(from, name);
+    chosen.push_back(found == from.end() ? -1 : found - from.begin());
+  }
+  return chosen;
+}
+
+at::Tensor with_chosen_classes(const at::Tensor& living, const ClassAxis& to,
+                               const at::Tensor& value, const ClassAxis& from,
+                               std::span<const std::int64_t> chosen) {
+  auto result = living.detach().clone();
+  const auto source = by_place(value, from), target = by_place(result, to);  // a view of the result
+  const auto take = [&](std::int64_t place, std::int64_t from_place) {
+    target.select(1, place).copy_(source.select(1, from_place));
+  };
+  for (std::size_t k = 0; k < chosen.size(); ++k)
+    if (chosen[k] >= 0)
+      take(static_cast<std::int64_t>(k) + (to.background == Background::first),
+           chosen[k] + (from.background == Background::first));
+  const auto background = background_place(to, target.size(1)),
+             other = background_place(from, source.size(1));
+  if (background >= 0 && other >= 0) take(background, other);
+  if (background >= 0 && other < 0) target.select(1, background).zero_();
+  return result;
 }
 
 }  // namespace millrace

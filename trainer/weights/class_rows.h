@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainer/weights/schemes.h"
 
@@ -43,5 +44,15 @@ std::optional<FileClasses> classes_of(const TranslatedTensors& file);
 /// 80 categories are taken; nothing where the counts differ otherwise.
 std::optional<at::Tensor> with_classes(const at::Tensor& value, const ClassAxis& from,
                                        const ClassAxis& to, std::int64_t to_classes);
+
+/// For each class of `to` the one of that name in `from`; -1 where there is none.
+std::vector<std::int64_t> same_names(const std::vector<std::string>& from,
+                                     const std::vector<std::string>& to);
+
+/// `living`, whose rows are as `to` has them, with the rows of classes taken from `value`: for class k that of
+/// `chosen[k]`, none where that is -1. The background is taken where both have one, and becomes zeros where only `to` does.
+at::Tensor with_chosen_classes(const at::Tensor& living, const ClassAxis& to,
+                               const at::Tensor& value, const ClassAxis& from,
+                               std::span<const std::int64_t> chosen);
 
 }  // namespace millrace

@@ -1,17 +1,21 @@
 #include "trainer/weights/conversion.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "base/errors.h"
+#include "trainer/model_card.h"
 #include "trainer/weights/class_rows.h"
 #include "trainer/weights/formats.h"
 
 namespace millrace {
 
 Conversion convert_weights(const std::filesystem::path& in, const std::filesystem::path& out,
-                           const Scheme& scheme) {
+                           const Scheme& scheme, const Insistence& insistence) {
   check_writable_format(out);
   const auto file = in_our_names(read_weights(in));
+  const auto card = read_card(in);
   auto classes = classes_of(file);
   Conversion result{.from = std::string(file.scheme->name),
                     .tensors = file.tensors.size(),
@@ -25,6 +29,10 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
   for (const auto& [stored_as, name, value] : file.tensors) {
     if (!seen.insert(name).second) throw Error(in.string() + ": has '" + name + "' twice");
     ours.emplace_back(name, value);
+    if (const auto why = not_finite(value))
+      insistence.object<Error>(fmt::format("{}: '{}': {}: the training that wrote it had diverged",
+                                           in.string(), stored_as.empty() ? name : stored_as,
+                                           *why));
     const auto head = head_of(name);
     if (!head || !classes || value.dim() == 0) continue;
     const auto from = classes->axis(value.size(0), head->values);
@@ -32,7 +40,9 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
     if (const auto rows = with_classes(value, *from, head->axis(scheme), classes->count))
       ours.back().second = *rows;
   }
-  write_weights(out, in_names_of(scheme, ours, result.unnamed));
+  result.lost_card = card && !takes_metadata(out);
+  write_weights(out, in_names_of(scheme, ours, result.unnamed),
+                card ? to_metadata(*card) : Metadata());
   return result;
 }
 

@@ -1,0 +1,150 @@
+// What a file of weights says of the model that they belong to.
+#include "trainer/model_card.h"
+
+#include <ATen/ops/full.h>
+
+#include "base/files.h"
+#include "tests/tensors.h"
+#include "tests/trainer/scratch.h"
+#include "trainer/checkpoint.h"
+#include "trainer/detector.h"
+#include "trainer/weights/formats.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::same;
+using testing::Scratch;
+
+struct CardOptions {
+  std::vector<double> deviation = {1, 1};
+  std::int64_t width = 64;
+  std::string norm = "bn";
+  double threshold = 0.5;
+  void describe(Options& o) {
+    o.add("deviation", deviation, "of pixels").decides(OfWeights::meaning);
+    o.add("width", width, "channels").decides(OfWeights::tensors);
+    o.add("norm", norm, "kind").decides(OfWeights::tensors, {"bn", "sync_bn"});
+    o.add("threshold", threshold, "of detections");
+  }
+};
+
+const bool registered = detectors().add<CardOptions>(
+    "card_test", "for tests",
+    [](const Config&, const ModelContext&) { return std::unique_ptr<Detector>(); });
+
+Recipe recipe_of(const std::string& model) {
+  return resolve(parse_config("[model]\nname = \"card_test\"\n" + model, "c.toml"));
+}
+
+ModelCard card_of(const std::string& model) {
+  return model_card(recipe_of(model), {"a", "Füße \"x\""}, {7, 3});
+}
+
+TEST(ModelCard, ComesBackAsItWas) {
+  const auto card = card_of("deviation = [0.1, 58.395]\nweights = \"some/where\"");
+  const auto again = card_in(to_metadata(card), "w.safetensors");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(to_toml(again->model), to_toml(card.model));
+  EXPECT_EQ(to_toml(again->data), to_toml(card.data));
+  EXPECT_THAT(again->classes, ElementsAre("a", "Füße \"x\""));
+  EXPECT_THAT(again->category_ids, ElementsAre(7, 3));
+  EXPECT_EQ(again->model.find("weights"), nullptr) << "what it started from is none of its own";
+  EXPECT_FALSE(card_in({{"format", "pt"}}, "w.safetensors"));
+}
+
+TEST(ModelCard, OfANewerVersionOrBrokenIsAnError) {
+  auto metadata = to_metadata(card_of(""));
+  metadata["millrace.card"] = "2";
+  EXPECT_THROW(card_in(metadata, "w"), Error);
+  metadata = to_metadata(card_of(""));
+  metadata["millrace.classes"] = "[1, 2";
+  EXPECT_THROW(card_in(metadata, "w"), Error);
+  metadata = to_metadata(card_of(""));
+  metadata["millrace.category_ids"] = "[1]";
+  EXPECT_THROW(card_in(metadata, "w"), Error);
+}
+
+TEST(ModelCard, ContradictionsAreTheOptionsThatDecideSomethingAboutWeights) {
+  const auto card = card_of("deviation = [1, 2]\nwidth = 64\nnorm = \"bn\"\nthreshold = 0.1");
+  EXPECT_TRUE(
+      contradictions(card, recipe_of("deviation = [1.0, 2.0]\nnorm = \"sync_bn\"")).empty());
+  const auto found =
+      contradictions(card, recipe_of("deviation = [1, 3]\nwidth = 32\nnorm = \"gn\""));
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].text(), "model.deviation: trained with [1, 2], here [1, 3] (c.toml:3:13)");
+  EXPECT_EQ(found[0].decides, OfWeights::meaning);
+  EXPECT_EQ(found[1].key, "model.width");
+  EXPECT_EQ(found[2].key, "model.norm");
+}
+
+/// A file of two tensors with a card.
+std::filesystem::path sealed_file(const Scratch& scratch) {
+  write_weights(scratch / "w.safetensors",
+                {{"x", at::full({3}, 1.5)}, {"y", at::full({2, 2}, -2.0)}},
+                to_metadata(card_of("")));
+  return scratch / "w.safetensors";
+}
+
+TEST(ModelCard, AFileWithOneShowsEveryChangedByteByItself) {
+  const Scratch scratch;
+  const auto file = sealed_file(scratch);
+  const auto whole = read_file(file);
+  const auto tensors = read_weights(file);
+  ASSERT_EQ(tensors.size(), 2U);
+  std::size_t harmless = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    auto bytes = whole;
+    bytes[i] ^= 1;
+    const auto damaged = scratch.file("damaged.safetensors", bytes);
+    try {
+      const auto read = read_weights(damaged);
+      ++harmless;  // the order of names in the header, or blanks
+      ASSERT_EQ(read.size(), 2U) << "byte " << i;
+      for (std::size_t t = 0; t < 2; ++t) {
+        EXPECT_EQ(read[t].first, tensors[t].first) << "byte " << i;
+        EXPECT_TRUE(same(read[t].second, tensors[t].second)) << "byte " << i;
+      }
+      EXPECT_EQ(to_toml(read_card(damaged)->model), to_toml(read_card(file)->model));
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("damaged.safetensors"));
+    }
+  }
+  EXPECT_LT(harmless, whole.size() / 50);
+}
+
+TEST(ModelCard, ComesFromTheCheckpointAroundAFileThatHasNone) {
+  const Scratch scratch;
+  Checkpoint checkpoint;
+  checkpoint.at.step = 3;
+  checkpoint.classes = {"a", "b"};
+  checkpoint.config = "[model]\nname = \"card_test\"\nwidth = 32\n";
+  checkpoint.model = {{"x", at::full({3}, 1.5)}};
+  const auto folder = write_checkpoint(scratch / "c", checkpoint);
+  for (const auto& named : {folder, folder / "model.safetensors", scratch / "c" / "latest"}) {
+    const auto card = read_card(named);
+    ASSERT_TRUE(card) << named;
+    EXPECT_THAT(card->classes, ElementsAre("a", "b"));
+    EXPECT_EQ(contradictions(*card, recipe_of("")).at(0).text(),
+              "model.width: trained with 32, here 64 (default)");
+  }
+  std::filesystem::copy_file(folder / "model.safetensors", scratch / "alone.safetensors");
+  EXPECT_FALSE(read_card(scratch / "alone.safetensors"));
+  write_file_atomically(folder / "config.toml", "[model]\n");
+  MILLRACE_EXPECT_ERROR(read_card(folder), folder, "the bytes of config.toml have changed");
+}
+
+TEST(ModelCard, ALoopOfLinksIsNamed) {
+  const Scratch scratch;
+  std::filesystem::create_symlink("latest", scratch / "latest");
+  const auto loop = scratch / "latest";
+  MILLRACE_EXPECT_ERROR(read_card(loop), loop,
+                        "cannot be opened: Too many levels of symbolic links");
+  std::filesystem::create_symlink("nowhere", scratch / "broken");
+  const auto broken = scratch / "broken";
+  MILLRACE_EXPECT_ERROR(read_weights(broken), broken, "it is a link that leads nowhere");
+}
+
+}  // namespace
+}  // namespace millrace
