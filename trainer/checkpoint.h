@@ -48,18 +48,6 @@ std::int64_t step_of(const std::filesystem::path& checkpoint);
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const Checkpoint& checkpoint);
 
-/// Throws Error where `file` lies in a checkpoint whose state.json has another digest for it, or is damaged.
-void check_file_of_checkpoint(const std::filesystem::path& file);
-
-/// What the checkpoint that a file lies in says of it.
-struct CheckpointOrigin {
-  std::string config;                // TOML
-  std::vector<std::string> classes;  // names in label order; empty: not known
-};
-
-/// Nothing where the file lies in no checkpoint. Throws Error where that is damaged.
-std::optional<CheckpointOrigin> origin_of(const std::filesystem::path& file);
-
 /// Reads one checkpoint. Throws Error naming the file that is missing or damaged.
 Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/errors.h"
-#include "trainer/checkpoint.h"
+#include "trainer/checkpoint_state.h"
 #include "trainer/detector.h"
 #include "trainer/weights/formats.h"
 

@@ -40,6 +40,7 @@ class Loader {
     if (names.empty() || wanted.empty()) return;
     chosen_ = same_names(names, wanted);
     known_ = std::ssize(names);
+    wanted_ = std::ssize(wanted);
     if (std::ranges::all_of(*chosen_, [](auto label) { return label < 0; })) chosen_->clear();
   }
 
@@ -97,7 +98,8 @@ class Loader {
   }
 
   bool fits_by_name(const Parameter& parameter, const at::Tensor& value) const {
-    return named_axis(parameter.classes, value.size(0)) &&
+    return parameter.classes.classes(parameter.value.size(0)) == wanted_ &&
+           named_axis(parameter.classes, value.size(0)) &&
            value.sizes().slice(1) == parameter.value.sizes().slice(1);
   }
 
@@ -115,8 +117,8 @@ class Loader {
   std::optional<FileClasses> classes_;
   LoadReport& report_;
   std::optional<std::vector<std::int64_t>>
-      chosen_;              // file's labels of the model's classes; empty: none is known
-  std::int64_t known_ = 0;  // classes of the file
+      chosen_;  // file's labels of the model's classes; empty: none is known
+  std::int64_t known_ = 0, wanted_ = 0;  // classes of the file, of the model
   std::vector<std::string> bad_;
   bool took_categories_ = false, went_by_name_ = false;
 };

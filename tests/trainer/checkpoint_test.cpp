@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "tests/tensors.h"
 #include "tests/trainer/scratch.h"
+#include "trainer/checkpoint_state.h"
 #include "trainer/run_folder.h"
 #include "trainer/weights/seal.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/errors.h"
-#include "trainer/checkpoint.h"
+#include "trainer/checkpoint_state.h"
 #include "trainer/weights/npz.h"
 #include "trainer/weights/pth.h"
 #include "trainer/weights/seal.h"
