@@ -19,6 +19,12 @@ std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks() {
   return all;
 }
 
+/// That of log_to_file, or nothing.
+spdlog::sink_ptr& file_sink() {
+  static spdlog::sink_ptr sink;
+  return sink;
+}
+
 /// Of the process, as log_as has it; empty: there is one only.
 std::string& process_name() {
   static std::string name;
@@ -62,8 +68,14 @@ void log_as(const std::string& name, bool chief) {
   if (!chief) spdlog::default_logger()->set_level(spdlog::level::warn);
 }
 
+void log_error_in_file(const std::string& text) {
+  if (!file_sink()) return;
+  file_sink()->log({spdlog::default_logger()->name(), spdlog::level::err, text});
+  file_sink()->flush();
+}
+
 void log_to_file(const std::filesystem::path& file) {
-  static spdlog::sink_ptr current;
+  auto& current = file_sink();
   if (current) sinks()->remove_sink(current);
   current = nullptr;
   if (file.empty()) return;

@@ -18,4 +18,7 @@ void log_as(const std::string& name, bool chief);
 /// Also writes the log to `file` (appending) from now on; an empty path stops that.
 void log_to_file(const std::filesystem::path& file);
 
+/// Says it in that file alone, if there is one: what ends a command is shown by the command itself.
+void log_error_in_file(const std::string& text);
+
 }  // namespace millrace

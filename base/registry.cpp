@@ -9,8 +9,6 @@ std::string& registering_plugin() {
   return plugin;
 }
 
-std::string of_plugin(const std::string& plugin) { return plugin.empty() ? "" : " of " + plugin; }
-
 void throw_taken(const std::string& kind, const std::string& name, const std::string& first) {
   const auto where = [](const std::string& plugin) {
     return plugin.empty() ? "built in" : "by " + plugin;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/blame.h"
 #include "base/errors.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -16,9 +17,6 @@ namespace millrace {
 
 /// The shared object whose components register themselves at the moment; empty: the program's own do.
 std::string& registering_plugin();
-
-/// " of FILE" for what a plug-in brought, nothing for what is built in.
-std::string of_plugin(const std::string& plugin);
 
 /// The factories of one kind of component. Filled while static constants are initialised (and while
 /// plug-ins load), read only afterwards; not for concurrent writing.
@@ -57,6 +55,7 @@ class Registry {
   }
 
   const std::string& kind() const { return kind_; }
+  ComponentName title(const Entry& entry) const { return {kind_, entry.name, entry.plugin}; }
   const std::map<std::string, Entry>& entries() const { return entries_; }
 
  private:
@@ -74,19 +73,23 @@ std::vector<std::string> option_help(const Options& options);
 template <class Factory>
 template <class T>
 bool Registry<Factory>::add(const std::string& name, std::string doc, Factory create) {
+  const ComponentName who{kind_, name, registering_plugin()};
+  const auto in_describe = [who](auto work) { return blaming(who, "describe", work); };
   Entry entry{name,
               std::move(doc),
-              complete_options<T>,
-              [](const Config& table) { read_options<T>(table); },
-              [] {
-                T value;
-                Options options;
-                value.describe(options);
-                return option_help(options);
+              [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
+              [=](const Config& table) { in_describe([&] { read_options<T>(table); }); },
+              [=] {
+                return in_describe([] {
+                  T value;
+                  Options options;
+                  value.describe(options);
+                  return option_help(options);
+                });
               },
               weight_options<T>,
               std::move(create),
-              registering_plugin()};
+              who.plugin};
   const auto [place, is_new] = entries_.emplace(name, std::move(entry));
   if (!is_new) throw_taken(kind_, name, place->second.plugin);
   return true;

@@ -56,7 +56,7 @@ class AverageWeights final : public Callback {
   bool chief_only() const override { return false; }
 
   NamedTensors save_tensors() const override { return all_; }
-  void load_tensors(const NamedTensors& tensors) override { all_ = tensors; }
+  void load_tensors(TrainState&, const NamedTensors& tensors) override { all_ = tensors; }
 
  private:
   AverageWeightsOptions options_;

@@ -62,7 +62,7 @@ class SaveCheckpoints final : public Callback {
     return nlohmann::json{{"kept", kept_}}.dump();
   }
 
-  void load_state(const std::string& text) override {
+  void load_state(TrainState&, const std::string& text) override {
     nlohmann::json::parse(text).at("kept").get_to(kept_);
   }
 

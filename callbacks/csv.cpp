@@ -3,7 +3,6 @@
 // column of each name.
 #include <fmt/format.h>
 
-#include "callbacks/appended_file.h"
 #include "callbacks/scalar_writer.h"
 
 namespace millrace {
@@ -20,11 +19,10 @@ std::string field(const std::string& text) {
 }
 
 class WriteCsv final : public ScalarWriter {
-  std::filesystem::path open(const TrainState& state, const std::optional<Written>& then) override {
-    auto file = state.folder / "metrics.csv";
-    if (then) cut_file(file, then->bytes);
-    if (!std::filesystem::exists(file) || std::filesystem::is_empty(file)) append_to(file, kHead);
-    return file;
+  void open(const TrainState& state) override {
+    const auto file = state.folder / "metrics.csv";
+    file_.open(state, file);
+    if (!std::filesystem::exists(file) || std::filesystem::is_empty(file)) file_.append(kHead);
   }
 
   std::string encode(const Moment& of, const Scalars& scalars) override {

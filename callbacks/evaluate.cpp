@@ -68,6 +68,8 @@ class EvaluateDetector final : public Callback {
       return;
     }
     if (!are_trained()) state.kept_by(options_.weights);  // throws where there is no such callback
+    gives_masks_ = state.model.gives_masks();
+    check_targets(state.model);
     if (!state.make_model && (options_.mode == "background" || !are_trained() || !owed_.empty()))
       throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
     if (stop_at_targets(state)) return;
@@ -94,9 +96,10 @@ class EvaluateDetector final : public Callback {
     if (!state.failure.empty() && state.cluster->size() > 1) return pending_.reset();
     if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
     if (!state.failure.empty() || history_.last().empty()) return;
-    spdlog::info(history_.last_text());
+    const auto whose = are_trained() ? "" : " of " + options_.weights;
+    spdlog::info(history_.last_text(whose));
     spdlog::info(
-        "{}{}", history_.best_text(),
+        "{}{}", history_.best_text(whose),
         options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
   }
 
@@ -104,7 +107,10 @@ class EvaluateDetector final : public Callback {
 
   std::vector<std::string> publishes() const override {
     auto names = score_names();
+    if (!gives_masks_) std::erase_if(names, is_of_masks);
     for (auto& name : names) name.insert(0, prefix());
+    names.push_back(seconds_name("evaluate_s"));
+    names.push_back(seconds_name("evaluate_wait_s"));
     return names;
   }
 
@@ -114,7 +120,7 @@ class EvaluateDetector final : public Callback {
     return nlohmann::json{{"owed", owed}, {"history", history_.state()}}.dump();
   }
 
-  void load_state(const std::string& text) override {
+  void load_state(TrainState&, const std::string& text) override {
     const auto state = nlohmann::json::parse(text);
     for (const auto& of : state.at("owed")) owed_.push_back({of.at(0), of.at(1)});
     history_.load(state.at("history"));
@@ -222,6 +228,18 @@ class EvaluateDetector final : public Callback {
 
   /// Of the names of scores.
   std::string prefix() const { return are_trained() ? "" : options_.weights + "/"; }
+  std::string seconds_name(const char* what) const { return "time/" + prefix() + what; }
+
+  static bool is_of_masks(const std::string& score) { return score.starts_with("segm/"); }
+
+  void check_targets(const Detector& model) const {
+    for (const auto& [name, target] : options_.targets)
+      if (!gives_masks_ && is_of_masks(name))
+        throw ConfigError(
+            fmt::format("targets: '{}' will never come, since {} gives no masks: leave "
+                        "it out, or train a model with masks",
+                        name, model.title));
+  }
 
   /// The scores with their detections in `file` instead of in memory; an empty name: without.
   static DetectorScores with_results(DetectorScores scores, const fs::path& file) {
@@ -247,8 +265,8 @@ class EvaluateDetector final : public Callback {
           state.cluster->broadcast("scores", state.is_chief ? history_.state().dump() : "")));
     auto figures = history_.last();
     for (auto& [name, value] : figures) name.insert(0, prefix());
-    figures.emplace_back("time/" + prefix() + "evaluate_s", scores->seconds);
-    figures.emplace_back("time/" + prefix() + "evaluate_wait_s", stood_still_s_);
+    figures.emplace_back(seconds_name("evaluate_s"), scores->seconds);
+    figures.emplace_back(seconds_name("evaluate_wait_s"), stood_still_s_);
     state.publish(of, figures);
     if (state.is_chief) tell(of, *scores);
     if (stop_at_targets(state))
@@ -277,6 +295,7 @@ class EvaluateDetector final : public Callback {
 
   EvaluateOptions options_;
   ScoreHistory history_;
+  bool gives_masks_ = true;                     // as far as is known
   std::vector<Moment> owed_;                    // started or due, not scored yet; seldom two
   std::unique_ptr<Detector> copy_;              // outlives what is pending
   std::unique_ptr<DetectorEvaluation> part_;    // this rank's, once pending_ is done, to be joined

@@ -24,7 +24,7 @@ class AskForFigures final : public Callback {
   void trigger(TrainState&) override { is_due_ = true; }
 
   std::string save_state() const override { return is_due_ ? "true" : "false"; }
-  void load_state(const std::string& text) override { is_due_ = text == "true"; }
+  void load_state(TrainState&, const std::string& text) override { is_due_ = text == "true"; }
 
   // The detector of every rank counts its own share.
   bool chief_only() const override { return false; }

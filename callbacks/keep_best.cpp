@@ -54,7 +54,7 @@ class KeepBest final : public Callback {
     return nlohmann::json{{"best", *metric_.best()}, {"step", best_step_}}.dump();
   }
 
-  void load_state(const std::string& text) override {
+  void load_state(TrainState&, const std::string& text) override {
     const auto state = nlohmann::json::parse(text);
     metric_.set_best(state.at("best").get<double>());
     best_step_ = state.at("step").get<std::int64_t>();

@@ -14,7 +14,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "callbacks/appended_file.h"
+#include "trainer/appended_file.h"
 #include "trainer/train_state.h"
 
 namespace millrace {

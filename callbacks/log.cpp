@@ -2,18 +2,13 @@
 // known.
 #include <nlohmann/json.hpp>
 
-#include "callbacks/appended_file.h"
 #include "callbacks/scalar_writer.h"
 
 namespace millrace {
 namespace {
 
 class WriteMetrics final : public ScalarWriter {
-  std::filesystem::path open(const TrainState& state, const std::optional<Written>& then) override {
-    auto file = state.folder / "metrics.jsonl";
-    if (then) cut_file(file, then->bytes);
-    return file;
-  }
+  void open(const TrainState& state) override { file_.open(state, state.folder / "metrics.jsonl"); }
 
   std::string encode(const Moment& of, const Scalars& scalars) override {
     nlohmann::ordered_json line = {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <exception>
 
 #include "base/files.h"
 #include "base/log.h"
@@ -33,10 +34,26 @@ class DrawPictures final : public Callback {
   explicit DrawPictures(const PicturesOptions& options)
       : count_(options.count), score_(options.score) {}
 
+  /// Who only looks ends no training.
   void trigger(TrainState& state) override {
     if (!state.validation) return;
-    folder_ = state.folder / "pictures" / fmt::format("step-{:06}", state.at.step);
-    make_writable_folder(folder_);
+    try {
+      draw_all(state);
+    } catch (const std::exception& problem) {
+      spdlog::warn("callback '{}': no more pictures of step {}: {}", state.caller, state.at.step,
+                   problem.what());
+    }
+  }
+
+  void after_train(TrainState& state) override {
+    if (!folder_.empty()) spdlog::info("pictures are in {}", (state.folder / "pictures").string());
+  }
+
+ private:
+  void draw_all(TrainState& state) {
+    const auto folder = state.folder / "pictures" / fmt::format("step-{:06}", state.at.step);
+    make_writable_folder(folder);
+    folder_ = folder;
     std::int64_t drawn = 0;
     for (const auto flow = state.validation->start({});
          drawn < count_ && StopSignals::received().empty();) {
@@ -46,22 +63,28 @@ class DrawPictures final : public Callback {
       const auto found = detect_with(state.model, batch->value);
       for (std::size_t i = 0; i < found.size() && drawn < count_ && StopSignals::received().empty();
            ++i, ++drawn)
-        draw(state, batch->value.images[i].image_id, found[i]);
+        draw_or_warn(state, batch->value.images[i].image_id, found[i]);
       state.activity.moves();
     }
   }
 
-  void after_train(TrainState& state) override {
-    if (!folder_.empty()) spdlog::info("pictures are in {}", (state.folder / "pictures").string());
+  void draw_or_warn(TrainState& state, std::int64_t image_id,
+                    const std::vector<DetectedObject>& found) const {
+    const auto& split = state.validation->split;
+    const auto& image = *split.annotations->find_image(image_id);
+    const auto file = split.images / split.annotations->text(image.file_name);
+    try {
+      draw(state, image, file, found);
+    } catch (const std::exception& problem) {
+      spdlog::warn("callback '{}': {} has no picture: {}", state.caller, file.string(),
+                   problem.what());
+    }
   }
 
- private:
-  void draw(TrainState& state, std::int64_t image_id,
+  void draw(TrainState& state, const coco::Image& image, const std::filesystem::path& file,
             const std::vector<DetectedObject>& found) const {
     const auto& split = state.validation->split;
     const auto& truth = *split.annotations;
-    const auto& image = *truth.find_image(image_id);
-    const auto file = split.images / truth.text(image.file_name);
     const auto pixels =
         decode_rgb(read_file(file), file.string(), cv::Size(image.width, image.height),
                    /*strict=*/false);
@@ -77,12 +100,12 @@ class DrawPictures final : public Callback {
                          .score = object.score,
                          .mask = object.mask});
     }
-    const auto picture = folder_ / fmt::format("{:012}.jpg", image_id);
+    const auto picture = folder_ / fmt::format("{:012}.jpg", image.id);
     coco::write_picture(
         picture, coco::side_by_side(coco::draw_objects(pixels, objects, names), "found",
                                     coco::draw_objects(pixels, coco::overlays(truth, image), names),
                                     "annotated"));
-    state.publish_picture({fmt::format("pictures/{}", image_id), picture});
+    state.publish_picture({fmt::format("pictures/{}", image.id), picture});
   }
 
   std::int64_t count_;

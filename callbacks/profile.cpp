@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -38,8 +39,20 @@ class TraceSteps final : public Callback {
   explicit TraceSteps(const ProfileOptions& options)
       : first_(options.from_step), last_(options.from_step + options.steps - 1) {}
 
+  void before_train(TrainState& state) override {
+    comes_ = state.at.step < first_ && first_ <= state.total_steps;
+    if (state.at.step >= first_)
+      spdlog::info("profile: step {} was done before this training was resumed: none is traced",
+                   first_);
+    else if (!comes_)
+      spdlog::warn(
+          "profile: from_step = {} lies behind the end of the training, {}: none is traced", first_,
+          counted(state.total_steps, "step"));
+  }
+
   void before_step(TrainState& state) override {
     if (state.at.step + 1 != first_) return;
+    comes_ = false;
     thread_ = OpTrace::this_thread();
     operators_ = std::make_unique<OpTrace>();
     state.activity.start_recording();
@@ -51,6 +64,9 @@ class TraceSteps final : public Callback {
 
   void after_train(TrainState& state) override {
     if (operators_) write(state);
+    if (comes_)
+      spdlog::warn("profile: the training ended after {}, before from_step = {}: none was traced",
+                   counted(state.at.step, "step"), first_);
   }
 
  private:
@@ -78,9 +94,13 @@ class TraceSteps final : public Callback {
                          {{"name", thread == thread_ ? std::string("training")
                                                      : fmt::format("thread {}", thread)}}}});
     const auto folder = state.folder / "traces";
-    make_writable_folder(folder);
     const auto file = folder / fmt::format("step-{:06}.json", first_);
-    write_file_atomically(file, Json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
+    try {
+      make_writable_folder(folder);
+      write_file_atomically(file, Json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
+    } catch (const Error& problem) {  // who only looks ends no training
+      return spdlog::warn("profile: there is no trace: {}", problem.what());
+    }
     spdlog::info("the trace of {} from step {} on is {}",
                  counted(state.at.step - first_ + 1, "step"), first_, file.string());
   }
@@ -98,6 +118,7 @@ class TraceSteps final : public Callback {
   }
 
   std::int64_t first_, last_;
+  bool comes_ = false;        // the first one, as far as is known
   std::uint64_t thread_ = 0;  // that trains
   std::unique_ptr<OpTrace> operators_;
 };

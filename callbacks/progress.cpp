@@ -77,7 +77,7 @@ class ShowProgress final : public Callback {
                             .images_per_s = step_images_.value() / left_.step_s(),
                             .data_wait_share = step_wait_s_.value() / left_.step_s()};
     figures.left_s = left_.seconds(figures.steps - figures.step);
-    for (const auto& [name, value] : state.scalars) {
+    for (const auto& [name, value, kind] : state.scalars) {
       if (name == "loss") {
         figures.losses.insert(figures.losses.begin(), {name, value});
         break;

@@ -53,7 +53,7 @@ class ReduceOnPlateau final : public Callback {
   std::string save_state() const override {
     return nlohmann::json{{"stall", stall_.state()}, {"cooldown", cooldown_left_}}.dump();
   }
-  void load_state(const std::string& text) override {
+  void load_state(TrainState&, const std::string& text) override {
     const auto state = nlohmann::json::parse(text);
     stall_.load(state.at("stall"));
     state.at("cooldown").get_to(cooldown_left_);

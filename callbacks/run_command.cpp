@@ -68,7 +68,7 @@ class RunCommand final : public Callback {
  private:
   static std::vector<std::string> environment(const TrainState& state) {
     nlohmann::json scalars = state.latest;
-    for (const auto& [name, value] : state.scalars) scalars[name] = value;
+    for (const auto& [name, value, kind] : state.scalars) scalars[name] = value;
     return {"MILLRACE_RUN_FOLDER=" + absolute(state.folder).string(),
             fmt::format("MILLRACE_STEP={}", state.at.step),
             fmt::format("MILLRACE_EPOCH={}", state.at.progress),

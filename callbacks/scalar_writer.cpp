@@ -4,54 +4,52 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "callbacks/appended_file.h"
-
 namespace millrace {
 
-void ScalarWriter::before_train(TrainState& state) {
-  if (state.at.step == 0 && !then_) then_ = Written{};
-  file_ = open(state, then_);
-}
-
 void ScalarWriter::after_step(TrainState& state) {
-  for (const auto& [name, value] : state.scalars) {
+  for (const auto& [name, value, kind] : state.scalars) {
     if (!std::isfinite(value)) continue;  // a skipped step; bad_steps counts it
-    auto& mean = window_[name];
-    mean.sum += value;
-    mean.count += 1;
+    auto& window = window_[name];
+    if (kind == FigureKind::last) window = {};
+    window.sum += value;
+    window.count += 1;
   }
 }
 
 void ScalarWriter::on_scalars(TrainState& state, const Moment& of, const Scalars& published) {
+  if (!file_.is_open()) return;  // training ends before it has begun
   Scalars all;
   if (is_due_ && of.step == state.at.step) {
-    for (const auto& [name, mean] : window_)
-      all.emplace_back(name, mean.sum / static_cast<double>(mean.count));
+    all = of_window();
     window_.clear();
     is_due_ = false;
   }
   all.insert(all.end(), published.begin(), published.end());
-  if (!all.empty()) append(encode(of, all));
+  if (!all.empty()) file_.append(encode(of, all));
+  // A run that goes on from here has this window still before it.
+  if (ends_ && of.step == state.at.step && !window_.empty())
+    file_.append_provisionally(encode(of, of_window()));
 }
 
-void ScalarWriter::append(std::string_view bytes) const { append_to(file_, bytes); }
+Scalars ScalarWriter::of_window() const {
+  Scalars scalars;
+  for (const auto& [name, window] : window_)
+    scalars.emplace_back(name, window.sum / static_cast<double>(window.count));
+  return scalars;
+}
 
 std::string ScalarWriter::save_state() const {
-  std::error_code nothing_written;
-  const auto bytes = std::filesystem::file_size(file_, nothing_written);
-  auto window = nlohmann::json::object();
-  for (const auto& [name, mean] : window_) window[name] = {mean.sum, mean.count};
-  return nlohmann::json{{"file", file_.filename().string()},
-                        {"bytes", nothing_written ? 0 : bytes},
-                        {"window", window}}
-      .dump();
+  auto state = file_.state();
+  auto& windows = state["window"] = nlohmann::json::object();
+  for (const auto& [name, window] : window_) windows[name] = {window.sum, window.count};
+  return state.dump();
 }
 
-void ScalarWriter::load_state(const std::string& text) {
+void ScalarWriter::load_state(TrainState&, const std::string& text) {
   const auto state = nlohmann::json::parse(text);
-  then_ = {state.at("file").get<std::string>(), state.at("bytes").get<std::uintmax_t>()};
-  for (const auto& [name, mean] : state.at("window").items())
-    window_[name] = {mean.at(0), mean.at(1)};
+  file_.load(state);
+  for (const auto& [name, window] : state.at("window").items())
+    window_[name] = {window.at(0), window.at(1)};
 }
 
 double seconds_since_1970() {

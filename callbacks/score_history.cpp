@@ -34,12 +34,12 @@ std::optional<std::string> ScoreHistory::reach(const Options::Table& targets) co
   return joined(reached);
 }
 
-std::string ScoreHistory::last_text() const {
-  return fmt::format("evaluation after step {}\n{}", step_, tables_);
+std::string ScoreHistory::last_text(const std::string& whose) const {
+  return fmt::format("evaluation{} after step {}\n{}", whose, step_, tables_);
 }
 
-std::string ScoreHistory::best_text() const {
-  return fmt::format("best {} AP {:.4f}, after step {}", best_kind_, best_, best_step_);
+std::string ScoreHistory::best_text(const std::string& whose) const {
+  return fmt::format("best {} AP{} {:.4f}, after step {}", best_kind_, whose, best_, best_step_);
 }
 
 nlohmann::json ScoreHistory::state() const {

@@ -21,9 +21,10 @@ class ScoreHistory {
   /// where one of the two is empty. Throws Error naming a target that is no score of this detector.
   std::optional<std::string> reach(const Options::Table& targets) const;
 
-  /// The tables of the last scores, and the best AP, in words.
-  std::string last_text() const;
-  std::string best_text() const;
+  /// The tables of the last scores, and the best AP, in words. `whose` they are: " of average_weights"; nothing for the
+  /// trained weights.
+  std::string last_text(const std::string& whose) const;
+  std::string best_text(const std::string& whose) const;
 
   /// What load takes; null where there are no scores.
   nlohmann::json state() const;

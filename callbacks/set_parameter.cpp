@@ -29,7 +29,7 @@ class SetParameter final : public Callback {
   std::string save_state() const override {
     return wanted_ ? nlohmann::json(*wanted_).dump() : std::string();
   }
-  void load_state(const std::string& text) override {
+  void load_state(TrainState&, const std::string& text) override {
     wanted_ = nlohmann::json::parse(text).get<double>();
   }
 

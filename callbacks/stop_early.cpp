@@ -25,7 +25,7 @@ class StopEarly final : public Callback {
 
   std::vector<std::string> watches() const override { return {stall_.metric().name()}; }
   std::string save_state() const override { return stall_.state(); }
-  void load_state(const std::string& state) override { stall_.load(state); }
+  void load_state(TrainState&, const std::string& state) override { stall_.load(state); }
 
  private:
   void stop_if_over(TrainState& state) const {

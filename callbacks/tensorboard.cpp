@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "base/files.h"
-#include "callbacks/appended_file.h"
+#include "base/log.h"
 #include "callbacks/event_records.h"
 #include "callbacks/scalar_writer.h"
 #include "dataflow/image_file.h"
@@ -44,15 +45,21 @@ class WriteTensorBoard final : public ScalarWriter {
   }
 
   void on_picture(TrainState& state, const Picture& picture) override {
-    const auto jpeg = read_file(picture.file);
-    const auto pixels = decode_rgb(jpeg, picture.file.string());
-    append(image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows));
+    std::string record;
+    try {
+      const auto jpeg = read_file(picture.file);
+      const auto pixels = decode_rgb(jpeg, picture.file.string());
+      record = image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows);
+    } catch (const std::exception& problem) {  // who only looks ends no training
+      return spdlog::warn("callback '{}': a picture is left out: {}", state.caller, problem.what());
+    }
+    file_.append(record);
   }
 
   void after_step(TrainState& state) override {
     ScalarWriter::after_step(state);
     if (!histograms_) return;
-    for (const auto& [name, value] : state.scalars)
+    for (const auto& [name, value, kind] : state.scalars)
       if (std::isfinite(value)) seen_[name].push_back(static_cast<float>(value));
     if (histograms_->is_due(state)) write_histograms(state);
   }
@@ -62,7 +69,7 @@ class WriteTensorBoard final : public ScalarWriter {
     for (const auto& [name, values] : seen_) tensors.emplace_back(name, at::tensor(values));
     return tensors;
   }
-  void load_tensors(const NamedTensors& tensors) override {
+  void load_tensors(TrainState&, const NamedTensors& tensors) override {
     for (const auto& [name, values] : tensors) {
       const auto* first = values.const_data_ptr<float>();
       seen_[name].assign(first, first + values.numel());
@@ -72,7 +79,8 @@ class WriteTensorBoard final : public ScalarWriter {
  private:
   static EventTime now(std::int64_t step) { return {step, seconds_since_1970()}; }
 
-  fs::path open(const TrainState& state, const std::optional<Written>& then) override {
+  void open(const TrainState& state) override {
+    const auto then = file_.goes_on_from(state);
     const auto folder = state.folder / "tensorboard";
     make_writable_folder(folder);
     auto number = static_cast<std::int64_t>(seconds_since_1970());  // for the order of files
@@ -86,11 +94,8 @@ class WriteTensorBoard final : public ScalarWriter {
         number = std::max(number, number_of(name) + 1);
     }
     for (const auto& file : late) fs::remove(file);
-    if (then && !then->file.empty()) cut_file(folder / then->file, then->bytes);
-
-    auto file = folder / fmt::format("{}{:010}.millrace", kPrefix, number);
-    append_to(file, version_record(seconds_since_1970()) + restart_record(now(state.at.step + 1)));
-    return file;
+    file_.open(state, folder / fmt::format("{}{:010}.millrace", kPrefix, number));
+    file_.append(version_record(seconds_since_1970()) + restart_record(now(state.at.step + 1)));
   }
 
   static std::int64_t number_of(const std::string& name) {
@@ -105,7 +110,7 @@ class WriteTensorBoard final : public ScalarWriter {
 
   void write_histograms(const TrainState& state) {
     const auto write = [&](const std::string& name, std::span<const float> values) {
-      append(histogram_record(now(state.at.step), name, histogram_of(values)));
+      file_.append(histogram_record(now(state.at.step), name, histogram_of(values)));
     };
     for (const auto& parameter : state.model.parameters()) {
       if (!parameter.trainable()) continue;

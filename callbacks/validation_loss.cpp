@@ -80,10 +80,12 @@ class ValidationLoss final : public Callback {
 
   bool chief_only() const override { return false; }
 
-  std::vector<std::string> publishes() const override { return {"val/loss", "val/*"}; }
+  std::vector<std::string> publishes() const override {
+    return {"val/loss", "val/*", "time/validation_loss_s"};
+  }
 
   std::string save_state() const override { return owed_ ? "true" : ""; }
-  void load_state(const std::string& state) override { owed_ = state == "true"; }
+  void load_state(TrainState&, const std::string& state) override { owed_ = state == "true"; }
 
  private:
   /// Adds what all ranks have seen, in their order; a signal to one of them is one to all.

@@ -62,7 +62,7 @@ struct Measurement {
   double images = 0;           // the same
   std::int64_t peak_rss_bytes = 0;
   std::vector<OpTime> kinds, operators;  // over all timed steps
-  Scalars first;  // losses of the first step, from which weights and data can be compared
+  StepFigures first;  // losses of the first step, from which weights and data can be compared
 
   double median_s() const {
     auto sorted = step_s;
@@ -198,7 +198,7 @@ Json to_json(const std::vector<OpTime>& times, const Measurement& m) {
 
 Json to_json(const Measurement& m) {
   Json first = Json::object();
-  for (const auto& [name, value] : m.first) first[name] = value;
+  for (const auto& [name, value, kind] : m.first) first[name] = value;
   return {{"step_s", m.median_s()},
           {"cpu_s", m.cpu_s / static_cast<double>(m.step_s.size())},
           {"images_per_s", m.images / m.whole_s()},

@@ -53,7 +53,7 @@ int eval(const Arguments& arguments, const Cluster& cluster) {
                             ? trained_detector(recipe, data.split.classes, arguments.weights)
                             : build_detector(recipe, data.split.classes, cluster.local_rank());
   take_chiefs_values(cluster, named_values(*detector), "the model");
-  detector->parameters_changed();
+  tell_parameters_changed(*detector);
   const auto scores =
       evaluate_detector(*detector, data, {.keep_detections = !arguments.out.empty()}, cluster);
   if (!cluster.is_chief()) return kDone;

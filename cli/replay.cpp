@@ -60,13 +60,13 @@ bool same_bits(double a, double b) {
 bool print_figures(const StepEnd& end, const StepRecord& record) {
   bool same = end.scalars.size() == record.scalars.size() && end.rejected == record.rejected;
   for (std::size_t i = 0; i < end.scalars.size(); ++i) {
-    const auto& [name, value] = end.scalars[i];
-    const bool known = i < record.scalars.size() && record.scalars[i].first == name;
-    const bool equal = known && same_bits(value, record.scalars[i].second);
+    const auto& [name, value, kind] = end.scalars[i];
+    const bool known = i < record.scalars.size() && record.scalars[i].name == name;
+    const bool equal = known && same_bits(value, record.scalars[i].value);
     same &= equal;
     fmt::print("  {:<24} {:<24}{}\n", name, value,
                equal   ? ""
-               : known ? fmt::format("recorded: {}", record.scalars[i].second)
+               : known ? fmt::format("recorded: {}", record.scalars[i].value)
                        : "not recorded");
   }
   return same;

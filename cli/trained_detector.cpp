@@ -109,7 +109,7 @@ std::unique_ptr<Detector> trained_detector(const Recipe& recipe,
         fmt::format("{} does not fit this model: {} of {} tensors are missing, of other classes or "
                     "of another shape, such as {}; was it trained with another configuration?",
                     weights.file, bad.size(), detector->parameters().size(), bad.front()));
-  detector->parameters_changed();
+  tell_parameters_changed(*detector);
   return detector;
 }
 

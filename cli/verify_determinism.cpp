@@ -56,7 +56,7 @@ class TraceSteps final : public Callback {
       : now_(now), gradients_(gradients), all_(all) {}
 
   void after_step(TrainState& state) override {
-    for (const auto& [name, value] : state.scalars)
+    for (const auto& [name, value, kind] : state.scalars)
       now_.emplace_back(fmt::format("the scalar '{}'", name), digest(value, 0));
     std::ranges::sort(gradients_);  // as the backward pass comes to them
     now_.insert(now_.end(), gradients_.begin(), gradients_.end());

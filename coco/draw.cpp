@@ -15,7 +15,9 @@
 namespace millrace::coco {
 namespace {
 
-constexpr int kReadableSide = 480;     // pixels: pictures with a shorter side are enlarged
+constexpr int kReadableSide = 480;     // pixels: pictures with a shorter side are enlarged,
+constexpr int kLongestSide = 1920;     // ... but none to a longer side than this
+constexpr int kMostOfJpeg = 65500;     // pixels a side that libjpeg writes
 constexpr double kOpacity = 0.33;      // of masks
 constexpr double kTextOpacity = 0.85;  // of the plates behind text
 
@@ -196,8 +198,9 @@ cv::Vec3b label_colour(int label) {
 
 cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
                      std::span<const std::string> names) {
-  const double side = std::min(image.cols, image.rows);
-  const double zoom = side < kReadableSide ? kReadableSide / side : 1;
+  const double shorter = std::min(image.cols, image.rows);
+  const double longer = std::max(image.cols, image.rows);
+  const double zoom = std::max(1.0, std::min(kReadableSide / shorter, kLongestSide / longer));
   cv::Mat3b picture;
   cv::resize(image, picture, {}, zoom, zoom, cv::INTER_CUBIC);
   const Style style(picture.size());
@@ -259,6 +262,12 @@ std::vector<Overlay> overlays(const Dataset& truth, const Image& image) {
 void write_picture(const std::filesystem::path& file, const cv::Mat& picture) {
   cv::Mat bgr;
   cv::cvtColor(picture, bgr, cv::COLOR_RGB2BGR);
+  if (const auto longer = std::max(bgr.cols, bgr.rows);
+      longer > kMostOfJpeg && file.extension() != ".png") {
+    const double share = double(kMostOfJpeg) / longer;
+    const auto shrunk = [&](int side) { return std::max(1, static_cast<int>(side * share)); };
+    cv::resize(bgr, bgr, {shrunk(bgr.cols), shrunk(bgr.rows)}, 0, 0, cv::INTER_AREA);
+  }
   std::vector<std::uint8_t> bytes;
   if (!cv::imencode(file.extension().string(), bgr, bytes, {cv::IMWRITE_JPEG_QUALITY, 92}))
     throw Error(file.string() + ": cannot be written as a picture; use .jpg or .png");

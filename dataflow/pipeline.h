@@ -160,7 +160,8 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
     if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
     const auto name = used_name(table, registry.kind());
     const auto& entry = registry.at(name, table.origin);
-    stages.push_back(entry.create(table, context));
+    stages.push_back(blaming(registry.title(entry), "its factory",
+                             [&] { return entry.create(table, context); }));
     stages.back().plugin = entry.plugin;
   }
   return stages;

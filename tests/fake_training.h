@@ -160,6 +160,7 @@ struct LambdaCallback final : Callback {
   void after_train(TrainState& s) override { call(on_after_train, s); }
   void trigger(TrainState& s) override { call(on_trigger, s); }
   bool chief_only() const override { return !on_all_ranks; }
+  std::vector<std::string> publishes() const override { return {"*"}; }
   void on_scalars(TrainState& s, const Moment& of, const Scalars& scalars) override {
     if (on_published) on_published(s, of, scalars);
   }

@@ -35,6 +35,19 @@ class TrainState;
 /// Figures by name.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
+/// What a figure of single steps is over several of them: losses, norms and shares are means; rates, hyper-parameters and
+/// counts since the training began are what they were last.
+enum class FigureKind { mean, last };
+
+/// A figure of one step.
+struct StepFigure {
+  std::string name;
+  double value = 0;
+  FigureKind kind = FigureKind::mean;
+  friend bool operator==(const StepFigure&, const StepFigure&) = default;
+};
+using StepFigures = std::vector<StepFigure>;
+
 /// A point of the training that figures speak of.
 struct Moment {
   std::int64_t step = 0;
@@ -74,21 +87,24 @@ class Callback {
   /// the next one is begun. Since the disk decides when, nothing here may change what save_state gives.
   virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }
 
-  /// What a resumed run needs to go on as if it had never stopped, as JSON; empty: nothing.
+  /// What a resumed run needs to go on as if it had never stopped, as JSON; empty: nothing. Files that a callback
+  /// appends to: appended_file.h.
   virtual std::string save_state() const { return {}; }
-  /// Called before before_train with what save_state gave.
-  virtual void load_state(const std::string& json) { (void)json; }
+  /// Called before before_train with what save_state gave. The state stands where the checkpoint was taken.
+  virtual void load_state(TrainState&, const std::string& json) { (void)json; }
 
   /// The same for tensors, which lie in the checkpoint as callback.NAME.safetensors. They are copied before the
   /// training goes on.
   virtual NamedTensors save_tensors() const { return {}; }
-  virtual void load_tensors(const NamedTensors& tensors) { (void)tensors; }
+  virtual void load_tensors(TrainState&, const NamedTensors& tensors) { (void)tensors; }
 
-  /// The names of all that it may publish and that others may watch; "val/*" stands for all that begin so.
+  /// The names of all that it may publish; "val/*" stands for all that begin so. It is an error to publish anything
+  /// else, to name what a training says of each of its steps ("loss", "lr"), or what another callback names. Asked when
+  /// the run is put together, and again behind before_train, when it may know better.
   virtual std::vector<std::string> publishes() const { return {}; }
 
-  /// Published scalars that it acts on. A name that no callback of the run publishes is an error before the run, one that
-  /// has not appeared when the run ends is told.
+  /// Published scalars that it acts on. A name that no callback of the run publishes is an error before the first step,
+  /// one that has not appeared when the run ends is told. Asked when the run is put together.
   virtual std::vector<std::string> watches() const { return {}; }
 
   /// False: runs on every rank, not only on the chief. What the chief decides then holds for all: it is triggered on all

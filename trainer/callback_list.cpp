@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <exception>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "base/errors.h"
 #include "base/log.h"
@@ -16,54 +18,85 @@
 namespace millrace {
 namespace {
 
-/// What the exception says that is being handled.
-std::string what_is_thrown() {
-  try {
-    throw;
-  } catch (const std::exception& problem) {
-    return problem.what();
-  } catch (...) {
-    return "it threw something that is no std::exception";
-  }
+/// Published scalars that a condition looks at.
+std::vector<std::string> watched_by(const std::optional<When>& when) {
+  if (!when || !when->only_if()) return {};
+  const auto& name = when->only_if()->name();
+  const auto& always = Condition::step_figures();
+  return std::ranges::count(always, name) > 0 ? std::vector<std::string>() : std::vector{name};
+}
+
+constexpr std::size_t kMostShown = 40;  // bytes of a state that is no JSON
+
+/// The beginning of what may be anything, printable.
+std::string shortened(const std::string& text) {
+  std::string shown;
+  for (const char c : text.substr(0, kMostShown))
+    shown += std::isprint(static_cast<unsigned char>(c)) ? c : '?';
+  return text.size() > kMostShown ? shown + "..." : shown;
+}
+
+bool has(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::ranges::any_of(patterns,
+                             [&](const auto& one) { return matches_wildcards(one, name); });
 }
 
 }  // namespace
 
-std::string CallbackList::failure_text(const Named& named, const char* hook,
-                                       const std::string& what) {
-  return fmt::format("callback '{}'{} failed in {}: {}", named.name, of_plugin(named.plugin), hook,
-                     what);
-}
-
 void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
                        std::optional<When> when, std::string plugin) {
-  all_.push_back({std::move(name), std::move(callback), std::move(when), std::move(plugin)});
+  Named named{std::move(name), std::move(callback), std::move(when), std::move(plugin)};
+  named.watches = blaming(named.title(), "watches", [&] { return named.callback->watches(); });
+  std::ranges::copy(watched_by(named.when), std::back_inserter(named.watches));
+  named.publishes =
+      blaming(named.title(), "publishes", [&] { return named.callback->publishes(); });
+  all_.push_back(std::move(named));
 }
 
-std::vector<std::string> CallbackList::watched(const Named& named) {
-  auto names = named.callback->watches();
-  if (!named.when || !named.when->only_if()) return names;
-  const auto& name = named.when->only_if()->name();
-  const auto& always = Condition::step_figures();
-  if (std::ranges::find(always, name) == always.end()) names.push_back(name);
-  return names;
+void CallbackList::check_metrics() {
+  std::map<std::string, const Named*> owners;
+  for (auto& named : all_) {
+    auto names = blaming(named.title(), "publishes", [&] { return named.callback->publishes(); });
+    for (auto& before : named.publishes)
+      if (!has(names, before)) named.withdrawn.push_back(before);
+    named.publishes = std::move(names);
+    for (const auto& name : named.publishes) {
+      if (is_own_figure(name))
+        throw ConfigError(fmt::format(
+            "{0} names '{1}' in publishes(), which the training itself says of every step: choose "
+            "another name, such as 'my/{1}'",
+            named.title().text(), name));
+      if (name.find('*') != std::string::npos) continue;
+      if (const auto [owner, is_new] = owners.emplace(name, &named);
+          !is_new && owner->second != &named)
+        throw ConfigError(fmt::format(
+            "callbacks.{} and callbacks.{} both publish '{}', so that nobody could tell whose it "
+            "is: leave one out",
+            owner->second->name, named.name, name));
+    }
+  }
+  for (const auto& named : all_)
+    for (const auto& name : named.watches)
+      if (std::ranges::none_of(all_, [&](const auto& one) { return has(one.publishes, name); }))
+        refuse_watched(named, name);
 }
 
-void CallbackList::check_metrics() const {
+void CallbackList::refuse_watched(const Named& watcher, const std::string& name) const {
   std::vector<std::string> published;
+  for (const auto& named : all_) std::ranges::copy(named.publishes, std::back_inserter(published));
   for (const auto& named : all_)
-    std::ranges::copy(named.callback->publishes(), std::back_inserter(published));
-  for (const auto& named : all_)
-    for (const auto& name : watched(named))
-      if (std::ranges::none_of(published,
-                               [&](const auto& one) { return matches_wildcards(one, name); }))
-        throw ConfigError(fmt::format("callbacks.{}: no callback of this run publishes '{}'{}",
-                                      named.name, name, suggestion(name, published)));
+    if (has(named.withdrawn, name))
+      throw ConfigError(fmt::format(
+          "callbacks.{}: '{}' will never come: with this detector and these data callback '{}' "
+          "does not publish it{}",
+          watcher.name, name, named.name, suggestion(name, published)));
+  throw ConfigError(fmt::format("callbacks.{}: no callback of this run publishes '{}'{}",
+                                watcher.name, name, suggestion(name, published)));
 }
 
 void CallbackList::tell_what_never_came(const TrainState& state) const {
   for (const auto& named : all_)
-    for (const auto& name : watched(named))
+    for (const auto& name : named.watches)
       if (!state.latest.contains(name))
         spdlog::warn(
             "callbacks.{} waited for '{}', which nobody has published in this run: it did nothing",
@@ -76,17 +109,21 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
   const auto began = Activity::Clock::now();
   state.activity.begin(fmt::format("callback '{}' in {}", named.name, hook));
   state.caller = named.name;
+  state.may_publish_ = &named.publishes;
   const auto failed = [&](const auto& error) {
-    spdlog::error(error.what());
-    if (!failure) failure = std::make_exception_ptr(error);
+    if (failure)
+      spdlog::error(error.what());
+    else
+      failure = std::make_exception_ptr(error);
   };
   try {
     call(*named.callback);
   } catch (const ConfigError& problem) {
-    failed(ConfigError(failure_text(named, hook, problem.what())));
+    failed(ConfigError(failure_text(named.title(), hook, problem.what())));
   } catch (...) {
-    failed(Error(failure_text(named, hook, what_is_thrown())));
+    failed(Error(failure_text(named.title(), hook, what_is_thrown())));
   }
+  state.may_publish_ = nullptr;
   const std::chrono::duration<double> took = Activity::Clock::now() - began;
   state.spent.by_callback[named.name] += took.count();
   state.spent.callbacks_s += took.count();
@@ -129,17 +166,25 @@ template <class Saved>
 std::map<std::string, Saved> CallbackList::saved(const char* hook,
                                                  Saved (Callback::*save)() const) const {
   std::map<std::string, Saved> result;
-  for (const auto& named : all_) try {
-      if (auto kept = (*named.callback.*save)(); !kept.empty())
-        result[named.name] = std::move(kept);
-    } catch (...) {
-      throw Error(failure_text(named, hook, what_is_thrown()));
-    }
+  for (const auto& named : all_) {
+    auto kept = blaming(named.title(), hook, [&] { return (*named.callback.*save)(); });
+    if (!kept.empty()) result[named.name] = std::move(kept);
+  }
   return result;
 }
 
 std::map<std::string, std::string> CallbackList::save_states() const {
-  return saved("save_state", &Callback::save_state);
+  auto states = saved("save_state", &Callback::save_state);
+  for (const auto& named : all_)
+    if (const auto found = states.find(named.name);
+        found != states.end() && !nlohmann::json::accept(found->second))
+      throw Error(failure_text(
+          named.title(), "save_state",
+          fmt::format(
+              "what it returns is no JSON: \"{}\"; return nlohmann::json{{{{...}}}}.dump(), "
+              "or an empty string where there is nothing to keep",
+              shortened(found->second))));
+  return states;
 }
 
 std::map<std::string, NamedTensors> CallbackList::save_tensors() const {
@@ -155,19 +200,19 @@ NamedTensors CallbackList::tensors_of(const std::string& name) const {
   throw ConfigError(fmt::format("this run has no callback '{}'{}", name, suggestion(name, names)));
 }
 
-void CallbackList::load(const std::map<std::string, std::string>& states,
-                        const std::map<std::string, NamedTensors>& tensors, bool chief) {
+void CallbackList::load(TrainState& state, const std::map<std::string, std::string>& states,
+                        const std::map<std::string, NamedTensors>& tensors) {
   for (auto& named : all_) try {
-      if (!chief && named.callback->chief_only()) continue;
+      if (!state.is_chief && named.callback->chief_only()) continue;
+      state.caller = named.name;
       if (const auto found = states.find(named.name); found != states.end())
-        named.callback->load_state(found->second);
+        named.callback->load_state(state, found->second);
       if (const auto found = tensors.find(named.name); found != tensors.end())
-        named.callback->load_tensors(found->second);
+        named.callback->load_tensors(state, found->second);
     } catch (...) {
       throw Error(fmt::format(
-          "the checkpoint's state of callback '{}'{} cannot be used; was it written by another "
-          "version? {}",
-          named.name, of_plugin(named.plugin), what_is_thrown()));
+          "the checkpoint's state of {} cannot be used; was it written by another version? {}",
+          named.title().text(), what_is_thrown()));
     }
 }
 

@@ -17,8 +17,8 @@ std::optional<double> figure(const TrainState& state, const std::string& name) {
   if (name == "epoch") return state.at.progress;
   if (name == "step") return static_cast<double>(state.at.step);
   if (name == "images") return static_cast<double>(state.at.images);
-  const auto of_step = std::ranges::find(state.scalars, name, &Scalars::value_type::first);
-  if (of_step != state.scalars.end()) return of_step->second;
+  const auto of_step = std::ranges::find(state.scalars, name, &StepFigure::name);
+  if (of_step != state.scalars.end()) return of_step->value;
   const auto published = state.latest.find(name);
   return published == state.latest.end() ? std::nullopt : std::optional(published->second);
 }

@@ -33,6 +33,10 @@ std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const B
   return named(detector.title, "detect", [&] { return detector.detect(batch); });
 }
 
+void tell_parameters_changed(Detector& detector) {
+  named(detector.title, "parameters_changed", [&] { detector.parameters_changed(); });
+}
+
 Registry<DetectorFactory>& detectors() {
   static Registry<DetectorFactory> registry("detector");
   return registry;

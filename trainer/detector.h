@@ -77,13 +77,17 @@ class Detector {
   /// Called after parameters were overwritten (weights loaded, checkpoint resumed): refresh what is derived from them.
   virtual void parameters_changed() {}
 
+  /// False: what `detect` finds never has masks. Who asks for their scores is then told before the first step.
+  virtual bool gives_masks() const { return true; }
+
   /// How messages call it; make_detector says which it is.
   std::string title = "the detector";
 };
 
-/// A detector's losses and detections; what it throws becomes an Error that begins with its title.
+/// What a detector is called through: what it throws becomes an Error that begins with its title.
 Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
+void tell_parameters_changed(Detector& detector);
 
 /// What a detector is built from besides its own options.
 struct ModelContext {

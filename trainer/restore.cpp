@@ -33,7 +33,7 @@ void restore(const NamedTensors& living, const NamedTensors& saved, const std::s
 
 void restore(Detector& model, const NamedTensors& saved) {
   restore(named_values(model), saved, "the model");
-  model.parameters_changed();
+  tell_parameters_changed(model);
 }
 
 NamedTensors named_values(const Detector& model) {

@@ -117,7 +117,7 @@ void load_initial_weights(Detector& detector, const Recipe& recipe,
   const auto& file = recipe.weights;
   if (file.empty()) return;
   const auto report = load_weights(detector.parameters(), file, {classes, insistence(recipe)});
-  detector.parameters_changed();
+  tell_parameters_changed(detector);
   log_report(report, detector.parameters().size(), file);
 }
 
@@ -147,7 +147,9 @@ CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
   for (const auto& [name, use, table, when] : recipe.callbacks) {
     const auto& entry = callbacks().at(use, table.origin);
-    list.add(name, entry.create(table), when, entry.plugin);
+    list.add(name,
+             blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); }),
+             when, entry.plugin);
   }
   list.check_metrics();
   return list;

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "base/require.h"
+#include "base/text.h"
 
 namespace millrace {
 
@@ -76,6 +77,26 @@ Schedule::Schedule(ScheduleOptions options, double peak, double epochs)
 
 double Schedule::rate(const ScheduleTime& time) const {
   return peak_ * warmup(time) * decay(time.progress);
+}
+
+std::string Schedule::text() const {
+  const auto& o = options_;
+  auto text = fmt::format("{:.4g}", peak_);
+  const auto warmup = o.warmup_epochs > 0   ? fmt::format("{} epochs", o.warmup_epochs)
+                      : o.warmup_images > 0 ? counted(o.warmup_images, "image")
+                      : o.warmup_steps > 0  ? counted(o.warmup_steps, "step")
+                                            : "";
+  if (!warmup.empty())
+    text += fmt::format(", after a linear warm-up from {:.4g} over {}", peak_ * o.warmup_factor,
+                        warmup);
+  if (o.kind == "cosine") return text + fmt::format(", along a cosine to 0 at epoch {}", epochs_);
+  if (o.kind == "poly") return text + fmt::format(", times (1 - epoch / {})^{}", epochs_, o.power);
+  if (o.kind == "exponential") return text + fmt::format(", times {}^epoch", o.gamma);
+  if (o.kind == "step" && !o.milestones.empty())
+    return text + fmt::format(", times {} at {} {}", o.gamma,
+                              o.milestones.size() == 1 ? "epoch" : "epochs",
+                              fmt::join(o.milestones, ", "));
+  return text + ", constant";
 }
 
 double Schedule::warmup(const ScheduleTime& time) const {

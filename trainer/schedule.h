@@ -53,6 +53,9 @@ class Schedule {
   /// The rate of the step that begins at `time`.
   double rate(const ScheduleTime& time) const;
 
+  /// In words: "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11".
+  std::string text() const;
+
  private:
   double warmup(const ScheduleTime& time) const;
   double decay(double progress) const;

@@ -40,7 +40,7 @@ double number(const json& value) {
 
 json to_json(const StepRecord& record) {
   auto scalars = json::array();
-  for (const auto& [name, value] : record.scalars) scalars.push_back({name, number(value)});
+  for (const auto& [name, value, kind] : record.scalars) scalars.push_back({name, number(value)});
   return {{"format", kFormat},
           {"seed", record.info.seed},
           {"step", record.info.step},
@@ -70,7 +70,7 @@ StepRecord from_json(const json& saved) {
   saved.at("loss_scale").at("good_steps").get_to(record.loss_scale.good_steps);
   saved.at("hyper").get_to(record.hyper);
   for (const auto& scalar : saved.at("scalars"))
-    record.scalars.emplace_back(scalar.at(0).get<std::string>(), number(scalar.at(1)));
+    record.scalars.push_back({scalar.at(0).get<std::string>(), number(scalar.at(1))});
   saved.at("rejected").get_to(record.rejected);
   saved.at("classes").get_to(record.classes);
   return record;

@@ -26,7 +26,7 @@ struct StepRecord {
   double lr = 0;
   LossScale loss_scale;                 // before the step
   std::map<std::string, double> hyper;  // parameters of a training that may change
-  Scalars scalars;                      // what came of it
+  StepFigures scalars;                  // what came of it
   std::string rejected;                 // why it changed nothing
   std::vector<std::string> classes;     // names in label order
   std::string config;                   // TOML

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,10 @@
 #include "trainer/position.h"
 
 namespace millrace {
+
+/// Whether every training has a figure of this name by itself ("loss", "lr", "step", a hyper-parameter), so that no
+/// callback can publish it.
+bool is_own_figure(std::string_view name);
 
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
@@ -40,7 +45,7 @@ class TrainState {
   Position at;
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
-  Scalars scalars;               // of the last step: the losses, "loss", their sum, then the rest
+  StepFigures scalars;           // of the last step: the losses, "loss", their sum, then the rest
   std::map<std::string, double> latest;  // last values of what was published; NaN: not finite
   std::string caller;                    // the callback that is being called
   Spent spent;
@@ -67,18 +72,12 @@ class TrainState {
   /// The epoch that the next sample belongs to, from 0.
   std::int64_t epoch() const { return static_cast<std::int64_t>(at.progress); }
 
-  /// Hands scalars to every callback's on_scalars at the end of this step boundary: to those of this rank.
-  void publish(const Scalars& more) {
-    published_.insert(published_.end(), more.begin(), more.end());
-  }
+  /// Hands scalars to every callback's on_scalars at the end of this step boundary: to those of this rank. Throws Error
+  /// for a name that the callback's publishes() does not have, or that the training's own figures have.
+  void publish(const Scalars& more) { publish(now(), more); }
 
   /// The same for scalars that speak of an earlier moment.
-  void publish(const Moment& of, const Scalars& more) {
-    if (of.step == at.step) return publish(more);
-    auto& late = late_[of.step];
-    late.first = of;
-    late.second.insert(late.second.end(), more.begin(), more.end());
-  }
+  void publish(const Moment& of, const Scalars& more);
 
   /// Hands a picture to every callback's on_picture at the end of this step boundary.
   void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
@@ -103,6 +102,8 @@ class TrainState {
 
  private:
   friend class Trainer;
+  friend class CallbackList;
+  const std::vector<std::string>* may_publish_ = nullptr;  // of the caller
   Scalars published_;
   std::vector<Picture> pictures_;
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <exception>
 
+#include "base/blame.h"
 #include "base/digest.h"
 #include "base/errors.h"
 #include "base/log.h"
@@ -41,7 +42,7 @@ void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch
   throw NoData(text);
 }
 
-/// Does one thing after the other, whatever they throw, and throws the first exception at the end.
+/// Does one thing after the other, whatever they throw, and throws the first exception at the end; the others are logged.
 class DoAll {
  public:
   template <class Work>
@@ -49,7 +50,10 @@ class DoAll {
     try {
       work();
     } catch (...) {
-      if (!first_) first_ = std::current_exception();
+      if (first_)
+        spdlog::error(what_is_thrown());
+      else
+        first_ = std::current_exception();
     }
     return *this;
   }
@@ -95,12 +99,12 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
 void Trainer::resume(const Checkpoint& checkpoint) {
   restore(plan_.model, checkpoint.model);
   training_step_.optimizer().load(checkpoint.optimizer);
-  callbacks_.load(checkpoint.callbacks, checkpoint.callback_tensors, state_.is_chief);
   state_.hyper.load(checkpoint.hyper);
   state_.latest = checkpoint.latest;
   state_.at = checkpoint.at;
-  resumed_ = true;
   state_.previous_progress = checkpoint.at.progress;
+  callbacks_.load(state_, checkpoint.callbacks, checkpoint.callback_tensors);
+  resumed_ = true;
 }
 
 template <class Hook>
@@ -111,15 +115,18 @@ void Trainer::call(const char* name, Hook hook) {
 TrainEnd Trainer::run() {
   const StopSignals signals;
   std::exception_ptr failure;
+  // The first failure is the caller's to tell; those that follow from it are logged.
   const auto guarded = [&](auto&& work) {
     try {
       work();
     } catch (const std::exception& problem) {
-      if (!failure) state_.failure = problem.what();
-      if (!failure) failure = std::current_exception();
+      if (failure) return spdlog::error(problem.what());
+      state_.failure = problem.what();
+      failure = std::current_exception();
     } catch (...) {
-      if (!failure) state_.failure = "something was thrown that is no std::exception";
-      if (!failure) failure = std::make_exception_ptr(Error(state_.failure));
+      if (failure) return spdlog::error(what_is_thrown());
+      state_.failure = "something was thrown that is no std::exception";
+      failure = std::make_exception_ptr(Error(state_.failure));
     }
   };
   guarded([&] {
@@ -131,7 +138,7 @@ TrainEnd Trainer::run() {
     }
   });
   guarded([&] { hand_out_checkpoint(/*wait=*/true); });
-  if (failure) spdlog::error("training failed after step {}: {}", state_.at.step, state_.failure);
+  if (failure) spdlog::error("training failed after step {}", state_.at.step);
   guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
   guarded([&] { settle(); });
   guarded([&] { hand_out_checkpoint(/*wait=*/true); });
@@ -141,8 +148,12 @@ TrainEnd Trainer::run() {
                  duration_text(StopSignals::seconds_ago()));
     StopSignals::give_up_after(kSecondsToEnd);
   }
+  tell_of_skipped();
   data_.reset();
-  if (failure) std::rethrow_exception(failure);
+  if (failure) {
+    log_error_in_file(state_.failure);
+    std::rethrow_exception(failure);
+  }
   if (signal.empty() && state_.is_chief) callbacks_.tell_what_never_came(state_);
   return {state_.at, state_.stop_reason(), !signal.empty()};
 }
@@ -159,9 +170,11 @@ void Trainer::train() {
     state_.total_steps = plan_.train.max_steps;
     state_.total_epochs = static_cast<double>(plan_.train.max_steps) / steps_of_epoch;
   }
+  tell_of_schedule();
 
   training_step_.start_alike();
   call("before_train", [&](Callback& c) { c.before_train(state_); });
+  callbacks_.check_metrics();
   if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
   bool epoch_begins = true, is_first = true;
@@ -199,6 +212,25 @@ void Trainer::check_schedule() const {
   // What max_steps cuts off a run is no fault of its schedule.
   if (plan_.train.max_steps == 0)
     plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
+}
+
+/// How long the training is and how its rate goes, before the first step.
+void Trainer::tell_of_schedule() const {
+  const auto size = data_->epoch_size();
+  spdlog::info("{:.4g} epochs of {}, {} in all, of {} each", state_.total_epochs,
+               counted(size, "sample"), counted(state_.total_steps, "step"),
+               counted(plan_.images_per_step, "image"));
+  spdlog::info("learning rate {}", schedule_.text());
+}
+
+/// What the fault policy left out, which has been warned of one by one only as long as it was few.
+void Trainer::tell_of_skipped() const {
+  if (!data_) return;
+  const auto report = data_->report();
+  if (report.skipped == 0) return;
+  spdlog::warn("{} of the training data could not be used and {} left out; the first: {}",
+               counted(report.skipped, "sample"), report.skipped == 1 ? "was" : "were",
+               report.skipped_reasons.empty() ? "unknown" : report.skipped_reasons.front());
 }
 
 std::vector<Batch> Trainer::next_batches(Position& at) {
@@ -298,11 +330,13 @@ void Trainer::step(const std::vector<Batch>& batches) {
                  .batches = batches},
                 plan_.folder);
   }
-  state_.scalars.emplace_back("lr", state_.lr);
-  for (const auto& [name, value] : state_.hyper.changed()) state_.scalars.emplace_back(name, value);
-  if (at.bad_steps > 0) state_.scalars.emplace_back("bad_steps", static_cast<double>(at.bad_steps));
-  if (at.overflow_steps > 0)
-    state_.scalars.emplace_back("overflow_steps", static_cast<double>(at.overflow_steps));
+  const auto say = [&](const std::string& name, double value) {
+    state_.scalars.push_back({name, value, FigureKind::last});
+  };
+  say("lr", state_.lr);
+  for (const auto& [name, value] : state_.hyper.changed()) say(name, value);
+  if (at.bad_steps > 0) say("bad_steps", static_cast<double>(at.bad_steps));
+  if (at.overflow_steps > 0) say("overflow_steps", static_cast<double>(at.overflow_steps));
 }
 
 void Trainer::end_boundary(bool epoch_ended) {

@@ -67,6 +67,8 @@ class Trainer {
   void train();
   bool stop_at_signal();
   void check_schedule() const;
+  void tell_of_schedule() const;
+  void tell_of_skipped() const;
   /// The batches of one step, and the place behind them; none where a signal came first.
   std::vector<Batch> next_batches(Position& at);
   double waited_for_ranks_s() const;

@@ -110,7 +110,7 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
 void TrainingStep::start_alike() {
   take_chiefs_values(cluster_, named_values(model_), "the model");
   take_chiefs_values(cluster_, optimizer_->state(), "the optimizer");
-  model_.parameters_changed();
+  tell_parameters_changed(model_);
 }
 
 void TrainingStep::check_alike() const {
@@ -124,7 +124,7 @@ StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, 
   take(parts_of(batches, info), lr, scale, end);
   if (!end.rejected.empty() && !buffers_.empty()) {
     at::_foreach_copy_(buffers_, buffers_before_);
-    model_.parameters_changed();
+    tell_parameters_changed(model_);
   }
   return end;
 }
@@ -203,12 +203,14 @@ void TrainingStep::take(std::vector<Part> parts, double lr, LossScale& scale, St
   const bool scaled = type_ == at::kHalf;
   const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
   const auto report = descend(std::move(parts), factor, end);
-  end.scalars = report.losses;
+  const auto say = [&](std::string name, double value, FigureKind kind = FigureKind::mean) {
+    end.scalars.push_back({std::move(name), value, kind});
+  };
   double whole = 0;
-  for (const auto& [name, loss] : report.losses) whole += loss;
-  end.scalars.emplace_back("loss", whole);
-  if (scaled) end.scalars.emplace_back("loss_scale", factor);
-  for (auto& figure : quotients(report.figures)) end.scalars.push_back(std::move(figure));
+  for (const auto& [name, loss] : report.losses) say(name, loss), whole += loss;
+  say("loss", whole);
+  if (scaled) say("loss_scale", factor, FigureKind::last);
+  for (auto& [name, share] : quotients(report.figures)) say(name, share);
   for (const auto& [name, loss] : report.losses) {
     if (std::isfinite(loss)) continue;
     end.rejected =
@@ -218,7 +220,7 @@ void TrainingStep::take(std::vector<Part> parts, double lr, LossScale& scale, St
   }
 
   const auto done = optimizer_->step(lr, factor);
-  end.scalars.emplace_back("gradient_norm", done.gradient_norm);
+  say("gradient_norm", done.gradient_norm);
   const bool searches = scaled && static_scale_ == 0;
   if (done.not_finite.empty()) {
     if (searches) scale.grow();

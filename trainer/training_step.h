@@ -23,7 +23,7 @@ namespace millrace {
 
 /// What came of a step.
 struct StepEnd {
-  Scalars scalars;       // the losses, their sum, the gradients' norm, the figures asked for
+  StepFigures scalars;   // the losses, their sum, the gradients' norm, the figures asked for
   std::string rejected;  // why nothing was changed; empty: the step was taken
   bool overflow =
       false;  // it was rejected for the loss scale, which has been lowered: no fault of the model's

@@ -1,11 +1,12 @@
 // [callbacks.announce_best]: appends a line to a file whenever a metric is better than it ever was, for a chat robot, a
 // dashboard or `tail -f` to pick up.
-#include <fstream>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-#include "base/errors.h"
+#include "trainer/appended_file.h"
 #include "trainer/callback.h"
 #include "trainer/train_state.h"
 
@@ -30,34 +31,39 @@ class AnnounceBest final : public Callback {
  public:
   explicit AnnounceBest(AnnounceOptions options) : options_(std::move(options)) {}
 
+  /// A metric that nobody publishes is then an error before the first step.
+  std::vector<std::string> watches() const override { return {options_.metric}; }
+
+  /// A resumed run drops here what was written after its checkpoint, and writes it again when it comes to it.
+  void before_train(TrainState& state) override {
+    lines_.open(state, state.folder / options_.file);
+  }
+
   /// Called at every step boundary with what callbacks have published, `of` being the moment that it speaks of.
-  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+  void on_scalars(TrainState&, const Moment& of, const Scalars& scalars) override {
     for (const auto& [name, value] : scalars) {
       if (name != options_.metric || value < options_.at_least) continue;
       if (best_ && value <= *best_) continue;
       best_ = value;
-      announce(state, of);
+      lines_.append(fmt::format("step {}: {} {}\n", of.step, name, value));
     }
   }
 
-  /// Checkpoints carry this, so that a resumed run does not announce what is known.
+  /// Checkpoints carry this: the best value, and how long the file was.
   std::string save_state() const override {
-    return best_ ? nlohmann::json{{"best", *best_}}.dump() : std::string();
+    nlohmann::json state = {{"lines", lines_.state()}};
+    if (best_) state["best"] = *best_;
+    return state.dump();
   }
-  void load_state(const std::string& text) override {
-    best_ = nlohmann::json::parse(text).at("best").get<double>();
+  void load_state(TrainState&, const std::string& text) override {
+    const auto state = nlohmann::json::parse(text);
+    lines_.load(state.at("lines"));
+    if (state.contains("best")) best_ = state.at("best").get<double>();
   }
 
  private:
-  void announce(const TrainState& state, const Moment& of) const {
-    const auto path = state.folder / options_.file;
-    std::ofstream out(path, std::ios::app);
-    out << "step " << of.step << ": " << options_.metric << " " << *best_ << std::endl;
-    // An error says what, where and what to do; training ends with it and with the name of this callback.
-    if (!out) throw Error(path.string() + " cannot be written: choose another 'file'");
-  }
-
   AnnounceOptions options_;
+  AppendedFile lines_;
   std::optional<double> best_;
 };
 

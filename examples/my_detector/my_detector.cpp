@@ -149,6 +149,8 @@ class Centers final : public PyramidDetector {
     (root() / "centers").set_classes("1", {.values = 1});
   }
 
+  bool gives_masks() const override { return false; }
+
  private:
   /// Named losses; training descends their sum.
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,

@@ -27,6 +27,7 @@ class MaskRcnn final : public PyramidDetector {
     box_stages_.refresh();
     if (mask_head_) mask_head_->refresh();
   }
+  bool gives_masks() const override { return mask_head_.has_value(); }
 
  private:
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,

@@ -31,6 +31,8 @@ class RetinaNet final : public PyramidDetector {
                                     options.anchors.cell_count()});
   }
 
+  bool gives_masks() const override { return false; }
+
  private:
   /// The anchors of each level, (T_l, 4).
   std::vector<at::Tensor> anchors(const Features& features) const {

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <set>
 
-#include "callbacks/appended_file.h"
 #include "callbacks/progress_line.h"
 #include "tests/callbacks/training.h"
 
@@ -69,7 +68,7 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
   Training run{.folder = scratch / "run",
                .declared = {{"log", "every = '4 steps'"}, {"evaluate", "every = '1 epoch'"}},
                .before_step = [&](TrainState& s) {
-                 if (s.at.step > 0) losses.push_back(s.scalars.at(2).second);
+                 if (s.at.step > 0) losses.push_back(s.scalars.at(2).value);
                }};
   run();
   const auto lines = metrics(scratch / "run");
@@ -88,28 +87,17 @@ TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
     auto list = testing::made(std::string(name) == "keep_best"
                                   ? testing::Declared{{name, ""}, {"evaluate", ""}}
                                   : testing::Declared{{name, ""}});
-    for (const auto* state : {"{}", "[", "{\"bytes\":\"x\",\"owed\":3,\"best\":[]}"})
+    testing::LineDetector model;
+    TrainState state(model, {});
+    for (const auto* saved : {"{}", "[", "{\"bytes\":\"x\",\"owed\":3,\"best\":[]}"})
       EXPECT_THAT(
           [&] {
-            list.load({{name, state}}, {});
+            list.load(state, {{name, saved}}, {});
           },
           ::testing::ThrowsMessage<Error>(
               HasSubstr(std::string("state of callback '") + name + "'")))
-          << name << state;
+          << name << saved;
   }
-}
-
-TEST(AppendedFile, IsCutAndAppendedTo) {
-  const Scratch scratch;
-  const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":1,\"lo");
-  cut_file(file, 100);
-  cut_file(file, 22);
-  EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n");
-  append_to(file, "{}\n");
-  EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n{}\n");
-  cut_file(scratch / "missing", 0);
-  EXPECT_FALSE(fs::exists(scratch / "missing"));
-  EXPECT_THROW(append_to(scratch / "no" / "folder" / "m", "{}"), Error);
 }
 
 TEST(ProgressLine, FitsTheTerminal) {

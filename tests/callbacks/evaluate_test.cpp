@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/callbacks/training.h"
+#include "tests/log.h"
 #include "trainer/detector_evaluation.h"
 #include "trainer/stop_signals.h"
 
@@ -294,6 +295,41 @@ TEST(EvaluationTargets, MustBeScoresThatThereAre) {
                     HasSubstr("did you mean 'bbox/AP50'")));
   EXPECT_THAT(failure_of(training(scratch / "b", "background", "targets = { 'segm/AP' = 0.1 }")),
               HasSubstr("targets: the detector gives no segm/AP"));
+}
+
+/// One that says so.
+struct BoxesAlone final : LearningDetector {
+  bool gives_masks() const override { return false; }
+};
+
+TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
+  const Scratch scratch;
+  const auto of_boxes = [&](Training run) {
+    run.make_model = [] { return std::make_unique<BoxesAlone>(); };
+    run.before_step = [](TrainState&) { FAIL() << "a step was taken"; };
+    return failure_of(run);
+  };
+  EXPECT_THAT(of_boxes({.folder = scratch / "a",
+                        .declared = {{"evaluate", ""}, {"keep_best", "metric = 'segm/AP'"}}}),
+              AllOf(HasSubstr("callbacks.keep_best: 'segm/AP' will never come"),
+                    HasSubstr("callback 'evaluate' does not publish it"),
+                    HasSubstr("did you mean 'bbox/AP'")));
+  EXPECT_THAT(of_boxes(training(scratch / "b", "inline", "targets = { 'segm/AP' = 0.1 }")),
+              HasSubstr("targets: 'segm/AP' will never come, since the detector gives no masks"));
+}
+
+TEST(EvaluateCallback, SaysWhoseScoresItTellsOfAtTheEnd) {
+  const Scratch scratch;
+  testing::Log log;
+  Training{.folder = scratch / "run",
+           .declared = {{"average_weights", "decay = 0.99"},
+                        {"evaluate", "every = '1 epoch'"},
+                        {"averaged", "use = 'evaluate'\nweights = 'average_weights'"}}}();
+  const auto text = log.take();
+  EXPECT_THAT(text, HasSubstr("info evaluation after step 15\n"));
+  EXPECT_THAT(text, HasSubstr("info best box AP 0."));
+  EXPECT_THAT(text, HasSubstr("info evaluation of average_weights after step 15\n"));
+  EXPECT_THAT(text, HasSubstr("info best box AP of average_weights 0."));
 }
 
 TEST(EvaluateCallback, SaysThatABackgroundNeedsASecondModel) {

@@ -251,5 +251,57 @@ TEST(ProfileCallback, WritesNothingForStepsThatDoNotCome) {
   EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "traces"));
 }
 
+TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
+  const Scratch scratch;
+  testing::Log log;
+  Training run{.folder = scratch / "run", .declared = {{"profile", "from_step = 400"}}};
+  run();
+  EXPECT_THAT(log.take(), HasSubstr("profile: from_step = 400 lies behind the end of the training, "
+                                    "15 steps: none is traced"));
+  run.folder = scratch / "stopped";
+  run.declared = {{"profile", "from_step = 12"}, {"checkpoint", ""}};
+  run.before_step = [](TrainState& s) {
+    if (s.at.step == 7) s.stop("enough");
+  };
+  run();
+  EXPECT_THAT(log.take(), HasSubstr("ended after 8 steps, before from_step = 12: none was traced"));
+  run.declared[0].second = "from_step = 3";
+  run();
+  EXPECT_THAT(log.take(), HasSubstr("step 3 was done before this training was resumed"));
+}
+
+TEST(PicturesCallback, EndsNoTrainingWhereAnImageCannotBeDrawn) {
+  const Scratch scratch;
+  testing::Log log;
+  const auto end = Training{.folder = scratch / "run",
+                            .declared = {{"pictures", "every = '1 epoch'\ncount = 2"}}}();
+  EXPECT_EQ(end.at.step, 15);
+  EXPECT_THAT(log.take(), HasSubstr("warning callback 'pictures': nowhere/"));
+  write_file_atomically(scratch / "file", "where the folder should be");
+  Training{.folder = scratch / "run",
+           .declared = {{"pictures", "every = '1 epoch'"}},
+           .before_step = [&](TrainState& s) { s.folder = scratch / "file"; }}();
+  EXPECT_THAT(log.take(), HasSubstr("callback 'pictures': no more pictures of step 5: "));
+}
+
+TEST(Monitors, SayTheSameAfterASignal) {
+  const Scratch scratch;
+  Training whole{.folder = scratch / "whole", .declared = kMonitors};
+  whole.declared[0].second = whole.declared[1].second = whole.declared[2].second =
+      "every = '4 steps'";
+  ASSERT_EQ(whole.in_child(), 0);
+  auto stopped = whole;
+  stopped.folder = scratch / "stopped";
+  stopped.before_step = [](TrainState& s) {
+    if (s.at.step == 6) std::raise(SIGTERM);
+  };
+  ASSERT_EQ(stopped.in_child(), 0);
+  EXPECT_EQ(metrics(stopped.folder).back().at("step"), 7);  // what there was of its window
+  stopped.before_step = {};
+  ASSERT_EQ(stopped.in_child(), 0);
+  EXPECT_EQ(csv_rows(stopped.folder), csv_rows(whole.folder));
+  EXPECT_EQ(testing::scalars_of_events(stopped.folder), testing::scalars_of_events(whole.folder));
+}
+
 }  // namespace
 }  // namespace millrace

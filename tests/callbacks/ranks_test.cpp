@@ -193,7 +193,7 @@ TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
                 },
             .after_step =
                 [&](TrainState& state) {
-                  for (const auto& [name, value] : state.scalars)
+                  for (const auto& [name, value, kind] : state.scalars)
                     if (name == "line/error") steps.push_back(state.at.step);
                 }});
   run();

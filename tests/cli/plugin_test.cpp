@@ -3,6 +3,9 @@
 
 #include <elf.h>
 
+#include <algorithm>
+#include <csignal>
+
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -181,8 +184,67 @@ TEST_F(Plugin, ThatThrowsWhileItIsLoadedIsRefused) {
 TEST_F(Plugin, WithAThrowingCallbackEndsTrainingByItsName) {
   const auto run = train({"callbacks.hello.times=1"});
   EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("trainer: error: callback 'hello' of " HELLO_PLUGIN
-                                 " failed in after_step: greeted enough"));
+  const std::string what =
+      "callback 'hello' of " HELLO_PLUGIN " failed in after_step: greeted enough";
+  EXPECT_THAT(run.err, HasSubstr("trainer: error: " + what));
+  EXPECT_EQ(run.err.find(what), run.err.rfind(what)) << "told twice: " << run.err;
+  EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")), HasSubstr("error " + what));
+}
+
+TEST_F(Plugin, IsNamedWhereItFailsBeforeATraining) {
+  const auto data = make_data();
+  const auto failed_with = [&](std::vector<std::string> settings) {
+    settings.insert(settings.end(), {setting(FAULTY_PLUGIN), "train.max_steps=1",
+                                     "train.output=\"" + in_folder("runs").string() + "\""});
+    const auto run = trainer(on(data, {"run"}, settings));
+    EXPECT_EQ(run.exit_code, 1) << run.err;
+    return run.err;
+  };
+  const std::string of = " of " FAULTY_PLUGIN " failed in ";
+  EXPECT_THAT(failed_with({"callbacks.faulty_options.enabled=true"}),
+              HasSubstr("error: callback 'faulty_options'" + of + "describe: no words"));
+  EXPECT_THAT(failed_with({"callbacks.faulty_factory.enabled=true"}),
+              HasSubstr("error: callback 'faulty_factory'" + of + "its factory: no parts"));
+  EXPECT_THAT(failed_with({"data.stages=[{use='read'}, {use='decode'}, {use='faulty_stage'}, "
+                           "{use='group_by_aspect_ratio', batch_size=4}, {use='pad'}]"}),
+              HasSubstr("error: stage 'faulty_stage'" + of + "its factory: no idea"));
+  const auto config = in_folder("faulty.toml");
+  write_text(config, "plugins = ['" FAULTY_PLUGIN "']\n[data]\nroot = '" + data.string() +
+                         "'\n[model]\nname = 'faulty_detector'\n[train]\noutput = '" +
+                         in_folder("runs").string() + "'\n");
+  const auto run = trainer({"run", config.string(), "--set", "train.max_steps=1"});
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("error: detector 'faulty_detector'" + of + "parameters_changed: no news"));
+}
+
+TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
+  const auto file = in_folder("runs/maskrcnn-1/best.txt");
+  const auto command =
+      on(make_data(), {"run", "--output", in_folder("runs").string()},
+         {"plugins=[\"" HELLO_PLUGIN "\", \"" MY_CALLBACK_PLUGIN "\"]", "data.short_side=64",
+          "data.max_side=96", "train.max_steps=24", "train.epochs=24", "schedule.warmup_steps=4",
+          "callbacks.hello.times=1000", "callbacks.announce_best.metric=hello/times",
+          "callbacks.checkpoint.every=\"5 steps\"", "callbacks.evaluate.enabled=false",
+          "callbacks.pictures.enabled=false"});
+  const auto child = start(MILLRACE_TRAINER, command);
+  const auto lines = [&] {
+    const auto text = read_text(file);
+    return std::ranges::count(text, '\n');
+  };
+  while (lines() < 13 && waitpid(child, nullptr, WNOHANG) == 0) ::usleep(1'000);
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(finish(child).exit_code, -1);
+  ASSERT_LT(lines(), 24);
+  auto again = command;
+  again.push_back("--resume");
+  const auto resumed = trainer(again);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("resuming after step "));
+  std::string expected;
+  for (int step = 1; step <= 24; ++step)
+    expected += "step " + std::to_string(step) + ": hello/times " + std::to_string(step) + "\n";
+  EXPECT_EQ(read_text(file), expected);
 }
 
 TEST_F(Plugin, WithAThrowingStageEndsTrainingByItsName) {

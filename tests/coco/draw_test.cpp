@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <opencv2/imgcodecs.hpp>
 #include <set>
 #include <tuple>
 
@@ -43,6 +45,27 @@ TEST(Draw, NothingFoundChangesNothing) {
 TEST(Draw, EnlargesSmallImages) {
   EXPECT_EQ(draw_objects(grey(160, 120), {}, kNames).size(), cv::Size(640, 480));
   EXPECT_EQ(draw_objects(grey(900, 700), {}, kNames).size(), cv::Size(900, 700));
+}
+
+TEST(Draw, EnlargesNarrowImagesWithinBounds) {
+  EXPECT_EQ(draw_objects(grey(300, 30), {}, kNames).size(), cv::Size(1920, 192));
+  EXPECT_EQ(draw_objects(grey(9, 3000), {}, kNames).size(), cv::Size(9, 3000));
+}
+
+TEST(Draw, ImagesOfAnyShapeBecomePictures) {
+  const std::filesystem::path file = ::testing::TempDir() + "narrow.jpg";
+  for (const auto size : {cv::Size(3000, 9), cv::Size(9, 3000), cv::Size(1, 1), cv::Size(20000, 1),
+                          cv::Size(40000, 2)}) {
+    const std::vector<Overlay> objects = {
+        {.box = {0, 0, float(size.width) / 2, float(size.height)},
+         .score = 0.9F,
+         .mask = rectangle(static_cast<std::uint32_t>(size.height),
+                           static_cast<std::uint32_t>(size.width), {0, 0, 1, 1})}};
+    const auto picture = draw_objects(grey(size.width, size.height), objects, kNames);
+    write_picture(file, side_by_side(picture, "found", picture, "annotated"));
+    EXPECT_FALSE(cv::imread(file.string()).empty()) << size;
+  }
+  std::filesystem::remove(file);
 }
 
 TEST(Draw, TintsTheMaskWithTheLabelsColour) {

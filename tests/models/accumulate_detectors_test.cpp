@@ -33,7 +33,8 @@ AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool wi
   const auto end = step(
       batches, {.seed = 3, .step = 11, .figures = with_figures ? &figures : nullptr}, 0.01, scale);
   EXPECT_EQ(end.rejected, "");
-  AfterStep result{{end.scalars.begin(), end.scalars.end()}, step.optimizer().state(), {}};
+  AfterStep result{{}, step.optimizer().state(), {}};
+  for (const auto& [name, value, kind] : end.scalars) result.scalars.emplace(name, value);
   for (const auto& parameter : model.parameters())
     result.values.emplace_back(parameter.name, parameter.value.detach().clone());
   return result;

@@ -31,7 +31,7 @@ class Again final : public DataFlow<Batch> {
 };
 
 struct Trained {
-  std::vector<Scalars> scalars;
+  std::vector<StepFigures> scalars;
   std::vector<at::Tensor> values;
   std::vector<std::vector<DetectedObject>> found;
 };
@@ -72,9 +72,9 @@ TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
   ASSERT_EQ(there.scalars.size(), here.scalars.size());
   for (std::size_t i = 0; i < here.scalars.size(); ++i)
     for (std::size_t k = 0; k < here.scalars[i].size(); ++k) {
-      const auto& [name, value] = here.scalars[i][k];
-      EXPECT_EQ(there.scalars[i][k].first, name);
-      EXPECT_NEAR(there.scalars[i][k].second, value, 1e-6 * std::max(1.0, std::abs(value))) << name;
+      const auto& [name, value, figure_kind] = here.scalars[i][k];
+      EXPECT_EQ(there.scalars[i][k].name, name);
+      EXPECT_NEAR(there.scalars[i][k].value, value, 1e-6 * std::max(1.0, std::abs(value))) << name;
     }
   for (std::size_t i = 0; i < here.values.size(); ++i)
     EXPECT_LT((there.values[i] - here.values[i]).abs().max().item<double>(), 1e-5) << i;

@@ -41,7 +41,7 @@ struct Case {
 };
 
 /// The scalars by step of training with this rank's share of the four images; of four ranks one has no objects.
-std::vector<Scalars> train(const Cluster& all, const Case& one, std::int64_t steps = kSteps) {
+std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t steps = kSteps) {
   at::set_num_threads(1);  // ranks share the cores
   const auto model = testing::small_detector(one.kind, one.more, one.norm);
   TrainingStep step(*model, {}, one.optimizer, all);
@@ -51,7 +51,7 @@ std::vector<Scalars> train(const Cluster& all, const Case& one, std::int64_t ste
   const auto own = whole.size() / one.parts / static_cast<std::size_t>(all.size());
   for (const auto& part : testing::parts_of(whole, whole.size() / one.parts))
     batches.push_back(testing::part_of(part, own * static_cast<std::size_t>(all.rank()), own));
-  std::vector<Scalars> scalars;
+  std::vector<StepFigures> scalars;
   LossScale scale;
   for (std::int64_t i = 0; i < steps; ++i) {
     Figures figures;
@@ -143,8 +143,8 @@ TEST_P(RanksTrain, LikeOneProcessAndLikeTheRunBefore) {
   for (std::size_t i = 0; i < alone.size(); ++i) {
     ASSERT_EQ(together[i].size(), alone[i].size());
     for (std::size_t j = 0; j < alone[i].size(); ++j) {
-      const auto& [name, expected] = alone[i][j];
-      const auto& [name_here, value] = together[i][j];
+      const auto& [name, expected, kind] = alone[i][j];
+      const auto& [name_here, value, kind_here] = together[i][j];
       EXPECT_EQ(name_here, name);
       if (GetParam().has_other_regions && name != "loss") continue;
       const auto off = std::abs(value - expected) / std::max(std::abs(expected), 1e-2);

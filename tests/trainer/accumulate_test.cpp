@@ -58,7 +58,7 @@ Batch batch_of(std::initializer_list<std::int64_t> ids) {
 }
 
 /// The scalars and the weight after a step.
-std::pair<Scalars, double> after_step(const std::vector<Batch>& batches) {
+std::pair<StepFigures, double> after_step(const std::vector<Batch>& batches) {
   MeanDetector model;
   TrainingStep step(model, {}, {.weight_decay = 0});
   LossScale scale;
@@ -76,8 +76,8 @@ TEST(Accumulate, StepsOfSeveralBatchesAreThoseOfTheLargeOne) {
     EXPECT_NEAR(value, weight, 1e-6);
     ASSERT_EQ(own.size(), scalars.size());
     for (std::size_t i = 0; i < own.size(); ++i) {
-      EXPECT_EQ(own[i].first, scalars[i].first);
-      EXPECT_NEAR(own[i].second, scalars[i].second, 1e-5) << own[i].first;
+      EXPECT_EQ(own[i].name, scalars[i].name);
+      EXPECT_NEAR(own[i].value, scalars[i].value, 1e-5) << own[i].name;
     }
   }
 }
@@ -185,7 +185,7 @@ TEST(Figures, AreWorkedOutInTheStepsThatAreAskedForThemAndChangeNoBit) {
       if (asks && s.at.step % 4 == 1) s.ask_for_figures();
     };
     ask->on_after_step = [&](TrainState& s) {
-      for (const auto& [name, value] : s.scalars)
+      for (const auto& [name, value, kind] : s.scalars)
         if (name == "counted") steps.push_back(s.at.step);
     };
     CallbackList callbacks;

@@ -103,12 +103,12 @@ struct Steps {
   }
 };
 
-void expect_near(const Scalars& actual, const Scalars& expected, double rounding) {
+void expect_near(const StepFigures& actual, const StepFigures& expected, double rounding) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    EXPECT_EQ(actual[i].first, expected[i].first);
-    EXPECT_NEAR(actual[i].second, expected[i].second, rounding * (1 + std::abs(expected[i].second)))
-        << actual[i].first;
+    EXPECT_EQ(actual[i].name, expected[i].name);
+    EXPECT_NEAR(actual[i].value, expected[i].value, rounding * (1 + std::abs(expected[i].value)))
+        << actual[i].name;
   }
 }
 

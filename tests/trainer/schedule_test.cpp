@@ -28,6 +28,20 @@ TEST(Schedule, FallsAtMilestones) {
   EXPECT_NEAR(schedule.rate({11.5, 102}), 0.01, 1e-15);
 }
 
+TEST(Schedule, SaysWhatItIs) {
+  const auto text = [](const ScheduleOptions& options) {
+    return Schedule(options, 0.02, 12).text();
+  };
+  EXPECT_EQ(text({}),
+            "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11");
+  EXPECT_EQ(text({.kind = "cosine", .warmup_epochs = 0.5}),
+            "0.02, after a linear warm-up from 2e-05 over 0.5 epochs, along a cosine to 0 at epoch "
+            "12");
+  EXPECT_EQ(text({.kind = "poly", .warmup_steps = 0}), "0.02, times (1 - epoch / 12)^0.9");
+  EXPECT_EQ(text({.kind = "exponential", .warmup_steps = 0}), "0.02, times 0.1^epoch");
+  EXPECT_EQ(text({.kind = "constant", .warmup_steps = 0}), "0.02, constant");
+}
+
 TEST(Schedule, FollowsACosineToZero) {
   const Schedule schedule({.kind = "cosine", .warmup_steps = 0}, 2, 10);
   EXPECT_DOUBLE_EQ(schedule.rate({0, 1}), 2);

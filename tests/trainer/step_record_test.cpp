@@ -53,8 +53,8 @@ TEST(StepRecord, ComesBackAsItWas) {
   EXPECT_EQ(read.loss_scale.factor, 512);
   EXPECT_EQ(read.loss_scale.good_steps, 7);
   EXPECT_EQ(read.hyper, record().hyper);
-  EXPECT_EQ(read.scalars[0].second, std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isnan(read.scalars[1].second));
+  EXPECT_EQ(read.scalars[0].value, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(read.scalars[1].value));
   EXPECT_EQ(read.scalars[2], record().scalars[2]);
   EXPECT_EQ(read.rejected, record().rejected);
   EXPECT_EQ(read.classes, record().classes);

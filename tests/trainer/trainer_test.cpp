@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "tests/fake_training.h"
+#include "tests/log.h"
 #include "tests/tensors.h"
 #include "tests/trainer/scratch.h"
 
@@ -75,7 +76,7 @@ TEST(Trainer, LearnsTheLine) {
   std::vector<double> losses;
   f.plan.train.epochs = 40;
   f.plan.schedule.milestones = {30};
-  f.add().on_after_step = [&](TrainState& s) { losses.push_back(s.scalars.at(2).second); };
+  f.add().on_after_step = [&](TrainState& s) { losses.push_back(s.scalars.at(2).value); };
   f.run();
   EXPECT_LT(losses.back(), 0.2 * losses.front());
 }
@@ -269,6 +270,25 @@ TEST(Trainer, CallsAfterTrainWhereTheDataFails) {
   f.add().on_after_train = [&](TrainState&) { called = true; };
   EXPECT_THAT(f.failure(), HasSubstr("data ended"));
   EXPECT_TRUE(called);
+}
+
+TEST(Trainer, SaysHowLongItIsAndWhatWasLeftOut) {
+  struct Skipping final : testing::FakeFlow {
+    Skipping() : FakeFlow(10, 0, 1 << 30) {}
+    FlowReport report() const override {
+      return {.skipped = 2, .skipped_reasons = {"a.jpg: is cut short"}};
+    }
+  };
+  Fixture f;
+  f.plan.start_data = [](const Cursor&) { return std::make_unique<Skipping>(); };
+  testing::Log log;
+  f.run();
+  const auto text = log.take();
+  EXPECT_THAT(text, HasSubstr("info 3 epochs of 10 samples, 15 steps in all, of 2 images each\n"));
+  EXPECT_THAT(text, HasSubstr("info learning rate 0.05, after a linear warm-up from 0.005 over 4 "
+                              "steps, times 0.1 at epoch 2\n"));
+  EXPECT_THAT(text, HasSubstr("warning 2 samples of the training data could not be used and were "
+                              "left out; the first: a.jpg: is cut short\n"));
 }
 
 TEST(Trainer, StopsPolitelyWhenACallbackAsks) {
@@ -469,7 +489,9 @@ TEST(Trainer, KeepsTensorsOfCallbacksInCheckpoints) {
       if (s.is_last) s.save_checkpoint();
     }
     NamedTensors save_tensors() const override { return {{"kept", kept}}; }
-    void load_tensors(const NamedTensors& tensors) override { kept = tensors.at(0).second; }
+    void load_tensors(TrainState&, const NamedTensors& tensors) override {
+      kept = tensors.at(0).second;
+    }
   };
   Fixture f;
   f.callbacks.add("keeper", std::make_unique<Keeper>());

@@ -6,6 +6,7 @@
 #include "dataflow/detection_stages.h"
 #include "trainer/callback.h"
 #include "trainer/detector.h"
+#include "trainer/train_state.h"
 
 namespace {
 
@@ -16,12 +17,14 @@ struct HelloOptions {
   void describe(Options& o) { o.add("times", times, "how often to greet", {.min = 1}); }
 };
 
-/// Throws after `times` steps.
+/// Publishes how often it has greeted: once a step. Throws after `times` steps of this process.
 class Hello final : public Callback {
  public:
   explicit Hello(const HelloOptions& options) : left_(options.times) {}
-  void after_step(TrainState&) override {
+  std::vector<std::string> publishes() const override { return {"hello/times"}; }
+  void after_step(TrainState& state) override {
     if (--left_ == 0) throw std::runtime_error("greeted enough");
+    state.publish({{"hello/times", static_cast<double>(state.at.step)}});
   }
 
  private:

@@ -1,0 +1,84 @@
+// Files that callbacks append to have every line once, wherever the process was killed: the example's own callback.
+#include "trainer/appended_file.h"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "tests/callbacks/series.h"
+#include "tests/callbacks/training.h"
+
+namespace millrace {
+namespace {
+
+using testing::Scratch;
+using testing::Training;
+
+/// Announces a score that gets better in most steps.
+Training announcing(const std::filesystem::path& folder) {
+  Training training{.folder = folder};
+  training.declared = {{"rising", "use = 'series'\nvalues = [1, 3, 2, 4, 5, 6, 6, 7, 8, 9]"},
+                       {"announce_best", "metric = 'score'"},
+                       {"checkpoint", "every = '4 steps'"}};
+  return training;
+}
+
+TEST(AppendedFile, IsCutAndAppendedTo) {
+  const Scratch scratch;
+  const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":1,\"lo");
+  cut_file(file, 100);
+  cut_file(file, 22);
+  EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n");
+  append_to(file, "{}\n");
+  EXPECT_EQ(read_file(file), "{\"step\":1}\n{\"step\":2}\n{}\n");
+  cut_file(scratch / "missing", 0);
+  EXPECT_FALSE(std::filesystem::exists(scratch / "missing"));
+  EXPECT_THROW(append_to(scratch / "no" / "folder" / "m", "{}"), Error);
+}
+
+TEST(AppendedFile, HasEveryLineOnceWhereverTheTrainingWasKilled) {
+  const Scratch scratch;
+  ASSERT_EQ(announcing(scratch / "whole").in_child(), 0);
+  const auto whole = read_file(scratch / "whole" / "best.txt");
+  EXPECT_THAT(whole, ::testing::StartsWith("step 1: score 1\nstep 2: score 3\nstep 4: score 4\n"));
+  for (std::int64_t victim = 1; victim < 15; ++victim) {
+    auto killed = announcing(scratch / ("killed-" + std::to_string(victim)));
+    killed.before_step = [=](TrainState& s) {
+      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
+    };
+    ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
+    killed.before_step = {};
+    ASSERT_EQ(killed.in_child(), 0);
+    EXPECT_EQ(read_file(killed.folder / "best.txt"), whole) << "killed before step " << victim;
+  }
+}
+
+TEST(AppendedFile, LeavesWhatTheCheckpointDoesNotKnow) {
+  const Scratch scratch;
+  auto before = announcing(scratch / "run");
+  before.declared.erase(before.declared.begin() + 1);
+  before.adjust = [](TrainPlan& plan) { plan.train.max_steps = 4; };
+  before();
+  write_file_atomically(scratch / "run" / "best.txt", "of another hand\n");
+  announcing(scratch / "run")();
+  EXPECT_THAT(read_file(scratch / "run" / "best.txt"),
+              ::testing::StartsWith("of another hand\nstep 5: score 5\n"));
+}
+
+TEST(AppendedFile, DropsWhatWasProvisionalWhenMoreComes) {
+  const Scratch scratch;
+  testing::LineDetector model;
+  const TrainState state(model, {});
+  AppendedFile file;
+  file.open(state, scratch / "lines");
+  file.append("one\n");
+  file.append_provisionally("perhaps\n");
+  file.append_provisionally("perhaps not\n");
+  EXPECT_EQ(read_file(scratch / "lines"), "one\nperhaps\nperhaps not\n");
+  EXPECT_EQ(file.state().at("bytes"), 4);
+  file.append("two\n");
+  EXPECT_EQ(read_file(scratch / "lines"), "one\ntwo\n");
+}
+
+}  // namespace
+}  // namespace millrace

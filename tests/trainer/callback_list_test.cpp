@@ -1,0 +1,162 @@
+// What callbacks may say and keep, and who is named where they may not.
+#include "trainer/callback_list.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/fake_training.h"
+#include "tests/log.h"
+#include "tests/trainer/scratch.h"
+
+namespace millrace {
+namespace {
+
+using testing::fake_plan;
+using ::testing::HasSubstr;
+using testing::LineDetector;
+using testing::Scratch;
+using ::testing::ThrowsMessage;
+
+/// Says of itself and publishes what a test wants.
+struct Talker final : Callback {
+  std::vector<std::string> named, watched;
+  std::string published, state;
+  std::string throws_in;
+
+  std::vector<std::string> publishes() const override {
+    if (throws_in == "publishes") throw std::out_of_range("no names");
+    return named;
+  }
+  std::vector<std::string> watches() const override {
+    if (throws_in == "watches") throw std::out_of_range("no names");
+    return watched;
+  }
+  void after_step(TrainState& s) override {
+    if (!published.empty()) s.publish({{published, 1}});
+    if (!state.empty()) s.save_checkpoint();
+  }
+  std::string save_state() const override { return state; }
+};
+
+/// What comes of a training with these callbacks of a plug-in.
+std::string failure_with(const std::vector<Talker>& talkers) {
+  const Scratch scratch;
+  LineDetector model;
+  CallbackList list;
+  try {
+    for (std::size_t i = 0; i < talkers.size(); ++i)
+      list.add(fmt::format("mine{}", i), std::make_unique<Talker>(talkers[i]), std::nullopt,
+               "mine.so");
+    list.check_metrics();
+    Trainer(fake_plan(model, scratch / "run"), std::move(list)).run();
+  } catch (const std::exception& problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+Talker naming(std::vector<std::string> names, std::string published = "") {
+  Talker talker;
+  talker.named = std::move(names);
+  talker.published = std::move(published);
+  return talker;
+}
+
+TEST(CallbackList, NamesWhoThrowsWhenAskedForNames) {
+  for (const std::string hook : {"publishes", "watches"}) {
+    Talker talker;
+    talker.throws_in = hook;
+    EXPECT_EQ(failure_with({talker}),
+              "callback 'mine0' of mine.so failed in " + hook + ": no names");
+  }
+}
+
+TEST(CallbackList, RefusesFiguresThatTheTrainingHasItself) {
+  EXPECT_THAT(failure_with({naming({"loss"})}),
+              HasSubstr("callback 'mine0' of mine.so names 'loss' in publishes(), which the "
+                        "training itself says of every step: choose another name"));
+  for (const auto* name : {"step", "time", "lr", "bad_steps", "optimizer.momentum", "fit"})
+    EXPECT_THAT(failure_with({naming({"*"}, name)}),
+                HasSubstr(fmt::format("callback 'mine0' of mine.so failed in after_step: it "
+                                      "publishes '{}', which the training itself says",
+                                      name)));
+  EXPECT_EQ(failure_with({naming({"my/loss"}, "my/loss")}), "");
+}
+
+TEST(CallbackList, RefusesFiguresThatNobodyHasDeclared) {
+  EXPECT_THAT(failure_with({naming({"score", "parts/*"}, "scores")}),
+              HasSubstr("callback 'mine0' of mine.so failed in after_step: it publishes 'scores', "
+                        "which its publishes() does not name (it names score, parts/*): add it"));
+  EXPECT_THAT(failure_with({naming({}, "score")}), HasSubstr("(it names nothing): add it there"));
+  EXPECT_EQ(failure_with({naming({"score", "parts/*"}, "parts/wheel")}), "");
+}
+
+TEST(CallbackList, RefusesTwoThatPublishTheSame) {
+  EXPECT_THAT(failure_with({naming({"a", "score"}), naming({"score"})}),
+              HasSubstr("callbacks.mine0 and callbacks.mine1 both publish 'score'"));
+}
+
+TEST(CallbackList, RefusesStateThatIsNoJson) {
+  for (const std::string state : {"best = 3", "{\"best\":", "\xff\x01"}) {
+    Talker talker;
+    talker.state = state;
+    EXPECT_THAT(failure_with({talker}),
+                HasSubstr("callback 'mine0' of mine.so failed in save_state: what it returns is no "
+                          "JSON: \""));
+  }
+  Talker talker;
+  talker.state = "3";
+  EXPECT_EQ(failure_with({talker}), "");
+}
+
+TEST(CallbackList, GivesTheStateToWhoLoads) {
+  struct Loader final : Callback {
+    std::int64_t& step;
+    std::filesystem::path& folder;
+    Loader(std::int64_t& s, std::filesystem::path& f) : step(s), folder(f) {}
+    void after_step(TrainState& s) override {
+      if (s.at.step == 3) s.save_checkpoint();
+    }
+    std::string save_state() const override { return "1"; }
+    void load_state(TrainState& s, const std::string&) override {
+      step = s.at.step;
+      folder = s.folder;
+    }
+  };
+  const Scratch scratch;
+  std::int64_t step = 0;
+  std::filesystem::path folder;
+  for (int i = 0; i < 2; ++i) {
+    LineDetector model;
+    CallbackList list;
+    list.add("loader", std::make_unique<Loader>(step, folder));
+    const auto plan = fake_plan(model, scratch / "run");
+    Trainer trainer(plan, std::move(list));
+    if (i == 1) trainer.resume(*newest_checkpoint(scratch / "run" / "checkpoints"));
+    trainer.run();
+  }
+  EXPECT_EQ(step, 3);
+  EXPECT_EQ(folder, scratch / "run");
+}
+
+TEST(CallbackList, LogsWhatIsNotThrownAndThatAlone) {
+  struct Faulty final : Callback {
+    void after_step(TrainState&) override { throw Error("first"); }
+    void after_train(TrainState&) override { throw Error("second"); }
+  };
+  const Scratch scratch;
+  testing::Log log;
+  LineDetector model;
+  CallbackList list;
+  list.add("a", std::make_unique<Faulty>());
+  list.add("b", std::make_unique<Faulty>());
+  EXPECT_THAT([&] { Trainer(fake_plan(model, scratch / "run"), std::move(list)).run(); },
+              ThrowsMessage<Error>("callback 'a' failed in after_step: first"));
+  const auto text = log.take();
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("'a' failed in after_step")));
+  for (const auto* other : {"'b' failed in after_step: first", "'a' failed in after_train: second",
+                            "'b' failed in after_train: second"})
+    EXPECT_THAT(text, HasSubstr(other));
+}
+
+}  // namespace
+}  // namespace millrace
