@@ -61,6 +61,7 @@ fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) 
 	scripts/fuzz
 
 bench: all ## measure the data flow, the evaluator, the operators and the model, beside their peers where they are installed, and their parts
+	test -d data/sample || $(trainer) sample --out data/sample --train 2048 --val 128
 	$(trainer) bench dataflow $(CONFIG) $(ARGS)
 	tests/bench/dataflow.py $(trainer)
 	tests/bench/coco_eval.py $(trainer)

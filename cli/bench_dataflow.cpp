@@ -11,7 +11,6 @@
 #include "cli/config_arguments.h"
 #include "cli/flow_floors.h"
 #include "cli/flow_measurement.h"
-#include "cli/sample_data.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
 #include "trainer/processors.h"
@@ -133,7 +132,6 @@ int bench_dataflow(const Arguments& arguments) {
   auto recipe = arguments.config.load();
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
   const Threads threads(recipe.train.threads, recipe.data.threads);
-  make_sample_on_first_use(recipe);
   const auto train = open_train_data(recipe.data, recipe.sources);
   const auto start = [&](const Cursor& cursor) {
     return start_train_flow(recipe.data, recipe.stages, train,

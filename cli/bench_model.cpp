@@ -13,7 +13,6 @@
 #include "cli/bench.h"
 #include "cli/config_arguments.h"
 #include "cli/op_profile.h"
-#include "cli/sample_data.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
 #include "trainer/run.h"
@@ -221,7 +220,6 @@ int bench_model(const Arguments& arguments) {
   const auto recipe = arguments.config.load();
   const Threads threads(recipe.train.threads, recipe.data.threads);
   use_deterministic_maths(recipe.train.deterministic);
-  make_sample_on_first_use(recipe);
   auto m = arguments.inference ? measure_inference(recipe, arguments.steps)
                                : measure_training(recipe, arguments.steps);
   add_rest(m);

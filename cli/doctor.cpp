@@ -15,7 +15,6 @@
 #include "cli/command.h"
 #include "cli/config_arguments.h"
 #include "cli/doctor_report.h"
-#include "cli/sample_data.h"
 #include "coco/check_objects.h"
 #include "coco/check_records.h"
 #include "dataflow/check_copies.h"
@@ -76,8 +75,8 @@ class Doctor {
     const auto& data = recipe_.data;
     check_class_names(data.classes);
     // What cannot be found is told before anything takes time.
-    if (recipe_.sources.empty()) find_split(data.root, data.train);
-    if (!data.val.empty()) find_split(data.root, data.val);
+    if (recipe_.sources.empty()) find_split(data, data.train);
+    if (!data.val.empty()) find_split(data, data.val);
     if (recipe_.sources.empty())
       examine_split(data.train, /*trains=*/true);
     else
@@ -98,7 +97,7 @@ class Doctor {
 
  private:
   void examine_split(const std::string& name, bool trains) {
-    const auto paths = find_split(recipe_.data.root, name);
+    const auto paths = find_split(recipe_.data, name);
     auto findings = across_.none();
     if (const auto data = coco::check_records(paths.annotations, findings)) {
       if (classes_.empty()) name_classes(*data);
@@ -203,7 +202,6 @@ class Doctor {
 int doctor(const Arguments& arguments) {
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // it is the data here that is examined
-  make_sample_on_first_use(recipe);
   const auto threads = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                                : tbb::info::default_concurrency();
   const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,

@@ -41,6 +41,11 @@ Json to_json(const DetectorScores& scores) {
   return json;
 }
 
+/// Images of the split that could not be read.
+std::int64_t left_out(const DetectorScores& scores, const DataSplit& split) {
+  return std::ssize(split.annotations->images) - scores.images;
+}
+
 int eval(const Arguments& arguments, const Cluster& cluster) {
   const auto recipe = arguments.config.load();
   bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
@@ -58,11 +63,18 @@ int eval(const Arguments& arguments, const Cluster& cluster) {
       evaluate_detector(*detector, data, {.keep_detections = !arguments.out.empty()}, cluster);
   if (!cluster.is_chief()) return kDone;
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
-  if (arguments.json)
-    print(to_json(*scores));
-  else
-    fmt::print("{}\n{} in {}\n", score_tables(*scores), counted(scores->images, "image"),
-               duration_text(scores->seconds));
+  const auto lost = left_out(*scores, data.split);
+  if (arguments.json) {
+    auto json = to_json(*scores);
+    json["left_out"] = lost;
+    print(json);
+  } else {
+    fmt::print("{}\n{} in {}{}\n", score_tables(*scores), counted(scores->images, "image"),
+               duration_text(scores->seconds),
+               lost > 0 ? fmt::format("; {} left out, scored as without detections",
+                                      counted(lost, "image"))
+                        : "");
+  }
   return kDone;
 }
 

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/config_arguments.h"
-#include "cli/sample_data.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/record_store.h"
 
@@ -21,7 +20,6 @@ struct Arguments {
 
 int pack(const Arguments& arguments) {
   const auto recipe = arguments.config.load();
-  make_sample_on_first_use(recipe);
   const auto& name = arguments.split == "train" ? recipe.data.train
                      : arguments.split == "val" ? recipe.data.val
                                                 : arguments.split;

@@ -39,6 +39,7 @@ int run(Arguments arguments) {
   return Cluster::run([&](const Cluster& cluster) {
     const auto recipe = arguments.config.load();
     start_together(recipe, cluster);
+    make_sample_together(recipe, cluster);
     const auto end =
         run_training(recipe,
                      {.name = std::filesystem::path(arguments.config.file).stem().string(),

@@ -9,10 +9,11 @@ namespace millrace::cli {
 
 void make_sample_on_first_use(const Recipe& recipe) {
   const std::filesystem::path root = recipe.data.root;
-  if (!recipe.has_sample || std::filesystem::exists(root)) return;
+  const auto& sample = recipe.data.sample;
+  if (!sample || !recipe.sources.empty() || std::filesystem::exists(root)) return;
   spdlog::info("making the sample data set in {} ({} + {} images, seed {})", root.string(),
-               recipe.sample.train, recipe.sample.val, recipe.sample.seed);
-  coco::make_sample(root, recipe.sample);
+               sample->train, sample->val, sample->seed);
+  coco::make_sample(root, *sample);
 }
 
 }  // namespace millrace::cli

@@ -5,8 +5,8 @@
 
 namespace millrace::cli {
 
-/// Makes the sample data set in data.root where the configuration has [data.sample] and the folder is
-/// not there yet, and says so. Throws Error.
+/// For `trainer run` alone: makes the sample data set where the configuration's own data.root is not there yet (see
+/// DataOptions::sample) and training reads it, not [[data.sources]]; says so. Throws Error.
 void make_sample_on_first_use(const Recipe& recipe);
 
 }  // namespace millrace::cli

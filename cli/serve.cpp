@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/config_arguments.h"
-#include "cli/sample_data.h"
 #include "dataflow/buffer_pool.h"
 #include "dataflow/detection.h"
 #include "dataflow/order.h"
@@ -78,7 +77,6 @@ int serve(const Arguments& arguments) {
   const auto door = read_door(arguments);
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // that is for consumers with the same file
-  make_sample_on_first_use(recipe);
   const Threads threads(recipe.train.threads, recipe.data.threads);
   const auto memory = std::make_shared<serving::SharedMemory>();
   set_batch_memory(BufferPool(memory->source()));

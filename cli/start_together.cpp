@@ -50,6 +50,9 @@ void start_together(const Recipe& recipe, const Cluster& cluster) {
     check_same(cluster, "trainer", MILLRACE_VERSION);
     check_same_configuration(cluster, recipe.tree);
   }
+}
+
+void make_sample_together(const Recipe& recipe, const Cluster& cluster) {
   // The chief first: hosts may share their files.
   if (cluster.is_chief()) make_sample_on_first_use(recipe);
   cluster.meet("sample data set of the chief");

@@ -6,9 +6,11 @@
 
 namespace millrace::cli {
 
-/// To be called by every rank with what it has read. Sets how long others are waited for, and makes the sample data set
-/// once a host where the configuration says so. Throws ConfigError naming the rank, its host and what differs where one
+/// To be called by every rank with what it has read. Sets how long others are waited for. Throws ConfigError naming the rank, its host and what differs where one
 /// has another program or configuration than the chief.
 void start_together(const Recipe& recipe, const Cluster& cluster);
+
+/// To be called by every rank: `make_sample_on_first_use`, once a host.
+void make_sample_together(const Recipe& recipe, const Cluster& cluster);
 
 }  // namespace millrace::cli

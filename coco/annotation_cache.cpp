@@ -94,7 +94,7 @@ struct Header {
   std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
   std::uint32_t byte_order = 0x01020304;
   std::uint32_t version =
-      2;  // raise with any change of these structs or of what the reader accepts
+      3;  // raise with any change of these structs or of what the reader accepts
   std::array<std::uint32_t, 4> sizes = {sizeof(Header), sizeof(Image), sizeof(Annotation),
                                         sizeof(Category)};
   Key key;

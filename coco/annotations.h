@@ -43,7 +43,8 @@ struct Annotation {
   double area = 0;  // pixels; the file's field, or derived from the shape where it is absent
   ShapeRef shape;   // see Dataset::segmentation
   bool crowd = false;
-  std::uint8_t unused[7] = {};  // no byte is left open: equal records are equal bytes
+  bool ignored = false;         // 'ignore': not to be learned; evaluation goes by `crowd` alone
+  std::uint8_t unused[6] = {};  // no byte is left open: equal records are equal bytes
 };
 
 struct Image {
@@ -53,9 +54,11 @@ struct Image {
   std::uint32_t first = 0, count = 0;  // its annotations in Dataset::annotations
 };
 
-/// The part of an object's box that lies in its image, which is what a detector learns; without an area, the object is
-/// of no use.
+/// The part of an object's box that lies in its image, which is what a detector learns.
 Box clipped_box(const Annotation& object, const Image& image);
+
+/// Whether that part is at least a pixel wide and a pixel high: less cannot be learned.
+bool has_pixels(const Annotation& object, const Image& image);
 
 struct Category {
   std::int64_t id = 0;

@@ -21,8 +21,11 @@ using enum Severity;
 constexpr FindingKind kUnusable{"box-unusable", error, "boxes without an area inside their image",
                                 "the object is left out of training; in evaluation it is missed"};
 constexpr FindingKind kThin{
-    "box-thin", warning, "boxes less than a pixel wide or high",
-    "the detector is asked for what cannot be seen; such boxes are mostly slips of the mouse"};
+    "box-thin", warning, "boxes less than a pixel wide or high inside their image",
+    "the object is left out of training; in evaluation it is missed; mostly a slip of the mouse"};
+constexpr FindingKind kIgnored{"object-ignored", note, "objects that are marked 'ignore'",
+                               "they are left out of training; evaluation expects them, unless "
+                               "'iscrowd' says otherwise, as pycocotools does"};
 constexpr FindingKind kOutside{"box-outside", warning,
                                "boxes that reach more than a pixel beyond their image",
                                "they are clipped for training, but scored as written"};
@@ -146,8 +149,9 @@ class Checks {
         findings.add(kind, [&] { return example(object, image, what()); });
       };
       const bool has_area = clipped_box(object, image).has_area();
-      usable = usable || (has_area && !object.crowd);
+      usable = usable || (coco::has_pixels(object, image) && !object.crowd && !object.ignored);
       if (object.id == 0) tell(kIdZero, [] { return ""; });
+      if (object.ignored) tell(kIgnored, [] { return ""; });
       check_box(object, image, has_area, tell);
       if (with_shapes_) check_shape(object, image, has_area, tell);
     }
@@ -180,7 +184,7 @@ class Checks {
         return fmt::format("{}: {:.4g} pixels beyond the {}", text(), by, at);
       });
     const double longer = std::max(width, height), shorter = std::min(width, height);
-    if (shorter < 1)
+    if (!coco::has_pixels(object, image))
       tell(kThin, text);
     else if (longer > kElongated * shorter)
       tell(kLong, text);
@@ -206,10 +210,10 @@ class Checks {
       tell(kShapeOutside,
            [by = far, at = side] { return fmt::format("{:.4g} pixels beyond the {}", by, at); });
     if (object.crowd) {  // its shape is only scored on
-      if (!has_pixels(shape, image)) tell(kCrowdEmpty, plain);
+      if (!holds_pixels(shape, image)) tell(kCrowdEmpty, plain);
       return;
     }
-    if (!has_pixels(shape, image))
+    if (!holds_pixels(shape, image))
       return tell(area > 0 && around.in(whole(image)).area() > 0 ? kSubpixel : kEmpty, plain);
     if (has_area) compare(box_of(object), around, image, tell);
     if (object.area > 0 && std::abs(object.area - area) > std::max(kAreaLeast, kAreaShare * area))
@@ -251,7 +255,7 @@ class Checks {
     return {0, 0, double(image.width), double(image.height)};
   }
 
-  static bool has_pixels(const Segmentation& shape, const Image& image) {
+  static bool holds_pixels(const Segmentation& shape, const Image& image) {
     if (const auto* mask = std::get_if<Rle>(&shape)) return coco::area(*mask) > 0;
     return coco::area(from_polygons(std::get<std::vector<Polygon>>(shape),
                                     static_cast<std::uint32_t>(image.height),

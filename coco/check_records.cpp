@@ -2,38 +2,41 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "base/errors.h"
-#include "coco/annotation_pieces.h"
-#include "coco/record_reader.h"
+#include "coco/sound_records.h"
 
 namespace millrace::coco {
 namespace {
 
 constexpr std::string_view kStops = "training stops before its first step";
+constexpr std::string_view kLeftOut =
+    "the object is left out (data.on_error); training stops before its first step where more than "
+    "data.max_skipped are";
 
 constexpr FindingKind kFile{"file-unreadable", Severity::error,
                             "annotation files that cannot be read", kStops};
-constexpr FindingKind kRecord{"record-unreadable", Severity::error,
-                              "records with a field that is missing or of a wrong type", kStops};
+constexpr FindingKind kRecord{
+    "record-unreadable", Severity::error,
+    "records with a field that is missing or of a wrong type",
+    "the object is left out, or the image with its objects (data.on_error); training stops before "
+    "its first step where more than data.max_skipped are, or where it is a category"};
 constexpr FindingKind kBox{"box-unreadable", Severity::error,
                            "boxes that are not four finite numbers without a negative size",
-                           kStops};
+                           kLeftOut};
 constexpr FindingKind kShape{
     "shape-unreadable", Severity::error,
-    "shapes that are neither run lengths nor polygons of three points or more", kStops};
+    "shapes that are neither run lengths nor polygons of three points or more", kLeftOut};
 constexpr FindingKind kRuns{"mask-unreadable", Severity::error,
-                            "run lengths that are damaged or do not fill their mask", kStops};
+                            "run lengths that are damaged or do not fill their mask", kLeftOut};
 
 /// By Clash.
 constexpr FindingKind kClashes[] = {
     {"image-id-twice", Severity::error, "images with an id that another has", kStops},
     {"category-id-twice", Severity::error, "categories with an id that another has", kStops},
-    {"annotation-id-twice", Severity::error, "annotations with an id that another has", kStops},
-    {"image-unknown", Severity::error, "annotations of an image that is not there", kStops},
-    {"category-unknown", Severity::error, "annotations of a category that is not there", kStops},
-    {"mask-size", Severity::error, "masks of another size than their image", kStops}};
+    {"annotation-id-twice", Severity::error, "annotations with an id that another has", kLeftOut},
+    {"image-unknown", Severity::error, "annotations of an image that is not there", kLeftOut},
+    {"category-unknown", Severity::error, "annotations of a category that is not there", kLeftOut},
+    {"mask-size", Severity::error, "masks of another size than their image", kLeftOut}};
 
 const FindingKind& kind_of(const RecordFault& fault) {
   if (fault.field == "bbox") return kBox;
@@ -64,33 +67,21 @@ FindingExample example_of(const Contradiction& problem) {
   return example;
 }
 
-Records read_loosely(const std::filesystem::path& json, Findings& findings) {
-  if (auto records = read_pieces(open_json(json, '{'), kPieceBytes)) return std::move(*records);
-  JsonText text(read_json(json, '{'), json.string());
-  text.tolerate([&](const RecordFault& fault) {
-    findings.add(kind_of(fault), [&] { return example_of(fault); });
-  });
-  Records all, one;
-  read_sections(text, all, [&](json::value section) {
-    constexpr std::string_view kSection = "annotations";
-    text.each_record(array(section, kSection), kSection, [&](json::object fields, const char* at) {
-      one.clear();  // what is left of a record that was wrong
-      read_annotation(fields, at, one);
-      all.add_annotations(one);
-    });
-  });
-  return all;
-}
-
 }  // namespace
 
 std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json,
                                              Findings& findings) {
   try {
-    return assemble(read_loosely(json, findings), json.string(), [&](const Contradiction& problem) {
-      findings.add(kClashes[static_cast<std::size_t>(problem.clash)],
-                   [&] { return example_of(problem); });
-    });
+    return read_sound_records(
+        json, {.unreadable =
+                   [&](const RecordFault& fault) {
+                     findings.add(kind_of(fault), [&] { return example_of(fault); });
+                   },
+               .contradiction =
+                   [&](const Contradiction& problem) {
+                     findings.add(kClashes[static_cast<std::size_t>(problem.clash)],
+                                  [&] { return example_of(problem); });
+                   }});
   } catch (const Error& problem) {
     findings.add(kFile, [&] { return FindingExample{.what = problem.what()}; });
     return nullptr;

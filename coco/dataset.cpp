@@ -23,6 +23,15 @@ Box clipped_box(const Annotation& object, const Image& image) {
           inside(y + height, image.height)};
 }
 
+bool has_pixels(const Annotation& object, const Image& image) {
+  constexpr double kLeast = 1 - 1e-6;  // pixels; x + width - x is not quite width
+  const auto inside = [](double begin, double length, std::int32_t side) {
+    return std::min(begin + length, static_cast<double>(side)) - std::max(begin, 0.0);
+  };
+  const auto [x, y, width, height] = object.bbox;
+  return inside(x, width, image.width) >= kLeast && inside(y, height, image.height) >= kLeast;
+}
+
 Segmentation Dataset::segmentation(const Annotation& object) const {
   const auto& [first, count, kind] = object.shape;
   if (kind == ShapeKind::mask) {

@@ -75,6 +75,10 @@ void read_annotation(json::object fields, const char* at, Records& records) {
                  has_area = true;
                }),
       optional("iscrowd", [&](json::value v) { one.crowd = flag(v, "iscrowd"); }),
+      optional("ignore",
+               [&](json::value v) {
+                 one.ignored = *place(v) != 'n' && flag(v, "ignore");  // some tools write null
+               }),
       optional("segmentation", [&](json::value v) { one.shape = read_segmentation(v, records); }));
   if (!has_area) {
     const bool box_only = one.shape.kind == ShapeKind::none;

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "base/errors.h"
 #include "base/options.h"
+#include "coco/sample.h"
 
 namespace millrace {
 
@@ -47,6 +49,9 @@ struct DataOptions {
   std::int64_t source_timeout = 300;
   std::string source_key;
   std::string source_server_key;
+
+  /// Of [data.sample], where it goes with this `root`: the data set that `trainer run` makes there on first use.
+  std::optional<coco::SampleOptions> sample = {};
 
   void describe(Options& o) {
     o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/");

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/text.h"
-#include "coco/annotation_cache.h"
+#include "dataflow/annotation_file.h"
 
 namespace millrace {
 namespace {
@@ -28,16 +30,28 @@ const coco::Category& category_named(const std::string& name, const coco::Datase
                                 suggestion(name, known)));
 }
 
+/// How to get the data folder that is missing.
+std::string remedy_for_root(const DataOptions& options) {
+  if (!options.sample)
+    return fmt::format(
+        "set data.root to a folder in COCO's layout, or make the sample data set with `trainer "
+        "sample --out {}`",
+        options.root);
+  const auto& [train, val, seed] = *options.sample;
+  return fmt::format(
+      "`trainer run` makes the sample data set there, and so does `trainer sample --out {} --train "
+      "{} --val {} --seed {}`; or set data.root to a folder in COCO's layout",
+      options.root, train, val, seed);
+}
+
 }  // namespace
 
 DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path images,
                      const std::vector<std::string>& classes) {
   DataSplit split{std::move(annotations), std::move(images), {}, {}};
+  check_class_names(classes);
   const auto add = [&split](const coco::Category& category) {
-    const auto name = split.annotations->text(category.name);
-    if (std::ranges::count(split.category_ids, category.id))
-      throw ConfigError(fmt::format("data.classes: '{}' is there twice", name));
-    split.classes.emplace_back(name);
+    split.classes.emplace_back(split.annotations->text(category.name));
     split.category_ids.push_back(category.id);
   };
   if (classes.empty()) {
@@ -45,14 +59,14 @@ DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path 
   } else {
     for (const auto& name : classes) add(category_named(name, *split.annotations));
   }
+  check_category_names(*split.annotations, split.classes);
   return split;
 }
 
-SplitPaths find_split(const std::string& root_name, const std::string& name) {
-  const fs::path root = root_name;
+SplitPaths find_split(const DataOptions& options, const std::string& name) {
+  const fs::path root = options.root;
   SplitPaths paths{root / "annotations" / ("instances_" + name + ".json"), root / name};
-  require(fs::is_directory(root), "data folder", root,
-          "set data.root to a folder in COCO's layout, or make one with `trainer sample`");
+  require(fs::is_directory(root), "data folder", root, remedy_for_root(options));
   require(fs::is_regular_file(paths.annotations), "annotation file", paths.annotations,
           "set data.train and data.val to the names of the splits in data.root");
   require(
@@ -79,9 +93,22 @@ std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,
   return ids;
 }
 
+void check_category_names(const coco::Dataset& annotations, const std::vector<std::string>& names) {
+  std::map<std::string_view, std::int64_t> ids;
+  for (const auto& category : annotations.categories) {
+    const auto name = annotations.text(category.name);
+    const auto [first, is_new] = ids.try_emplace(name, category.id);
+    if (!is_new && std::ranges::count(names, name) > 0)
+      throw Error(fmt::format(
+          "{}: categories {} and {} are both named '{}', but classes are told by their names: "
+          "rename one of them, or join them",
+          annotations.source, first->second, category.id, name));
+  }
+}
+
 DataSplit open_split(const DataOptions& options, const std::string& name) {
-  const auto paths = find_split(options.root, name);
-  return make_split(coco::read_dataset_cached(paths.annotations), paths.images, options.classes);
+  const auto paths = find_split(options, name);
+  return make_split(read_annotations(paths.annotations, options), paths.images, options.classes);
 }
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 
 #include <opencv2/core/utility.hpp>
 
+#include "dataflow/check_messages.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_memory.h"
@@ -79,6 +80,7 @@ Plan train_plan(const TrainData& train, const DataOptions& data, std::span<const
   const DetectionContext context{train.source, data, train.classes};
   auto plan = plan_of(train.source);
   plan.stages = build_stages(detection_stages(), stages, context);
+  for (auto& stage : plan.stages) stage = checked(std::move(stage), train.classes.size());
   return plan;
 }
 
@@ -144,7 +146,7 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
                                   .style = options.resize_style};
   auto how = flow_options(options, share);
   if (how.on_error == OnError::replace) how.on_error = OnError::skip;
-  return from(open_source(split, /*filter_empty=*/false))
+  return from(std::make_shared<const DetectionSource>(split, /*filter_empty=*/false))
       .map(decode_for(resize, options))
       .map(resize)
       .group(static_cast<std::size_t>(options.test_batch_size))

@@ -10,6 +10,12 @@
 #include "base/text.h"
 
 namespace millrace {
+namespace {
+
+bool is_ignored(const coco::Annotation& object) { return object.ignored && !object.crowd; }
+
+}  // namespace
+
 DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
     : split_(std::move(split)), class_of_category_(split_.annotations->categories.size(), -1) {
   const auto& dataset = *split_.annotations;
@@ -17,23 +23,31 @@ DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
     if (const auto category = dataset.category_index(split_.category_ids[k]); category >= 0)
       class_of_category_[static_cast<std::size_t>(category)] = static_cast<int>(k);
 
-  std::int64_t first_unusable = 0;
   for (std::uint32_t i = 0; i < dataset.images.size(); ++i) {
     const auto& image = dataset.images[i];
     bool worth_it = !filter_empty;
     for (const auto& object : dataset.objects(image)) {
       if (class_of(object) < 0) continue;
-      if (clipped_box(object, image).has_area())
+      if (is_ignored(object))
+        ++ignored_;
+      else if (has_pixels(object, image))
         worth_it = worth_it || !object.crowd;
-      else if (++unusable_objects_ == 1)
-        first_unusable = object.id;
+      else if (++thin_ == 1)
+        first_thin_ = object.id;
     }
     if (worth_it) images_.push_back(i);
   }
-  if (unusable_objects_ > 0)
+}
+
+void DetectionSource::report_unusable() const {
+  const auto& file = split_.annotations->source;
+  if (ignored_ > 0)
+    spdlog::info("{}: {} left out, marked 'ignore'", file, counted(ignored_, "object"));
+  if (thin_ > 0)
     spdlog::warn(
-        "{}: {} left out, whose box has no area inside the image; the first: annotation {}",
-        dataset.source, counted(unusable_objects_, "object"), first_unusable);
+        "{}: {} left out, whose box is less than a pixel wide or high inside the image; the first: "
+        "annotation {}",
+        file, counted(thin_, "object"), first_thin_);
 }
 
 int DetectionSource::class_of(const coco::Annotation& object) const {
@@ -50,9 +64,8 @@ Sample DetectionSource::operator[](std::int64_t index) const {
   sample.height = image.height;
   for (const auto& object : split_.annotations->objects(image)) {
     const auto number = class_of(object);
-    const auto box = clipped_box(object, image);
-    if (number < 0 || !box.has_area()) continue;
-    sample.objects.boxes.push_back(box);
+    if (number < 0 || is_ignored(object) || !has_pixels(object, image)) continue;
+    sample.objects.boxes.push_back(clipped_box(object, image));
     sample.objects.classes.push_back(number);
     sample.objects.crowd.push_back(object.crowd);
     sample.objects.segmentations.push_back(split_.annotations->segmentation(object));
@@ -63,6 +76,7 @@ Sample DetectionSource::operator[](std::int64_t index) const {
 SourcePtr<Sample> open_source(DataSplit split, bool filter_empty) {
   const auto& file = split.annotations->source;
   auto source = std::make_shared<const DetectionSource>(split, filter_empty);
+  source->report_unusable();
   if (source->size() == 0)
     throw ConfigError(
         fmt::format("{}: no image with an object of the classes to detect; see "

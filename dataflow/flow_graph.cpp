@@ -200,7 +200,7 @@ ItemPtr FlowGraph::run_stage(std::size_t k, ItemPtr item) {
   runner_.run(k, *item, worker);
   if (item->message)
     tickets_.saw(plan_.stages[k].yields.bytes(item->message) /
-                 static_cast<std::size_t>(item->samples));
+                 static_cast<std::size_t>(item->samples()));
   return item;
 }
 
@@ -222,7 +222,7 @@ void FlowGraph::deliver(ItemPtr item) {
   const bool lost = !item->message && !item->failure && !item->end;
   if (lost && options_.partial == Partial::wrap) runner_.refill(*item);
   try {
-    for (const auto& reason : item->skipped) ledger_.record(item->epoch, reason);
+    for (const auto& skipped : item->skipped) ledger_.record(skipped);
   } catch (...) {
     item->message = {};
     if (!item->failure) item->failure = std::current_exception();

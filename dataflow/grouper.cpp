@@ -26,23 +26,23 @@ ItemPtr Grouper::close() {
   whole->number = number_++;
   whole->closes = true;
   std::vector<Message> messages;
-  const auto collect = [&messages](Message& message) {
-    if (message) messages.push_back(std::move(message));
+  const auto collect = [&](Item& member) {
+    if (!member.message) return;
+    messages.push_back(std::move(member.message));
+    whole->members.push_back({member.epoch, member.turn});
   };
-  if (stage_) collect(whole->message);
+  if (stage_) collect(*whole);
   for (std::size_t i = 1; i < members_.size(); ++i) {
     auto& member = *members_[i];
-    collect(member.message);
+    collect(member);
     std::ranges::move(member.skipped, std::back_inserter(whole->skipped));
     if (!whole->failure) whole->failure = std::move(member.failure);
     whole->cursor = std::move(member.cursor);
   }
   whole->tickets = std::ssize(members_);
   members_.clear();
-  if (stage_) {
-    whole->samples = std::ssize(messages);
-    if (!messages.empty() && !whole->failure) whole->message = stage_->join(std::move(messages));
-  }
+  if (stage_ && !messages.empty() && !whole->failure)
+    whole->message = stage_->join(std::move(messages));
   return whole;
 }
 

@@ -5,11 +5,13 @@
 
 #include <array>
 #include <memory>
+#include <new>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <utility>
 
 #include "dataflow/exif.h"
+#include "dataflow/image_head.h"
 
 namespace millrace {
 namespace {
@@ -35,6 +37,21 @@ UniqueDecompressor& decompressor(bool strict) {
   throw DataError(file, fmt::format("broken JPEG: {}", why));
 }
 
+/// Whether the last call failed with a mere warning by which no pixel is lost: bytes between what is decoded (but for
+/// those before a restart marker, 0xd0 to 0xd7, which stand for blocks that were given up), or odd values in the head.
+bool only_odd(const UniqueDecompressor& handle) {
+  if (tjGetErrorCode(handle.get()) != TJERR_WARNING) return false;
+  const std::string_view why = tjGetErrorStr2(handle.get());
+  constexpr std::string_view kStray = "extraneous bytes before marker 0x";
+  if (const auto stray = why.find(kStray); stray != why.npos) {
+    const auto marker = why.substr(stray + kStray.size(), 2);
+    return marker < "d0" || marker > "d7";
+  }
+  for (const auto* odd : {"JFIF revision", "Adobe color transform", "SOS parameters", "ICC marker"})
+    if (why.find(odd) != why.npos) return true;
+  return false;
+}
+
 const unsigned char* data(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
@@ -42,8 +59,14 @@ const unsigned char* data(std::string_view bytes) {
 // No JPEG packs more pixels into a byte: a block of 64 takes a bit at least, or so with arithmetic coding.
 constexpr std::int64_t kMostPixelsPerByte = 4096;
 
-/// What the head of a JPEG says; nothing where TurboJPEG cannot make RGB of it.
-std::optional<cv::Size> turbo_size(std::string_view bytes, const std::string& file, bool strict) {
+/// A JPEG that TurboJPEG can decode.
+struct Jpeg {
+  cv::Size size;
+  bool cmyk = false;  // four inks: there is no RGB to be had directly
+};
+
+/// What the head of a JPEG says; nothing where TurboJPEG cannot decode it.
+std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& file, bool strict) {
   if (!bytes.starts_with("\xFF\xD8")) return {};
   auto& handle = decompressor(strict);
   cv::Size size;
@@ -51,40 +74,60 @@ std::optional<cv::Size> turbo_size(std::string_view bytes, const std::string& fi
   const int status = tjDecompressHeader3(handle.get(), data(bytes), bytes.size(), &size.width,
                                          &size.height, &subsampling, &colours);
   const bool only_warned = status != 0 && tjGetErrorCode(handle.get()) == TJERR_WARNING;
-  if (only_warned && strict) throw_broken(file, handle);
+  if (only_warned && strict && !only_odd(handle)) throw_broken(file, handle);
   if (size.empty() || (status != 0 && !only_warned)) {
     handle.reset();
     return {};
   }
-  if (size.width > kMostPixelsPerByte * static_cast<std::int64_t>(bytes.size()) / size.height)
-    throw DataError(file, fmt::format("says that it is {} x {} pixels, but has only {} bytes",
-                                      size.width, size.height, bytes.size()));
-  if (colours == TJCS_CMYK || colours == TJCS_YCCK) return {};
-  return size;
+  check_image_head({size.width, size.height, kMostPixelsPerByte}, bytes.size(), file);
+  return Jpeg{size, colours == TJCS_CMYK || colours == TJCS_YCCK};
 }
 
-cv::Mat decode_turbo(std::string_view bytes, const std::string& file, cv::Size size, bool strict) {
-  auto& handle = decompressor(strict);
-  cv::Mat image(size, CV_8UC3);
-  const int flags = TJFLAG_ACCURATEDCT | (strict ? TJFLAG_STOPONWARNING : 0);
-  const int status = tjDecompress2(handle.get(), data(bytes), bytes.size(), image.data, size.width,
-                                   static_cast<int>(image.step), size.height, TJPF_RGB, flags);
-  if (status != 0 && (strict || tjGetErrorCode(handle.get()) == TJERR_FATAL))
-    throw_broken(file, handle);
+/// Of inks as Adobe writes them, inverted, the light that they leave; rounded as OpenCV does.
+cv::Mat rgb_of(const cv::Mat& cmyk) {
+  cv::Mat image(cmyk.size(), CV_8UC3);
+  for (int y = 0; y < cmyk.rows; ++y) {
+    const auto* from = cmyk.ptr<cv::Vec4b>(y);
+    auto* to = image.ptr<cv::Vec3b>(y);
+    for (int x = 0; x < cmyk.cols; ++x) {
+      const int black = from[x][3];
+      for (int c = 0; c < 3; ++c)
+        to[x][c] = static_cast<std::uint8_t>(black - ((255 - from[x][c]) * black >> 8));
+    }
+  }
   return image;
 }
 
+/// Decodes at `size`. Strictly, stops at the first warning; if that one and the last of a second try are harmless, so
+/// are those in between, or so the other decoders take it.
+cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg& jpeg,
+                     cv::Size size, bool strict) {
+  auto& handle = decompressor(strict);
+  cv::Mat image(size, jpeg.cmyk ? CV_8UC4 : CV_8UC3);
+  const auto decode = [&](int flags) {
+    return tjDecompress2(handle.get(), data(bytes), bytes.size(), image.data, size.width,
+                         static_cast<int>(image.step), size.height,
+                         jpeg.cmyk ? TJPF_CMYK : TJPF_RGB, TJFLAG_ACCURATEDCT | flags) == 0;
+  };
+  const auto refused = [&] {
+    return tjGetErrorCode(handle.get()) == TJERR_FATAL || (strict && !only_odd(handle));
+  };
+  if (!decode(strict ? TJFLAG_STOPONWARNING : 0) &&
+      (refused() || (strict && !decode(0) && refused())))
+    throw_broken(file, handle);
+  return jpeg.cmyk ? rgb_of(image) : image;
+}
+
 cv::Mat decode_opencv(std::string_view bytes, const std::string& file) {
+  if (bytes.empty()) throw DataError(file, "the file is empty");
   cv::Mat image;
   try {
     const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<char*>(bytes.data()));
-    if (!input.empty())
-      image = cv::imdecode(input, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
+    image = cv::imdecode(input, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
   } catch (const cv::Exception& problem) {
-    throw DataError(file, problem.err);
+    if (problem.code == cv::Error::StsNoMem) throw;
   }
-  if (image.empty())
-    throw DataError(file, bytes.empty() ? "the file is empty" : "not an image that can be decoded");
+  if (image.empty()) throw DataError(file, "not an image that can be decoded");
   cv::cvtColor(image, image, cv::COLOR_BGR2RGB);
   return image;
 }
@@ -116,25 +159,51 @@ int orientation_of(std::string_view bytes) {
   return bytes.starts_with("\xFF\xD8") ? exif_orientation(bytes) : 1;
 }
 
-}  // namespace
-
-cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
-                   std::optional<cv::Size> annotated, bool strict, cv::Size enough) {
+cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv::Size> annotated,
+               bool strict, cv::Size enough) {
   const int orientation = orientation_of(bytes);
-  if (const auto size = turbo_size(bytes, file, strict)) {
-    // Before the pixels: a wrong head must not cost gigabytes.
-    const int turn = needed_turn(*size, annotated, orientation, file);
+  // Before the pixels: a wrong head must not cost gigabytes.
+  if (const auto jpeg = read_jpeg_head(bytes, file, strict)) {
+    const int turn = needed_turn(jpeg->size, annotated, orientation, file);
     if (turn >= 5) std::swap(enough.width, enough.height);
-    return upright(decode_turbo(bytes, file, reduced(*size, enough), strict), turn);
+    const auto size = jpeg->cmyk ? jpeg->size : reduced(jpeg->size, enough);
+    return upright(decode_turbo(bytes, file, *jpeg, size, strict), turn);
+  }
+  if (const auto head = read_image_head(bytes)) {
+    check_image_head(*head, bytes.size(), file);
+    const cv::Size size(static_cast<int>(head->width), static_cast<int>(head->height));
+    if (head->pixels_per_byte > 0)
+      needed_turn(size, annotated, orientation, file);  // TIFFs may turn
   }
   const auto image = decode_opencv(bytes, file);
   return upright(image, needed_turn(image.size(), annotated, orientation, file));
 }
 
+[[noreturn]] void throw_no_memory(const std::string& file) {
+  throw DataError(file, "there is not enough memory to decode it");
+}
+
+}  // namespace
+
+cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
+                   std::optional<cv::Size> annotated, bool strict, cv::Size enough) {
+  if (bytes.size() > kMostImageBytes)
+    throw DataError(file, fmt::format("has {} bytes; an image file of at most {} can be decoded",
+                                      bytes.size(), kMostImageBytes));
+  try {
+    return decode(bytes, file, annotated, strict, enough);
+  } catch (const std::bad_alloc&) {
+    throw_no_memory(file);
+  } catch (const cv::Exception& problem) {
+    if (problem.code == cv::Error::StsNoMem) throw_no_memory(file);
+    throw;
+  }
+}
+
 std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated) {
-  const auto size = turbo_size(bytes, file, /*strict=*/true);
-  if (!size) return {};
-  return needed_turn(*size, annotated, orientation_of(bytes), file);
+  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/true);
+  if (!jpeg) return {};
+  return needed_turn(jpeg->size, annotated, orientation_of(bytes), file);
 }
 
 }  // namespace millrace

@@ -1,6 +1,8 @@
 // Image files to pixels.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <opencv2/core/mat.hpp>
 #include <optional>
 #include <string>
@@ -15,15 +17,19 @@ struct WrongSize : DataError {
   using DataError::DataError;
 };
 
+/// Of a file that can be decoded.
+inline constexpr std::size_t kMostImageBytes = INT32_MAX;
+
 /// (H, W, 3) 8-bit RGB from a file's bytes: TurboJPEG for JPEGs, OpenCV for anything else.
 ///
 /// `annotated` is the size that the picture must have. Where the file's own size is that, its EXIF
 /// orientation is ignored; where it is that only when turned upright, it is turned. Without
 /// `annotated` it is turned as EXIF says. `strict` refuses JPEGs that the decoder had to guess at:
-/// truncated ones and those with damaged data. `enough` is the size that will do: a JPEG is decoded at a half, a
+/// truncated ones and those with damaged data; what is merely odd, such as stray bytes between its parts, is taken. `enough` is the size that will do: a JPEG is decoded at a half, a
 /// quarter or an eighth of its size where that is not less and a whole number of pixels.
 ///
-/// Throws DataError naming `file`, WrongSize for the size alone. Any thread; each keeps its own decompressor.
+/// Throws DataError naming `file`, WrongSize for the size alone; also where its head asks for more pixels than the file
+/// can hold or than fit into memory. Any thread; each keeps its own decompressor.
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated = {}, bool strict = true,
                    cv::Size enough = {});

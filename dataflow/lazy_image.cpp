@@ -1,6 +1,7 @@
 #include "dataflow/lazy_image.h"
 
 #include <opencv2/core.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "dataflow/bilinear.h"
@@ -24,6 +25,8 @@ cv::Mat& LazyImage::pixels() {
 }
 
 void LazyImage::write_to(cv::Mat& target) const {
+  if (target.size() != size() || target.type() != pixels_.type())  // OpenCV would take other memory
+    throw std::invalid_argument("an image is written to a target of another size or type");
   if (target.size() != pixels_.size())
     resize_bilinear(pixels_, target, mirrored_);
   else if (mirrored_)

@@ -38,7 +38,7 @@ class LazyImage {
   void resize(cv::Size size) { due_ = size; }
   /// Mirrors it left to right.
   void mirror() { mirrored_ = !mirrored_; }
-  /// Fills `target`, a matrix of its size.
+  /// Fills `target`, a matrix of its size and type. Throws std::invalid_argument for another.
   void write_to(cv::Mat& target) const;
 
  private:

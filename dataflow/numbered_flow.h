@@ -10,10 +10,10 @@
 #include <exception>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "dataflow/dataflow.h"
+#include "dataflow/skipped_sample.h"
 
 namespace millrace {
 
@@ -22,8 +22,8 @@ template <class T>
 struct Made {
   std::int64_t number = 0;
   std::optional<Delivery<T>> item;
-  std::exception_ptr failure;        // where there is no item
-  std::vector<std::string> skipped;  // why samples of it were left out
+  std::exception_ptr failure;          // where there is no item
+  std::vector<SkippedSample> skipped;  // on its way
 };
 
 /// Called whenever one more number is ready, from a thread of the flow: it may write to an eventfd or a pipe, but

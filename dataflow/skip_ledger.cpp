@@ -10,26 +10,30 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t kReasonsKept = 8;
+// A group may hold samples of two epochs, and groups of other keys those of the older one still.
+constexpr std::size_t kEpochsKept = 4;
 
 }  // namespace
 
-void SkipLedger::record(std::int64_t epoch, const std::string& reason) {
+void SkipLedger::record(const SkippedSample& skipped) {
   const std::lock_guard lock(mutex_);
+  auto& places = places_[skipped.epoch];
+  if (!places.insert(skipped.place).second) return;
   ++skipped_;
-  if (epoch > epoch_) {
-    epoch_ = epoch;
-    skipped_in_epoch_ = 0;
-  }
-  if (reasons_.size() < kReasonsKept) {
-    reasons_.push_back(reason);
-    spdlog::warn("left out: {}", reason);
-    if (reasons_.size() == kReasonsKept) spdlog::warn("more that is left out is only counted");
-  }
-  if (++skipped_in_epoch_ > budget_)
+  warn_once(skipped);
+  if (std::ssize(places) > budget_)
     throw Error(
         fmt::format("{} of epoch {} cannot be used, more than the {} that max_skipped allows; "
                     "the last: {}",
-                    counted(skipped_in_epoch_, "sample"), epoch_, budget_, reason));
+                    counted(std::ssize(places), "sample"), skipped.epoch, budget_, skipped.why));
+  if (places_.size() > kEpochsKept) places_.erase(places_.begin());
+}
+
+void SkipLedger::warn_once(const SkippedSample& skipped) {
+  if (reasons_.size() == kReasonsKept || !warned_.insert(skipped.sample).second) return;
+  reasons_.push_back(skipped.why);
+  spdlog::warn("left out: {}", skipped.why);
+  if (reasons_.size() == kReasonsKept) spdlog::warn("more that is left out is only counted");
 }
 
 void SkipLedger::report(FlowReport& report) const {

@@ -82,7 +82,7 @@ void StageRunner::enter(Item& item) const {
 
 void StageRunner::work(std::size_t k, Item& item) {
   item.message = apply(k, std::move(item.message), item.epoch, item.turn);
-  if (!item.message) filtered_.fetch_add(item.samples, std::memory_order_relaxed);
+  if (!item.message) filtered_.fetch_add(item.samples(), std::memory_order_relaxed);
 }
 
 /// One stage's work for one message. What it throws leaves with the place where it happened: a DataError as one, anything
@@ -160,7 +160,10 @@ void StageRunner::leave_out(std::size_t k, Item& item, const char* why) const {
     return;
   }
   // A fault behind the group stage costs the group: no sample could take the place of all its members.
-  item.skipped.insert(item.skipped.end(), static_cast<std::size_t>(item.samples), why);
+  for (const auto& [epoch, turn] : item.members)
+    item.skipped.push_back({epoch, turn.name, turn.sample, why});
+  if (item.members.empty())
+    item.skipped.push_back({item.epoch, item.turn.name, item.turn.sample, why});
   if (on_error_ == OnError::replace && k < group_) replace(k, item);
 }
 
@@ -177,7 +180,7 @@ void StageRunner::replace(std::size_t k, Item& item) const {
         return;
       }
     } catch (const DataError& error) {
-      item.skipped.emplace_back(error.what());
+      item.skipped.push_back({item.epoch, turn.name, turn.sample, error.what()});
     } catch (...) {
       item.failure = std::current_exception();
       return;
@@ -192,7 +195,7 @@ void StageRunner::refill(Item& item) const {
         fmt::format("epoch {}, sample {}: it and the {} that follow it in the order were filtered "
                     "out or cannot be used{}",
                     item.epoch, item.turn.sample, others_tried(),
-                    item.skipped.empty() ? "" : "; the last: " + item.skipped.back())));
+                    item.skipped.empty() ? "" : "; the last: " + item.skipped.back().why)));
 }
 
 void StageRunner::count(std::size_t k, std::int64_t busy_ns) {

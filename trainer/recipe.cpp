@@ -89,13 +89,27 @@ std::vector<Config> tables(const Config& section, const std::string& of, const c
   return *list;
 }
 
+/// Whether [data.sample] belongs to data.root: the file that says something of it names that folder itself, or it is the
+/// default one. A root from elsewhere is somebody's own data, or mistyped.
+bool is_for(const Config& sample, const Config& root) {
+  const auto& file = root.origin.source;
+  return file == Origin().source || file == sample.origin.source ||
+         std::ranges::any_of(sample.table(),
+                             [&](const auto& key) { return key.second.origin.source == file; });
+}
+
 void take_data(const Config& from, Config& tree, Recipe& recipe) {
   recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "sources", "stages"});
   auto& table = *tree.find("data");
   if (auto* sample = table.find("sample")) {
-    recipe.has_sample = true;
-    recipe.sample = read_options<coco::SampleOptions>(*sample);
+    const auto options = read_options<coco::SampleOptions>(*sample);
+    const bool is_ours = is_for(*sample, *table.find("root"));
     complete_options<coco::SampleOptions>(*sample);
+    if (is_ours)
+      recipe.data.sample = options;
+    else  // the complete tree, written to one file, must not say that it does
+      std::erase_if(std::get<Config::Table>(table.data),
+                    [](const auto& member) { return member.first == "sample"; });
   }
   recipe.sources = tables(table, "data", "sources");
   recipe.stages = tables(table, "data", "stages");

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/config.h"
-#include "coco/sample.h"
 #include "dataflow/data_options.h"
 #include "trainer/every.h"
 #include "trainer/optimizer_options.h"
@@ -33,8 +32,6 @@ struct Recipe {
   DataOptions data;
   std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
   std::vector<Config> stages;   // [[data.stages]], empty: the default pipeline
-  bool has_sample = false;      // [data.sample] is there: make the data set on first use
-  coco::SampleOptions sample;
   std::string model_name;
   std::string weights;         // empty: from random
   bool force_weights = false;  // whatever they were trained with

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "dataflow/data_summary.h"
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
 #include "dataflow/order.h"
@@ -184,6 +185,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
       options.resume ? newest_checkpoint(folder / "checkpoints", cluster) : std::nullopt;
   const auto config = to_toml(recipe.tree);
   const auto detector = build_detector(recipe, train.classes, cluster.local_rank());
+  if (own && train.source) spdlog::info(data_summary(*train.source, train.classes));
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
   tell_of_ranks(cluster, *detector);
   if (checkpoint)

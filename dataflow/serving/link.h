@@ -39,7 +39,7 @@ class Link {
   struct Answer {
     std::int64_t number = 0;
     std::optional<Delivery<Batch>> batch;
-    std::vector<std::string> skipped;
+    std::vector<SkippedSample> skipped;
     std::optional<Failure> failure;  // instead of the batch
   };
   /// Deals with all that has come and all that is due.

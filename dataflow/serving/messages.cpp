@@ -63,6 +63,12 @@ void members(auto& each, Refusal& refusal) {
 }
 void members(auto&, Stranger&) {}
 void members(auto&, Pong&) {}
+void members(auto& each, SkippedSample& skipped) {
+  each("epoch", skipped.epoch);
+  each("place", skipped.place);
+  each("sample", skipped.sample);
+  each("why", skipped.why);
+}
 void members(auto& each, BatchHead& head) {
   each("number", head.number);
   each("cursor", head.cursor);
@@ -122,6 +128,11 @@ struct Write {
     else
       out.pack_nil();
   }
+  template <HasMembers T>
+  void put(std::vector<T>& values) {
+    out.pack_array(static_cast<std::uint32_t>(values.size()));
+    for (auto& value : values) put_map(value);
+  }
   void put(Failure::Kind kind) { out.pack(static_cast<int>(kind)); }
   void put(const auto& value) { out.pack(value); }
 };
@@ -178,6 +189,13 @@ struct Read {
   void get(const char* key, std::optional<T>& value) {
     const auto& object = fields.at(key);
     if (!object.is_nil()) get_map(Fields(object), value.emplace());
+  }
+  template <HasMembers T>
+  void get(const char* key, std::vector<T>& values) {
+    const auto& list = fields.at(key);
+    require(list.type == msgpack::type::ARRAY, "a list is none");
+    for (const auto& object : std::span(list.via.array.ptr, list.via.array.size))
+      get_map(Fields(object), values.emplace_back());
   }
   void get(const char* key, Failure::Kind& kind) {
     const auto value = fields.value<int>(key);

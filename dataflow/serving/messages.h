@@ -15,7 +15,7 @@
 namespace millrace::serving {
 
 /// Of the messages; a program that reads another one refuses it.
-inline constexpr int kProtocol = 1;
+inline constexpr int kProtocol = 2;
 /// Numbers that a consumer may have asked one server for and not received yet.
 inline constexpr std::size_t kMostCredit = 64;
 
@@ -79,9 +79,9 @@ struct BatchHead {
   Cursor cursor;
   std::int64_t epoch = 0;
   double progress = 0;
-  std::vector<std::string> skipped;  // why samples of it were left out
-  std::vector<char> batch;           // the header of batch_codec.h
-  std::optional<SharedPiece> piece;  // none: the pixels are the next frame
+  std::vector<SkippedSample> skipped;  // on its way
+  std::vector<char> batch;             // the header of batch_codec.h
+  std::optional<SharedPiece> piece;    // none: the pixels are the next frame
 };
 /// The batch of this number cannot be made.
 struct Failure {

@@ -70,7 +70,7 @@ class RemoteFlow final : public DataFlow<Batch> {
     call_.ring();
     try {
       if (answer.failure) raise(*answer.failure);
-      for (const auto& reason : answer.skipped) ledger().record(answer.batch->epoch, reason);
+      for (const auto& skipped : answer.skipped) ledger().record(skipped);
     } catch (...) {
       lock.lock();
       ended_ = true;

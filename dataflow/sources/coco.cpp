@@ -6,6 +6,7 @@
 
 #include "base/errors.h"
 #include "base/text.h"
+#include "dataflow/annotation_file.h"
 #include "dataflow/data_split.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_sources.h"
@@ -32,14 +33,20 @@ struct CocoOptions {
 /// Numbers objects by the names of all classes, of which this data set need not have every one.
 SourcePtr<Sample> open(const CocoOptions& options, const SourceContext& context) {
   auto data = context.data;
+  if (data.root != options.root) data.sample.reset();
   data.root = options.root;
-  data.classes.clear();
-  auto split = open_split(data, options.split);
-  const auto own = std::exchange(split.classes, context.classes);
-  split.category_ids = find_categories(*split.annotations, split.classes);
-  if (std::ranges::count(split.category_ids, kNoCategory) == std::ssize(split.category_ids))
-    throw ConfigError(fmt::format("{} has none of the classes {}; it has {}",
-                                  split.annotations->source, joined(context.classes), joined(own)));
+  const auto paths = find_split(data, options.split);
+  const auto annotations = read_annotations(paths.annotations, data);
+  check_category_names(*annotations, context.classes);
+  DataSplit split{annotations, paths.images, context.classes,
+                  find_categories(*annotations, context.classes)};
+  if (std::ranges::count(split.category_ids, kNoCategory) == std::ssize(split.category_ids)) {
+    std::vector<std::string> own;
+    for (const auto& category : annotations->categories)
+      own.emplace_back(annotations->text(category.name));
+    throw ConfigError(fmt::format("{} has none of the classes {}; it has {}", annotations->source,
+                                  joined(context.classes), joined(own)));
+  }
   return open_source(std::move(split), options.filter_empty);
 }
 

@@ -1,5 +1,6 @@
 #include "dataflow/stages/decode.h"
 
+#include <new>
 #include <utility>
 
 #include "base/digest.h"
@@ -14,9 +15,11 @@ namespace {
 
 std::string bytes_of(const std::string& path) {
   try {
-    return read_file(path);
+    return read_file(path, {.most = kMostImageBytes});
   } catch (const Error& problem) {
     throw DataError(problem.what());  // one missing file is a fault of that sample alone
+  } catch (const std::bad_alloc&) {
+    throw DataError(path, "there is not enough memory to read it");
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "dataflow/batch_padding.h"
+#include "dataflow/check_messages.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/transforms.h"
 
@@ -56,6 +57,7 @@ Batch Pad::operator()(std::vector<Sample> samples) const {
   cv::Size size;
   for (auto& sample : samples) {
     const auto own = image_of(sample, kName).size();
+    check_sample(sample);
     size = {std::max(size.width, own.width), std::max(size.height, own.height)};
   }
   const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {

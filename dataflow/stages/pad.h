@@ -22,7 +22,8 @@ struct Pad {
     return {.divisor = data.divisor, .shapes = data.pad_shapes};
   }
 
-  /// Throws ConfigError where images fit into none of the shapes.
+  /// Throws ConfigError where images fit into none of the shapes, std::invalid_argument for a sample that cannot be; see
+  /// check_sample.
   Batch operator()(std::vector<Sample> samples) const;
 
   /// Throws std::invalid_argument for a shape that is none.

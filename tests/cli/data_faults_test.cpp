@@ -4,6 +4,7 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// A small data set that a test breaks, and the flow run over it.
@@ -71,6 +72,50 @@ TEST_F(DataFaults, ABoxWithoutAreaIsLeftOutAndCounted) {
   const auto outcome = flow();
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("1 object"));
+}
+
+TEST_F(DataFaults, AnObjectThatBreaksTheRulesIsLeftOutAndCounted) {
+  edit([](Json& json) {
+    json["annotations"][1]["id"] = 4711;
+    json["annotations"][1]["segmentation"] = {{1, 2, 3, 4}};
+  });
+  const auto outcome = flow();
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr(annotations_.string()),
+                    HasSubstr("1 annotation cannot be used: annotation 4711, byte "),
+                    HasSubstr("polygon 0 has 4 numbers; three or more points as x y are needed")));
+  expect_error(flow({"data.on_error=\"fail\""}), 1, "polygon 0 has 4 numbers");
+}
+
+TEST_F(DataFaults, EvalSaysHowManyImagesItLeftOut) {
+  const auto runs = in_folder("runs");
+  const auto trained =
+      trainer(on(data_, {"run", "--output", runs.string()},
+                 {"train.max_steps=1", "callbacks.evaluate.enabled=false",
+                  "callbacks.pictures.enabled=false", "callbacks.checkpoint.every=\"1 steps\""}));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto eval = [&](const std::vector<std::string>& more) {
+    auto words = on(data_, {"eval"}, {"data.max_skipped=0.5"});
+    words.insert(words.end(),
+                 {"--weights", (runs / "maskrcnn-1/checkpoints/latest").string()});
+    words.insert(words.end(), more.begin(), more.end());
+    return trainer(words);
+  };
+  EXPECT_EQ(eval({"--json"}).json().at("left_out"), 0);
+  const auto json = read_json(data_ / "annotations" / "instances_val2017.json");
+  const auto image = data_ / "val2017" / json["images"][0]["file_name"];
+  fs::resize_file(image, fs::file_size(image) / 2);
+  const auto figures = eval({"--json"}).json();
+  EXPECT_EQ(figures.at("left_out"), 1);
+  EXPECT_EQ(figures.at("images"), 3);
+  EXPECT_THAT(eval({}).out, HasSubstr("1 image left out, scored as without detections"));
+}
+
+TEST_F(DataFaults, TwoCategoriesOfOneNameAreAFaultOfTheFile) {
+  edit([](Json& json) { json["categories"][1]["name"] = json["categories"][0]["name"]; });
+  const auto outcome = flow();
+  expect_error(outcome, 1, annotations_.string() + ": categories 1 and 2 are both named");
 }
 
 TEST_F(DataFaults, AnImageWithoutObjectsIsNoFault) {

@@ -97,8 +97,14 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   });
   EXPECT_EQ(loading.exit_code, 3) << loading.err;
 
-  const auto sample = in_folder("sample");
-  auto making = command({"data.root=\"" + sample.string() + "\"", "data.sample.train=5000"});
+  const auto sample = in_folder("sample"), own = in_folder("own.toml");
+  write_text(own, "base = \"" + fs::absolute("configs/maskrcnn.toml").string() +
+                      "\"\n[data]\nroot = \"" + sample.string() +
+                      "\"\n[data.sample]\ntrain = 5000\n");
+  auto making = command();
+  const auto config = std::ranges::find(making, "configs/maskrcnn.toml");
+  *config = own.string();
+  making.erase(config + 1, config + 3);  // --set data.root=...
   const auto end = stopped(making, SIGTERM, [&] { return fs::exists(sample.string() + ".part"); });
   EXPECT_EQ(end.exit_code, 3) << end.err;
   EXPECT_FALSE(fs::exists(sample));

@@ -272,6 +272,24 @@ TEST_F(Checks, ThinAndLongBoxesAreTold) {
   EXPECT_THAT(check(), ElementsAre(StartsWith("note box-elongated 1: annotation 10")));
 }
 
+TEST_F(Checks, ABoxIsThinWhereLessThanAPixelOfItIsInside) {
+  set_box({99.5, 20, 1.3, 30});
+  EXPECT_THAT(check(), ElementsAre(StartsWith("warning box-thin 1: annotation 10")));
+  EXPECT_EQ(usable_, 2U) << "the other object of the image can be learned";
+  set_box({10.3, 20.7, 1, 1});
+  EXPECT_THAT(check(), IsEmpty()) << "a whole pixel, wherever it lies";
+}
+
+TEST_F(Checks, AnObjectToBeIgnoredIsTold) {
+  object(0)["ignore"] = 1;
+  object(1)["ignore"] = true;
+  object(2)["ignore"] = 0;
+  object(3)["ignore"] = nullptr;
+  EXPECT_THAT(check(), ElementsAre("note image-empty 1: image 1 (1.jpg)",
+                                   "note object-ignored 2: annotation 10, image 1 (1.jpg)"));
+  EXPECT_EQ(usable_, 1U);
+}
+
 TEST_F(Checks, AShapeWithoutAreaIsTold) {
   object(0)["segmentation"] = {{10, 20, 40, 60, 10, 20}};
   EXPECT_THAT(check(), ElementsAre("error shape-empty 1: annotation 10, image 1 (1.jpg)"));

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/errors.h"
+#include "dataflow/data_summary.h"
 #include "dataflow/detection_source.h"
 #include "tests/data.h"
 #include "tests/dataflow/digests.h"
@@ -206,6 +207,121 @@ TEST(DetectionSource, ClipsBoxesAndLeavesOutWhatHasNoArea) {
   EXPECT_THAT(source[0].objects.boxes, ElementsAre(Box{40, 30, 50, 40}));
   EXPECT_THAT(source[0].objects.segmentations, SizeIs(1));
   EXPECT_EQ(source.unusable_objects(), 2);
+}
+
+/// A set of one image of 50 x 40 pixels with these annotations.
+DataSplit one_image(const std::string& annotations) {
+  const auto dataset = coco::parse_dataset(
+      R"({"images": [{"id": 1, "file_name": "a.jpg", "width": 50, "height": 40}],
+          "categories": [{"id": 1, "name": "star"}], "annotations": [)" +
+          annotations + "]}",
+      "test");
+  return make_split(dataset, "images", {});
+}
+
+std::string annotation(int id, const std::string& box, const std::string& more = "") {
+  return R"({"image_id": 1, "category_id": 1, "id": )" + std::to_string(id) + R"(, "bbox": )" +
+         box + more + "}";
+}
+
+TEST(DetectionSource, LeavesOutWhatIsToBeIgnored) {
+  const auto split = one_image(annotation(1, "[1, 1, 9, 9]", R"(, "ignore": 1)") + "," +
+                               annotation(2, "[2, 2, 9, 9]", R"(, "ignore": 0)") + "," +
+                               annotation(3, "[3, 3, 9, 9]", R"(, "ignore": 1, "iscrowd": 1)"));
+  const DetectionSource source(split, true);
+  EXPECT_THAT(source[0].objects.boxes, ElementsAre(Box{2, 2, 11, 11}, Box{3, 3, 12, 12}));
+  EXPECT_THAT(source[0].objects.crowd, ElementsAre(0, 1)) << "a crowd is not learned anyway";
+  EXPECT_EQ(source.unusable_objects(), 1);
+  const auto alone = one_image(annotation(1, "[1, 1, 9, 9]", R"(, "ignore": true)"));
+  EXPECT_THROW(open_source(alone, true), ConfigError) << "no image has anything to learn";
+}
+
+TEST(DetectionSource, LeavesOutBoxesOfLessThanAPixel) {
+  const auto split = one_image(
+      annotation(1, "[10, 10, 0.01, 20]") + "," + annotation(2, "[10, 10, 20, 0.99]") + "," +
+      annotation(3, "[49.5, 10, 10, 20]") + "," + annotation(4, "[10.3, 10.7, 1, 1]"));
+  const DetectionSource source(split, true);
+  EXPECT_THAT(source[0].objects.boxes, SizeIs(1));
+  EXPECT_EQ(source.unusable_objects(), 3);
+}
+
+/// Changes the annotation file of a data set.
+template <class F>
+void edit_annotations(const TinyCoco& data, F change) {
+  const auto file =
+      data.image(0).parent_path().parent_path() / "annotations" / "instances_train2017.json";
+  auto json = nlohmann::json::parse(std::ifstream(file));
+  change(json);
+  std::ofstream(file) << json;
+}
+
+TEST(OpenSplit, GoesOnWithoutAnObjectThatBreaksTheRules) {
+  const TinyCoco data(30);
+  edit_annotations(data, [](auto& json) {
+    json["annotations"][2]["segmentation"].push_back({1, 2, 3, 4});
+    json["annotations"][7]["bbox"] = {1, 2, -3, 4};
+    json["annotations"][9]["image_id"] = 7;
+  });
+  auto options = data.options();
+  const auto split = open_split(options, options.train);
+  EXPECT_EQ(split.annotations->images.size(), 30U);
+  const auto all = split.annotations->annotations.size();
+  EXPECT_EQ(testing::drain(*start_train_flow(options, {}, split, 1), 20).size(), 20U);
+  options.max_skipped = 2.5 / static_cast<double>(all + 3);
+  EXPECT_EQ(open_split(options, options.train).annotations->annotations.size(), all)
+      << "a part of one counts as one";
+  options.max_skipped = 1.5 / static_cast<double>(all + 3);
+  EXPECT_THAT([&] { open_split(options, options.train); },
+              ThrowsMessage<Error>(::testing::AllOf(
+                  HasSubstr("instances_train2017.json"), HasSubstr("more than data.max_skipped"),
+                  HasSubstr("3 annotations cannot be used: annotation 3, byte "),
+                  HasSubstr("polygon 1 has 4 numbers"))));
+  options.on_error = "fail";
+  EXPECT_THAT([&] { open_split(options, options.train); },
+              ThrowsMessage<Error>(HasSubstr("polygon 1 has 4 numbers")));
+}
+
+TEST(OpenSplit, GoesOnWithoutAnImageThatBreaksTheRules) {
+  const TinyCoco data(30);
+  edit_annotations(data, [](auto& json) { json["images"][3].erase("width"); });
+  const auto split = open_split(data.options(), "train2017");
+  EXPECT_EQ(split.annotations->images.size(), 29U);
+  EXPECT_EQ(split.annotations->find_image(103), nullptr);
+}
+
+TEST(OpenSplit, RefusesWhatIsWrongWithAllOfAFile) {
+  const TinyCoco data(12);
+  edit_annotations(data, [](auto& json) { json["images"][3]["id"] = 100; });
+  EXPECT_THAT([&] { open_split(data.options(), "train2017"); },
+              ThrowsMessage<Error>(HasSubstr("image id 100 is there twice")));
+}
+
+TEST(OpenSplit, SaysThatTwoCategoriesHaveOneName) {
+  const TinyCoco data(4);
+  edit_annotations(data, [](auto& json) {
+    json["categories"].push_back({{"id", 40}, {"name", "cat"}});
+  });
+  auto options = data.options();
+  for (const auto& classes : {Options::Strings{}, Options::Strings{"dog", "cat"}}) {
+    options.classes = classes;
+    EXPECT_THAT(
+        [&] { open_split(options, options.train); },
+        ThrowsMessage<Error>(::testing::AllOf(
+            HasSubstr("instances_train2017.json: categories 17 and 40 are both named 'cat'"),
+            ::testing::Not(HasSubstr("data.classes")))));
+  }
+  options.classes = {"dog"};
+  EXPECT_EQ(open_split(options, options.train).classes, options.classes);
+}
+
+TEST(DataSummary, CountsObjectsByClassAndSize) {
+  const auto split =
+      one_image(annotation(1, "[0, 0, 31, 31]") + "," + annotation(2, "[0, 0, 40, 32]") + "," +
+                annotation(3, "[0, 0, 50, 40]", R"(, "iscrowd": 1)"));
+  EXPECT_EQ(data_summary(*open_source(split, true), {"star", "ring"}),
+            "training data: 1 image, 2 objects (2.0 an image), 1 crowd; 50.0 % small (boxes under "
+            "32 x 32 pixels), 50.0 % medium, 0.0 % large (over 96 x 96)\n"
+            "objects of each class:\n  star 2   ring 0");
 }
 
 TEST(OpenSplit, NamesTheNearestClass) {

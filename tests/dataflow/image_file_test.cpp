@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -17,6 +20,7 @@
 #include "base/random.h"
 #include "dataflow/exif.h"
 #include "tests/data.h"
+#include "tests/dataflow/flows.h"
 
 namespace millrace {
 namespace {
@@ -207,6 +211,132 @@ TEST(DecodeRgb, DoesNotBelieveAHeadThatTheFileCannotFill) {
   for (const bool strict : {true, false})
     EXPECT_THAT([&] { decode_rgb(bytes, "x.jpg", {}, strict); },
                 ThrowsMessage<DataError>(HasSubstr("x.jpg: says that it is 60000 x 60000 pixels")));
+}
+
+/// A JPEG's bytes with some put in before the marker FF `code`.
+std::string with_strays(std::string bytes, char code) {
+  return bytes.insert(bytes.find(std::string{'\xFF', code}), std::string("\1\2\3\4\5"));
+}
+
+TEST(DecodeRgb, TakesStrayBytesByWhichNoPixelIsLost) {
+  const auto sound = jpeg(64, 48);
+  const auto expected = decode_rgb(sound, "x");
+  for (const char code : {'\xDB', '\xC4', '\xDA', '\xD9'}) {  // tables, scan, end
+    const auto odd = with_strays(sound, code);
+    EXPECT_EQ(cv::norm(decode_rgb(odd, "x", cv::Size(64, 48)), expected, cv::NORM_INF), 0);
+    EXPECT_EQ(check_head(odd, "x", cv::Size(64, 48)), 1);
+    for (const auto part : {2, 5}) {
+      const auto cut = odd.substr(0, odd.size() * static_cast<std::size_t>(part) / 6);
+      EXPECT_THROW(decode_rgb(cut, "x"), DataError) << "strays excuse nothing else";
+    }
+  }
+}
+
+/// The whole number `value` in `count` bytes.
+std::string packed(std::uint64_t value, int count, bool big_endian) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i)
+    bytes += static_cast<char>(value >> 8 * (big_endian ? count - 1 - i : i));
+  return bytes;
+}
+
+/// Files of several kinds whose heads say that they are so large.
+std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
+                                                            std::uint32_t height) {
+  const auto encoded = [](const char* extension) {
+    std::vector<std::uint8_t> bytes;
+    cv::imencode(extension, cv::Mat(8, 8, CV_8UC3, cv::Scalar(1, 2, 3)), bytes);
+    return std::string(bytes.begin(), bytes.end());
+  };
+  auto as_png = encoded(".png"), as_bmp = encoded(".bmp");
+  as_png.replace(16, 8, packed(width, 4, true) + packed(height, 4, true));
+  as_bmp.replace(18, 8, packed(width, 4, false) + packed(height, 4, false));
+  const auto as_ppm = "P6\n# a comment\n" + std::to_string(width) + " " + std::to_string(height) +
+                      "\n255\n" + std::string(192, 'x');
+  const auto entry = [](int tag, std::uint32_t value) {
+    return packed(static_cast<std::uint64_t>(tag), 2, false) + packed(4, 2, false) +
+           packed(1, 4, false) + packed(value, 4, false);
+  };
+  const auto as_tiff = std::string("II*\0\x08\0\0\0\x02\0", 10) + entry(256, width) +
+                       entry(257, height) + std::string(4, '\0');
+  return {{"x.png", as_png}, {"x.bmp", as_bmp}, {"x.ppm", as_ppm}, {"x.tif", as_tiff}};
+}
+
+TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {
+  const auto message = [](const std::string& bytes, const std::string& file) -> std::string {
+    try {
+      decode_rgb(bytes, file);
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "decoded";
+  };
+  for (const auto& [file, bytes] : said_to_be(100'000, 90'000))
+    EXPECT_EQ(message(bytes, file), file +
+                                        ": says that it is 100000 x 90000 pixels, but an image "
+                                        "has at most 1048576 a side and 1073741824 in all");
+  for (const auto& [file, bytes] : said_to_be(2'000'000, 8))
+    EXPECT_THAT(message(bytes, file), HasSubstr(": says that it is 2000000 x 8 pixels, but"));
+  auto files = said_to_be(30'000, 30'000);
+  files.pop_back();  // a TIFF may hold so many pixels
+  for (const auto& [file, bytes] : files)
+    EXPECT_EQ(message(bytes, file), file + ": says that it is 30000 x 30000 pixels, but has only " +
+                                        std::to_string(bytes.size()) + " bytes");
+  for (const auto& [file, bytes] : said_to_be(0, 8))
+    EXPECT_THAT(message(bytes, file), ::testing::StartsWith(file + ": "));
+}
+
+TEST(DecodeRgb, TellsTheSizeInAHeadBeforeItDecodes) {
+  std::vector<std::uint8_t> png;
+  cv::imencode(".png", cv::Mat(300, 400, CV_8UC1, cv::Scalar(7)), png);
+  const std::string bytes(png.begin(), png.end());
+  EXPECT_THAT([&] { decode_rgb(bytes.substr(0, 60), "x.png", cv::Size(300, 400)); },
+              ThrowsMessage<WrongSize>("x.png: is 400 x 300 pixels, but annotated as 300 x 400"))
+      << "the pixels are not there to be looked at";
+}
+
+/// Ends the process: with 0, and the message, where the decoder says what is wrong.
+[[noreturn]] void decode_with_little_memory(const std::string& bytes) {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const auto most = pages * 4096 + (std::size_t{100} << 20);
+  const rlimit limit{most, most};
+  setrlimit(RLIMIT_AS, &limit);
+  try {
+    decode_rgb(bytes, "x.png");
+  } catch (const DataError& error) {
+    std::fputs(error.what(), stderr);
+    std::_Exit(0);
+  }
+  std::_Exit(1);
+}
+
+TEST(DecodeRgb, SaysWhereMemoryEnds) {
+  if (testing::kSanitized) GTEST_SKIP() << "a sanitizer needs all addresses";
+  std::vector<std::uint8_t> png, photo;
+  const cv::Mat image(9000, 9000, CV_8UC1, cv::Scalar(7));
+  cv::imencode(".png", image, png);
+  cv::imencode(".jpg", image, photo);
+  for (const auto& encoded : {png, photo})
+    EXPECT_EXIT(decode_with_little_memory({encoded.begin(), encoded.end()}),
+                ::testing::ExitedWithCode(0), "x.png: there is not enough memory to decode it");
+}
+
+TEST(DecodeRgb, RefusesACmykJpegThatIsCutAndDecodesAWholeOneAsOpenCvDoes) {
+  MILLRACE_NEEDS_DATA("jpeg");
+  for (const std::string name :
+       {"coco1_cmyk", "jpeg-decoder__jpg-cmyk-1", "Pillow__pil_sample_cmyk"}) {
+    const auto file = testing::data_folder() / "jpeg" / (name + ".jpg");
+    const auto bytes = read_file(file);
+    cv::Mat expected;
+    cv::cvtColor(cv::imread(file.string(), cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION),
+                 expected, cv::COLOR_BGR2RGB);
+    EXPECT_EQ(cv::norm(decode_rgb(bytes, name, expected.size()), expected, cv::NORM_INF), 0);
+    for (const auto part : {1, 2, 4, 5, 8, 9}) {
+      const auto cut = bytes.substr(0, bytes.size() * static_cast<std::size_t>(part) / 10);
+      EXPECT_THROW(decode_rgb(cut, name, expected.size()), DataError) << part << " tenths";
+    }
+  }
 }
 
 void expect_mean(const cv::Mat& image, const nlohmann::json& mean, double tolerance) {

@@ -56,6 +56,13 @@ TEST(LazyImage, MirrorsAndResizes) {
   expect_equal(image, resized(slope(40, 30), {70, 55}));
 }
 
+TEST(LazyImage, IsWrittenToItsOwnSizeAndTypeAlone) {
+  const LazyImage image(slope(40, 30));
+  for (auto target :
+       {cv::Mat(30, 40, CV_8UC1), cv::Mat(30, 40, CV_32FC3), cv::Mat(40, 30, CV_8UC3)})
+    EXPECT_THROW(image.write_to(target), std::invalid_argument);
+}
+
 TEST(LazyImage, IsDoneOnceLookedAt) {
   LazyImage image(slope(40, 30));
   image.mirror();

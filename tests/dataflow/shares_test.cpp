@@ -310,6 +310,47 @@ TEST(LostSamples, LeaveNoBatchEmptyWhereGroupsWrap) {
   EXPECT_GE(flow->report().skipped, 18);
 }
 
+TEST(LostSamples, CountOnceAnEpochHoweverOftenTheyAreMet) {
+  for (const auto on_error : {OnError::skip, OnError::replace})
+    for (const std::size_t size : {1, 4}) {
+      std::atomic<int> met = 0;
+      const auto flow = from(Numbers{24})
+                            .map("sieve",
+                                 [&](std::int64_t n) {
+                                   if (n % 4 == 0) return n;
+                                   ++met;
+                                   throw DataError("number " + std::to_string(n), "cannot be used");
+                                 })
+                            .group(size)
+                            .start({.shuffle = {true},
+                                    .epochs = 3,
+                                    .partial = Partial::wrap,
+                                    .on_error = on_error,
+                                    .max_skipped = 1});
+      drain(*flow);
+      const auto report = flow->report();
+      EXPECT_EQ(report.skipped, 3 * 18);
+      EXPECT_GT(met, 3 * 18) << "also in place of others";
+      const auto& reasons = report.skipped_reasons;
+      std::set<std::string> numbers;
+      for (const auto& reason : reasons) numbers.insert(reason.substr(reason.find("number")));
+      EXPECT_EQ(numbers.size(), reasons.size()) << "each is warned about once";
+    }
+}
+
+TEST(LostSamples, BehindTheGroupStageCountOnceAnEpoch) {
+  const auto flow = from(Numbers{12})
+                        .group(3)
+                        .map("pack",
+                             [](std::vector<std::int64_t> group) {
+                               if (group.back() < 6) throw DataError("sack", "torn");
+                               return group;
+                             })
+                        .start({.epochs = 1, .partial = Partial::wrap, .max_skipped = 1});
+  EXPECT_THAT(drain(*flow), SizeIs(4));
+  EXPECT_EQ(flow->report().skipped, 6);
+}
+
 TEST(LostSamples, LeaveTheirBatchOutWhereGroupsAreKept) {
   const auto flow = from(Numbers{6})
                         .map("lose",

@@ -80,8 +80,8 @@ TEST(ServingMessages, MayComeWithoutAChecksum) {
 
 TEST(ServingMessages, OfAnotherVersionAreToldSo) {
   auto bytes = encode(Ping{});
-  bytes[10] = 2;  // behind the list's head and the name
-  EXPECT_THAT(rejection(bytes), ::testing::HasSubstr("another version of the protocol than 1"));
+  bytes[10] = 1;  // behind the list's head and the name
+  EXPECT_THAT(rejection(bytes), ::testing::HasSubstr("another version of the protocol than 2"));
 }
 
 TEST(ServingMessages, WithValuesThatMakeNoSenseAreRefused) {
