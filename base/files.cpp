@@ -40,6 +40,50 @@ void write_all(int fd, std::string_view bytes, const std::filesystem::path& file
   }
 }
 
+struct Place {
+  std::filesystem::path path;
+  bool can_be_replaced;  // a file takes its name, and the old one is gone
+};
+
+/// What a name stands for: symbolic links are followed to their end, which need not exist. Devices, pipes and what else is
+/// no regular file are written to as they are. Throws Error.
+Place place_to_write(const std::filesystem::path& name) {
+  struct stat named {};
+  const bool exists = ::stat(name.c_str(), &named) == 0;
+  if (!exists && errno != ENOENT) fail(name, "cannot be written");
+  if (exists && !S_ISREG(named.st_mode)) return {name, false};
+  auto end = name;
+  std::error_code no_link;
+  for (auto target = std::filesystem::read_symlink(end, no_link); !no_link;
+       target = std::filesystem::read_symlink(end, no_link))
+    end = end.parent_path() / target;  // an absolute target replaces the rest
+  // A link in /proc/self/fd need not say where its file is: of one that was removed, or is in another root.
+  struct stat found {};
+  if (exists && (::stat(end.c_str(), &found) != 0 || found.st_dev != named.st_dev ||
+                 found.st_ino != named.st_ino))
+    return {name, false};
+  return {end, true};
+}
+
+void write_into(const std::filesystem::path& file, std::span<const std::string_view> parts) {
+  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (out.fd < 0) fail(file, "cannot be written");
+  for (const auto bytes : parts) write_all(out.fd, bytes, file);
+}
+
+/// Fills the open `part` and gives it the name `file`. Throws Error, and leaves no part then.
+void write_and_rename(int fd, const std::filesystem::path& part, const std::filesystem::path& file,
+                      std::span<const std::string_view> parts, bool sync) {
+  try {
+    for (const auto bytes : parts) write_all(fd, bytes, part);
+    if (sync && ::fsync(fd) != 0) fail(part, "cannot be flushed to the disk");
+    if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
+  } catch (const Error&) {
+    ::unlink(part.c_str());
+    throw;
+  }
+}
+
 }  // namespace
 
 InputFile::InputFile(std::filesystem::path file)
@@ -116,31 +160,22 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view b
 
 void write_file_atomically(const std::filesystem::path& file,
                            std::span<const std::string_view> parts) {
-  auto part = file;
+  const auto to = place_to_write(file);
+  if (!to.can_be_replaced) return write_into(to.path, parts);
+  auto part = to.path;
   part += ".part";
   const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (out.fd < 0) fail(part, "cannot be written");
-  try {
-    for (const auto bytes : parts) write_all(out.fd, bytes, part);
-    if (::fsync(out.fd) != 0) fail(part, "cannot be flushed to the disk");
-    if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
-  } catch (const Error&) {
-    ::unlink(part.c_str());
-    throw;
-  }
+  write_and_rename(out.fd, part, to.path, parts, /*sync=*/true);
 }
 
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts) {
-  std::string part = file.string() + ".XXXXXX.part";
+  const auto to = place_to_write(file);
+  if (!to.can_be_replaced) return write_into(to.path, parts);
+  std::string part = to.path.string() + ".XXXXXX.part";
   const UniqueFd out(::mkostemps(part.data(), /*suffix=*/5, O_CLOEXEC));
   if (out.fd < 0) fail(file, "cannot be written");
-  try {
-    for (const auto bytes : parts) write_all(out.fd, bytes, part);
-    if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
-  } catch (const Error&) {
-    ::unlink(part.c_str());
-    throw;
-  }
+  write_and_rename(out.fd, part, to.path, parts, /*sync=*/false);
 }
 
 void sync_path(const std::filesystem::path& path) {

@@ -57,7 +57,8 @@ struct Reading {
 /// no end by itself (a device) is refused.
 std::string read_file(const std::filesystem::path& file, const Reading& wanted = {});
 
-/// Writes beside the file, syncs and renames: a reader sees the old bytes or the new, never half.
+/// Writes beside the file, syncs and renames: a reader sees the old bytes or the new, never half. Of a symbolic link the
+/// target is replaced so. What exists and is no regular file (a device, a pipe) is written to as it is.
 /// Throws Error naming the file and the system's reason, and leaves nothing beside it then.
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
 /// The same with parts, one behind the other.
@@ -65,7 +66,7 @@ void write_file_atomically(const std::filesystem::path& file,
                            std::span<const std::string_view> parts);
 
 /// Writes the parts, one behind the other, beside the file and renames, without waiting for the disk: for what can be
-/// checked and made again. Any number of processes may do so at once; a reader sees one whole file of theirs (after
+/// checked and made again. Links, devices and pipes are treated as above. Any number of processes may do so at once; a reader sees one whole file of theirs (after
 /// a loss of power perhaps half a file). Throws Error naming the file and the system's reason.
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 

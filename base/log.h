@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace millrace {
 
@@ -15,10 +16,14 @@ void start_logging(bool verbose);
 /// begin with that name; of the others' lines only those of the `chief` are shown.
 void log_as(const std::string& name, bool chief);
 
-/// Also writes the log to `file` (appending) from now on; an empty path stops that.
+/// Also writes the log to `file` (appending) from now on, the first time with all that was logged before; an empty path
+/// stops that. Throws Error.
 void log_to_file(const std::filesystem::path& file);
 
 /// Says it in that file alone, if there is one: what ends a command is shown by the command itself.
 void log_error_in_file(const std::string& text);
+
+/// Writes to standard error, which nobody need read any more: a closed terminal or pipe is no error.
+void print_to_stderr(std::string_view text);
 
 }  // namespace millrace

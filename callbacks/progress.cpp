@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
 #include "base/log.h"
 #include "callbacks/progress_line.h"
@@ -60,7 +59,7 @@ class ShowProgress final : public Callback {
   void after_train(TrainState& state) override {
     if (!is_terminal_ || steps_ == 0) return;
     show(state);  // what was logged after the last step has taken the bar's place
-    fmt::print(stderr, "\n");
+    print_to_stderr("\n");
   }
 
  private:
@@ -85,10 +84,9 @@ class ShowProgress final : public Callback {
       figures.losses.emplace_back(name, value);
     }
     if (is_terminal_)
-      fmt::print(stderr, "\r\x1b[K{}", progress_line(figures, kBarWidth, terminal_columns()));
+      print_to_stderr("\r\x1b[K" + progress_line(figures, kBarWidth, terminal_columns()));
     else
       spdlog::info("{}", progress_line(figures, 0, 0));
-    std::fflush(stderr);
   }
 
   bool is_terminal_;

@@ -7,10 +7,10 @@
 #include <sstream>
 #include <thread>
 
+#include "base/child_process.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "callbacks/child_process.h"
 #include "trainer/stop_signals.h"
 #include "trainer/train_state.h"
 

@@ -8,19 +8,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "base/exit_codes.h"
 
 namespace millrace::cli {
 
-enum ExitCode {
-  kDone = 0,
-  kFailed = 1,        // while running
-  kWrongUse = 2,      // of the command line or a configuration: nothing has run
-  kStoppedEarly = 3,  // with a saved checkpoint
-};
-
 /// What the command line asks for; main runs it and exits with what it returns.
-using Action = std::function<int()>;
+struct Action {
+  std::function<int()> work;
+  /// The stop signals, which main holds back from its first line on, are released by `work` once it handles them. Else they
+  /// end the process as the system has it, from before `work` on.
+  bool handles_signals = false;
+
+  Action& operator=(std::function<int()> what) {
+    work = std::move(what);
+    return *this;
+  }
+};
 
 void add_run(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/log.h"
 #include "cli/command.h"
 
 namespace millrace::cli {
@@ -19,10 +20,9 @@ int hand_over(char** argv) {
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path() / "trainer-torch";
   execv(beside.c_str(), argv);
-  fmt::print(stderr,
-             "trainer: error: cannot start {}: {}; it belongs beside trainer: build or install "
-             "both\n",
-             beside.string(), std::strerror(errno));
+  print_to_stderr(fmt::format(
+      "trainer: error: cannot start {}: {}; it belongs beside trainer: build or install both\n",
+      beside.string(), std::strerror(errno)));
   return kFailed;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
 
 namespace millrace::cli {
@@ -21,7 +22,7 @@ namespace {
 
 int complain(const std::string& what, int exit_code) {
   spdlog::shutdown();  // what was logged comes before
-  fmt::print(stderr, "trainer: error: {}\n", what);
+  print_to_stderr(fmt::format("trainer: error: {}\n", what));
   return exit_code;
 }
 
@@ -75,8 +76,9 @@ auto parse_and_run(int argc, char** argv, const std::vector<AddCommand>& command
     return otherwise(app, problem);
   }
   start_logging(verbose);
+  if (!action.handles_signals) release_stop_signals();
   try {
-    return with_output(action());
+    return with_output(action.work());
   } catch (const ConfigError& problem) {
     return complain(problem.what(), kWrongUse);
   } catch (const std::system_error& problem) {

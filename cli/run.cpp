@@ -1,16 +1,20 @@
 // trainer run: train from a configuration, or look at a training again.
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "base/errors.h"
 #include "cli/command.h"
 #include "cli/config_arguments.h"
+#include "cli/program_version.h"
 #include "cli/replay.h"
 #include "cli/sample_data.h"
 #include "cli/start_together.h"
 #include "cli/verify_determinism.h"
 #include "trainer/cluster.h"
 #include "trainer/run.h"
+#include "trainer/run_folder.h"
 #include "trainer/stop_signals.h"
 
 namespace millrace::cli {
@@ -19,13 +23,15 @@ namespace {
 struct Arguments {
   ConfigArguments config;
   std::filesystem::path output;
-  bool resume = false;
+  Resume resume = Resume::no;
   std::filesystem::path replay;
   std::int64_t verify_steps = 0;
 };
 
 int run(Arguments arguments) {
-  const ExitAtSignal at_signal;
+  const ExitAtSignal at_signal(kStoppedEarly, "ended at once: there was no step to save");
+  survive_broken_pipes();
+  release_stop_signals();
   if (!arguments.replay.empty()) {
     if (arguments.config.file.empty()) arguments.config.file = arguments.replay / "config.toml";
     return replay(arguments.config.load(), arguments.replay);
@@ -38,14 +44,16 @@ int run(Arguments arguments) {
   }
   return Cluster::run([&](const Cluster& cluster) {
     const auto recipe = arguments.config.load();
+    RunOptions options{.config_file = arguments.config.file,
+                       .program = program_version(),
+                       .output = arguments.output};
+    if (options.output.empty()) options.output = recipe.train.output;
     start_together(recipe, cluster);
+    if (cluster.is_chief())
+      options.resumed =
+          find_run(options.output, identity_of(options.config_file, recipe.tree), arguments.resume);
     make_sample_together(recipe, cluster);
-    const auto end =
-        run_training(recipe,
-                     {.name = std::filesystem::path(arguments.config.file).stem().string(),
-                      .output = arguments.output,
-                      .resume = arguments.resume},
-                     cluster);
+    const auto end = run_training(recipe, options, cluster);
     return end.training.signalled ? kStoppedEarly : kDone;
   });
 }
@@ -56,11 +64,16 @@ void add_run(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("run", "Train a detector");
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command)->required(false);
-  command->add_flag("--resume", arguments->resume,
-                    "go on with the newest run of the output folder, from its newest checkpoint");
+  command
+      ->add_flag("--resume{required}", arguments->resume,
+                 "go on with the newest run of CONFIG in the output folder, from its newest "
+                 "checkpoint, or fail where there is none; --resume=auto: start one then")
+      ->transform(CLI::Transformer(
+          std::map<std::string, Resume>{{"required", Resume::required}, {"auto", Resume::if_any}}));
   command
       ->add_option("--output", arguments->output,
-                   "folder for the run's folder; default: train.output")
+                   "folder for the run's folder, with --resume also that itself; default: "
+                   "train.output")
       ->type_name("DIR");
   auto* replay = command
                      ->add_option("--replay", arguments->replay,
@@ -79,9 +92,13 @@ void add_run(CLI::App& app, Action& action) {
                {"trainer run configs/maskrcnn.toml",
                 "trainer run configs/maskrcnn.toml --set train.epochs=2 --output runs/short",
                 "trainer run configs/maskrcnn.toml --output runs/short --resume",
+                "trainer run configs/maskrcnn.toml --output runs/short/maskrcnn-2 --resume",
                 "trainer run configs/maskrcnn.toml --verify-determinism 20",
                 "trainer run --replay runs/maskrcnn-1/diverged/step-000123"});
-  command->callback([=, &action] { action = [=] { return run(*arguments); }; });
+  command->callback([=, &action] {
+    action = [=] { return run(*arguments); };
+    action.handles_signals = true;
+  });
 }
 
 }  // namespace millrace::cli

@@ -65,6 +65,9 @@ serving::DoorOptions read_door(const Arguments& arguments) {
 }
 
 int serve(const Arguments& arguments) {
+  const ExitAtSignal at_signal(kDone, "ended before anything was served");
+  survive_broken_pipes();
+  release_stop_signals();
   if (!arguments.keygen.empty()) {
     serving::make_keys(arguments.keygen);
     fmt::print(
@@ -97,6 +100,7 @@ int serve(const Arguments& arguments) {
                                               : "to anyone, without keys");
   server.run([] { return StopSignals::received().empty(); });
   spdlog::info("stopped by {} after {} batches", StopSignals::received(), server.report().batches);
+  ExitAtSignal::work_is_done(kDone);
   return kDone;
 }
 
@@ -138,7 +142,10 @@ void add_serve(CLI::App& app, Action& action) {
                           "trainer serve --keygen server",
                           "trainer serve configs/maskrcnn.toml --bind 'tcp://*:5555' --key "
                           "server.key --allow trainer.pub"});
-  command->callback([=, &action] { action = [=] { return serve(*arguments); }; });
+  command->callback([=, &action] {
+    action = [=] { return serve(*arguments); };
+    action.handles_signals = true;
+  });
 }
 
 }  // namespace millrace::cli

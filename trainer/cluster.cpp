@@ -8,16 +8,11 @@
 #include <thread>
 
 #include "base/errors.h"
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "trainer/mpi_world.h"
 
 namespace millrace {
-namespace {
-
-constexpr int kFailed = 1, kWrongUse = 2;
-
-}  // namespace
-
 Cluster::Cluster() = default;
 
 Cluster::Cluster(std::unique_ptr<MpiWorld> world)

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/errors.h"
-#include "base/file_lock.h"
+#include "base/exit_codes.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -17,8 +17,11 @@
 #include "trainer/device.h"
 #include "trainer/model_card.h"
 #include "trainer/processors.h"
+#include "trainer/run_facts.h"
 #include "trainer/run_folder.h"
+#include "trainer/run_record.h"
 #include "trainer/shared_checkpoint.h"
+#include "trainer/stop_signals.h"
 #include "trainer/threads.h"
 #include "trainer/upload.h"
 #include "trainer/weights.h"
@@ -28,33 +31,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folder of a run, of which this process alone writes while this lives; the log also goes to its log.txt.
-class OwnFolder {
- public:
-  explicit OwnFolder(const fs::path& folder) : lock_(made(folder) / "lock") {
-    log_to_file(folder / "log.txt");
-  }
-  ~OwnFolder() { log_to_file({}); }
-
- private:
-  static const fs::path& made(const fs::path& folder) {
-    make_writable_folder(folder);
-    return folder;
-  }
-
-  FileLock lock_;
-};
-
-/// Where each rank runs, and with what.
-void tell_of_ranks(const Cluster& cluster, const Detector& detector) {
-  if (cluster.size() == 1) return;
+std::string device_of(const Detector& detector) {
   const auto& parameters = detector.parameters();
-  const auto device = parameters.size() > 0 ? parameters.begin()->value.device().str() : "cpu";
-  const auto all = cluster.gather(
-      "where ranks run",
-      fmt::format("{}: local rank {} of {}, {}, {} of maths", cluster.name(), cluster.local_rank(),
-                  cluster.local_size(), device, counted(at::get_num_threads(), "thread")));
-  for (const auto& one : all) spdlog::info(one);
+  return parameters.size() > 0 ? parameters.begin()->value.device().str() : "cpu";
+}
+
+void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) {
+  if (cluster.size() == 1) return;
+  for (const auto& rank : ranks)
+    spdlog::info("{}: local rank {} of {}, {}, {} of maths",
+                 cluster.name(rank.at("rank").get<std::int64_t>()),
+                 rank.at("local_rank").get<int>(), rank.at("local_size").get<int>(),
+                 rank.at("device").get<std::string>(),
+                 counted(rank.at("maths_threads").get<int>(), "thread"));
 }
 
 void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
@@ -79,6 +68,46 @@ ModelCard card_of(const Recipe& recipe, const TrainData& train,
                   const std::optional<EvalData>& validation) {
   return model_card(recipe, train.classes,
                     validation ? validation->split.category_ids : std::vector<std::int64_t>());
+}
+
+/// One start of a run, as its record tells of it.
+class Start {
+ public:
+  Start(const RunFolder& folder, const RunIdentity& mine)
+      : folder_(folder.path()), record_(read_run_record(folder_).value_or(RunRecord{})) {
+    if (record_.name.empty()) record_ = {.name = mine.name, .config_file = mine.config_file};
+  }
+
+  /// Whether the run was done after that step.
+  bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
+
+  void begin(std::int64_t from_step, const RunOptions& options, nlohmann::ordered_json ranks) {
+    nlohmann::ordered_json start = {{"time", time_text()}, {"from_step", from_step}};
+    start.update(process_facts(options.program));
+    start["repository"] = repository_facts(
+        options.config_file, folder_ / fmt::format("changes-{}.diff", record_.starts.size() + 1));
+    start["ranks"] = std::move(ranks);
+    record_.starts.push_back(std::move(start));
+    write_run_record(folder_, record_);
+  }
+
+  void end(const TrainEnd& end) try {
+    record_.starts.back()["ended"] = {
+        {"time", time_text()},
+        {"step", end.at.step},
+        {"reason", end.stop_reason.empty() ? "done" : end.stop_reason}};
+    write_run_record(folder_, record_);
+  } catch (const Error& problem) {
+    spdlog::warn("{}", problem.what());  // what was trained is saved
+  }
+
+ private:
+  fs::path folder_;
+  RunRecord record_;
+};
+
+std::string standing(const Position& at) {
+  return fmt::format("step {}, {:.2f} epochs", at.step, at.progress);
 }
 
 }  // namespace
@@ -164,40 +193,43 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   const auto device = open_device(recipe.train.device, cluster.local_rank());
   make_batches_for(device);
   auto callbacks = make_callbacks(recipe);
+  // The chief alone sees the run's folder. What it throws ends all ranks.
+  const auto mine = identity_of(options.config_file, recipe.tree);
+  std::optional<RunFolder> own;
+  std::optional<Start> start;
+  if (cluster.is_chief() && options.resumed) start.emplace(own.emplace(*options.resumed), mine);
+  fs::path folder = cluster.broadcast("run to resume", own ? own->path().string() : "");
+  const bool is_new = folder.empty();
+  const auto checkpoint =
+      is_new ? std::nullopt : newest_checkpoint(folder / "checkpoints", cluster);
+
   const auto train = open_train_data(recipe.data, recipe.sources);
-  if (cluster.is_chief() && !options.resume) check_initial_weights(recipe);
+  if (cluster.is_chief() && is_new) check_initial_weights(recipe);
   std::optional<EvalData> validation;
   if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
 
-  const fs::path output = options.output.empty() ? fs::path(recipe.train.output) : options.output;
-  fs::path folder;
-  std::optional<OwnFolder> own;
-  if (cluster.is_chief()) {
-    const auto newest = options.resume ? newest_run_folder(output) : std::nullopt;
-    folder = newest ? *newest : make_run_folder(output, options.name);
-    own.emplace(folder);
-    if (options.resume && !newest)
-      spdlog::info("no run in {} to resume: starting one", output.string());
-    spdlog::info("run folder {}", folder.string());
-  }
-  folder = cluster.broadcast("run folder", folder.string());
-  const auto checkpoint =
-      options.resume ? newest_checkpoint(folder / "checkpoints", cluster) : std::nullopt;
   const auto config = to_toml(recipe.tree);
   const auto detector = build_detector(recipe, train.classes, cluster.local_rank());
   if (own && train.source) spdlog::info(data_summary(*train.source, train.classes));
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
-  tell_of_ranks(cluster, *detector);
-  if (checkpoint)
+  auto ranks = rank_facts(cluster, device_of(*detector));
+  tell_of_ranks(cluster, ranks);
+  if (checkpoint) {
     check_resume(*checkpoint, {.config = recipe.tree,
                                .classes = train.classes,
                                .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
                                .model = *detector});
-  else if (cluster.is_chief()) {  // the others get them from it
-    if (options.resume) check_initial_weights(recipe);
+    const bool is_done = has_all_steps(checkpoint->at, recipe.train) && start &&
+                         start->was_done_after(checkpoint->at.step);
+    if (cluster.broadcast("whether the run is done", is_done ? "done" : "") == "done") {
+      spdlog::info("{} is done, after {}: nothing is left to do. A larger train.epochs{} goes on",
+                   folder.string(), standing(checkpoint->at),
+                   recipe.train.max_steps > 0 ? " or train.max_steps" : "");
+      return {{checkpoint->at, "", false}, folder};
+    }
+  } else if (cluster.is_chief()) {  // the others get them from it
     load_initial_weights(*detector, recipe, train.classes);
   }
-  if (own) write_file_atomically(folder / "config.toml", config);
 
   const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
   Trainer trainer(
@@ -207,28 +239,47 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
        .schedule = recipe.schedule,
        .images_per_step = recipe.images_per_step() * cluster.size(),
        .start_data =
-           [&](const Cursor& start) {
+           [&](const Cursor& from) {
              return upload_ahead(start_train_flow(recipe.data, recipe.stages, train, seed,
-                                                  {cluster.rank(), cluster.size()}, start),
+                                                  {cluster.rank(), cluster.size()}, from),
                                  device);
            },
        .validation = validation ? &*validation : nullptr,
        .make_model = [&] { return build_detector(recipe, train.classes, cluster.local_rank()); },
-       .folder = folder,
        .config = config,
        .classes = train.classes,
        .metadata = to_metadata(card_of(recipe, train, validation)),
        .cluster = cluster},
       std::move(callbacks));
-  if (checkpoint) {
-    trainer.resume(*checkpoint);
-    spdlog::info("resuming after step {}, {:.2f} epochs", checkpoint->at.step,
-                 checkpoint->at.progress);
+  if (checkpoint) trainer.resume(*checkpoint);
+  trainer.prepare();
+
+  TrainEnd end;
+  bool has_begun = false;
+  try {
+    if (cluster.is_chief()) {
+      if (is_new) start.emplace(own.emplace(make_run_folder(options.output, mine.name)), mine);
+      own->keep_log();
+      write_file_atomically(own->path() / "config.toml", config);
+      start->begin(trainer.at().step, options, std::move(ranks));
+      spdlog::info("run folder {}", own->path().string());
+    }
+    folder = cluster.broadcast("run folder", own ? own->path().string() : "");
+    trainer.set_folder(folder);
+    if (checkpoint) spdlog::info("resuming after {}", standing(checkpoint->at));
+    has_begun = true;
+    end = trainer.run();
+  } catch (const std::exception& problem) {
+    // What cannot begin, a callback that does not fit the others among it, leaves no folder.
+    const bool is_wrong = dynamic_cast<const ConfigError*>(&problem) && trainer.at().step == 0;
+    if (own && is_new && (!has_begun || is_wrong)) own->remove();
+    throw;
   }
-  const auto end = trainer.run();
-  spdlog::info("{} after step {}, {:.2f} epochs; everything lies in {}",
-               end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason, end.at.step,
-               end.at.progress, folder.string());
+  if (start) start->end(end);
+  spdlog::info("{} after {}; everything lies in {}",
+               end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason, standing(end.at),
+               folder.string());
+  ExitAtSignal::work_is_done(end.signalled ? kStoppedEarly : kDone);
   return {end, folder};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,10 @@
 namespace millrace {
 
 struct RunOptions {
-  std::string name = "run";      // of the run folder: <output>/<name>-N
-  std::filesystem::path output;  // empty: the recipe's train.output
-  bool resume = false;           // go on with the newest run in there, from its newest checkpoint
+  std::filesystem::path config_file;  // run folders are named after it: <output>/<its stem>-N
+  std::string program;                // name and version, for the run's record
+  std::filesystem::path output;
+  std::optional<std::filesystem::path> resumed;  // see find_run; the chief's alone counts
 };
 
 /// What a run leaves.
@@ -24,10 +26,11 @@ struct RunEnd {
   std::filesystem::path folder;
 };
 
-/// Trains. The run folder is made before anything else that can fail late; it receives config.toml,
-/// log.txt and what callbacks write. No other process can train in it meanwhile. Of several ranks, each of which calls
-/// this, only the chief reads and writes it. Throws ConfigError where data or configuration cannot work,
-/// Error where the run fails.
+/// Trains. The run folder is made once the detector, its weights, the data and the callbacks are there and fit together: a
+/// start that fails leaves none. It receives config.toml, run.json (see run_record.h), log.txt and what callbacks write. No
+/// other process can train in it meanwhile. A run that was done, and has nothing left to do, is left as it is.
+/// Of several ranks, each of which calls this, only the chief reads and writes it. Throws ConfigError where data or
+/// configuration cannot work, Error where the run fails.
 RunEnd run_training(const Recipe& recipe, const RunOptions& options,
                     const Cluster& cluster = Cluster::alone());
 

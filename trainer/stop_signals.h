@@ -1,15 +1,17 @@
-// SIGINT, SIGTERM and SIGUSR1 as a polite request to stop. SIGUSR1 is what mpirun hands on to its ranks at once, and what
-// Slurm is told to send before a job's time is up.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a polite request to stop.
 #pragma once
 
 #include <array>
 #include <csignal>
 #include <string>
+#include <string_view>
+
+#include "base/signals.h"
 
 namespace millrace {
 
-/// Handles these signals in its own way while it lives, and restores what was before. Create and destroy on one thread,
-/// the last one made first.
+/// Handles kStopSignals in its own way while it lives, and restores what was before. A SIGHUP that was ignored (nohup)
+/// stays so. Create and destroy on one thread, the last one made first.
 class SignalHandling {
  public:
   SignalHandling(const SignalHandling&) = delete;
@@ -19,10 +21,11 @@ class SignalHandling {
   ~SignalHandling();
 
  private:
-  std::array<struct sigaction, 3> before_{};
+  std::array<struct sigaction, kStopSignals.size()> before_{};
 };
 
-/// While one exists, the first signal is noted and a second one kills. One at a time.
+/// While one exists, the first signal is noted and a second one kills, unless it is SIGHUP: a terminal that is closed may
+/// send that more than once. One at a time.
 class StopSignals : public SignalHandling {
  public:
   StopSignals();
@@ -38,16 +41,20 @@ class StopSignals : public SignalHandling {
   /// How long ago that was, in seconds.
   static double seconds_ago();
 
-  /// Ends the process with exit code 3 after so long, unless this is gone before: for when all is saved and what still
-  /// runs may hang.
-  static void give_up_after(unsigned seconds);
+  /// Ends the process after so long, unless this is gone before, with these last words on standard error: for when all is
+  /// saved and what still runs may hang.
+  static void give_up_after(unsigned seconds, int exit_code, std::string last_words);
 };
 
-/// While one exists, the first signal ends the process at once with exit code 3: where no step has been taken, nothing
-/// can be lost, and whatever is half written is cleared away by the next process as after a kill.
+/// While one exists, the first signal ends the process at once, where nothing can be lost: whatever is half written is
+/// cleared away by the next process as after a kill. One at a time.
 class ExitAtSignal : public SignalHandling {
  public:
-  ExitAtSignal();
+  /// What the process exits with, and says after the signal's name. `why` must live as long.
+  ExitAtSignal(int exit_code, std::string_view why);
+
+  /// From now on the process exits with this code and without a word: its work is done.
+  static void work_is_done(int exit_code);
 };
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include "base/blame.h"
 #include "base/digest.h"
 #include "base/errors.h"
+#include "base/exit_codes.h"
 #include "base/log.h"
 #include "base/process_usage.h"
 #include "base/text.h"
@@ -86,14 +87,23 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       training_step_(plan_.model, plan_.train, plan_.optimizer, plan_.cluster),
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
-      state_(plan_.model, plan_.optimizer),
-      writer_(plan_.folder / "checkpoints") {
+      state_(plan_.model, plan_.optimizer) {
+  set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
-  state_.folder = plan_.folder;
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
   state_.kept_by = [this](const std::string& callback) { return callbacks_.tensors_of(callback); };
+}
+
+bool has_all_steps(const Position& at, const TrainOptions& train) {
+  return at.progress >= train.epochs || (train.max_steps > 0 && at.step >= train.max_steps);
+}
+
+void Trainer::set_folder(const std::filesystem::path& folder) {
+  plan_.folder = folder;
+  state_.folder = folder;
+  writer_.emplace(folder / "checkpoints");
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
@@ -142,14 +152,9 @@ TrainEnd Trainer::run() {
   guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
   guarded([&] { settle(); });
   guarded([&] { hand_out_checkpoint(/*wait=*/true); });
-  const auto signal = StopSignals::received();
-  if (!signal.empty()) {
-    spdlog::info("{}: ended {} after the signal", signal,
-                 duration_text(StopSignals::seconds_ago()));
-    StopSignals::give_up_after(kSecondsToEnd);
-  }
+  const auto signal = signal_of_all(failure != nullptr);
   tell_of_skipped();
-  data_.reset();
+  end_data(signal, failure != nullptr);
   if (failure) {
     log_error_in_file(state_.failure);
     std::rethrow_exception(failure);
@@ -158,10 +163,38 @@ TrainEnd Trainer::run() {
   return {state_.at, state_.stop_reason(), !signal.empty()};
 }
 
-void Trainer::train() {
+std::string Trainer::signal_of_all(bool failed) {
+  const auto& cluster = plan_.cluster;
+  if (cluster.size() > 1 && !failed)
+    for (const auto& signal : cluster.gather("signals", std::to_string(StopSignals::number())))
+      if (signal != "0") StopSignals::note(std::stoi(signal));
+  auto signal = StopSignals::received();
+  // What comes while the last evaluation is made cuts that short.
+  if (!signal.empty()) state_.stop(signal);
+  return signal;
+}
+
+void Trainer::end_data(const std::string& signal, bool failed) {
+  if (!signal.empty())
+    StopSignals::give_up_after(
+        kSecondsToEnd, failed ? kFailed : kStoppedEarly,
+        fmt::format("trainer: {}: ended {} after the signal, while a sample was still being read\n",
+                    signal, duration_text(StopSignals::seconds_ago() + kSecondsToEnd)));
+  data_.reset();
+  if (!signal.empty())
+    spdlog::info("{}: ended {} after the signal", signal,
+                 duration_text(StopSignals::seconds_ago()));
+}
+
+void Trainer::prepare() {
   data_ = plan_.start_data(state_.at.cursor);
-  const Activity::Data watched(state_.activity, [&] { return data_->report(); });
   check_schedule();
+  training_step_.start_alike();
+}
+
+void Trainer::train() {
+  if (!data_) prepare();
+  const Activity::Data watched(state_.activity, [&] { return data_->report(); });
   state_.total_epochs = plan_.train.epochs;
   const auto steps_of_epoch =
       static_cast<double>(data_->epoch_size()) / static_cast<double>(plan_.images_per_step);
@@ -172,13 +205,12 @@ void Trainer::train() {
   }
   tell_of_schedule();
 
-  training_step_.start_alike();
   call("before_train", [&](Callback& c) { c.before_train(state_); });
   callbacks_.check_metrics();
   if (!resumed_) callbacks_.trigger_at_start(state_);
   settle();
   bool epoch_begins = true, is_first = true;
-  while (!finished()) {
+  while (!has_all_steps(state_.at, plan_.train)) {
     auto behind = state_.at;
     std::vector<Batch> batches;
     if (!stop_at_signal()) {
@@ -286,11 +318,6 @@ double Trainer::waited_for_ranks_s() const {
   return plan_.cluster.waited_s() + state_.spent.sync_s;
 }
 
-bool Trainer::finished() const {
-  return state_.at.progress >= plan_.train.epochs ||
-         (plan_.train.max_steps > 0 && state_.at.step >= plan_.train.max_steps);
-}
-
 void Trainer::step(const std::vector<Batch>& batches) {
   auto& at = state_.at;
   training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
@@ -341,7 +368,7 @@ void Trainer::step(const std::vector<Batch>& batches) {
 
 void Trainer::end_boundary(bool epoch_ended) {
   stop_at_signal();
-  state_.is_last = finished();
+  state_.is_last = has_all_steps(state_.at, plan_.train);
 
   DoAll all;
   all.then([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
@@ -380,7 +407,7 @@ void Trainer::hand_out_scalars() {
 void Trainer::hand_out_checkpoint(bool wait) {
   const auto began = Clock::now();
   if (wait) state_.activity.begin("waits for the checkpoint to be written");
-  const auto folder = writer_.collect(wait);
+  const auto folder = writer_->collect(wait);
   state_.spent.checkpoints_s += seconds_since(began);
   if (!folder) return;
   state_.needed_by_newest_ = needed_at_save_;
@@ -400,18 +427,18 @@ void Trainer::save() {
   saved_step_ = state_.at.step;
   const auto began = Clock::now();
   state_.activity.begin("copies a checkpoint");
-  writer_.write({.at = state_.at,
-                 .seed = static_cast<std::uint64_t>(plan_.train.seed),
-                 .epoch_size = data_ ? data_->epoch_size() : 0,
-                 .classes = plan_.classes,
-                 .hyper = state_.hyper.changed(),
-                 .latest = state_.latest,
-                 .callbacks = callbacks_.save_states(),
-                 .callback_tensors = callbacks_.save_tensors(),
-                 .model = named_values(plan_.model),
-                 .optimizer = training_step_.optimizer().state(),
-                 .config = plan_.config,
-                 .metadata = plan_.metadata});
+  writer_->write({.at = state_.at,
+                  .seed = static_cast<std::uint64_t>(plan_.train.seed),
+                  .epoch_size = data_ ? data_->epoch_size() : 0,
+                  .classes = plan_.classes,
+                  .hyper = state_.hyper.changed(),
+                  .latest = state_.latest,
+                  .callbacks = callbacks_.save_states(),
+                  .callback_tensors = callbacks_.save_tensors(),
+                  .model = named_values(plan_.model),
+                  .optimizer = training_step_.optimizer().state(),
+                  .config = plan_.config,
+                  .metadata = plan_.metadata});
   needed_at_save_ = state_.needed_checkpoints;
   state_.spent.checkpoints_s += seconds_since(began);
 }

@@ -36,7 +36,7 @@ struct TrainPlan {
   std::function<std::unique_ptr<DataFlow<Batch>>(const Cursor& start)> start_data;
   const EvalData* validation = nullptr;
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
-  std::filesystem::path folder;                                // of the run
+  std::filesystem::path folder;                                // of the run; see set_folder
   std::string config;                     // TOML, for checkpoints and records of steps
   std::vector<std::string> classes = {};  // names in label order, for the same
   Metadata metadata = {};                 // of the weights in checkpoints
@@ -47,8 +47,11 @@ struct TrainPlan {
 struct TrainEnd {
   Position at;
   std::string stop_reason;  // empty: it ran to its end
-  bool signalled = false;   // SIGINT or SIGTERM stopped it, on whatever rank
+  bool signalled = false;   // a signal came, to whatever rank, before all was done
 };
+
+/// Whether a training that stands there has taken all of its steps.
+bool has_all_steps(const Position& at, const TrainOptions& train);
 
 class Trainer {
  public:
@@ -58,6 +61,16 @@ class Trainer {
   /// model.
   void resume(const Checkpoint& checkpoint);
 
+  /// Starts the data, after resume; run does it where nobody has. Throws what only they can tell: a pipeline or a schedule
+  /// that cannot work, ranks whose models differ.
+  void prepare();
+
+  /// Where the run keeps its files, for a plan that could not say so yet; call before run.
+  void set_folder(const std::filesystem::path& folder);
+
+  /// Where it stands.
+  const Position& at() const { return state_.at; }
+
   /// Trains to the end. Throws what a step, the data or a callback threw, after after_train.
   TrainEnd run();
 
@@ -66,6 +79,9 @@ class Trainer {
 
   void train();
   bool stop_at_signal();
+  /// The signal that came to this rank or, as all agree, to another one; empty: none.
+  std::string signal_of_all(bool failed);
+  void end_data(const std::string& signal, bool failed);
   void check_schedule() const;
   void tell_of_schedule() const;
   void tell_of_skipped() const;
@@ -82,7 +98,6 @@ class Trainer {
   void hand_out_checkpoint(bool wait);
   void save_if_asked();
   void save();
-  bool finished() const;
   template <class Hook>
   void call(const char* name, Hook hook);
 
@@ -92,7 +107,7 @@ class Trainer {
   Schedule schedule_;
   TrainState state_;
   std::unique_ptr<DataFlow<Batch>> data_;
-  CheckpointWriter writer_;
+  std::optional<CheckpointWriter> writer_;  // into the run folder
   std::multiset<std::int64_t>
       needed_at_save_;  // needed_checkpoints when the one that is being written was taken
   bool resumed_ = false;

@@ -1,4 +1,8 @@
-// SIGTERM at any moment: what was trained is saved, and the process ends with 3.
+// A signal at any moment, the first one of the process or after its terminal is gone: what was trained is saved, and the
+// process ends with 3.
+#include <pthread.h>
+#include <sys/ioctl.h>
+
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -30,8 +34,9 @@ class Stop : public Trainer {
 
   /// Runs until `reached`, then sends one signal.
   Outcome stopped(const std::vector<std::string>& arguments, int signal,
-                  const std::function<bool()>& reached) const {
-    const auto child = start(MILLRACE_TRAINER, arguments);
+                  const std::function<bool()>& reached,
+                  const fs::path& program = MILLRACE_TRAINER) const {
+    const auto child = start(program, arguments);
     while (!reached() && ::kill(child, 0) == 0 && waitpid(child, nullptr, WNOHANG) == 0)
       ::usleep(5'000);
     ::kill(child, signal);
@@ -45,10 +50,10 @@ class Stop : public Trainer {
 };
 
 TEST_F(Stop, DuringStepsSavesTheLastOne) {
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const auto end = stopped(command(), signal, [&] { return lines() >= 3; });
     EXPECT_EQ(end.exit_code, 3) << end.err;
-    EXPECT_THAT(end.err, HasSubstr(signal == SIGTERM ? "stopped by SIGTERM" : "stopped by SIGINT"));
+    EXPECT_THAT(end.err, HasSubstr("stopped by SIG" + std::string(::sigabbrev_np(signal))));
     EXPECT_THAT(end.err, HasSubstr("after the signal"));
     const auto state = read_json(folder_ / "checkpoints" / "latest" / "state.json").at("state");
     EXPECT_EQ(state.at("step"), lines());
@@ -87,15 +92,20 @@ TEST_F(Stop, WhileItWaitsForDataSavesTheStepBefore) {
     return fs::exists(folder_ / "config.toml") && (::usleep(500'000), true);
   });
   EXPECT_EQ(end.exit_code, 3) << end.err;
+  EXPECT_THAT(end.err,
+              ::testing::ContainsRegex("trainer: SIGTERM: ended 5.[0-9] s after the signal, "
+                                       "while a sample was still being read"));
 }
 
 TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   const auto pipe = in_folder("weights.safetensors");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const auto loading = stopped(command({"model.weights=\"" + pipe.string() + "\""}), SIGTERM, [&] {
-    return fs::exists(folder_ / "log.txt") && (::usleep(300'000), true);
+    return read_text(in_folder("stderr")).find("maskrcnn: ") != std::string::npos;
   });
   EXPECT_EQ(loading.exit_code, 3) << loading.err;
+  EXPECT_THAT(loading.err, HasSubstr("trainer: SIGTERM: ended at once"));
+  EXPECT_FALSE(fs::exists(runs_));
 
   const auto sample = in_folder("sample"), own = in_folder("own.toml");
   write_text(own, "base = \"" + fs::absolute("configs/maskrcnn.toml").string() +
@@ -112,6 +122,98 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
     making.insert(making.end(), {"--set", more});
   const auto again = trainer(making);
   EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST_F(Stop, ASignalThatCameBeforeTheProgramWaitsForItsAnswer) {
+  const auto with_signal_waiting = [&](const std::vector<std::string>& arguments) {
+    sigset_t term, before;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &term, &before);  // the child begins so
+    const auto child = start(MILLRACE_TRAINER, arguments);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::kill(child, SIGTERM);
+    return finish(child);
+  };
+  const auto run = with_signal_waiting(command());
+  EXPECT_EQ(run.exit_code, 3) << run.err;
+  EXPECT_EQ(run.err, "trainer: SIGTERM: ended at once: there was no step to save\n");
+  EXPECT_FALSE(fs::exists(runs_));
+  const auto serve = with_signal_waiting(on(data_, {"serve"}));
+  EXPECT_EQ(serve.exit_code, 0) << serve.err;
+  EXPECT_EQ(serve.err, "trainer: SIGTERM: ended before anything was served\n");
+  EXPECT_EQ(with_signal_waiting({"list"}).exit_code, -1) << "killed, as by default";
+}
+
+TEST_F(Stop, WhileTheSecondProgramIsLoadedIsAnswered) {
+  for (const std::string subcommand : {"run", "serve"}) {
+    const auto child =
+        start(MILLRACE_TRAINER, subcommand == "run" ? command() : on(data_, {"serve"}));
+    const auto program = fs::path("/proc") / std::to_string(child) / "exe";
+    std::error_code ended;
+    while (fs::read_symlink(program, ended).filename() != "trainer-torch" && !ended) {
+    }
+    ::kill(child, SIGTERM);
+    const auto end = finish(child);
+    EXPECT_EQ(end.exit_code, subcommand == "run" ? 3 : 0) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("trainer: SIGTERM: ended "));
+  }
+}
+
+TEST_F(Stop, AClosedTerminalSaves) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
+  const std::string name = ::ptsname(terminal);
+  auto arguments = command();
+  arguments.insert(arguments.begin(), MILLRACE_TRAINER);
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const auto child = ::fork();
+  if (child == 0) {
+    ::setsid();
+    const int side = ::open(name.c_str(), O_RDWR);  // now it controls this session
+    for (int stream = 0; stream < 3; ++stream) ::dup2(side, stream);
+    ::close(side);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  std::string seen(4096, ' ');
+  while (lines() < 3) {
+    int waiting = 0;
+    ::ioctl(terminal, FIONREAD, &waiting);
+    if (waiting > 0) {
+      ASSERT_GT(::read(terminal, seen.data(), seen.size()), 0);
+    } else {
+      ::usleep(5'000);
+    }
+  }
+  ::close(terminal);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_THAT(read_text(folder_ / "log.txt"), HasSubstr("stopped by SIGHUP after step "));
+  const auto state = read_json(folder_ / "checkpoints" / "latest" / "state.json").at("state");
+  EXPECT_EQ(state.at("step"), lines());
+}
+
+TEST_F(Stop, UnderNohupAClosedTerminalIsNothing) {
+  std::string line = "trap '' HUP; exec " MILLRACE_TRAINER;
+  for (const auto& argument : command({"train.max_steps=6"})) line += " '" + argument + "'";
+  const auto end = stopped(
+      {"-c", line}, SIGHUP, [&] { return lines() >= 2; }, "/bin/bash");
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("done after step 6"));
+}
+
+TEST_F(Stop, NobodyNeedReadWhatATrainingSays) {
+  std::string line = MILLRACE_TRAINER;
+  for (const auto& argument : command({"train.max_steps=4"})) line += " '" + argument + "'";
+  const auto end = run("/bin/bash", {"-c", line + " 2>&1 | head -n 1; exit ${PIPESTATUS[0]}"});
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(std::ranges::count(end.out, '\n'), 1);
+  EXPECT_THAT(read_text(folder_ / "log.txt"), HasSubstr("done after step 4"));
 }
 
 TEST_F(Stop, ASecondSignalKills) {

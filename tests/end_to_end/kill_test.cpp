@@ -13,7 +13,7 @@ class Kill : public Training {
 
   std::vector<std::string> command(const fs::path& output) const {
     return on(
-        data_, {"run", "--resume", "--output", output.string()},
+        data_, {"run", "--resume=auto", "--output", output.string()},
         {"data.short_side=64", "data.max_side=96", "train.epochs=6", "schedule.warmup_steps=4",
          "callbacks.log.every=\"1 steps\"", "callbacks.checkpoint.every=\"1 steps\"",
          "callbacks.checkpoint.keep=2", "callbacks.evaluate.every=\"4 steps\"",
@@ -22,7 +22,7 @@ class Kill : public Training {
 
   /// What must not depend on when the process was killed: weights, momentum, metrics without times, detections.
   static std::string essence(const fs::path& output) {
-    const auto run = output / "maskrcnn-1";
+    const auto run = last_checkpoint(output).parent_path().parent_path();
     auto text = read_text(last_checkpoint(output) / "model.safetensors") +
                 read_text(last_checkpoint(output) / "optimizer.safetensors") +
                 read_text(run / "detections" / "step-000004.json");

@@ -10,10 +10,12 @@ class Training : public Trainer {
   /// The checkpoint that a run in `output` ended with.
   static fs::path last_checkpoint(const fs::path& output) {
     fs::path newest;
-    for (const auto& run : fs::directory_iterator(output))
+    for (const auto& run : fs::directory_iterator(output)) {
+      if (!fs::exists(run.path() / "checkpoints")) continue;  // killed before the first one
       for (const auto& entry : fs::directory_iterator(run.path() / "checkpoints"))
         if (entry.is_directory() && !entry.is_symlink() && entry.path() > newest)
           newest = entry.path();
+    }
     return newest;
   }
 

@@ -69,6 +69,30 @@ TEST_F(TrainerRanks, HaveOneRunFolderOneLogAndTheSameBytesEveryTime) {
   EXPECT_TRUE(weights("first") == weights("third"));
 }
 
+TEST_F(TrainerRanks, WithoutARunToResumeAreRefusedOrStartOne) {
+  auto resume = run("runs", {"train.max_steps=2"});
+  resume.push_back("--resume");
+  const auto refused = ranks(2, MILLRACE_TRAINER, resume);
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("there is no run of 'maskrcnn' with a checkpoint in "));
+  EXPECT_FALSE(fs::exists(in_folder("runs")));
+
+  resume.back() += "=auto";
+  const auto started = ranks(2, MILLRACE_TRAINER, resume);
+  EXPECT_EQ(started.exit_code, 0) << started.err;
+  const auto again = ranks(2, MILLRACE_TRAINER, resume);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("maskrcnn-1 is done, after step 2"));
+  const auto record = read_json(in_folder("runs") / "maskrcnn-1" / "run.json");
+  ASSERT_EQ(record.at("starts").size(), 1);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const auto& where = record.at("starts").at(0).at("ranks").at(rank);
+    EXPECT_EQ(where.at("rank"), rank);
+    EXPECT_EQ(where.at("host"), host());
+    EXPECT_EQ(where.at("local_size"), 2);
+  }
+}
+
 TEST_F(TrainerRanks, OfDifferentConfigurationsAreRefusedWithTheKey) {
   auto arguments = run("runs");
   std::vector<std::string> all = {"--oversubscribe", "-np", "1", MILLRACE_TRAINER};

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/cli/trainer.h"
+#include "tests/python.h"
 
 namespace millrace::testing {
 namespace {
@@ -64,12 +65,15 @@ TEST_F(Launch, HandsATerminationOnAtOnceAndWaitsForWhatIsSaved) {
   use("trap 'sleep 2; echo saved > " + in_folder("said").string() +
       ".$OMPI_COMM_WORLD_RANK; exit 3' USR1\ntouch " + in_folder("ready").string() +
       ".$OMPI_COMM_WORLD_RANK\nfor i in $(seq 600); do sleep 0.1; done\n");
-  const auto launcher = start("scripts/launch/mpi", {"-n", "2", "--", "run", "x"});
-  while (!fs::exists(in_folder("ready.0")) || !fs::exists(in_folder("ready.1")))
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  ::kill(launcher, SIGTERM);
-  EXPECT_EQ(finish(launcher).exit_code, 3);
-  for (const auto* rank : {"said.0", "said.1"}) EXPECT_EQ(said(rank), "saved\n");
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    const auto launcher = start("scripts/launch/mpi", {"-n", "2", "--", "run", "x"});
+    while (!fs::exists(in_folder("ready.0")) || !fs::exists(in_folder("ready.1")))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ::kill(launcher, signal);
+    EXPECT_EQ(finish(launcher).exit_code, 3);
+    for (const auto* rank : {"said.0", "said.1"}) EXPECT_EQ(said(rank), "saved\n");
+    for (const auto* file : {"said.0", "said.1", "ready.0", "ready.1"}) fs::remove(in_folder(file));
+  }
 }
 
 TEST_F(Launch, SaysHowItIsUsed) {
@@ -89,7 +93,7 @@ TEST_F(Launch, ReadsWhatSageMakerAsksFor) {
   EXPECT_EQ(said("said"),
             "run\n/configs/a.toml\n--set=data.root=\"" + ml +
                 "/input/data/train\"\n--set=train.epochs=2\n--set=data.batch_size=4\n--output\n" +
-                ml + "/checkpoints\n--resume\n");
+                ml + "/checkpoints\n--resume=auto\n");
 }
 
 TEST_F(Launch, RefusesASageMakerJobWithoutAConfiguration) {
@@ -132,7 +136,7 @@ TEST_F(Slurm, StartsARankATaskAndResumes) {
   EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml", "--output", "runs"}).exit_code, 0);
   EXPECT_EQ(said("calls"),
             "srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 --label trainer run a.toml "
-            "--output runs --resume\n");
+            "--output runs --resume=auto\n");
 }
 
 TEST_F(Slurm, StoppedBeforeItsEndIsQueuedAgain) {
@@ -164,6 +168,29 @@ TEST_F(Slurm, ServesDataFromTheSecondComponent) {
       HasSubstr("run a.toml --set data.source=[\"tcp://data-1:5555\",\"tcp://data-2:5555\"] "
                 "--set data.source_key='" +
                 keys + "/trainer.key'"));
+}
+
+/// The parts of kubernetes.yaml fit together, and the trainer understands what it is told in it.
+TEST_F(Launch, KubernetesYamlFitsTogetherAndTheTrainer) {
+  MILLRACE_NEEDS_PYTHON("yaml");
+  ASSERT_EQ(run_python("tests/launch/kubernetes.py scripts/launch/kubernetes.yaml > " +
+                       in_folder("commands").string()),
+            0);
+  const auto commands = read_json(in_folder("commands"));
+  for (const auto& [name, words] : commands.items()) {
+    EXPECT_EQ(words.at(0), name);
+    const auto help = run(MILLRACE_TRAINER, {name, "--help"}).out;
+    std::vector<std::string> config = {"config", words.at(1)};
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      const auto word = words.at(i).get<std::string>();
+      if (word.starts_with("--set="))
+        config.push_back(word);
+      else
+        EXPECT_THAT(help, HasSubstr(word.substr(0, word.find('=')))) << word;
+    }
+    const auto resolved = run(MILLRACE_TRAINER, config);
+    EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+  }
 }
 
 TEST(Launchers, AreShell) {

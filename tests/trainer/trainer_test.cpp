@@ -303,7 +303,7 @@ TEST(Trainer, StopsPolitelyWhenACallbackAsks) {
 }
 
 TEST(Trainer, StopsAtTheNextBoundaryAfterASignal) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     Fixture f;
     f.add().on_before_step = [&](TrainState& s) {
       if (s.at.step == 6) std::raise(signal);
@@ -331,6 +331,26 @@ TEST(Trainer, StopsWhileItWaitsForData) {
   EXPECT_EQ(end.at.step, 2);
   EXPECT_TRUE(end.signalled);
   EXPECT_EQ(newest_checkpoint(f.scratch / "run" / "checkpoints")->at.step, 2);
+}
+
+TEST(Trainer, IsNotDoneWhereASignalCameAfterTheLastStep) {
+  Fixture f;
+  f.add().on_after_train = [](TrainState&) { std::raise(SIGTERM); };
+  const auto end = f.run();
+  EXPECT_EQ(end.at.step, 15);
+  EXPECT_TRUE(end.signalled);
+  EXPECT_EQ(end.stop_reason, "SIGTERM") << "what was to come after the signal was left out";
+}
+
+TEST(Trainer, IsNotKilledByASecondHangUp) {
+  Fixture f;
+  f.add().on_before_step = [&](TrainState& s) {
+    if (s.at.step == 6)
+      for (const int signal : {SIGTERM, SIGHUP, SIGHUP}) std::raise(signal);
+  };
+  const auto end = f.run();
+  EXPECT_EQ(end.at.step, 7);
+  EXPECT_EQ(end.stop_reason, "SIGTERM");
 }
 
 TEST(Trainer, TakesNoStepAfterASignalInBeforeTrain) {

@@ -1,4 +1,4 @@
-#include "callbacks/child_process.h"
+#include "base/child_process.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,0 +1,13 @@
+// What a process that ran a command exits with.
+#pragma once
+
+namespace millrace {
+
+enum ExitCode {
+  kDone = 0,
+  kFailed = 1,        // while running
+  kWrongUse = 2,      // of the command line or a configuration: nothing has run
+  kStoppedEarly = 3,  // with a saved checkpoint
+};
+
+}  // namespace millrace

@@ -1,0 +1,149 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+
+#include "base/errors.h"
+#include "base/signals.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
+
+void replace(const fs::path& file, std::string_view bytes) {
+  replace_file(file, std::span(&bytes, 1));
+}
+
+/// Both ways to write a file keep these laws.
+class Files : public ::testing::TestWithParam<void (*)(const fs::path&, std::string_view)> {
+ protected:
+  Files() {
+    std::string name = (fs::temp_directory_path() / "millrace-files-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+  }
+  ~Files() override { fs::remove_all(folder_); }
+
+  fs::path in_folder(const std::string& name) const { return folder_ / name; }
+  void write(const fs::path& file, std::string_view bytes) const { GetParam()(file, bytes); }
+  std::vector<std::string> parts() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_))
+      if (entry.path().extension() == ".part") found.push_back(entry.path());
+    return found;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST_P(Files, OfASymbolicLinkTheTargetIsReplaced) {
+  fs::create_directory(in_folder("disk"));
+  write(in_folder("disk/a"), "old");
+  fs::create_hard_link(in_folder("disk/a"), in_folder("disk/same"));
+  fs::create_symlink("disk/a", in_folder("near"));
+  fs::create_symlink(in_folder("near"), in_folder("far"));  // absolute, to a link
+  write(in_folder("far"), "new");
+  for (const auto* link : {"near", "far"}) EXPECT_TRUE(fs::is_symlink(in_folder(link)));
+  EXPECT_EQ(read_file(in_folder("disk/a")), "new");
+  EXPECT_EQ(read_file(in_folder("disk/same")), "old") << "what reads the old file keeps it whole";
+  EXPECT_THAT(parts(), IsEmpty());
+}
+
+TEST_P(Files, OfALinkToNothingTheTargetIsMade) {
+  fs::create_directory(in_folder("disk"));
+  fs::create_symlink("disk/a", in_folder("link"));
+  write(in_folder("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(in_folder("link")));
+  EXPECT_EQ(read_file(in_folder("disk/a")), "new");
+  fs::create_symlink("nowhere/a", in_folder("lost"));
+  EXPECT_THAT([&] { write(in_folder("lost"), "new"); },
+              ThrowsMessage<Error>(HasSubstr("No such file or directory")));
+}
+
+TEST_P(Files, LinksInACircleAreAnError) {
+  fs::create_symlink("b", in_folder("a"));
+  fs::create_symlink("a", in_folder("b"));
+  EXPECT_THAT([&] { write(in_folder("a"), "new"); },
+              ThrowsMessage<Error>(HasSubstr("a: cannot be written: Too many levels")));
+  EXPECT_TRUE(fs::is_symlink(in_folder("a")));
+}
+
+TEST_P(Files, APipeIsWrittenTo) {
+  ASSERT_EQ(::mkfifo(in_folder("pipe").c_str(), 0600), 0);
+  auto reader = std::async(std::launch::async, [&] { return read_file(in_folder("pipe")); });
+  write(in_folder("pipe"), "through");
+  EXPECT_EQ(reader.get(), "through");
+  EXPECT_TRUE(fs::is_fifo(in_folder("pipe")));
+  EXPECT_THAT(parts(), IsEmpty());
+}
+
+TEST_P(Files, ADeviceIsWrittenTo) {
+  write("/dev/null", "nothing");
+  fs::create_symlink("/dev/null", in_folder("link"));
+  write(in_folder("link"), "nothing");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_THAT([&] { write("/dev/full", "no room"); },
+              ThrowsMessage<Error>(HasSubstr("/dev/full: cannot be written: No space left")));
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_P(Files, ADescriptorsNameIsWrittenTo) {
+  const auto file = in_folder("open");
+  const int open = ::open(file.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(open, 0);
+  fs::remove(file);  // its name in /proc/self/fd is now that of no file
+  write("/proc/self/fd/" + std::to_string(open), "kept");
+  std::string bytes(4, ' ');
+  EXPECT_EQ(::pread(open, bytes.data(), bytes.size(), 0), 4);
+  EXPECT_EQ(bytes, "kept");
+  ::close(open);
+  EXPECT_TRUE(fs::is_empty(file.parent_path()));
+}
+
+TEST_P(Files, AFolderIsAnError) {
+  fs::create_directory(in_folder("folder"));
+  EXPECT_THAT([&] { write(in_folder("folder"), "new"); },
+              ThrowsMessage<Error>(HasSubstr("folder: cannot be written: Is a directory")));
+}
+
+TEST_P(Files, PastTheFileSizeLimitIsAnErrorThatLeavesTheOldFile) {
+  write(in_folder("a"), "old");
+  const auto child = ::fork();
+  if (child == 0) {
+    survive_file_size_limit();
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      write(in_folder("a"), std::string(2000, 'x'));
+    } catch (const Error& problem) {
+      ::_exit(std::string(problem.what()).find("File too large") == std::string::npos ? 1 : 2);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(read_file(in_folder("a")), "old");
+  EXPECT_THAT(parts(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , Files,
+    ::testing::Values(
+        static_cast<void (*)(const fs::path&, std::string_view)>(write_file_atomically), replace),
+    [](const auto& way) { return way.index == 0 ? "WriteFileAtomically" : "ReplaceFile"; });
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,246 @@
+// Which run a training goes on with, what it leaves alone, and what a run folder says of its run.
+#include <map>
+
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ResumeRun : public Trainer {
+ protected:
+  fs::path data_ = make_data();
+  fs::path runs_ = in_folder("runs");
+
+  /// A configuration file of its own, which inherits from the recipe.
+  fs::path config(const std::string& name, const std::string& more = "") const {
+    const auto file = in_folder(name);
+    fs::create_directories(file.parent_path());
+    write_text(file, "base = '" + fs::absolute("configs/maskrcnn.toml").string() +
+                         "'\n[data]\nroot = '" + data_.string() +
+                         "'\nshort_side = 64\nmax_side = 96\n[model]\nwidth = 16\n"
+                         "[schedule]\nwarmup_steps = 2\n[callbacks.checkpoint]\nevery = '1 steps'\n"
+                         "[callbacks.evaluate]\nenabled = false\n[callbacks.pictures]\n"
+                         "enabled = false\n" +
+                         more);
+    return file;
+  }
+
+  Outcome train(const fs::path& config, const std::vector<std::string>& more = {},
+                int steps = 2) const {
+    std::vector<std::string> command = {"run",   config.string(),
+                                        "--set", "train.max_steps=" + std::to_string(steps),
+                                        "--set", "train.epochs=100"};
+    if (std::ranges::find(more, "--output") == more.end())
+      command.insert(command.end(), {"--output", runs_.string()});
+    command.insert(command.end(), more.begin(), more.end());
+    return trainer(command);
+  }
+
+  static int steps_of(const fs::path& run) {
+    return read_json(run / "checkpoints" / "latest" / "state.json").at("state").at("step");
+  }
+
+  std::vector<std::string> folders() const {
+    std::vector<std::string> names;
+    if (fs::exists(runs_))
+      for (const auto& entry : fs::directory_iterator(runs_))
+        names.push_back(entry.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+
+  /// Every file of a folder with its bytes and when it was written.
+  static std::map<std::string, std::pair<std::string, fs::file_time_type>> bytes(
+      const fs::path& folder) {
+    std::map<std::string, std::pair<std::string, fs::file_time_type>> all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+      if (entry.is_regular_file())
+        all[entry.path()] = {read_text(entry), fs::last_write_time(entry)};
+    return all;
+  }
+};
+
+TEST_F(ResumeRun, AStartThatFailsLeavesNoFolderAndDoesNotHideTheRun) {
+  const auto exp = config("exp.toml");
+  ASSERT_EQ(train(exp).exit_code, 0);
+  const std::vector<std::vector<std::string>> wrong = {
+      {"data.stages=[{use=\"nothing\"}]"},
+      {"model.weights=\"nowhere.npz\""},
+      {"schedule.warmup_steps=0", "schedule.warmup_epochs=1000.0", "train.max_steps=0"},
+      {"optimizer.groups=[{match=\"no.such.parameter\"}]"},
+      {"callbacks.latest.use=\"keep_best\"", "callbacks.latest.metric=\"loss\""},
+      {"data.root=\"nowhere\""}};
+  for (const auto& settings : wrong) {
+    std::vector<std::string> more;
+    for (const auto& setting : settings) more.insert(more.end(), {"--set", setting});
+    const auto failed = train(exp, more);
+    EXPECT_NE(failed.exit_code, 0) << settings[0] << failed.err;
+    EXPECT_THAT(folders(), ::testing::ElementsAre("exp-1")) << settings[0] << failed.err;
+  }
+  const auto resumed = train(exp, {"--resume"}, 3);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("resuming after step 2"));
+  EXPECT_EQ(steps_of(runs_ / "exp-1"), 3);
+}
+
+TEST_F(ResumeRun, TheRunOfAnotherConfigurationIsNeverGoneOnWith) {
+  ASSERT_EQ(train(config("exp1.toml")).exit_code, 0);
+  const auto before = bytes(runs_);
+  const auto exp2 = config("exp2.toml");
+  const auto refused = train(exp2, {"--resume"});
+  expect_error(refused, 2, "there is no run of 'exp2' with a checkpoint in " + runs_.string());
+  EXPECT_THAT(refused.err, AllOf(HasSubstr((runs_ / "exp1-1").string() + " is a run of 'exp1'"),
+                                 HasSubstr("--resume=auto")));
+  EXPECT_EQ(bytes(runs_), before);
+
+  const auto started = train(exp2, {"--resume=auto"});
+  EXPECT_EQ(started.exit_code, 0) << started.err;
+  EXPECT_THAT(folders(), ::testing::ElementsAre("exp1-1", "exp2-1"));
+  EXPECT_THAT(train(exp2, {"--resume=auto"}, 3).err, HasSubstr("resuming after step 2"));
+  EXPECT_THAT(folders(), ::testing::ElementsAre("exp1-1", "exp2-1"));
+}
+
+TEST_F(ResumeRun, AnotherFileOfThatNameIsAnotherConfiguration) {
+  ASSERT_EQ(train(config("a/exp.toml")).exit_code, 0);
+  const auto other = config("b/exp.toml", "[optimizer]\nlr = 0.5\n");
+  expect_error(train(other, {"--resume"}), 2,
+               "was started from " + fs::canonical(in_folder("a/exp.toml")).string() +
+                   ", where optimizer.lr is ");
+  const auto moved = config("c/exp.toml");
+  EXPECT_THAT(train(moved, {"--resume", "--set", "train.epochs=100"}).err, HasSubstr("is done"));
+  const auto named = train(other, {"--resume", "--output", (runs_ / "exp-1").string()}, 3);
+  EXPECT_EQ(named.exit_code, 0) << named.err;
+  EXPECT_THAT(named.err, HasSubstr("changed since the checkpoint: optimizer.lr"));
+}
+
+TEST_F(ResumeRun, OutputMayNameTheRunItself) {
+  const auto exp = config("exp.toml");
+  ASSERT_EQ(train(exp).exit_code, 0);
+  ASSERT_EQ(train(exp).exit_code, 0);
+  for (const std::string slash : {"", "/"}) {
+    const int steps = slash.empty() ? 3 : 4;
+    const auto resumed =
+        train(exp, {"--resume", "--output", (runs_ / "exp-1").string() + slash}, steps);
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_EQ(steps_of(runs_ / "exp-1"), steps);
+  }
+  EXPECT_EQ(steps_of(runs_ / "exp-2"), 2);
+  expect_error(train(exp, {"--output", (runs_ / "exp-1").string()}), 2,
+               "is the folder of a run: add --resume");
+  EXPECT_FALSE(fs::exists(runs_ / "exp-1" / "exp-1"));
+  fs::remove_all(runs_ / "exp-2" / "checkpoints");
+  expect_error(train(exp, {"--resume", "--output", (runs_ / "exp-2").string()}), 2,
+               "has no checkpoint");
+}
+
+TEST_F(ResumeRun, FoldersThatNoRunHasMadeAreLeftAlone) {
+  const auto exp = config("exp.toml");
+  fs::create_directories(runs_ / "backup-20240101");
+  write_text(runs_ / "backup-20240101" / "notes.txt", "mine");
+  const auto before = bytes(runs_ / "backup-20240101");
+  expect_error(train(exp, {"--resume"}), 2, "backup-20240101 is no run's folder");
+  ASSERT_EQ(train(exp).exit_code, 0);
+  EXPECT_THAT(folders(), ::testing::ElementsAre("backup-20240101", "exp-1"));
+  fs::copy(runs_ / "exp-1", runs_ / "exp-1-copy", fs::copy_options::recursive);
+  EXPECT_THAT(train(exp, {"--resume"}, 3).err, HasSubstr("resuming after step 2"));
+  EXPECT_EQ(steps_of(runs_ / "exp-1-copy"), 2);
+  EXPECT_EQ(bytes(runs_ / "backup-20240101"), before);
+}
+
+TEST_F(ResumeRun, ARunThatIsDoneSaysSoAndStaysAsItIs) {
+  const auto exp = config("exp.toml");
+  ASSERT_EQ(train(exp).exit_code, 0);
+  const auto before = bytes(runs_);
+  for (const auto* resume : {"--resume", "--resume=auto"}) {
+    const auto again = train(exp, {resume});
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_THAT(again.err, HasSubstr("exp-1 is done, after step 2"));
+    EXPECT_EQ(bytes(runs_), before);
+  }
+}
+
+TEST_F(ResumeRun, TheRunOfAnOlderVersionGoesByItsFolder) {
+  const auto exp = config("exp.toml");
+  ASSERT_EQ(train(exp).exit_code, 0);
+  fs::remove(runs_ / "exp-1" / "run.json");
+  EXPECT_THAT(train(config("exp2.toml"), {"--resume"}).err, HasSubstr("is a run of 'exp'"));
+  const auto resumed = train(exp, {"--resume"}, 3);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(steps_of(runs_ / "exp-1"), 3);
+  EXPECT_EQ(read_json(runs_ / "exp-1" / "run.json").at("name"), "exp");
+}
+
+TEST_F(ResumeRun, ARunThatCannotBeReadIsToldWithItsFile) {
+  const auto exp = config("exp.toml");
+  ASSERT_EQ(train(exp).exit_code, 0);
+  write_text(runs_ / "exp-1" / "run.json", "{");
+  expect_error(train(exp, {"--resume"}), 2, "run.json is damaged");
+}
+
+TEST_F(ResumeRun, AnOutputThatIsNoFolderIsWrongUse) {
+  const auto exp = config("exp.toml");
+  write_text(in_folder("file"), "mine");
+  for (const auto* output : {"file", "file/runs"}) {
+    expect_error(train(exp, {"--output", in_folder(output).string()}), 2,
+                 in_folder("file").string() + " is a file");
+    expect_error(train(exp, {"--resume=auto", "--output", in_folder(output).string()}), 2,
+                 in_folder("file").string() + " is a file");
+  }
+  expect_error(train(exp, {"--resume=perhaps"}), 2, "perhaps");
+}
+
+TEST_F(ResumeRun, TheRunFolderSaysWhatEachStartWasMadeWith) {
+  fs::create_directory(in_folder("project"));
+  const auto exp = config("project/exp.toml");
+  const auto in_project = [&](const std::string& command) {
+    return std::system(("cd '" + in_folder("project").string() + "' && " + command).c_str());
+  };
+  ASSERT_EQ(in_project("git init -q && git add . && git -c user.name=a -c user.email=a@b.c commit "
+                       "-q -m first && git rev-parse HEAD > ../revision"),
+            0);
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  ::setenv("MILLRACE_SECRET", "hidden", 1);
+  ASSERT_EQ(train(exp).exit_code, 0);
+  ::unsetenv("OMP_NUM_THREADS");
+  ::unsetenv("MILLRACE_SECRET");
+  write_text(exp, read_text(exp) + "# changed\n");
+  ASSERT_EQ(train(exp, {"--resume"}, 3).exit_code, 0);
+
+  const auto run = runs_ / "exp-1";
+  EXPECT_THAT(read_text(run / "run.json"), Not(HasSubstr("hidden")));
+  const auto record = read_json(run / "run.json");
+  EXPECT_EQ(record.at("config_file"), fs::canonical(exp).string());
+  ASSERT_EQ(record.at("starts").size(), 2);
+  const auto first = record.at("starts").at(0), second = record.at("starts").at(1);
+  EXPECT_EQ(first.at("from_step"), 0);
+  EXPECT_EQ(first.at("ended").at("step"), 2);
+  EXPECT_EQ(first.at("ended").at("reason"), "done");
+  EXPECT_EQ(first.at("command").at(1), "run");
+  EXPECT_EQ(first.at("directory"), fs::current_path().string());
+  EXPECT_THAT(first.at("program").get<std::string>(), HasSubstr("trainer "));
+  EXPECT_TRUE(first.at("versions").contains("libtorch"));
+  EXPECT_EQ(first.at("environment").at("OMP_NUM_THREADS"), "1");
+  EXPECT_EQ(first.at("ranks").size(), 1);
+  EXPECT_TRUE(first.at("ranks").at(0).contains("host"));
+  auto revision = read_text(in_folder("revision"));
+  revision.pop_back();
+  EXPECT_EQ(first.at("repository").at("revision"), revision);
+  EXPECT_TRUE(first.at("repository").at("diff").is_null());
+  EXPECT_EQ(second.at("from_step"), 2);
+  EXPECT_FALSE(second.at("environment").contains("OMP_NUM_THREADS"));
+  EXPECT_THAT(read_text(run / second.at("repository").at("diff").get<std::string>()),
+              HasSubstr("\n+# changed\n"));
+}
+
+TEST_F(ResumeRun, TheLogFileHasWhatWasSaidBeforeThereWasAFolder) {
+  ASSERT_EQ(train(config("exp.toml")).exit_code, 0);
+  EXPECT_THAT(read_text(runs_ / "exp-1" / "log.txt"),
+              AllOf(HasSubstr("maskrcnn: 6 classes"), HasSubstr("done after step 2")));
+}
+
+}  // namespace
+}  // namespace millrace::testing
