@@ -17,6 +17,13 @@ constexpr std::int64_t kMostBytes = 4 << 20;  // of what a consumer says
 constexpr int kMostWaiting = 64;              // messages of one consumer that nobody has read yet
 constexpr int kHeartbeatMs = 2000, kHeartbeatTimeoutMs = 10000, kHandshakeMs = 5000;
 
+/// libzmq binds to addresses and interfaces, not to names of hosts.
+std::string with_address(std::string endpoint) {
+  constexpr std::string_view kName = "tcp://localhost:";
+  if (endpoint.starts_with(kName)) endpoint.replace(0, kName.size(), "tcp://127.0.0.1:");
+  return endpoint;
+}
+
 zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
   const auto& endpoint = options.bind;
   if (!endpoint.starts_with("tcp://") && !endpoint.starts_with("ipc://"))
@@ -57,7 +64,7 @@ Door::Door(zmq::context_t& context, const DoorOptions& options)
               ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED |
                   ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
   try {
-    socket_.bind(options.bind);
+    socket_.bind(with_address(options.bind));
   } catch (const zmq::error_t& problem) {
     throw Error(fmt::format("cannot listen at {}: {}", options.bind, problem.what()));
   }

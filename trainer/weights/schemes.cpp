@@ -2,6 +2,7 @@
 
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -41,6 +42,9 @@ const std::vector<Scheme> kSchemes = {
              {conv, "roi_heads.mask_head.{a}.0", "roi_heads.mask_head.mask_fcn{a+1}"},
          },
      .suffixes = kTorchSuffixes,
+     .same_as_ours = {"backbone.body.", "rpn.head.cls_logits.", "rpn.head.bbox_pred.",
+                      "roi_heads.box_head.fc", "roi_heads.box_predictor.",
+                      "roi_heads.mask_predictor."},
      .background = Background::first,
      .background_has_mask = true},
 
@@ -333,7 +337,8 @@ NamedTensors in_names_of(const Scheme& scheme, const NamedTensors& ours,
   NamedTensors result;
   for (const auto& [name, value] : ours) {
     const auto theirs = from_ours(scheme, name);
-    if (!theirs) unknown.push_back(name);
+    const auto begins_name = [&](std::string_view start) { return name.starts_with(start); };
+    if (!theirs && std::ranges::none_of(scheme.same_as_ours, begins_name)) unknown.push_back(name);
     const bool turn = theirs && scheme.kernels_last && theirs->kind != norm;
     result.emplace_back(theirs ? theirs->name : name, turn ? kernels_last(value) : value);
   }

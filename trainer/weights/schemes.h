@@ -31,6 +31,7 @@ struct Scheme {
   std::string_view doc;
   std::vector<LayerName> layers;
   std::vector<TensorSuffix> suffixes;
+  std::vector<std::string_view> same_as_ours = {};  // how the names begin that are ours, too
   bool kernels_last = false;  // kernels (H, W, in, out) and (in, out), as TensorFlow has them
   bool folds_norms =
       false;  // a convolution's bias may stand for its norm, or a norm lack statistics
