@@ -58,6 +58,7 @@ zmq::socket_t answer_key_requests(zmq::context_t& context) {
 
 Door::Door(zmq::context_t& context, const DoorOptions& options)
     : options_(options),
+      file_(options.bind),
       key_requests_(answer_key_requests(context)),
       socket_(listen(context, options)),
       events_(context, socket_,
@@ -65,6 +66,7 @@ Door::Door(zmq::context_t& context, const DoorOptions& options)
                   ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
   try {
     socket_.bind(with_address(options.bind));
+    file_.note();
   } catch (const zmq::error_t& problem) {
     throw Error(fmt::format("cannot listen at {}: {}", options.bind, problem.what()));
   }

@@ -11,6 +11,7 @@
 
 #include "dataflow/serving/keys.h"
 #include "dataflow/serving/socket_events.h"
+#include "dataflow/serving/socket_file.h"
 
 namespace millrace::serving {
 
@@ -45,6 +46,7 @@ class Door {
   void check_keys();
 
   DoorOptions options_;
+  SocketFile file_;
   zmq::socket_t key_requests_;  // of libzmq, by ZAP
   zmq::socket_t socket_;
   SocketEvents events_;

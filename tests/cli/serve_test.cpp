@@ -45,12 +45,33 @@ TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
 }
 
 TEST_F(Serve, EndsAtASignalWithNothingAmiss) {
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     Served server(serve(), in_folder("log"));
     ASSERT_TRUE(server.says("serving")) << server.log();
+    EXPECT_TRUE(fs::is_socket(in_folder("socket")));
     EXPECT_EQ(server.end(signal), 0) << server.log();
+    EXPECT_FALSE(fs::exists(in_folder("socket")));
     fs::remove(in_folder("log"));
   }
+}
+
+TEST_F(Serve, TakesThePlaceOfNoFileAndOfNoServer) {
+  auto command = serve();
+  command.erase(command.begin());
+  write_text(in_folder("socket"), "mine");
+  expect_error(trainer(command), 2, "is there already and is no socket");
+  EXPECT_EQ(read_text(in_folder("socket")), "mine");
+  fs::remove(in_folder("socket"));
+  {
+    Served first(serve(), in_folder("log"));
+    ASSERT_TRUE(first.says("serving")) << first.log();
+    expect_error(trainer(command), 2, "another server does");
+    EXPECT_EQ(first.end(SIGKILL), -1);
+  }
+  EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "what a killed server leaves";
+  fs::remove(in_folder("log"));
+  Served second(serve(), in_folder("log"));
+  EXPECT_TRUE(second.says("serving")) << second.log();
 }
 
 TEST_F(Serve, RefusesToListenToTheWorldWithoutKeys) {
