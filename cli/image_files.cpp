@@ -3,7 +3,6 @@
 #include <opencv2/core/mat.hpp>
 
 #include "base/errors.h"
-#include "base/files.h"
 #include "dataflow/image_file.h"
 #include "dataflow/image_folder.h"
 
@@ -35,7 +34,8 @@ std::shared_ptr<const coco::Dataset> as_dataset(
   coco::Records records = std::move(categories);
   for (const auto& file : files) {
     try {
-      const auto size = decode_rgb(read_file(file), file.string(), {}, /*strict=*/false).size();
+      const auto size =
+          decode_rgb(read_image_file(file), file.string(), {}, /*strict=*/false).size();
       const auto id = static_cast<std::int64_t>(records.images.size()) + 1;
       records.add_image(id, fs::absolute(file).string(), size.width, size.height);
     } catch (const std::exception& problem) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
 #include <string_view>
@@ -105,6 +106,8 @@ class FileCheck {
       tell(kWrongSize, problem.what());
     } catch (const Error& problem) {
       tell(kUnreadable, problem.what());
+    } catch (const std::bad_alloc&) {
+      tell(kUnreadable, "there is not enough memory to read it");
     }
     return mark_;
   }
@@ -120,6 +123,7 @@ class FileCheck {
       tell(kMisnamed, fmt::format("is {}", format));
     if (how == ImageCheck::heads && check_beginning(bytes)) return mark_;
     const auto head = bytes.size();
+    check_image_bytes(file.size(), name_);
     bytes.resize(file.size());
     file.read(head, std::span(bytes).subspan(head));
     const auto turn = check_head(bytes, name_, annotated());

@@ -10,11 +10,14 @@
 #include <opencv2/imgproc.hpp>
 #include <utility>
 
+#include "base/files.h"
 #include "dataflow/exif.h"
 #include "dataflow/image_head.h"
 
 namespace millrace {
 namespace {
+
+constexpr std::uint64_t kMostBytes = INT32_MAX;  // of a file, for OpenCV
 
 struct DestroyHandle {
   void operator()(void* handle) const { tjDestroy(handle); }
@@ -185,11 +188,25 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
 
 }  // namespace
 
+std::string read_image_file(const std::string& file) {
+  try {
+    return read_file(file, {.most = kMostBytes});
+  } catch (const Error& problem) {
+    throw DataError(problem.what());  // one missing file is a fault of that sample alone
+  } catch (const std::bad_alloc&) {
+    throw_no_memory(file);
+  }
+}
+
+void check_image_bytes(std::uint64_t bytes, const std::string& file) {
+  if (bytes > kMostBytes)
+    throw DataError(file, fmt::format("has {} bytes; an image file of at most {} can be decoded",
+                                      bytes, kMostBytes));
+}
+
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated, bool strict, cv::Size enough) {
-  if (bytes.size() > kMostImageBytes)
-    throw DataError(file, fmt::format("has {} bytes; an image file of at most {} can be decoded",
-                                      bytes.size(), kMostImageBytes));
+  check_image_bytes(bytes.size(), file);
   try {
     return decode(bytes, file, annotated, strict, enough);
   } catch (const std::bad_alloc&) {

@@ -1,7 +1,6 @@
 // Image files to pixels.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <opencv2/core/mat.hpp>
 #include <optional>
@@ -17,8 +16,11 @@ struct WrongSize : DataError {
   using DataError::DataError;
 };
 
-/// Of a file that can be decoded.
-inline constexpr std::size_t kMostImageBytes = INT32_MAX;
+/// The bytes of an image file. Throws DataError naming it, also where there are more than can be decoded.
+std::string read_image_file(const std::string& file);
+
+/// Throws DataError where an image file of so many bytes cannot be decoded.
+void check_image_bytes(std::uint64_t bytes, const std::string& file);
 
 /// (H, W, 3) 8-bit RGB from a file's bytes: TurboJPEG for JPEGs, OpenCV for anything else.
 ///

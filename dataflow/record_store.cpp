@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "dataflow/image_file.h"
 #include "dataflow/sample_codec.h"
 
 namespace millrace {
@@ -73,7 +74,7 @@ RecordHeader write_records(const Source<Sample>& source, const fs::path& file) {
     batches.add(annotations_key(i), std::move(bytes));
   }
   for (std::int64_t i = 0; i < source.size(); ++i) {
-    auto bytes = read_file(source[i].path);
+    auto bytes = read_image_file(source[i].path);
     header.images.push_back(digest_of(bytes));
     batches.add(image_key(i), std::move(bytes));
   }

@@ -1,27 +1,15 @@
 #include "dataflow/stages/decode.h"
 
-#include <new>
 #include <utility>
 
 #include "base/digest.h"
 #include "base/errors.h"
-#include "base/files.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_file.h"
 #include "dataflow/stages/resize_shortest_edge.h"
 
 namespace millrace {
 namespace {
-
-std::string bytes_of(const std::string& path) {
-  try {
-    return read_file(path, {.most = kMostImageBytes});
-  } catch (const Error& problem) {
-    throw DataError(problem.what());  // one missing file is a fault of that sample alone
-  } catch (const std::bad_alloc&) {
-    throw DataError(path, "there is not enough memory to read it");
-  }
-}
 
 /// The bytes that the sample has brought along. They may come from a disk, so they are checked.
 std::string_view checked(const EncodedImage& file, const std::string& path) {
@@ -38,7 +26,7 @@ const bool registered = register_map<Sample, Decode>(
 Sample Decode::operator()(Sample sample) const {
   if (!sample.image.empty()) return sample;
   const auto file = std::exchange(sample.encoded, {});
-  const auto owned = file.owner ? std::string() : bytes_of(sample.path);
+  const auto owned = file.owner ? std::string() : read_image_file(sample.path);
   const auto bytes = file.owner ? checked(file, sample.path) : std::string_view(owned);
   std::optional<cv::Size> annotated;
   if (sample.width > 0) annotated.emplace(sample.width, sample.height);

@@ -107,6 +107,21 @@ Evaluation evaluate(const Records& set, std::span<const Detection> found,
   return evaluate(*assemble(set, "made"), Detections(found), options);
 }
 
+TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {  // pycocotools puts 'iscrowd' in its place
+  auto set = row_of(3);
+  std::vector<Detection> found(2);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    found[i] = {.image_id = 1,
+                .category_id = 1,
+                .bbox = {50. * static_cast<double>(i), 0, 40, 40},
+                .has_bbox = true,
+                .score = 0.9};
+  const auto expected = evaluate(set, found, {});
+  for (auto& object : set.annotations) object.ignored = true;
+  EXPECT_EQ(evaluate(set, found, {}).stats, expected.stats);
+  EXPECT_LT(expected.stats[0], 0.7) << "one of three is missed";
+}
+
 TEST(Evaluate, OnePerfectHitIsAlmostOne) {  // numpy.spacing(1) stands in the quotient
   const Records set = row_of(1);
   const std::vector found = {on(set.annotations[0], .9)};
