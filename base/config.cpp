@@ -11,6 +11,8 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/text.h"
+#include "base/toml_depth.h"
 
 namespace millrace {
 namespace {
@@ -41,8 +43,53 @@ Config convert(const toml::node& node, const std::string& source) {
   throw ConfigError(origin.text() + ": dates and times have no use here; write a string");
 }
 
-Config load_with_bases(const std::filesystem::path& file,
-                       std::vector<std::filesystem::path> chain) {
+std::vector<std::string> split_key(const std::string& path) {
+  std::istringstream keys(path);
+  std::vector<std::string> parts;
+  for (std::string key; std::getline(keys, key, '.');) parts.push_back(key);
+  if (path.empty() || path.ends_with('.')) parts.emplace_back();
+  return parts;
+}
+
+/// Takes the value `name`, "callbacks.pictures", out of what the base says.
+void take_away(Config& tree, const std::string& name, const Origin& asked,
+               const std::string& base) {
+  Config* at = &tree;
+  const auto parts = split_key(name);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto* next = at->is_table() ? at->find(parts[i]) : nullptr;
+    if (!next) {
+      std::vector<std::string> known;
+      if (at->is_table())
+        for (const auto& [key, value] : at->table()) known.push_back(key);
+      throw ConfigError(fmt::format("{}: unset names '{}', of which {} says nothing{}",
+                                    asked.text(), name, base,
+                                    known.empty() ? "" : suggestion(parts[i], known)));
+    }
+    if (i + 1 < parts.size()) {
+      at = next;
+      continue;
+    }
+    std::erase_if(std::get<Config::Table>(at->data),
+                  [&](const auto& member) { return member.first == parts[i]; });
+  }
+}
+
+/// What an `unset` lists.
+void take_away_all(Config& tree, const Config& names, const std::string& base) {
+  const auto* list = std::get_if<Config::Array>(&names.data);
+  if (!list || !std::ranges::all_of(*list, [](const Config& name) {
+        return std::holds_alternative<std::string>(name.data);
+      }))
+    throw ConfigError(names.origin.text() +
+                      ": unset takes a list of keys, such as [\"callbacks.pictures\"]");
+  for (const auto& name : *list)
+    take_away(tree, std::get<std::string>(name.data), name.origin, base);
+}
+
+/// `asked`: the `base` that names the file; nullptr: the command line does.
+Config load_with_bases(const std::filesystem::path& file, std::vector<std::filesystem::path> chain,
+                       const Config* asked = nullptr) {
   if (std::find(chain.begin(), chain.end(), file) != chain.end())
     throw ConfigError(file.string() + ": inherits from itself through 'base'");
   chain.push_back(file);
@@ -50,17 +97,27 @@ Config load_with_bases(const std::filesystem::path& file,
   try {
     text = read_file(file);
   } catch (const Error& problem) {
-    throw ConfigError(problem.what());
+    throw ConfigError(asked ? fmt::format("{}: base: {}", asked->origin.text(), problem.what())
+                            : problem.what());
   }
   auto own = parse_config(text, file.string());
   const Config* base = own.find("base");
-  if (!base) return own;
+  if (!base) {
+    if (const auto* unset = own.find("unset"))
+      throw ConfigError(unset->origin.text() +
+                        ": unset takes away what a `base` says; this file has none");
+    return own;
+  }
   const auto* name = std::get_if<std::string>(&base->data);
   if (!name)
     throw ConfigError(base->origin.text() + ": base takes the path of a TOML file as a string");
-  auto result = load_with_bases((file.parent_path() / *name).lexically_normal(), std::move(chain));
+  const auto base_file = (file.parent_path() / *name).lexically_normal();
+  auto result = load_with_bases(base_file, std::move(chain), base);
+  if (const auto* unset = own.find("unset")) take_away_all(result, *unset, base_file.string());
   auto& members = std::get<Config::Table>(own.data);
-  std::erase_if(members, [](const auto& member) { return member.first == "base"; });
+  std::erase_if(members, [](const auto& member) {
+    return member.first == "base" || member.first == "unset";
+  });
   merge(result, own);
   return result;
 }
@@ -89,13 +146,12 @@ void apply_override(Config& root, const std::string& text) {
       for (auto& item : *array) self(self, item);
   };
   stamp(stamp, value);
+  if (path == "unset") return take_away_all(root, value, "the configuration");
 
   Config* at = &root;
-  std::istringstream keys(path);
-  std::string key;
-  std::vector<std::string> parts;
-  while (std::getline(keys, key, '.')) parts.push_back(key);
-  if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end())
+  const auto parts = split_key(path);
+  if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end() ||
+      parts.size() > kMostLevels)
     throw ConfigError("--set " + text + ": '" + path +
                       "' is not a path of keys such as train.seed");
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
@@ -186,6 +242,7 @@ std::string_view Config::type_name() const {
 }
 
 Config parse_config(std::string_view text, const std::string& source) {
+  check_depth(text, source);
   try {
     return convert(toml::parse(text, source), source);
   } catch (const toml::parse_error& problem) {

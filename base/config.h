@@ -47,8 +47,9 @@ class Config {
 };
 
 /// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge, anything
-/// else replaces), then applies overrides of the form `a.b=value`, where value is TOML (a bare word
-/// that is not TOML counts as a string). Throws ConfigError with file, line and column.
+/// else replaces; `unset = ["a.b"]` first takes away what the base says of these keys), then applies
+/// overrides of the form `a.b=value`, where value is TOML (a bare word that is not TOML counts as a
+/// string), or `unset=["a.b"]`. Throws ConfigError with file, line and column.
 Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 
 /// The same from text; `source` names it in messages.

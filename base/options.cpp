@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 
 #include "base/errors.h"
@@ -22,9 +23,17 @@ struct Overloaded : Fs... {
 
 std::string number_text(double v) { return fmt::format("{}", v); }
 
-/// "0 .. 1", ">= 1 px", "" where everything is allowed.
+/// Limits of an integer, which has some in any case.
+Limits bounded(Limits limits) {
+  if (limits.min == Limits{}.min) limits.min = -kMostOfAnything;
+  if (limits.max == Limits{}.max) limits.max = kMostOfAnything;
+  return limits;
+}
+
+/// "0 .. 1", ">= 1 px", "" where everything is allowed, or as much as anybody could want.
 std::string range_text(const Limits& limits) {
-  const bool low = limits.min > Limits{}.min, high = limits.max < Limits{}.max;
+  const bool low = limits.min > Limits{}.min && limits.min != -kMostOfAnything;
+  const bool high = limits.max < kMostOfAnything;
   std::string text;
   if (low && high) text = number_text(limits.min) + " .. " + number_text(limits.max);
   if (low && !high) text = ">= " + number_text(limits.min);
@@ -39,9 +48,14 @@ std::string range_text(const Limits& limits) {
 }
 
 void check_range(const Entry& entry, const Config& value, double number) {
-  if (!(number >= entry.limits.min && number <= entry.limits.max))
-    throw ConfigError(fmt::format("{}: {} = {} is out of range ({})", value.origin.text(),
-                                  entry.name, number_text(number), range_text(entry.limits)));
+  const auto& limits = entry.limits;
+  if (number >= limits.min && number <= limits.max) return;
+  const auto range =
+      number > limits.max && limits.max >= kMostOfAnything    ? fmt::format("<= {}", limits.max)
+      : number < limits.min && limits.min == -kMostOfAnything ? fmt::format(">= {}", limits.min)
+                                                              : range_text(limits);
+  throw ConfigError(fmt::format("{}: {} = {} is out of range ({})", value.origin.text(), entry.name,
+                                value_text(value), range));
 }
 
 void read_value(const Entry& entry, const Config& value, bool& into) {
@@ -92,23 +106,6 @@ void read_value(const Entry& entry, const Config& value, Options::Table& into) {
 }
 
 template <class T>
-void read_value(const Entry& entry, const Config& value, std::vector<T>& into) {
-  std::vector<T> result;
-  if (const auto* items = std::get_if<Config::Array>(&value.data)) {
-    for (const auto& item : *items) {
-      T one{};
-      read_value(entry, item, one);
-      result.push_back(std::move(one));
-    }
-  } else {
-    T one{};
-    read_value(entry, value, one);
-    result.push_back(std::move(one));
-  }
-  into = std::move(result);
-}
-
-template <class T>
 Config as_config(const T& value) {
   if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
                 std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
@@ -124,6 +121,44 @@ Config as_config(const T& value) {
   }
 }
 
+/// 1 and 1.0 are equal, and so are a value and a list of it alone.
+bool is_equal(const Config& a, const Config& b) {
+  const auto number = [](const Config& value) -> std::optional<double> {
+    if (const auto* whole = std::get_if<std::int64_t>(&value.data))
+      return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value.data)) return *real;
+    return std::nullopt;
+  };
+  const auto *many = std::get_if<Config::Array>(&a.data),
+             *others = std::get_if<Config::Array>(&b.data);
+  if (many && others) return std::ranges::equal(*many, *others, is_equal);
+  if (many) return many->size() == 1 && is_equal(many->front(), b);
+  if (others) return is_equal(b, a);
+  if (number(a) && number(b)) return number(a) == number(b);
+  return value_text(a) == value_text(b);
+}
+
+template <class T>
+void read_value(const Entry& entry, const Config& value, std::vector<T>& into) {
+  std::vector<T> result;
+  if (const auto* items = std::get_if<Config::Array>(&value.data)) {
+    for (const auto& item : *items) {
+      T one{};
+      read_value(entry, item, one);
+      result.push_back(std::move(one));
+    }
+  } else {
+    T one{};
+    read_value(entry, value, one);
+    result.push_back(std::move(one));
+  }
+  if (result.size() < entry.limits.least)
+    throw ConfigError(fmt::format(
+        "{}: {} takes {} at least, such as {}", value.origin.text(), entry.name,
+        counted(static_cast<long long>(entry.limits.least), "value"), value_text(as_config(into))));
+  into = std::move(result);
+}
+
 }  // namespace
 
 Entry& Options::add(std::string name, bool& value, std::string doc) {
@@ -131,7 +166,7 @@ Entry& Options::add(std::string name, bool& value, std::string doc) {
 }
 Entry& Options::add(std::string name, std::int64_t& value, std::string doc, Limits limits) {
   return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
+      Entry{std::move(name), &value, std::move(doc), bounded(std::move(limits)), {}});
 }
 Entry& Options::add(std::string name, double& value, std::string doc, Limits limits) {
   return entries_.emplace_back(
@@ -144,7 +179,7 @@ Entry& Options::add(std::string name, std::string& value, std::string doc,
 }
 Entry& Options::add(std::string name, Ints& value, std::string doc, Limits limits) {
   return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
+      Entry{std::move(name), &value, std::move(doc), bounded(std::move(limits)), {}});
 }
 Entry& Options::add(std::string name, Reals& value, std::string doc, Limits limits) {
   return entries_.emplace_back(
@@ -190,23 +225,41 @@ std::vector<WeightOption> Options::weight_options() const {
 
 void Options::complete(Config& table) const {
   for (const auto& entry : entries_)
-    if (!table.find(entry.name)) table.set(entry.name, value(entry));
+    if (entry.follows.empty() && !table.find(entry.name)) table.set(entry.name, value(entry));
+}
+
+void Options::refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
+                            std::string_view why) const {
+  for (const auto& entry : entries_) {
+    const auto* set = table.find(entry.name);
+    if (!set || std::ranges::find(keys, entry.name) == keys.end()) continue;
+    if (is_equal(*set, value(entry))) continue;
+    throw ConfigError(
+        fmt::format("{}: {} changes nothing {}: leave it out, or where a base sets it, take it "
+                    "back with `unset`",
+                    set->origin.text(), entry.name, why));
+  }
 }
 
 Config Options::value(const Entry& entry) {
   return std::visit([](const auto* target) { return as_config(*target); }, entry.target);
 }
 
-std::vector<std::string> option_help(const Options& options) {
-  std::vector<std::string> lines;
-  for (const auto& entry : options.entries()) {
-    const auto shown = entry.name + " = " + value_text(Options::value(entry));
-    const auto legal =
-        entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | ");
-    lines.push_back(
-        fmt::format("{:<36} {}{}", shown, entry.doc, legal.empty() ? "" : " (" + legal + ")"));
-  }
-  return lines;
+std::string OptionHelp::text() const {
+  return fmt::format("{:<36} {}{}", name + " = " + (follows.empty() ? value : follows), doc,
+                     legal.empty() ? "" : " (" + legal + ")");
+}
+
+std::vector<OptionHelp> option_help(const Options& options) {
+  std::vector<OptionHelp> help;
+  for (const auto& entry : options.entries())
+    help.push_back(
+        {.name = entry.name,
+         .value = value_text(Options::value(entry)),
+         .doc = entry.doc,
+         .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | "),
+         .follows = entry.follows});
+  return help;
 }
 
 }  // namespace millrace

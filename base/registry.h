@@ -18,17 +18,39 @@ namespace millrace {
 /// The shared object whose components register themselves at the moment; empty: the program's own do.
 std::string& registering_plugin();
 
+/// What `trainer list` says of one option.
+struct OptionHelp {
+  std::string name;
+  std::string value;  // the default as TOML
+  std::string doc;
+  std::string legal;         // range and unit, or choices; empty: anything
+  std::string follows;       // the key that gives the default; empty: none does
+  std::string text() const;  // a line of all that
+};
+std::vector<OptionHelp> option_help(const Options& options);
+
+/// The same of a struct.
+template <class T>
+std::vector<OptionHelp> help_of() {
+  T value;
+  Options options;
+  value.describe(options);
+  return option_help(options);
+}
+
 /// The factories of one kind of component. Filled while static constants are initialised (and while
-/// plug-ins load), read only afterwards; not for concurrent writing.
-template <class Factory>
+/// plug-ins load), read only afterwards; not for concurrent writing. `Given`: options elsewhere that give a component's
+/// own their defaults (see default_options).
+template <class Factory, class... Given>
 class Registry {
  public:
   struct Entry {
     std::string name;
-    std::string doc;                           // one line
-    std::function<void(Config&)> complete;     // fills in the defaults of the component's options
-    std::function<void(const Config&)> check;  // throws ConfigError for keys or values they refuse
-    std::function<std::vector<std::string>()> help;  // a line an option, for `trainer list`
+    std::string doc;                        // one line
+    std::function<void(Config&)> complete;  // fills in the defaults of the component's options
+    // Throws ConfigError for keys or values they refuse.
+    std::function<void(const Config&, const Given&...)> check;
+    std::function<std::vector<OptionHelp>()> help;  // for `trainer list`
     std::function<std::vector<WeightOption>()> weight_options;
     Factory create;
     std::string plugin;  // the shared object that brought it; empty: built in
@@ -67,26 +89,18 @@ class Registry {
 [[noreturn]] void throw_taken(const std::string& kind, const std::string& name,
                               const std::string& first);
 
-/// A line an option: name, default, unit, range or choices, and what it does.
-std::vector<std::string> option_help(const Options& options);
-
-template <class Factory>
+template <class Factory, class... Given>
 template <class T>
-bool Registry<Factory>::add(const std::string& name, std::string doc, Factory create) {
+bool Registry<Factory, Given...>::add(const std::string& name, std::string doc, Factory create) {
   const ComponentName who{kind_, name, registering_plugin()};
   const auto in_describe = [who](auto work) { return blaming(who, "describe", work); };
   Entry entry{name,
               std::move(doc),
               [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
-              [=](const Config& table) { in_describe([&] { read_options<T>(table); }); },
-              [=] {
-                return in_describe([] {
-                  T value;
-                  Options options;
-                  value.describe(options);
-                  return option_help(options);
-                });
+              [=](const Config& table, const Given&... given) {
+                in_describe([&] { read_options<T>(table, {}, given...); });
               },
+              [=] { return in_describe(help_of<T>); },
               weight_options<T>,
               std::move(create),
               who.plugin};

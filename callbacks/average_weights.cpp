@@ -67,8 +67,9 @@ class AverageWeights final : public Callback {
 const bool registered = callbacks().add<AverageWeightsOptions>(
     "average_weights", "keeps an exponential moving average of the weights",
     {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<AverageWeights>(read_options<AverageWeightsOptions>(table));
-    }});
+       return std::make_unique<AverageWeights>(read_options<AverageWeightsOptions>(table));
+     },
+     /*by_default=*/false, /*keeps_weights=*/true});
 
 }  // namespace
 }  // namespace millrace

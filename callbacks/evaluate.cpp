@@ -105,6 +105,8 @@ class EvaluateDetector final : public Callback {
 
   bool chief_only() const override { return false; }
 
+  std::string uses_weights_of() const override { return are_trained() ? "" : options_.weights; }
+
   std::vector<std::string> publishes() const override {
     auto names = score_names();
     if (!gives_masks_) std::erase_if(names, is_of_masks);

@@ -18,7 +18,8 @@ struct PlateauOptions : Stall::Options {
 
   void describe(millrace::Options& o) {
     Stall::Options::describe(o, "the parameter is multiplied by `factor`");
-    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate");
+    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate",
+          HyperParameters::all_names());
     o.add("factor", factor, "of the parameter's value", {.min = 0, .max = 1});
     o.add("min", min, "the parameter goes no lower");
     o.add("cooldown", cooldown, "new values after a reduction that are not counted", {.min = 0});

@@ -8,6 +8,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/require.h"
 
 namespace millrace {
 namespace {
@@ -60,12 +61,28 @@ struct SetParameterOptions {
   std::string between = "none";
 
   void describe(Options& o) {
-    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate");
+    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate",
+          HyperParameters::all_names());
     o.add("at", at, "the points of the training, ascending", {.min = 0});
     o.add("values", values, "the value from each point on");
     o.add("unit", unit, "of `at`", {"epochs", "steps", "images"});
     o.add("between", between, "two points: the value of the first, or a straight line",
           {"none", "linear"});
+  }
+
+  /// Throws ConfigError unless there is one value, in range, for each of some ascending points.
+  void check(const Config& table) const {
+    require(table, "at", !at.empty(), "needs a point at least, such as at = [0, 8]");
+    require(table, "values", values.size() == at.size(),
+            fmt::format("has {} numbers, `at` has {}: give one for each point", values.size(),
+                        at.size()));
+    require(table, "at", std::ranges::is_sorted(at, std::ranges::less_equal()), "must ascend");
+    const HyperParameters parameters{OptimizerOptions{}};
+    for (const auto value : values) try {
+        parameters.check(parameter, value);
+      } catch (const ConfigError& problem) {
+        require(table, "values", false, fmt::format("has {}: {}", value, problem.what()));
+      }
   }
 };
 
@@ -75,24 +92,11 @@ double place(const TrainState& state, const std::string& unit) {
   return state.at.progress;
 }
 
-ParameterPoints points_of(const Config& table, const SetParameterOptions& options) {
-  const auto refuse = [&](const char* key, const std::string& why) {
-    throw ConfigError(fmt::format("{}: {} {}", table.find(key)->origin.text(), key, why));
-  };
-  if (options.at.empty()) refuse("at", "needs a point at least, such as at = [0, 8]");
-  if (options.values.size() != options.at.size())
-    refuse("values", fmt::format("has {} numbers, `at` has {}: give one for each point",
-                                 options.values.size(), options.at.size()));
-  if (std::ranges::adjacent_find(options.at, std::greater_equal()) != options.at.end())
-    refuse("at", "must ascend");
-  return {options.at, options.values, options.between == "linear"};
-}
-
 const bool registered = callbacks().add<SetParameterOptions>(
     "set_parameter", "a hyper-parameter that takes given values at given points of the training",
     {[](const Config& table) -> std::unique_ptr<Callback> {
       const auto options = read_options<SetParameterOptions>(table);
-      const auto points = points_of(table, options);
+      const ParameterPoints points{options.at, options.values, options.between == "linear"};
       return std::make_unique<SetParameter>(
           options.parameter,
           [=](const TrainState& state) { return points(place(state, options.unit)); },

@@ -4,24 +4,45 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/record_function.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace millrace::cli {
 namespace {
 
+/// libtorch's own, cleared.
+class ZeroedMemory final : public at::Allocator {
+ public:
+  at::DataPtr allocate(std::size_t bytes) override {
+    auto memory = below().allocate(bytes);
+    if (bytes > 0) std::memset(memory.mutable_get(), 0, bytes);
+    return memory;
+  }
+  at::DeleterFnPtr raw_deleter() const override { return below().raw_deleter(); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+
+ private:
+  static at::Allocator& below() { return *c10::GetDefaultCPUAllocator(); }
+};
+
+ZeroedMemory zeroed_memory;  // tensors that were made with it may live longer than a watch
+
 struct Watching {
-  std::vector<std::string> nodes;   // of the backward pass that are open
-  std::set<const void*> known;      // to be not finite
-  std::set<const void*> unwritten;  // memory whose content nobody has chosen yet
+  std::vector<std::string> nodes;              // of the backward pass that are open
+  std::map<const void*, std::string> weights;  // whose memory, or a conversion of them
+  std::set<std::string> bad_weights;
+  at::Allocator* memory_before = nullptr;
   std::optional<BadOperator> first;
 };
 
@@ -29,8 +50,10 @@ thread_local Watching watching;
 
 /// What an operator was given.
 struct Given final : at::ObserverContext {
-  std::string shapes;
-  std::vector<const void*> bad;  // memory of tensors that were not finite
+  std::vector<at::Tensor> tensors;
+  std::vector<std::string> weights;  // of the tensors
+  bool weights_alone = false;        // there is nothing else among them
+  bool bad = false;                  // something was not finite that is no weight
 };
 
 std::vector<at::Tensor> tensors_of(const auto& values) {
@@ -56,13 +79,16 @@ bool is_bad(const at::Tensor& tensor) {
   return !at::isfinite(tensor.detach()).all().item<bool>();
 }
 
-/// Operators that give memory as it is.
-bool leaves_unwritten(std::string_view name) {
-  return name.find("empty") != std::string_view::npos ||
-         name.find("resize") != std::string_view::npos;
+/// The same for all views of it.
+const void* memory_of(const at::Tensor& tensor) {
+  return tensor.has_storage() ? tensor.storage().data() : nullptr;
 }
 
-std::string node() { return watching.nodes.empty() ? "" : watching.nodes.back(); }
+/// The weight whose values the tensor has; "": it is none.
+std::string weight_in(const at::Tensor& tensor) {
+  const auto found = watching.weights.find(memory_of(tensor));
+  return found == watching.weights.end() ? "" : found->second;
+}
 
 std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
@@ -71,55 +97,69 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
     watching.nodes.emplace_back(function.name());
   auto given = std::make_unique<Given>();
   if (watching.first) return given;
-  const auto inputs = tensors_of(function.inputs());
-  given->shapes = shapes_of(inputs);
-  for (const auto& input : inputs)
-    if (!watching.known.contains(input.const_data_ptr()) && is_bad(input))
-      given->bad.push_back(input.const_data_ptr());
+  given->tensors = tensors_of(function.inputs());
+  for (const auto& tensor : given->tensors) {
+    auto weight = weight_in(tensor);
+    given->bad = given->bad || (!watching.bad_weights.contains(weight) && is_bad(tensor));
+    if (!weight.empty()) given->weights.push_back(std::move(weight));
+  }
+  given->weights_alone = !given->tensors.empty() && given->weights.size() == given->tensors.size();
   return given;
+}
+
+/// Results that are made of one weight and nothing else are that weight, converted; other results are none.
+void follow_weights(const Given& given, const std::vector<at::Tensor>& results) {
+  for (const auto& result : results) {
+    const auto* memory = memory_of(result);
+    if (given.weights_alone)
+      watching.weights.try_emplace(memory, given.weights.front());
+    else if (std::ranges::none_of(given.tensors,
+                                  [&](const auto& tensor) { return memory_of(tensor) == memory; }))
+      watching.weights.erase(memory);
+  }
 }
 
 void end(const at::RecordFunction& function, at::ObserverContext* context) {
   const at::RecordFunctionGuard unseen(/*is_enabled=*/false);
   const c10::NoGradGuard no_graph;
-  const auto leave = [&] {
-    if (function.scope() == at::RecordScope::BACKWARD_FUNCTION && !watching.nodes.empty())
-      watching.nodes.pop_back();
-  };
-  if (!context || watching.first) return leave();
+  const auto node = watching.nodes.empty() ? "" : watching.nodes.back();
+  if (function.scope() == at::RecordScope::BACKWARD_FUNCTION && !watching.nodes.empty())
+    watching.nodes.pop_back();
+  if (!context || watching.first) return;
   const auto& given = static_cast<const Given&>(*context);
-  const auto outputs = tensors_of(function.outputs());
-  const std::string_view name = function.name();
-  const bool unwritten = leaves_unwritten(name);
-  // What was to be overwritten was not given.
-  const bool was_given_bad = std::ranges::any_of(given.bad, [&](const void* memory) {
-    return !watching.unwritten.contains(memory) ||
-           std::ranges::none_of(outputs,
-                                [&](const auto& out) { return out.const_data_ptr() == memory; });
-  });
-  for (const auto& output : outputs) {
-    if (unwritten)
-      watching.unwritten.insert(output.const_data_ptr());
-    else
-      watching.unwritten.erase(output.const_data_ptr());
-  }
-  if (was_given_bad)
-    watching.first = BadOperator{std::string(name), given.shapes, "", node()};
-  else if (!unwritten && std::ranges::any_of(outputs, is_bad))
-    watching.first = BadOperator{std::string(name), given.shapes, shapes_of(outputs), node()};
-  leave();
+  const auto results = tensors_of(function.outputs());
+  // Some operators only tell of what they were given, also of what they write.
+  const bool makes_bad =
+      std::ranges::any_of(results, is_bad) ||
+      (!given.bad && std::ranges::any_of(given.tensors, [](const auto& tensor) {
+        return !watching.bad_weights.contains(weight_in(tensor)) && is_bad(tensor);
+      }));
+  if (!given.bad && !makes_bad) return follow_weights(given, results);
+  BadOperator bad{function.name(), shapes_of(given.tensors), "", node, given.weights, {}};
+  if (!given.bad) bad.outputs = shapes_of(results.empty() ? given.tensors : results);
+  for (const auto& weight : given.weights)
+    if (watching.bad_weights.contains(weight)) bad.bad_weights.push_back(weight);
+  watching.first = std::move(bad);
 }
 
 }  // namespace
 
-BadOperatorWatch::BadOperatorWatch(std::set<const void*> known)
-    : handle_(at::addThreadLocalCallback(
-          at::RecordFunctionCallback(begin, end).needsInputs(true).needsOutputs(true))) {
+BadOperatorWatch::BadOperatorWatch(const NamedTensors& model) {
   watching = {};
-  watching.known = std::move(known);
+  for (const auto& [name, value] : model) {
+    watching.weights[memory_of(value)] = name;
+    if (is_bad(value)) watching.bad_weights.insert(name);
+  }
+  watching.memory_before = c10::GetCPUAllocator();
+  c10::SetCPUAllocator(&zeroed_memory);
+  handle_ = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(begin, end).needsInputs(true).needsOutputs(true));
 }
 
-BadOperatorWatch::~BadOperatorWatch() { at::removeCallback(handle_); }
+BadOperatorWatch::~BadOperatorWatch() {
+  at::removeCallback(handle_);
+  c10::SetCPUAllocator(watching.memory_before);
+}
 
 std::optional<BadOperator> BadOperatorWatch::first() const { return watching.first; }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
+
+#include "trainer/safetensors.h"
 
 namespace millrace::cli {
 
@@ -14,19 +16,22 @@ struct BadOperator {
   std::string outputs;  // the same; empty where it made nothing bad but was given it
   std::string
       node;  // of the backward pass, in which it ran: "DivBackward0"; empty: in the forward pass
+  std::vector<std::string> weights;      // of the model, that it was given as they are or converted
+  std::vector<std::string> bad_weights;  // those of them that were not finite to begin with
 };
 
 /// Watches every operator that the thread which made it runs, its backward passes included, for as long as it lives;
-/// one at a time. Looks at all values, so it is slow.
+/// one at a time. Looks at all values, so it is slow. All memory of new tensors is zero meanwhile: what nobody has
+/// written yet is finite.
 class BadOperatorWatch {
  public:
-  /// `known`: memory of tensors that are not finite to begin with; to be given them is nobody's fault.
-  explicit BadOperatorWatch(std::set<const void*> known);
+  /// `model`: its tensors by name.
+  explicit BadOperatorWatch(const NamedTensors& model);
   BadOperatorWatch(const BadOperatorWatch&) = delete;
   ~BadOperatorWatch();
 
-  /// The first whose results were not finite though all that it was given was. Where something that is no operator made
-  /// the first bad value, the one that was given it.
+  /// The first whose results were not finite though all that it was given was, but for weights that were not to begin
+  /// with. Where something that is no operator made the first bad value, the one that was given it.
   std::optional<BadOperator> first() const;
 
  private:

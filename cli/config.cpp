@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/config_arguments.h"
+#include "trainer/run.h"
 
 namespace millrace::cli {
 
@@ -19,7 +20,9 @@ void add_config(CLI::App& app, Action& action) {
        "trainer config configs/maskrcnn.toml --set optimizer.lr=0.01 --set model.masks=false"});
   command->callback([=, &action] {
     action = [=] {
-      fmt::print("{}", to_toml(arguments->load().tree, /*origins=*/true));
+      const auto recipe = arguments->load();
+      make_callbacks(recipe);  // finds what they watch that nobody publishes
+      fmt::print("{}", to_toml(recipe.tree, /*origins=*/true));
       return kDone;
     };
   });

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/errors.h"
@@ -20,7 +21,9 @@
 #include "dataflow/check_copies.h"
 #include "dataflow/check_images.h"
 #include "dataflow/check_samples.h"
+#include "dataflow/count_objects.h"
 #include "dataflow/detection_sources.h"
+#include "trainer/detector.h"
 
 namespace millrace::cli {
 namespace {
@@ -32,6 +35,12 @@ using enum coco::Severity;
 
 constexpr FindingKind kNothing{"nothing-to-train", error, "splits without an image to train on",
                                "training stops before its first step"};
+constexpr FindingKind kRefused{"training-refused", error,
+                               "reasons for which the model cannot learn from these data",
+                               "training stops before its first step"};
+constexpr FindingKind kDoubtful{"training-doubtful", warning,
+                                "what the model says of a training with these data",
+                                "training begins with this warning"};
 constexpr FindingKind kSource{"source-unreadable", error, "declared sources that cannot be read",
                               "training stops before its first step"};
 
@@ -86,6 +95,7 @@ class Doctor {
     else if (!data.val.empty())
       examine_split(data.val, /*trains=*/false);
     compare_splits();
+    ask_model();
     if (arguments_.images == "none")
       report_.unexamined.push_back("image files (--images none)");
     else if (arguments_.images == "headers")
@@ -103,16 +113,36 @@ class Doctor {
       if (classes_.empty()) name_classes(*data);
       const DataSplit split{data, paths.images, classes_, find_categories(*data, classes_)};
       const auto usable = coco::check_objects(*data, split.category_ids, learns_shapes(), findings);
-      if (trains && (recipe_.data.filter_empty ? usable : data->images.size()) == 0)
+      const bool is_empty = (recipe_.data.filter_empty ? usable : data->images.size()) == 0;
+      if (trains && is_empty)
         findings.add(kNothing, [&] {
           return FindingExample{.what = "see data.classes and data.filter_empty"};
         });
       report_.splits.push_back(facts(name, split, trains, findings));
+      if (trains && !is_empty) train_objects_ = count_objects(split);
       splits_.push_back({name, split});
       check_categories(splits_.back(), findings);
       check_files(name, split, findings);
     }
     report_.add(name, findings);
+  }
+
+  /// What the model says of a training with these data.
+  void ask_model() {
+    if (!train_objects_ || classes_.empty()) return;
+    auto findings = across_.none();
+    const auto tell = [&](const FindingKind& kind, const std::string& what) {
+      findings.add(kind, [&] { return FindingExample{.what = what}; });
+    };
+    const auto detector = make_detector(recipe_.model_name, recipe_.model, {.classes = classes_});
+    try {
+      for (const auto& warning : detector->check_training({.starts_random = recipe_.weights.empty(),
+                                 .count_objects = [&] { return *train_objects_; }}))
+        tell(kDoubtful, warning);
+    } catch (const ConfigError& problem) {
+      tell(kRefused, problem.what());
+    }
+    report_.add("the model", findings);
   }
 
   /// Whether the model has a use for shapes; unless it says no.
@@ -168,6 +198,7 @@ class Doctor {
       Progress progress(name, static_cast<std::size_t>(source.size()));
       check_samples(source, arguments_.images == "all", findings, std::ref(progress));
       report_.splits.push_back({name, "[[data.sources]]", static_cast<std::size_t>(source.size())});
+      train_objects_ = count_objects(source);
     } catch (const ConfigError&) {
       throw;
     } catch (const Error& problem) {
@@ -194,6 +225,7 @@ class Doctor {
   const Arguments& arguments_;
   DoctorReport report_;
   std::vector<std::string> classes_;
+  std::optional<ObjectCounts> train_objects_;  // nothing: there is nothing to train on at all
   std::vector<NamedSplit> splits_;
   std::vector<MarkedSplit> marked_;
   Findings across_;
@@ -231,6 +263,7 @@ void add_doctor(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--max", arguments->max_examples, "examples of each kind of finding")
       ->type_name("N")
+      ->check(not_negative())
       ->capture_default_str();
   add_json_flag(*command, arguments->json);
   add_examples(*command,

@@ -38,9 +38,15 @@ std::string FlowMeasurement::bottleneck() const {
 
 std::string FlowMeasurement::verdict(int threads) const {
   const auto* stage = slowest(flow);
-  if (!stage || busy_s() <= 0) return "nothing was done";
+  if (batches == 0) return "no batch came";
   if (flow.wait_s < kHardlyEver * wall_s)
     return "the flow waits for the consumer: it is fast enough";
+  if (!stage || busy_s() <= 0)
+    return fmt::format(
+        "the consumer waits {:.0f} % of the time for the data servers (data.source), which make "
+        "the "
+        "batches: measure them with `trainer bench dataflow` where they run",
+        std::min(100.0, 100 * flow.wait_s / wall_s));
   const bool cores_left = threads < static_cast<int>(allowed_processor_count());
   return fmt::format(
       "the consumer waits {:.0f} % of the time; {} takes {:.0f} % of the busy time: {}",

@@ -2,11 +2,11 @@
 
 #include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -29,21 +29,18 @@ class BadTensors {
  public:
   explicit BadTensors(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Whether it is one of them.
-  bool look_at(const std::string& name, const at::Tensor& tensor) {
-    if (!tensor.is_floating_point()) return false;
+  void look_at(const std::string& name, const at::Tensor& tensor) {
+    if (!tensor.is_floating_point()) return;
     const auto finite = at::isfinite(tensor.detach()).sum().item<std::int64_t>();
-    if (finite == tensor.numel()) return false;
+    if (finite == tensor.numel()) return;
     ++count_;
     if (first_.empty())
       first_ =
           fmt::format("'{}', {} of its {} values", name, tensor.numel() - finite, tensor.numel());
-    return true;
   }
 
-  bool any() const { return count_ > 0; }
   void print() const {
-    if (any()) fmt::print("{} {} not finite; the first is {}\n", count_, kind_, first_);
+    if (count_ > 0) fmt::print("{} {} not finite; the first is {}\n", count_, kind_, first_);
   }
 
  private:
@@ -76,12 +73,18 @@ void print_operator(const std::optional<BadOperator>& bad) {
   if (!bad) return fmt::print("no operator gave a value that is not finite\n");
   const auto where = bad->node.empty() ? "in the forward pass"
                                        : fmt::format("in the backward pass, {}", bad->node);
+  const auto what = fmt::format("{} {}", bad->name, where);
+  const auto names =
+      bad->weights.empty() ? "" : fmt::format(" with '{}'", fmt::join(bad->weights, "', '"));
   if (bad->outputs.empty())
-    fmt::print("no operator made the first value that is not finite; {} {} was given it: {}\n",
-               bad->name, where, bad->inputs);
+    fmt::print("no operator made the first value that is not finite; {} was given it: {}{}\n", what,
+               bad->inputs, names);
+  else if (bad->bad_weights.empty())
+    fmt::print("the first operator that made one out of finite ones is {}: {} -> {}{}\n", what,
+               bad->inputs, bad->outputs, names);
   else
-    fmt::print("the first operator that made one out of finite ones is {} {}: {} -> {}\n",
-               bad->name, where, bad->inputs, bad->outputs);
+    fmt::print("the first operator that was given a weight that is not finite is {}: {} -> {}{}\n",
+               what, bad->inputs, bad->outputs, names);
 }
 
 }  // namespace
@@ -93,9 +96,7 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const auto model = build_detector(recipe, record.classes);
   restore(*model, record.model);
   BadTensors weights("weights were"), gradients("gradients are");
-  std::set<const void*> known;
-  for (const auto& [name, value] : named_values(*model))
-    if (weights.look_at(name, value)) known.insert(value.const_data_ptr());
+  for (const auto& [name, value] : named_values(*model)) weights.look_at(name, value);
 
   HyperParameters hyper(recipe.optimizer);
   hyper.load(record.hyper);
@@ -104,7 +105,7 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
     gradients.look_at(name, gradient);
   });
-  const BadOperatorWatch watch(std::move(known));
+  const BadOperatorWatch watch(named_values(*model));
   Figures figures;
   auto info = record.info;
   if (record.with_figures) info.figures = &figures;

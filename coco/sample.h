@@ -14,9 +14,9 @@ struct SampleOptions {
   std::int64_t seed = 1;
 
   void describe(Options& o) {
-    o.add("train", train, "images of the training split", {.min = 1, .unit = "images"});
-    o.add("val", val, "images of the validation split", {.min = 1, .unit = "images"});
-    o.add("seed", seed, "the same seed gives the same bytes", {.min = 0});
+    o.add("train", train, "images of the training split", {.min = 1, .max = 1e6, .unit = "images"});
+    o.add("val", val, "images of the validation split", {.min = 1, .max = 1e6, .unit = "images"});
+    o.add("seed", seed, "the same seed gives the same bytes", {.min = 0, .max = kAnySeed});
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
 #include <opencv2/core.hpp>
 #include <stdexcept>
 #include <utility>
@@ -15,6 +17,29 @@ cv::Mat slot_of(const Batch& batch, std::size_t image) {
   const auto bytes =
       static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
   return {batch.height, batch.width, CV_8UC3, batch.pixels.get() + image * bytes};
+}
+
+/// The size that an image of the batch has alone.
+cv::Size own_size(const Batch& batch, const ImageInfo& image) {
+  const auto rounded_up = [&](std::int32_t side) {
+    return (side + batch.divisor - 1) / batch.divisor * batch.divisor;
+  };
+  return {rounded_up(image.width), rounded_up(image.height)};
+}
+
+/// The images at `places`, padded to `size`.
+Batch images_of(const Batch& batch, const std::vector<std::size_t>& places, cv::Size size) {
+  Batch part{.height = size.height, .width = size.width, .divisor = batch.divisor};
+  for (const auto place : places) {
+    part.images.push_back(batch.images[place]);
+    part.objects.push_back(batch.objects[place]);
+  }
+  part.pixels = batch_memory().acquire(part.bytes());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto& own = part.images[i];
+    fill_slot({slot_of(batch, places[i])(cv::Rect(0, 0, own.width, own.height))}, slot_of(part, i));
+  }
+  return part;
 }
 
 }  // namespace
@@ -42,6 +67,28 @@ Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
     fill_slot({slot_of(from, i)(cv::Rect(0, 0, own.width, own.height))}, slot_of(batch, i));
   }
   return batch;
+}
+
+std::vector<BatchPart> parts_of_one_size(const Batch& batch) {
+  std::vector<std::size_t> all(batch.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (batch.divisor == 0 || std::ranges::all_of(batch.images, [&](const ImageInfo& image) {
+        return own_size(batch, image) == cv::Size(batch.width, batch.height);
+      }))
+    return {{batch, std::move(all)}};
+  std::vector<std::pair<cv::Size, std::vector<std::size_t>>> by_size;
+  for (const auto place : all) {
+    const auto size = own_size(batch, batch.images[place]);
+    auto same = std::ranges::find(by_size, size, [](const auto& group) { return group.first; });
+    if (same == by_size.end()) same = by_size.insert(same, {size, {}});
+    same->second.push_back(place);
+  }
+  std::vector<BatchPart> parts;
+  for (auto& [size, places] : by_size) {
+    auto images = images_of(batch, places, size);
+    parts.push_back({std::move(images), std::move(places)});
+  }
+  return parts;
 }
 
 }  // namespace millrace

@@ -1,7 +1,10 @@
 // The zeros around the images of a batch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
+
 #include <opencv2/core/mat.hpp>
 
 #include "dataflow/lazy_image.h"
@@ -16,5 +19,15 @@ void fill_slot(const LazyImage& image, cv::Mat slot);
 /// in it. So batches of several processes get one size. Copies nothing where the size is right already.
 /// Throws std::invalid_argument where the batch is larger.
 Batch pad_to(Batch batch, std::int32_t width, std::int32_t height);
+
+/// Some images of a batch.
+struct BatchPart {
+  Batch batch;
+  std::vector<std::size_t> places;  // of its images in the whole batch, ascending
+};
+
+/// A batch cut into parts in which every image has the padded size that it would have alone, in the order of their first
+/// images. The batch itself is the only part where all its images have its size, or where its divisor is not known.
+std::vector<BatchPart> parts_of_one_size(const Batch& batch);
 
 }  // namespace millrace

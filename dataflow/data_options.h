@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include "base/errors.h"
 #include "base/options.h"
 #include "coco/sample.h"
 
@@ -59,9 +57,12 @@ struct DataOptions {
     o.add("val", val, "the split to evaluate on");
     o.add("classes", classes, "names of the categories to detect, in order; none: every category");
     o.add("filter_empty", filter_empty, "leave images without a usable object out of training");
-    o.add("batch_size", batch_size, "of training, per process", {.min = 1, .unit = "images"});
-    o.add("test_batch_size", test_batch_size, "of evaluation, per process",
-          {.min = 1, .unit = "images"});
+    o.add("batch_size", batch_size, "of training, per process",
+          {.min = 1, .max = 65536, .unit = "images"});
+    o.add("test_batch_size", test_batch_size,
+          "of evaluation, per process; images of one padded size are detected together, so it "
+          "changes no result but for rounding",
+          {.min = 1, .max = 65536, .unit = "images"});
     o.add("aspect_grouping", aspect_grouping, "batch wide with wide and tall with tall images");
     o.add("shape_buckets", shape_buckets,
           "> 0: batch in so many groups of like shape, chosen from the data set for the least "
@@ -74,7 +75,7 @@ struct DataOptions {
           "[\"1344x800\", \"800x1344\"]; one: a fixed size");
     o.add("flip", flip, "chance to mirror a training image", {.min = 0, .max = 1});
     o.add("short_side", short_side, "images are resized to this; several: one of them at random",
-          {.min = 1, .max = 16384, .unit = "pixels"});
+          {.min = 1, .max = 16384, .unit = "pixels", .least = 1});
     o.add("short_side_range", short_side_range,
           "short_side is [lowest, highest] instead of choices");
     o.add("max_side", max_side, "the longer side never passes this",
@@ -93,7 +94,7 @@ struct DataOptions {
     o.add("threads", threads, "of the flow graph; 0: all cores", {.min = 0, .max = 4096});
     o.add("in_flight", in_flight,
           "images between disk and trainer; 0: enough to keep all threads busy",
-          {.min = 0, .unit = "images"});
+          {.min = 0, .max = 1e6, .unit = "images"});
     o.add("memory", memory,
           "that images between disk and trainer may take, unless a batch takes more; 0: no bound",
           {.min = 0, .max = 1 << 24, .unit = "MiB"});
@@ -116,6 +117,9 @@ struct DataOptions {
     o.add("source_server_key", source_server_key, "file with the servers' public key");
   }
 
+  /// Throws ConfigError where values are no addresses or shapes, contradict each other or change nothing.
+  void check(const Config& table) const;
+
   std::int64_t settled_test_short_side() const {
     return test_short_side > 0 ? test_short_side : *std::ranges::max_element(short_side);
   }
@@ -124,25 +128,12 @@ struct DataOptions {
   }
 };
 
-/// A struct of options read from a table over the defaults that `[data]` gives it, if any:
-/// `static S from(const DataOptions&)`. `others` are keys of the table that someone else reads. Values that do not go
-/// together are found by its `check()`, if it has one, which throws std::invalid_argument.
+/// A struct of options read from a table over the defaults that `[data]` gives it, if any: `static S from(const
+/// DataOptions&)`. `others` are keys of the table that someone else reads.
 template <class S>
 S configured(const Config& table, const DataOptions& data,
              std::initializer_list<std::string_view> others = {"use"}) {
-  S result;
-  if constexpr (requires { S::from(data); }) result = S::from(data);
-  Options options;
-  result.describe(options);
-  options.read(table, others);
-  if constexpr (requires { result.check(); }) {
-    try {
-      result.check();
-    } catch (const std::invalid_argument& problem) {
-      throw ConfigError(table.origin.text() + ": " + std::string(S::kName) + ": " + problem.what());
-    }
-  }
-  return result;
+  return read_options<S>(table, others, data);
 }
 
 }  // namespace millrace

@@ -6,14 +6,19 @@
 
 #include <opencv2/core/utility.hpp>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "dataflow/check_messages.h"
 #include "dataflow/detection_source.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/image_memory.h"
 #include "dataflow/serving/remote_train_flow.h"
 #include "dataflow/stages/decode.h"
+#include "dataflow/stages/fixed_size_crop.h"
 #include "dataflow/stages/flip.h"
 #include "dataflow/stages/group_by_aspect_ratio.h"
+#include "dataflow/stages/large_scale_jitter.h"
+#include "dataflow/stages/mosaic.h"
 #include "dataflow/stages/pad.h"
 #include "dataflow/stages/resize_shortest_edge.h"
 
@@ -62,10 +67,42 @@ Pad pad_for(const DataOptions& data) {
   return pad;
 }
 
+/// Throws ConfigError where images that may come together in a batch fit into none of the shapes.
+void check_fit(const Source<Sample>& source, const ResizeShortestEdge& resize,
+               const GroupByAspectRatio& by_shape, const Pad& pad, std::int64_t batch_size) {
+  if (pad.shapes.empty()) return;
+  std::vector<cv::Size> largest(by_shape.groups());
+  const auto side = *std::ranges::max_element(resize.short_side);
+  for (std::int64_t i = 0; i < source.size(); ++i) {
+    const auto sample = source.about(i);
+    if (sample.width < 1) continue;  // known once it is decoded
+    const auto size = resize.size_of({sample.width, sample.height}, side);
+    auto& group = largest[by_shape(sample)];
+    if (batch_size == 1) group = {};
+    group = {std::max(group.width, size.width), std::max(group.height, size.height)};
+    pad.shape_for(group);
+  }
+}
+
+/// The largest image that a resize leaves, lying.
+cv::Size largest_after(const ResizeShortestEdge& resize) {
+  const auto side = std::min(*std::ranges::max_element(resize.short_side), resize.max_side);
+  return {static_cast<int>(resize.max_side), static_cast<int>(side)};
+}
+
+/// The largest of the given slots, or the one for images of up to `size`.
+cv::Size largest_slot_of(const Pad& pad, cv::Size size) {
+  if (pad.shapes.empty()) return pad.shape_for(size);
+  std::vector<cv::Size> shapes;
+  for (const auto& text : pad.shapes) shapes.push_back(parse_shape(text));
+  return *std::ranges::max_element(shapes, {}, [](cv::Size shape) { return shape.area(); });
+}
+
 Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
   const auto resize = ResizeShortestEdge::from(data);
   auto by_shape = GroupByAspectRatio::from(data);
   by_shape.fit(*source);
+  check_fit(*source, resize, by_shape, pad_for(data), data.batch_size);
   return from(std::move(source))
       .map(decode_for(resize, data))
       .map(Flip::from(data))
@@ -76,6 +113,9 @@ Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
 }
 
 Plan train_plan(const TrainData& train, const DataOptions& data, std::span<const Config> stages) {
+  if (data.batch_size > train.source->size())
+    spdlog::warn("batches of {} (data.batch_size) from {}: images repeat within a batch",
+                 counted(data.batch_size, "image"), counted(train.source->size(), "image"));
   if (stages.empty()) return default_plan(train.source, data);
   const DetectionContext context{train.source, data, train.classes};
   auto plan = plan_of(train.source);
@@ -104,9 +144,32 @@ const bool registered = detection_stages().add<NoOptions>(
 
 }  // namespace
 
-DetectionStages& detection_stages() {
-  static DetectionStages stages("stage");
-  return stages;
+std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages) {
+  if (stages.empty())
+    return largest_slot_of(Pad::from(options), largest_after(ResizeShortestEdge::from(options)));
+  std::optional<cv::Size> size;
+  std::optional<cv::Size> slot;
+  for (const auto& table : stages) {
+    const auto use = used_name(table, detection_stages().kind());
+    const auto sides = [](std::int64_t width, std::int64_t height) {
+      return cv::Size(static_cast<int>(width), static_cast<int>(height));
+    };
+    if (use == ResizeShortestEdge::kName) {
+      size = largest_after(configured<ResizeShortestEdge>(table, options));
+    } else if (use == FixedSizeCrop::kName) {
+      const auto crop = configured<FixedSizeCrop>(table, options);
+      size = sides(crop.width, crop.height);
+    } else if (use == LargeScaleJitter::kName) {
+      const auto crop = configured<LargeScaleJitter>(table, options).target;
+      size = sides(crop.width, crop.height);
+    } else if (use == Mosaic::kName) {
+      const auto mosaic = configured<Mosaic>(table, options);
+      size = sides(2 * mosaic.width, 2 * mosaic.height);
+    } else if (use == Pad::kName && size) {
+      slot = largest_slot_of(configured<Pad>(table, options), *size);
+    }
+  }
+  return slot;
 }
 
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <opencv2/core/types.hpp>
+#include <optional>
 #include <span>
 
 #include "dataflow/data_split.h"
@@ -39,6 +41,9 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                                                const TrainData& train,
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake);
+
+/// The largest slot of a training batch that the configuration's sizes can make; nothing where its stages give none.
+std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages);
 
 /// Every image of the split once, by ascending id, at the test size. One that cannot be used is skipped where
 /// training would replace it: another one would come twice.

@@ -17,16 +17,6 @@
 namespace millrace {
 namespace {
 
-/// What every table may say besides its source's own options.
-struct TableKeys {
-  std::string name;
-  Options::Strings of;
-  void describe(Options& o) {
-    o.add("name", name, "what other sources call it");
-    o.add("of", of, "the sources that it is made of");
-  }
-};
-
 /// One table and what it asks for.
 struct Declared {
   const Config& table;
@@ -38,9 +28,9 @@ struct Declared {
 Declared declared(const Config& table) {
   auto use = used_name(table, detection_sources().kind());
   Config own(Config::Table{}, table.origin);
-  for (const char* key : {"name", "of"})
+  for (const char* key : {"use", "name", "of"})
     if (const auto* value = table.find(key)) own.set(key, *value);
-  auto keys = read_options<TableKeys>(own);
+  auto keys = read_options<SourceKeys>(own);
   if (keys.name.empty()) keys.name = use;
   return {table, std::move(keys.name), std::move(use), std::move(keys.of)};
 }
@@ -62,8 +52,10 @@ class SourceGraph {
     for (const auto& one : all_) check_names(one, path);
   }
 
+  SourcePtr<Sample> open() { return open(end()); }
+
   /// The source that no other is made of.
-  SourcePtr<Sample> open() {
+  const Declared& end() const {
     std::vector<std::string> ends;
     for (const auto& name : names_)
       if (std::ranges::none_of(all_,
@@ -75,7 +67,7 @@ class SourceGraph {
                       "them to train on; put "
                       "them together with `use = \"concat\"` or `use = \"mix\"`",
                       find(ends[1]).table.origin.text(), joined(ends, "', '")));
-    return open(find(ends.front()));
+    return find(ends.front());
   }
 
  private:
@@ -137,6 +129,19 @@ std::vector<std::string> class_names(const DataOptions& data) {
 DetectionSources& detection_sources() {
   static DetectionSources sources("source");
   return sources;
+}
+
+void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
+  for (auto& table : tables) {
+    const auto name = used_name(table, detection_sources().kind());
+    const auto& entry = detection_sources().at(name, table.find("use")->origin);
+    Config own(Config::Table{}, table.origin);
+    for (const auto& [key, value] : table.table())
+      if (key != "use" && key != "name") own.set(key, value);
+    entry.check(own, data);
+    entry.complete(table);
+  }
+  if (!tables.empty()) SourceGraph(tables, {}).end();
 }
 
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables) {

@@ -13,6 +13,18 @@
 
 namespace millrace {
 
+/// What any table of [[data.sources]] may say besides its source's own options.
+struct SourceKeys {
+  std::string use;
+  std::string name;
+  Options::Strings of;
+  void describe(Options& o) {
+    o.add("use", use, "the source");
+    o.add("name", name, "what other sources call it; empty: as `use`");
+    o.add("of", of, "the sources that it is made of, where it is made of others");
+  }
+};
+
 /// What a source may know beside its own table.
 struct SourceContext {
   std::vector<std::string> classes;  // names; objects of class k are called classes[k]
@@ -23,8 +35,14 @@ struct SourceContext {
 /// A std::invalid_argument that a factory throws is told to the user with the table's place.
 using SourceFactory =
     std::function<SourcePtr<Sample>(const Config& table, const SourceContext& context)>;
-using DetectionSources = Registry<SourceFactory>;
+/// Their defaults may be those of `[data]`.
+using DetectionSources = Registry<SourceFactory, DataOptions>;
 DetectionSources& detection_sources();
+
+/// Completes the tables of `[[data.sources]]` with their defaults (without those that follow a key of `[data]`) and checks
+/// all that does not take the data: names and options, what is made of what, that one source is at the end. Throws
+/// ConfigError naming file and line.
+void settle_sources(const DataOptions& data, std::vector<Config>& tables);
 
 /// Registers a source whose options are the struct `S`; `open(const S&, const SourceContext&)` opens it.
 template <class S, class F>

@@ -37,18 +37,37 @@ struct DetectionContext {
   DataOptions data;
   std::vector<std::string> classes;       // names; class k is the k-th
   std::span<const Config> in_front = {};  // the tables of the stages before it
+  bool only_checked =
+      false;  // the configuration is looked at and no flow starts: make no file; `source` is empty
 };
 
-using DetectionStages = Registry<StageFactory<DetectionContext>>;
+/// What any table of [[data.stages]] may say besides its stage's own options.
+struct StageKeys {
+  std::string use;
+  void describe(Options& o) { o.add("use", use, "the stage"); }
+};
+
+/// Their defaults may be those of `[data]`.
+using DetectionStages = Registry<StageFactory<DetectionContext>, DataOptions>;
 DetectionStages& detection_stages();
 
-/// Registers the function object `S` under its `kName`; `make_stage` makes a stage of a name and an S.
+/// Completes the tables of `[[data.stages]]` with their defaults (without those that follow a key of `[data]`) and checks
+/// all that does not take the data: names and options, that each stage takes what the one before yields, that a batch of
+/// data.batch_size comes out, and that no key of `[data]` is set that no stage uses. Throws ConfigError naming file and
+/// line. `data_table` is `[data]` as it was written.
+void settle_stages(const DataOptions& data, const Config& data_table, std::vector<Config>& tables);
+
+/// Registers the function object `S` under its `kName`; `make_stage` makes a stage of a name and an S. Where S works on
+/// what another stage makes, `static constexpr std::string_view kAfter = "decode"` says so: a list of stages in another
+/// order is then refused before anything runs.
 template <class S, class F>
 bool register_as(std::string doc, F make_stage) {
   return detection_stages().add<S>(
       std::string(S::kName), std::move(doc),
       [make_stage](const Config& table, const DetectionContext& context) {
-        return make_stage(std::string(S::kName), configured<S>(table, context.data));
+        auto stage = make_stage(std::string(S::kName), configured<S>(table, context.data));
+        if constexpr (requires { S::kAfter; }) stage.after = S::kAfter;
+        return stage;
       });
 }
 

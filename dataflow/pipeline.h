@@ -152,8 +152,8 @@ std::string used_name(const Config& table, const std::string& kind);
 
 /// The stages of a list of tables, each `use = "name"` and the options of that stage. A context that has a member
 /// `in_front` sees there, for each stage, the tables before its own. Throws ConfigError naming file and line.
-template <class Context>
-std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
+template <class Context, class... Given>
+std::vector<Stage> build_stages(const Registry<StageFactory<Context>, Given...>& registry,
                                 std::span<const Config> tables, Context context) {
   std::vector<Stage> stages;
   for (const auto& table : tables) {
@@ -163,12 +163,14 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
     stages.push_back(blaming(registry.title(entry), "its factory",
                              [&] { return entry.create(table, context); }));
     stages.back().plugin = entry.plugin;
+    stages.back().where = table.origin.text();
   }
   return stages;
 }
 
 // Implementation.
 
+/// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.
 void check_yields(const Plan& plan, const MessageType& wanted);
 
 template <class T>

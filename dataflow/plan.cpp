@@ -34,7 +34,8 @@ void check_repeats(const Plan& plan) {
 void check_key(const Stage& stage, const Group& group, const Plan& plan, std::size_t k) {
   if (group.groups == 1 || (plan.about && plan.about->type == *group.of)) return;
   throw ConfigError(fmt::format(
-      "stage {} '{}' groups by {}, the source {}", k + 1, stage.name, group.of->text(),
+      "{}stage {} '{}' groups by {}, the source {}", stage.place(), k + 1, stage.name,
+      group.of->text(),
       plan.about ? "has " + plan.about->type.text() : std::string("says nothing of its samples")));
 }
 
@@ -63,23 +64,24 @@ void check(const Plan& plan) {
   for (std::size_t k = 0; k < plan.stages.size(); ++k) {
     const auto& stage = plan.stages[k];
     if (!(stage.takes == present))
-      throw ConfigError(fmt::format("stage {} '{}' takes {}, {} yields {}", k + 1, stage.name,
-                                    stage.takes.text(), from, present.text()));
+      throw ConfigError(fmt::format("{}stage {} '{}' takes {}, {} yields {}", stage.place(), k + 1,
+                                    stage.name, stage.takes.text(), from, present.text()));
     if (stage.is_group() && std::exchange(grouped, true))
-      throw ConfigError(fmt::format("stage {} '{}' is a second stage that groups; one is the most",
-                                    k + 1, stage.name));
+      throw ConfigError(
+          fmt::format("{}stage {} '{}' is a second stage that groups; one is the most",
+                      stage.place(), k + 1, stage.name));
     if (const auto* group = std::get_if<Group>(&stage.work)) check_key(stage, *group, plan, k);
     if (stage.is_cache()) {
       if (std::exchange(cached, true) || grouped)
         throw ConfigError(
-            fmt::format("stage {} '{}': a flow has one cache, in front of the stage that groups",
-                        k + 1, stage.name));
+            fmt::format("{}stage {} '{}': a flow has one cache, in front of the stage that groups",
+                        stage.place(), k + 1, stage.name));
       if (random)
-        throw ConfigError(
-            fmt::format("stage {} '{}' would keep what '{}' has drawn at random: every epoch would "
-                        "see the same; put it in "
-                        "front of '{}'",
-                        k + 1, stage.name, random->name, random->name));
+        throw ConfigError(fmt::format(
+            "{}stage {} '{}' would keep what '{}' has drawn at random: every epoch would "
+            "see the same; put it in "
+            "front of '{}'",
+            stage.place(), k + 1, stage.name, random->name, random->name));
     }
     if (!random && draws(stage)) random = &stage;
     present = stage.yields;

@@ -59,6 +59,7 @@ struct ImageInfo {
 struct Batch {
   std::shared_ptr<std::uint8_t[]> pixels;
   std::int32_t height = 0, width = 0;
+  std::int32_t divisor = 0;        // an image alone is padded to multiples of it; 0: not known
   std::vector<ImageInfo> images;   // N
   std::vector<Instances> objects;  // N (orig_gt_counts are their sizes)
 

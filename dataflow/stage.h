@@ -101,7 +101,11 @@ struct Stage {
   MessageType takes, yields;
   std::variant<Map, Mix, Cache, Group> work;
   std::string plugin = {};  // that brought it; empty: built in
+  std::string where = {};   // its table, "a.toml:12:1"; empty: it has none
+  std::string after = {};   // works on what this stage makes, unless the source gives it already
 
+  /// "a.toml:12:1: " in front of what is said about it.
+  std::string place() const { return where.empty() ? "" : where + ": "; }
   bool is_group() const { return std::holds_alternative<Group>(work); }
   bool is_cache() const { return std::holds_alternative<Cache>(work); }
   /// Changes no message: the flow gives the same bytes without it.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/activation_bytes.h"
 #include "models/backbones/pyramid.h"
 #include "models/layers/box_options.h"
 #include "models/layers/detections.h"
@@ -27,7 +28,11 @@ struct PyramidDetectorOptions {
   void describe(Options& o);
   void use_torchvision() { pyramid.use_torchvision(); }
   void check(const Config& table) const;
+  std::vector<IdleOption> idle() const;
 };
+
+/// What is said of batch norms, named by their options, that look at one rank's images alone.
+std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
 
 /// The pyramid of a batch.
 struct Features {
@@ -47,6 +52,10 @@ class PyramidDetector : public Detector {
 
   const Parameters& parameters() const final { return parameters_; }
   void parameters_changed() override { pyramid_.refresh(); }
+  double activation_bytes(std::int64_t images, double pixels) const final;
+
+  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch norm by rank.
+  std::vector<std::string> check_training(const TrainingFacts& facts) const override;
 
  protected:
   /// `mask_paste` as in paste_mask.
@@ -60,6 +69,9 @@ class PyramidDetector : public Detector {
   virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                              const StepInfo& step) = 0;
 
+  /// What the second stage works on in an image; nothing: there is no second stage.
+  virtual RegionLoad regions_of_an_image() const { return {}; }
+
   /// What the heads find in each image.
   virtual std::vector<Found> find(const Features& features) = 0;
 
@@ -70,6 +82,8 @@ class PyramidDetector : public Detector {
   std::vector<Found> find_in_views(const Batch& batch);
   at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found);
 
+  PyramidOptions options_;
+  int finest_;  // log2 of the stride of the finest map
   std::vector<View> views_;
   DetectionOptions detection_;
   double box_offset_;

@@ -10,7 +10,7 @@ namespace millrace {
 /// twice does nothing. Call from main's thread, before the configuration is resolved.
 ///
 /// A path is relative to the file that names it (from --set: to the current folder); a name without a folder that is
-/// not there is looked for in lib/millrace/plugins of the installation. The list is left with absolute paths, so that a
+/// not there is looked for in lib/millrace/plugins beside the program's folder, installed or in a build tree. The list is left with absolute paths, so that a
 /// run's own config.toml works from anywhere. Throws ConfigError saying which entry cannot be opened, and why: none of
 /// the code of what is no plug-in for this very Millrace has run then.
 void load_plugins(Config& tree);

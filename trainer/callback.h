@@ -107,6 +107,10 @@ class Callback {
   /// one that has not appeared when the run ends is told. Asked when the run is put together.
   virtual std::vector<std::string> watches() const { return {}; }
 
+  /// The callback whose weights (save_tensors) it works with instead of the trained ones; empty: none. One that this run
+  /// does not have, or that keeps none (CallbackFactory::keeps_weights), is an error before the run.
+  virtual std::string uses_weights_of() const { return {}; }
+
   /// False: runs on every rank, not only on the chief. What the chief decides then holds for all: it is triggered on all
   /// ranks at the same steps. Only before_train, trigger and after_train may wait for the others (state.cluster), and
   /// after_train only where state.failure is empty. Checkpoints, and so save_state and on_checkpoint, are the chief's;
@@ -118,11 +122,13 @@ class Callback {
 struct CallbackFactory {
   using Create = std::function<std::unique_ptr<Callback>(const Config& table)>;
 
-  CallbackFactory(Create make, bool always = false) : create(std::move(make)), by_default(always) {}
+  CallbackFactory(Create make, bool always = false, bool weights = false)
+      : create(std::move(make)), by_default(always), keeps_weights(weights) {}
   std::unique_ptr<Callback> operator()(const Config& table) const { return create(table); }
 
   Create create;
-  bool by_default;  // part of every run unless its table says `enabled = false`
+  bool by_default;     // part of every run unless its table says `enabled = false`
+  bool keeps_weights;  // its save_tensors gives a set of the model's weights
 };
 
 /// All known callbacks. Those whose options describe `every` are triggered by it.

@@ -20,6 +20,7 @@
 #include "trainer/figures.h"
 #include "trainer/loss_totals.h"
 #include "trainer/parameters.h"
+#include "trainer/training_facts.h"
 
 namespace millrace {
 
@@ -80,13 +81,34 @@ class Detector {
   /// False: what `detect` finds never has masks. Who asks for their scores is then told before the first step.
   virtual bool gives_masks() const { return true; }
 
-  /// How messages call it; make_detector says which it is.
+  /// About how many bytes a step keeps from the forward to the backward pass, for a batch of so many images, `pixels` in
+  /// all with their padding; 0: nobody knows. It decides nothing but whether a step is tried that cannot fit.
+  virtual double activation_bytes(std::int64_t images, double pixels) const {
+    static_cast<void>(images), static_cast<void>(pixels);
+    return 0;
+  }
+
+  /// Whether a training makes sense, asked before its first step, on every rank, and by `trainer doctor`. Throws
+  /// ConfigError where it cannot; gives warnings, whole sentences, where it may not be what was meant.
+  virtual std::vector<std::string> check_training(const TrainingFacts&) const { return {}; }
+
+  /// How messages call it, and how many classes it was made for (0: not known); make_detector says so.
   std::string title = "the detector";
+  std::size_t class_count = 0;
 };
 
-/// What a detector is called through: what it throws becomes an Error that begins with its title.
+/// A detector's losses. What it throws becomes an Error that begins with its title; so do losses that cannot be trained
+/// with: none at all, an undefined tensor, more than one number, or (where gradients are worked out) not one that a
+/// trained parameter has a part in.
 Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
+
+/// What a detector finds in each image of a batch. It is given images of one padded size at a time, each padded as it
+/// would be alone (Batch::divisor): what is found in an image does not depend on the others. What it throws becomes an
+/// Error that begins with its title; so do answers for fewer or more images, labels that are no class, boxes and scores
+/// that are not finite, and masks of another size than the image.
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
+
+/// Calls parameters_changed; what it throws becomes an Error that begins with the detector's title.
 void tell_parameters_changed(Detector& detector);
 
 /// What a detector is built from besides its own options.

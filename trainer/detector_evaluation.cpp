@@ -54,15 +54,13 @@ DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset
       masks_(truth, {.iou = coco::IouType::mask}) {}
 
 bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
+  title_ = detector.title;
   for (bool has_enough = false; !has_enough;) {
     if (run_.cancelled()) return false;
     if (!flow.is_ready(kCancelPeriod)) continue;
     const auto batch = flow.next();
     if (!batch) break;
     auto found = detect_with(detector, batch->value);
-    if (found.size() != batch->value.size())
-      throw Error(fmt::format("the detector answered for {} of {} images", found.size(),
-                              batch->value.size()));
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto id = batch->value.images[i].image_id;
       if (id <= last_image_) add(id, std::move(found[i]));
@@ -126,7 +124,8 @@ bool DetectorEvaluation::join(const Cluster& cluster, bool whole) {
 
 DetectorScores DetectorEvaluation::scores() {
   if (masked_ != 0 && masked_ != found_)
-    throw Error(fmt::format("the detector gave masks for {} of {} objects", masked_, found_));
+    throw Error(fmt::format("{} gave masks for {} of {} objects; it must for all or for none",
+                            title_, masked_, found_));
   using Scope = coco::Evaluator::Scope;
   const auto scope = run_.max_images > 0 ? Scope::added : Scope::all;
   DetectorScores scores;

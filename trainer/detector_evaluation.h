@@ -42,6 +42,7 @@ class DetectorEvaluation {
   void add(std::int64_t image_id, std::vector<DetectedObject> objects);
 
   EvaluationRun run_;
+  std::string title_ = "the detector";
   std::int64_t last_image_;  // id of the last that counts
   std::vector<std::int64_t> category_ids_;
   coco::Evaluator boxes_, masks_;

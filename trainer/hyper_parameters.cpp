@@ -24,6 +24,10 @@ const HyperParameters::Parameter& HyperParameters::find(std::string_view name) c
 
 double HyperParameters::at(std::string_view name) const { return find(name).value; }
 
+std::vector<std::string> HyperParameters::all_names() {
+  return HyperParameters(OptimizerOptions()).names();
+}
+
 std::vector<std::string> HyperParameters::names() const {
   std::vector<std::string> result;
   for (const auto& [name, parameter] : all_) result.push_back(name);

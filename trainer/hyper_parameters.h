@@ -16,6 +16,9 @@ class HyperParameters {
  public:
   explicit HyperParameters(const OptimizerOptions& options);
 
+  /// Those that every training has.
+  static std::vector<std::string> all_names();
+
   /// Throws ConfigError naming the nearest where there is no such parameter.
   double at(std::string_view name) const;
   std::vector<std::string> names() const;

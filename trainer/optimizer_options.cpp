@@ -11,6 +11,11 @@ void ParameterRule::describe(Options& o) {
   o.add("frozen", frozen, "they are not trained");
 }
 
+void ParameterRule::check(const Config& table) const {
+  if (frozen)
+    refuse_unused<ParameterRule>(table, {"lr_factor", "weight_decay"}, "with frozen = true");
+}
+
 void OptimizerOptions::describe(Options& o) {
   o.add("kind", kind, "stochastic gradient descent with momentum, or AdamW", {"sgd", "adamw"});
   o.add("lr", lr, "learning rate at lr_batch images a step; scaled linearly", {.min = 0});
@@ -43,6 +48,10 @@ void OptimizerOptions::check(const Config& table) const {
   require(table, "trust", !adamw || trust == "none", "is for kind = \"sgd\"");
   require(table, "clip_value", clip_value == 0 || trust == "none",
           "and trust exclude each other: the ratio is of the whole gradient");
+  require(table, "nesterov", !nesterov || momentum > 0, "changes nothing with momentum = 0");
+  if (!adamw) refuse_unused<OptimizerOptions>(table, {"beta2", "epsilon"}, "with kind = \"sgd\"");
+  if (trust == "none")
+    refuse_unused<OptimizerOptions>(table, {"trust_coefficient"}, "with trust = \"none\"");
 }
 
 }  // namespace millrace

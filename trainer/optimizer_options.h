@@ -17,6 +17,9 @@ struct ParameterRule {
   bool frozen = false;       // not trained: no gradient is worked out
 
   void describe(Options& o);
+
+  /// Throws ConfigError where a frozen parameter is given a rate or a decay.
+  void check(const Config& table) const;
 };
 
 struct OptimizerOptions {
@@ -40,7 +43,7 @@ struct OptimizerOptions {
 
   void describe(Options& o);
 
-  /// Throws ConfigError where values contradict each other.
+  /// Throws ConfigError where values contradict each other or change nothing.
   void check(const Config& table) const;
 
   /// The rate for steps of so many images.

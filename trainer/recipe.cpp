@@ -8,44 +8,14 @@
 #include "base/errors.h"
 #include "base/require.h"
 #include "base/text.h"
+#include "dataflow/detection_sources.h"
+#include "dataflow/detection_stages.h"
 #include "trainer/callback.h"
 #include "trainer/detector.h"
 #include "trainer/every.h"
 
 namespace millrace {
 namespace {
-
-/// The top of the tree besides its tables.
-struct TopOptions {
-  Options::Strings plugins;
-  void describe(Options& o) { o.add("plugins", plugins, "shared objects to load"); }
-};
-
-struct ModelOptions {
-  std::string name;
-  std::string weights;
-  bool force_weights = false;
-  void describe(Options& o) {
-    o.add("name", name, "the detector");
-    o.add("weights", weights, "file that training starts from; empty: random values");
-    o.add("force_weights", force_weights,
-          "start from weights although they were trained with other pixels, anchors ..., or are "
-          "not finite");
-  }
-};
-
-struct CallbackSwitches {
-  std::string use;
-  bool enabled = true;
-  std::string only_if;
-  bool at_start = false;
-  void describe(Options& o) {
-    o.add("use", use, "the callback, where the table has a name of its own");
-    o.add("enabled", enabled, "false: leave this callback out");
-    o.add("only_if", only_if, "with `every`: only while this holds, such as \"epoch >= 8\"");
-    o.add("at_start", at_start, "with `every`: also before the first step");
-  }
-};
 
 Config without(const Config& table, std::initializer_list<std::string_view> keys) {
   Config::Table members;
@@ -72,7 +42,6 @@ T take_section(const Config& from, const char* name, Config& tree,
                std::initializer_list<std::string_view> others = {}) {
   auto table = from.section(name);
   auto options = read_options<T>(table, others);
-  if constexpr (requires { options.check(table); }) options.check(table);
   complete_options<T>(table);
   tree.set(name, std::move(table));
   return options;
@@ -113,6 +82,11 @@ void take_data(const Config& from, Config& tree, Recipe& recipe) {
   }
   recipe.sources = tables(table, "data", "sources");
   recipe.stages = tables(table, "data", "stages");
+  settle_sources(recipe.data, recipe.sources);
+  settle_stages(recipe.data, from.section("data"), recipe.stages);
+  if (!recipe.sources.empty())
+    table.set("sources", {recipe.sources, table.find("sources")->origin});
+  if (!recipe.stages.empty()) table.set("stages", {recipe.stages, table.find("stages")->origin});
 }
 
 void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {

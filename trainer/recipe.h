@@ -23,6 +23,40 @@ struct RecipeCallback {
   std::optional<When> when;  // it is triggered; nothing: never
 };
 
+/// The top of the tree besides its tables.
+struct TopOptions {
+  Options::Strings plugins;
+  void describe(Options& o) { o.add("plugins", plugins, "shared objects to load"); }
+};
+
+/// [model], besides the options of the detector that it names.
+struct ModelOptions {
+  std::string name;
+  std::string weights;
+  bool force_weights = false;
+  void describe(Options& o) {
+    o.add("name", name, "the detector");
+    o.add("weights", weights, "file that training starts from; empty: random values");
+    o.add("force_weights", force_weights,
+          "start from weights although they were trained with other pixels, anchors ..., or are "
+          "not finite");
+  }
+};
+
+/// Any [callbacks.NAME], besides the options of the callback.
+struct CallbackSwitches {
+  std::string use;
+  bool enabled = true;
+  std::string only_if;
+  bool at_start = false;
+  void describe(Options& o) {
+    o.add("use", use, "the callback, where the table has a name of its own");
+    o.add("enabled", enabled, "false: leave this callback out");
+    o.add("only_if", only_if, "with `every`: only while this holds, such as \"epoch >= 8\"");
+    o.add("at_start", at_start, "with `every`: also before the first step");
+  }
+};
+
 /// Checks a [callbacks.NAME] and fills in its defaults. Nothing where it says `enabled = false`. Throws ConfigError.
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
 
@@ -44,9 +78,9 @@ struct Recipe {
   std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
-/// Checks every key of a configuration and fills in every default. progress, log, checkpoint,
-/// evaluate and pictures are there without being named; `enabled = false` in its table turns a
-/// callback off. Plug-ins must be loaded before. Throws ConfigError.
+/// Checks every key of a configuration and fills in every default. Callbacks that are registered `by_default` are
+/// there without being named; `enabled = false` in its table turns a callback off. Plug-ins must be loaded before.
+/// Throws ConfigError.
 Recipe resolve(Config tree);
 
 }  // namespace millrace

@@ -4,6 +4,8 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/errors.h"
 #include "base/exit_codes.h"
 #include "base/files.h"
@@ -13,6 +15,7 @@
 #include "dataflow/detection.h"
 #include "dataflow/detection_sources.h"
 #include "dataflow/order.h"
+#include "trainer/check_training.h"
 #include "trainer/config_changes.h"
 #include "trainer/device.h"
 #include "trainer/model_card.h"
@@ -21,6 +24,7 @@
 #include "trainer/run_folder.h"
 #include "trainer/run_record.h"
 #include "trainer/shared_checkpoint.h"
+#include "trainer/step_memory.h"
 #include "trainer/stop_signals.h"
 #include "trainer/threads.h"
 #include "trainer/upload.h"
@@ -50,6 +54,23 @@ void tell_of(const Parameters& parameters, const std::string& name, std::size_t 
   spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
                classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
                static_cast<double>(parameters.trainable_count()) / 1e6);
+}
+
+/// Throws ConfigError where a callback works with the weights of one that has none.
+void check_weights_of(const Callback& callback, const std::string& name, const Recipe& recipe) {
+  const auto of = callback.uses_weights_of();
+  if (of.empty()) return;
+  std::vector<std::string> keepers;
+  for (const auto& other : recipe.callbacks)
+    if (callbacks().at(other.use).create.keeps_weights) keepers.push_back(other.name);
+  if (std::ranges::count(keepers, of)) return;
+  const auto table = std::ranges::find(recipe.callbacks, name, &RecipeCallback::name)->table;
+  const auto* key = table.find("weights");
+  throw ConfigError(fmt::format(
+      "{}: callbacks.{} takes the weights of '{}', but no callback of this run that keeps weights "
+      "has this name{}",
+      (key ? key->origin : table.origin).text(), name, of,
+      keepers.empty() ? "; [callbacks.average_weights] would" : suggestion(of, keepers)));
 }
 
 /// Samples of an epoch, where they are known here.
@@ -125,7 +146,7 @@ void check_initial_weights(const Recipe& recipe) {
   if (!fs::exists(file, problem))
     throw ConfigError(
         fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
-                    "from random values",
+                    "from random values (model.norm must not be frozen then)",
                     file));
   const auto card = read_card(file);
   if (!card) return;
@@ -177,9 +198,10 @@ CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
   for (const auto& [name, use, table, when] : recipe.callbacks) {
     const auto& entry = callbacks().at(use, table.origin);
-    list.add(name,
-             blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); }),
-             when, entry.plugin);
+    auto callback =
+        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); });
+    check_weights_of(*callback, name, recipe);
+    list.add(name, std::move(callback), when, entry.plugin);
   }
   list.check_metrics();
   return list;
@@ -204,16 +226,19 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
       is_new ? std::nullopt : newest_checkpoint(folder / "checkpoints", cluster);
 
   const auto train = open_train_data(recipe.data, recipe.sources);
+  if (cluster.is_chief() && train.source) spdlog::info(data_summary(*train.source, train.classes));
   if (cluster.is_chief() && is_new) check_initial_weights(recipe);
   std::optional<EvalData> validation;
   if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
 
   const auto config = to_toml(recipe.tree);
   const auto detector = build_detector(recipe, train.classes, cluster.local_rank());
-  if (own && train.source) spdlog::info(data_summary(*train.source, train.classes));
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
   auto ranks = rank_facts(cluster, device_of(*detector));
   tell_of_ranks(cluster, ranks);
+  check_step_memory(*detector, recipe, cluster);
+  const bool starts_random = recipe.weights.empty() && !checkpoint;
+  check_training(*detector, training_facts(train, starts_random, cluster.size()), cluster);
   if (checkpoint) {
     check_resume(*checkpoint, {.config = recipe.tree,
                                .classes = train.classes,

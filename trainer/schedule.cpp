@@ -10,6 +10,22 @@
 #include "base/text.h"
 
 namespace millrace {
+namespace {
+
+/// Throws ConfigError for values that the kind does not use.
+void refuse_the_rest(const ScheduleOptions& options, const Config& table) {
+  const auto with = fmt::format("with kind = \"{}\"", options.kind);
+  const auto refuse = [&](std::string_view key, const std::string& why) {
+    refuse_unused<ScheduleOptions>(table, {key}, why);
+  };
+  if (options.kind != "step") refuse("milestones", with);
+  if (options.kind != "step" && options.kind != "exponential") refuse("gamma", with);
+  if (options.kind != "poly") refuse("power", with);
+  if (options.warmup_epochs == 0 && options.warmup_images == 0 && options.warmup_steps == 0)
+    refuse("warmup_factor", "without a warm-up");
+}
+
+}  // namespace
 
 void ScheduleOptions::describe(Options& o) {
   o.add("kind", kind, "how the rate falls", {"step", "cosine", "poly", "exponential", "constant"});
@@ -33,6 +49,7 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
     require(
         table, "warmup_epochs", warmup_epochs < epochs,
         fmt::format("= {} is not shorter than the run, train.epochs = {}", warmup_epochs, epochs));
+  refuse_the_rest(*this, table);
   if (kind != "step") return;
   require(table, "milestones", std::ranges::is_sorted(milestones, std::ranges::less_equal()),
           fmt::format("must rise: {}", fmt::join(milestones, ", ")));

@@ -22,7 +22,7 @@ struct ScheduleOptions {
   void describe(Options& o);
 
   /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise or lie beyond the end,
-  /// two lengths of warm-up, a warm-up that reaches a milestone or the end.
+  /// two lengths of warm-up, a warm-up that reaches a milestone or the end, values that the kind does not use.
   void check(const Config& table, double epochs) const;
 
   /// The rest of that, which takes the size of the data set, in images, and of a step.

@@ -32,7 +32,8 @@ StepReport unpacked(const std::string& bytes) {
   return report;
 }
 
-void add(StepReport& sum, const StepReport& more, const std::string& rank) {
+void add(StepReport& sum, const StepReport& more, const std::string& rank,
+         const std::string& title) {
   bool same = sum.losses.size() == more.losses.size();
   for (std::size_t i = 0; same && i < sum.losses.size(); ++i) {
     same = sum.losses[i].first == more.losses[i].first;
@@ -40,8 +41,7 @@ void add(StepReport& sum, const StepReport& more, const std::string& rank) {
   }
   if (!same)
     throw Error(fmt::format(
-        "the detector gave other losses on {} than on the chief: each must give the same ones",
-        rank));
+        "{} gave other losses on {} than on the chief: each must give the same ones", title, rank));
   if (sum.gradients.size() != more.gradients.size())
     throw Error(fmt::format("{} trains {} parameters, the chief {}", rank, more.gradients.size(),
                             sum.gradients.size()));
@@ -52,13 +52,13 @@ void add(StepReport& sum, const StepReport& more, const std::string& rank) {
 
 }  // namespace
 
-StepReport over_all_ranks(const Cluster& cluster, StepReport mine) {
+StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title) {
   if (cluster.size() == 1) return mine;
   if (!cluster.is_chief()) mine.statistics.clear();
   const auto all = cluster.gather("losses", packed(mine));
   auto sum = unpacked(all[0]);
   for (std::int64_t rank = 1; rank < cluster.size(); ++rank)
-    add(sum, unpacked(all[static_cast<std::size_t>(rank)]), cluster.name(rank));
+    add(sum, unpacked(all[static_cast<std::size_t>(rank)]), cluster.name(rank), title);
   return sum;
 }
 

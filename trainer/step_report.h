@@ -19,7 +19,7 @@ struct StepReport {
 };
 
 /// One exchange: losses and figures summed, in the order of ranks; gradients of all that any rank has; the chief's
-/// statistics. The same on all ranks. Throws Error where the ranks' detectors gave other losses.
-StepReport over_all_ranks(const Cluster& cluster, StepReport mine);
+/// statistics. The same on all ranks. Throws Error where the ranks' detectors gave other losses; it begins with `title`.
+StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title);
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "trainer/cluster.h"
 #include "trainer/loss_totals.h"
@@ -14,7 +15,9 @@ namespace millrace {
 /// ranks meet in every sum.
 class StepTotals final : public LossTotals {
  public:
-  explicit StepTotals(const Cluster& cluster) : cluster_(cluster) {}
+  /// Messages begin with the detector's `title`.
+  explicit StepTotals(const Cluster& cluster, std::string title = "the detector")
+      : cluster_(cluster), title_(std::move(title)) {}
 
   /// In the first pass of two: over the ranks' parts of this micro-batch. Else the total; throws Error where the first
   /// pass did not ask for it.
@@ -26,6 +29,7 @@ class StepTotals final : public LossTotals {
 
  private:
   const Cluster& cluster_;
+  const std::string title_;
   bool are_known_ = false;
   std::map<std::string, double, std::less<>> sums_;
 };

@@ -26,7 +26,8 @@ struct TrainOptions {
     o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
     o.add("max_steps", max_steps, "stop there, whatever the epochs; 0: no such limit",
           {.min = 0, .unit = "steps"});
-    o.add("seed", seed, "of initial weights, order of data and every random draw", {.min = 0});
+    o.add("seed", seed, "of initial weights, order of data and every random draw",
+          {.min = 0, .max = kAnySeed});
     o.add("device", device,
           "what computes: the processor, or a GPU a process (a plug-in's operators)",
           {"cpu", "cuda"});

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "trainer/bad_steps.h"
 #include "trainer/restore.h"
+#include "trainer/step_memory.h"
 #include "trainer/stop_signals.h"
 
 namespace millrace {
@@ -329,7 +330,14 @@ void Trainer::step(const std::vector<Batch>& batches) {
   const auto began = Clock::now();
   state_.activity.begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
-  auto end = training_step_(batches, info, state_.lr, at.loss_scale);
+  auto end = [&] {
+    try {
+      return training_step_(batches, info, state_.lr, at.loss_scale);
+    } catch (const std::exception& problem) {
+      if (!is_out_of_memory(problem)) throw;
+      throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));
+    }
+  }();
   state_.spent.step_s += seconds_since(began);
   state_.spent.sync_s += end.sync_s;
   state_.scalars = std::move(end.scalars);

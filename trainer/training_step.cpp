@@ -28,11 +28,13 @@ namespace {
 /// The losses of a step's batches, as they come.
 class Sum {
  public:
+  explicit Sum(const std::string& title) : title_(title) {}
+
   void add(const Losses& losses) {
     if (names_.empty())
       for (const auto& [name, loss] : losses) names_.push_back(name);
     if (!std::ranges::equal(losses, names_, {}, &Losses::value_type::first))
-      throw Error("the detector gave other losses for one batch of the step than for another");
+      throw Error(title_ + " gave other losses for one batch of the step than for another");
     for (const auto& [name, loss] : losses) values_.push_back(loss.detach().reshape({}));
   }
 
@@ -52,6 +54,7 @@ class Sum {
   }
 
  private:
+  const std::string& title_;  // of the detector
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;  // by batch, then as the names
 };
@@ -144,9 +147,7 @@ std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> ba
 
 Losses TrainingStep::losses(const Batch& batch, const StepInfo& info) const {
   const ComputeIn precision(type_, device_);
-  auto losses = losses_of(model_, batch, info);
-  if (losses.empty()) throw Error("the detector gave no losses");
-  return losses;
+  return losses_of(model_, batch, info);
 }
 
 void TrainingStep::collect_totals(const std::vector<Part>& parts) const {
@@ -160,14 +161,14 @@ void TrainingStep::collect_totals(const std::vector<Part>& parts) const {
 
 StepReport TrainingStep::descend(std::vector<Part> parts, double factor, StepEnd& end) {
   const bool is_split = parts.size() > 1;
-  StepTotals totals(cluster_);
+  StepTotals totals(cluster_, model_.title);
   const bool has_totals = is_split || cluster_.size() > 1;
   for (auto& part : parts) part.info.totals = has_totals ? &totals : nullptr;
   if (is_split) {
     collect_totals(parts);
     totals.end_first_pass();
   }
-  Sum sum;
+  Sum sum(model_.title);
   for (const auto& part : parts) {
     const auto named = losses(part.batch, part.info);
     if (has_totals && !is_split) totals.end_first_pass();
@@ -189,7 +190,7 @@ StepReport TrainingStep::descend(std::vector<Part> parts, double factor, StepEnd
   if (cluster_.size() == 1) return mine;
   const bool moved = !std::ranges::equal(buffers_, buffers_before_, at::equal);
   if (moved && cluster_.is_chief()) mine.statistics = bytes_of(buffers_);
-  auto all = over_all_ranks(cluster_, std::move(mine));
+  auto all = over_all_ranks(cluster_, std::move(mine), model_.title);
   buckets_->hand_out(all.gradients);
   if (cluster_.is_chief()) return all;
   if (!all.statistics.empty())

@@ -11,10 +11,6 @@ namespace {
 
 std::optional<LinkKeys> read_keys(const DataOptions& options) {
   if (options.source_key.empty() && options.source_server_key.empty()) return std::nullopt;
-  if (options.source_key.empty() || options.source_server_key.empty())
-    throw ConfigError(
-        "data.source_key and data.source_server_key go together: our secret key, and the public "
-        "key of the servers");
   return LinkKeys{read_public_key(options.source_server_key), read_secret_key(options.source_key)};
 }
 

@@ -23,10 +23,10 @@ struct CocoOptions {
   }
 
   void describe(Options& o) {
-    o.add("root", root, "folder of the data set; left out: data.root");
-    o.add("split", split, "its split; left out: data.train");
-    o.add("filter_empty", filter_empty,
-          "leave out images without a usable object; left out: data.filter_empty");
+    o.add("root", root, "folder of the data set").follow("data.root");
+    o.add("split", split, "its split").follow("data.train");
+    o.add("filter_empty", filter_empty, "leave out images without a usable object")
+        .follow("data.filter_empty");
   }
 };
 

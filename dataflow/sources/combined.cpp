@@ -1,4 +1,6 @@
 // Sources made of other sources: the views of dataflow/source.h by name.
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -10,6 +12,10 @@ namespace {
 struct OfMany {
   Options::Strings of;
   void describe(Options& o) { o.add("of", of, "names of the sources"); }
+  void check() const {
+    if (of.empty())
+      throw std::invalid_argument("there is no source to put together: name them in `of = [...]`");
+  }
 };
 
 struct MixOptions : OfMany {
@@ -18,11 +24,24 @@ struct MixOptions : OfMany {
     OfMany::describe(o);
     o.add("weights", weights, "the share of each in an epoch, as parts of their sum", {.min = 0});
   }
+  void check() const {
+    OfMany::check();
+    if (weights.size() != of.size())
+      throw std::invalid_argument(std::to_string(of.size()) + " sources are given " +
+                                  std::to_string(weights.size()) + " weights");
+    if (std::ranges::count(weights, 0.0) == std::ssize(weights))
+      throw std::invalid_argument("no source of a mix has a weight above 0");
+  }
 };
 
 struct OfOne {
   Options::Strings of;
   void describe(Options& o) { o.add("of", of, "name of the source"); }
+  void check() const {
+    if (of.size() != 1)
+      throw std::invalid_argument("takes one source in `of = \"...\"`, not " +
+                                  std::to_string(of.size()));
+  }
 };
 
 struct TakeOptions : OfOne {
@@ -60,12 +79,7 @@ struct RepeatFactorOptions : OfOne {
   }
 };
 
-const SourcePtr<Sample>& only(const SourceContext& context) {
-  if (context.of.size() != 1)
-    throw std::invalid_argument("takes one source in `of = \"...\"`, not " +
-                                std::to_string(context.of.size()));
-  return context.of.front();
-}
+const SourcePtr<Sample>& only(const SourceContext& context) { return context.of.front(); }
 
 const bool registered[] = {
     register_source<OfMany>(

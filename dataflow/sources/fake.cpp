@@ -15,11 +15,11 @@ struct FakeOptions {
   std::int64_t seed = 1;
 
   void describe(Options& o) {
-    o.add("count", count, "how many", {.min = 1, .unit = "images"});
+    o.add("count", count, "how many", {.min = 1, .max = 1e9, .unit = "images"});
     o.add("width", width, "of each image", {.min = 1, .max = 16384, .unit = "pixels"});
     o.add("height", height, "of each image", {.min = 1, .max = 16384, .unit = "pixels"});
     o.add("objects", objects, "in each image", {.min = 0, .max = 10000});
-    o.add("seed", seed, "the same seed gives the same images", {.min = 0});
+    o.add("seed", seed, "the same seed gives the same images", {.min = 0, .max = kAnySeed});
   }
 };
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/require.h"
 #include "dataflow/detection_sources.h"
 #include "dataflow/image_folder.h"
 
@@ -11,6 +12,10 @@ namespace {
 struct FolderOptions {
   std::string root;
   void describe(Options& o) { o.add("root", root, "the folder; those below it are not read"); }
+
+  void check(const Config& table) const {
+    require(table, "root", !root.empty(), "is wanted: say which folder");
+  }
 };
 
 SourcePtr<Sample> open(const FolderOptions& options, const SourceContext&) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/require.h"
 #include "base/text.h"
 #include "dataflow/detection_sources.h"
 #include "dataflow/record_store.h"
@@ -17,8 +18,12 @@ struct RecordOptions {
 
   void describe(Options& o) {
     o.add("folder", folder, "that `trainer pack --out` made");
-    o.add("filter_empty", filter_empty,
-          "leave out images without a usable object; left out: data.filter_empty");
+    o.add("filter_empty", filter_empty, "leave out images without a usable object")
+        .follow("data.filter_empty");
+  }
+
+  void check(const Config& table) const {
+    require(table, "folder", !folder.empty(), "is wanted: say what `trainer pack` made");
   }
 };
 
@@ -56,8 +61,6 @@ class Renumbered final : public Source<Sample> {
 };
 
 SourcePtr<Sample> open(const RecordOptions& options, const SourceContext& context) {
-  if (options.folder.empty())
-    throw std::invalid_argument("set `folder` to what `trainer pack` made");
   const SourcePtr<Sample> all = std::make_shared<const Renumbered>(
       std::make_shared<const RecordStore>(options.folder), context.classes);
   if (!options.filter_empty) return all;

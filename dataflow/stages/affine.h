@@ -16,6 +16,7 @@ namespace millrace {
 /// `rotation = 15` alone is a rotation. For training only: a sample's scales do not tell of it.
 struct Affine {
   static constexpr std::string_view kName = "affine";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 1;
   double rotation = 0;                  // degrees, to either side
   double min_scale = 1, max_scale = 1;  // factors

@@ -12,6 +12,7 @@ namespace millrace {
 /// wide as 3 deviations either way, the border is reflected).
 struct Blur {
   static constexpr std::string_view kName = "blur";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 0.5;
   double min_sigma = 0.1, max_sigma = 2.0;  // pixels
 

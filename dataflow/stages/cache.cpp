@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/errors.h"
+#include "base/require.h"
 #include "dataflow/detection_stages.h"
 #include "dataflow/sample_cache.h"
 
@@ -27,28 +28,24 @@ struct CacheOptions {
           {.min = 1, .max = 1 << 30, .unit = "MiB"});
     o.add("folder", folder, "of a cache on disk; made where it is missing");
   }
+
+  void check(const Config& table) const {
+    if (where == "disk") require(table, "folder", !folder.empty(), "is wanted by a cache on disk");
+    if (where == "memory")
+      refuse_unused<CacheOptions>(table, {"folder"}, "with where = \"memory\"");
+  }
 };
 
 /// Whether what becomes of one image may depend on a key of `[data]`. Those named here say which images there are,
 /// which a cache tells by the images, or how the flow runs.
 bool shapes_images(std::string_view key) {
-  constexpr std::string_view kOthers[] = {"root",
-                                          "train",
-                                          "val",
-                                          "classes",
-                                          "filter_empty",
-                                          "batch_size",
-                                          "threads",
-                                          "in_flight",
-                                          "memory",
-                                          "shuffle_window",
-                                          "on_error",
-                                          "max_skipped",
-                                          "test_batch_size",
-                                          "test_short_side",
-                                          "test_max_side",
-                                          "aspect_grouping",
-                                          "shape_buckets"};
+  constexpr std::string_view kOthers[] = {"root",           "train",           "val",
+                                          "classes",        "filter_empty",    "batch_size",
+                                          "threads",        "in_flight",       "memory",
+                                          "shuffle_window", "on_error",        "max_skipped",
+                                          "source",         "source_key",      "source_server_key",
+                                          "source_timeout", "test_batch_size", "test_short_side",
+                                          "test_max_side",  "aspect_grouping", "shape_buckets"};
   return std::ranges::count(kOthers, key) == 0;
 }
 
@@ -60,7 +57,10 @@ std::uint64_t pipeline_digest(const DetectionContext& context) {
   Config made_from;
   for (const auto& entry : options.entries())
     if (shapes_images(entry.name)) made_from.set(entry.name, Options::value(entry));
-  made_from.set("stages", {Config::Array(context.in_front.begin(), context.in_front.end()), {}});
+  Config::Array stages(context.in_front.begin(), context.in_front.end());
+  for (auto& table : stages)  // written out or left to the default, an option is the same
+    detection_stages().at(used_name(table, "stage"), table.origin).complete(table);
+  made_from.set("stages", {std::move(stages), {}});
   const auto text = to_toml(made_from);
   return digest(text.data(), text.size(), kEdition);
 }
@@ -68,9 +68,7 @@ std::uint64_t pipeline_digest(const DetectionContext& context) {
 std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& table,
                                   const DetectionContext& context) {
   const auto max_bytes = static_cast<std::size_t>(options.max_mb) << 20;
-  if (options.where == "memory") return memory_cache(max_bytes);
-  if (options.folder.empty())
-    throw ConfigError(table.origin.text() + ": a cache on disk needs a `folder`");
+  if (options.where == "memory" || context.only_checked) return memory_cache(max_bytes);
   try {
     return disk_cache(options.folder, pipeline_digest(context), context.source, max_bytes);
   } catch (const Error& problem) {

@@ -13,6 +13,7 @@ namespace millrace {
 /// (torchvision's ColorJitter; see photometry.h for the arithmetic). Objects stay as they are.
 struct ColorJitter {
   static constexpr std::string_view kName = "color_jitter";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 1;
   double brightness = 0.4, contrast = 0.4, saturation = 0.4;  // factors are 1 - x .. 1 + x
   double hue = 0.05;                                          // turns are -x .. x

@@ -16,6 +16,7 @@ namespace millrace {
 /// that are covered. No blending: it made no difference there. It takes one partner, by chance.
 struct CopyPaste {
   static constexpr std::string_view kName = "copy_paste";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 0.5;
   Visibility visibility;
 

@@ -6,6 +6,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/require.h"
 #include "dataflow/batch_pictures.h"
 #include "dataflow/detection_stages.h"
 
@@ -22,14 +23,17 @@ struct DumpOptions {
     o.add("count", count, "how many batches, at most", {.min = 1});
     o.add("every", every, "one batch of so many", {.min = 1});
   }
+
+  void check(const Config& table) const {
+    require(table, "folder", !folder.empty(), "is wanted: say where the pictures go");
+  }
 };
 
 /// Batches are numbered as they come by, which with several threads is not quite their order.
 Stage create(const Config& table, const DetectionContext& context) {
   const auto options = configured<DumpOptions>(table, context.data);
-  if (options.folder.empty()) throw ConfigError(table.origin.text() + ": dump needs a `folder`");
   try {
-    make_writable_folder(options.folder);
+    if (!context.only_checked) make_writable_folder(options.folder);
   } catch (const Error& problem) {
     throw ConfigError(fmt::format("{}: dump: {}", table.origin.text(), problem.what()));
   }

@@ -15,6 +15,7 @@ namespace millrace {
 /// For training only: a sample knows nothing of the window's place.
 struct FixedSizeCrop {
   static constexpr std::string_view kName = "fixed_size_crop";
+  static constexpr std::string_view kAfter = "decode";
   std::int64_t width = 1024, height = 1024;  // pixels
   std::int64_t pad_value = 128;
   Visibility visibility;

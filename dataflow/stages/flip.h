@@ -12,6 +12,7 @@ namespace millrace {
 /// Mirrors a sample by chance, left to right or top to bottom: pixels, boxes, polygons and run lengths together.
 struct Flip {
   static constexpr std::string_view kName = "flip";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 0.5;
   std::string direction = "horizontal";
 
@@ -20,7 +21,8 @@ struct Flip {
   Sample operator()(Sample sample, Rng& rng) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1});
+    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1})
+        .follow("data.flip");
     o.add("direction", direction, "left to right (horizontal) or top to bottom",
           {"horizontal", "vertical"});
   }

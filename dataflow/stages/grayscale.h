@@ -11,6 +11,7 @@ namespace millrace {
 /// Makes an image grey by chance (torchvision's RandomGrayscale); it keeps three channels.
 struct Grayscale {
   static constexpr std::string_view kName = "grayscale";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 0.1;
 
   Sample operator()(Sample sample, Rng& rng) const;

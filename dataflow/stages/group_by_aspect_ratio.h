@@ -44,12 +44,18 @@ struct GroupByAspectRatio {
 
   void describe(Options& o) {
     o.add("bounds", bounds, "ratios of width to height that part the groups; none: one group",
-          {.min = 0});
-    o.add(
-        "buckets", buckets,
-        "> 0: so many groups instead, their bounds chosen from the data set for the least padding",
-        {.min = 0, .max = 64});
-    o.add("batch_size", batch_size, "images of a batch", {.min = 1, .unit = "images"});
+          {.min = 0})
+        .follow("data.aspect_grouping");
+    o.add("buckets", buckets,
+          "> 0: so many groups instead, their bounds chosen from the data set for the least "
+          "padding",
+          {.min = 0, .max = 64})
+        .follow("data.shape_buckets");
+    o.add("batch_size", batch_size,
+          "images per batch; another number than data.batch_size, by which "
+          "the learning rate is scaled, is an error",
+          {.min = 1, .max = 65536, .unit = "images"})
+        .follow("data.batch_size");
   }
 };
 

@@ -14,6 +14,7 @@ namespace millrace {
 /// target size, its shape kept (detectron2's ResizeScale), then cuts or pads it to that size.
 struct LargeScaleJitter {
   static constexpr std::string_view kName = "large_scale_jitter";
+  static constexpr std::string_view kAfter = "decode";
   double min_scale = 0.1, max_scale = 2.0;
   FixedSizeCrop target;
 

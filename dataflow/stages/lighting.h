@@ -13,6 +13,7 @@ namespace millrace {
 /// (Krizhevsky et al. 2012; eigenvalues of levels 0 .. 255 and eigenvectors as in tensorpack's Lighting).
 struct Lighting {
   static constexpr std::string_view kName = "lighting";
+  static constexpr std::string_view kAfter = "decode";
   double deviation = 0.1;  // of the three random weights
 
   Sample operator()(Sample sample, Rng& rng) const;

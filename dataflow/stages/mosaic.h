@@ -17,6 +17,7 @@ namespace millrace {
 /// only. It takes three partners, by chance.
 struct Mosaic {
   static constexpr std::string_view kName = "mosaic";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 1;
   std::int64_t width = 640, height = 640;     // pixels
   double min_center = 0.5, max_center = 1.5;  // in width and height

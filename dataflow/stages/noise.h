@@ -11,6 +11,7 @@ namespace millrace {
 /// Adds normal noise to every level of an image by chance, of one random strength an image.
 struct Noise {
   static constexpr std::string_view kName = "noise";
+  static constexpr std::string_view kAfter = "decode";
   double probability = 0.5;
   double max_sigma = 10;  // levels
 

@@ -19,6 +19,25 @@ namespace {
 const bool registered = register_map<std::vector<Sample>, Pad>(
     "puts a group of samples into one batch, padded with zeros to one size");
 
+/// The smallest of the shapes that holds `size`.
+cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
+  cv::Size best;
+  for (const auto& text : shapes) {
+    const auto shape = parse_shape(text);
+    const bool fits = shape.width >= size.width && shape.height >= size.height;
+    if (fits && (best.empty() || shape.area() < best.area())) best = shape;
+  }
+  if (best.empty())
+    throw ConfigError(fmt::format(
+        "pad: images of up to {} x {} pixels, which may come in one batch, fit into none of the "
+        "shapes {}; add a larger one, group like shapes (data.aspect_grouping), or let max_side "
+        "keep images smaller",
+        size.width, size.height, fmt::join(shapes, ", ")));
+  return best;
+}
+
+}  // namespace
+
 cv::Size parse_shape(const std::string& text) {
   cv::Size shape;
   int read = 0;
@@ -31,26 +50,16 @@ cv::Size parse_shape(const std::string& text) {
   return shape;
 }
 
-/// The smallest of the shapes that holds `size`.
-cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
-  cv::Size best;
-  for (const auto& text : shapes) {
-    const auto shape = parse_shape(text);
-    const bool fits = shape.width >= size.width && shape.height >= size.height;
-    if (fits && (best.empty() || shape.area() < best.area())) best = shape;
-  }
-  if (best.empty())
-    throw ConfigError(fmt::format(
-        "pad: images of up to {} x {} pixels fit into none of the shapes {}; add a larger "
-        "one, or let max_side keep images smaller",
-        size.width, size.height, fmt::join(shapes, ", ")));
-  return best;
-}
-
-}  // namespace
-
 void Pad::check() const {
   for (const auto& shape : shapes) parse_shape(shape);
+}
+
+cv::Size Pad::shape_for(cv::Size size) const {
+  if (!shapes.empty()) return smallest_that_fits(size, shapes);
+  const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
+    return (side + step - 1) / step * step;
+  };
+  return {rounded_up(size.width), rounded_up(size.height)};
 }
 
 Batch Pad::operator()(std::vector<Sample> samples) const {
@@ -60,14 +69,11 @@ Batch Pad::operator()(std::vector<Sample> samples) const {
     check_sample(sample);
     size = {std::max(size.width, own.width), std::max(size.height, own.height)};
   }
-  const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
-    return (side + step - 1) / step * step;
-  };
-  size = shapes.empty() ? cv::Size(rounded_up(size.width), rounded_up(size.height))
-                        : smallest_that_fits(size, shapes);
+  size = shape_for(size);
   Batch batch;
   batch.width = size.width;
   batch.height = size.height;
+  if (shapes.empty()) batch.divisor = static_cast<std::int32_t>(divisor);
 
   const auto slot =
       static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;

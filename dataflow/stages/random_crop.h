@@ -15,6 +15,7 @@ namespace millrace {
 /// For training only: a sample knows nothing of the window's place.
 struct RandomCrop {
   static constexpr std::string_view kName = "random_crop";
+  static constexpr std::string_view kAfter = "decode";
   std::string type = "relative_range";
   Options::Reals size = {0.3, 0.3};
   bool keep_object = true;

@@ -14,12 +14,9 @@ const bool registered = register_map<Sample, ResizeShortestEdge>(
     "resizes the image, bilinearly, so that its shorter side has a given length");
 
 std::int64_t drawn(const ResizeShortestEdge& stage, Rng& rng) {
+  stage.check();
   const auto& sides = stage.short_side;
-  if (stage.range && sides.size() == 2 && sides[0] <= sides[1])
-    return rng.between(sides[0], sides[1]);
-  if (stage.range || sides.empty())
-    throw std::invalid_argument("short_side: a range is two lengths, the shorter one first");
-  return sides[rng.below(sides.size())];
+  return stage.range ? rng.between(sides[0], sides[1]) : sides[rng.below(sides.size())];
 }
 
 }  // namespace
@@ -46,15 +43,26 @@ cv::Size torchvision_size(cv::Size size, std::int64_t short_side, std::int64_t m
           std::max(1, static_cast<int>(size.height * scale))};
 }
 
+cv::Size ResizeShortestEdge::size_of(cv::Size image, std::int64_t side) const {
+  return style == "torchvision" ? torchvision_size(image, side, max_side)
+                                : shortest_edge_size(image, side, max_side);
+}
+
+void ResizeShortestEdge::check() const {
+  if (short_side.empty()) throw std::invalid_argument("short_side: one length at least is wanted");
+  if (range && (short_side.size() != 2 || short_side[0] > short_side[1]))
+    throw std::invalid_argument("short_side: a range is two lengths, the shorter one first");
+}
+
 Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
   const auto old = image_of(sample, kName).size();
   const auto side = drawn(*this, rng);
   if (style == "torchvision") {
     for (auto& shape : sample.objects.segmentations)
       if (!std::holds_alternative<std::monostate>(shape)) shape = rasterised(shape, old);
-    resize(sample, torchvision_size(old, side, max_side), Sampling::corners);
+    resize(sample, size_of(old, side), Sampling::corners);
   } else {
-    resize(sample, shortest_edge_size(old, side, max_side));
+    resize(sample, size_of(old, side));
   }
   return sample;
 }

@@ -15,6 +15,7 @@ using namespace millrace;
 /// comes from the Rng that it is given. So the same seed gives the same bytes for any number of threads.
 struct Cutout {
   static constexpr std::string_view kName = "cutout";
+  static constexpr std::string_view kAfter = "decode";  // it works on pixels
   double probability = 0.5;
   std::int64_t squares = 2;
   double max_side = 0.25;

@@ -1,5 +1,7 @@
 #include "models/backbones/pyramid.h"
 
+#include <fmt/format.h>
+
 #include "models/layers/style.h"
 
 namespace millrace {
@@ -44,6 +46,18 @@ void PyramidOptions::describe(Options& o) {
 void PyramidOptions::check(const Config& table) const {
   require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one a channel");
   require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one a channel");
+}
+
+std::vector<IdleOption> PyramidOptions::idle() const {
+  std::vector<IdleOption> idle;
+  if (backbone == "resnet18" || backbone == "resnet34")
+    idle.push_back(
+        {"stride_in_1x1", fmt::format("blocks of {} have no 1x1 to stride in", backbone)});
+  if (norm == "none") {
+    idle.push_back({"zero_init_residual", "norm = \"none\" has no scale to start at 0"});
+    if (fpn_norm == "none") idle.push_back({"norm_epsilon", "no norm has a variance"});
+  }
+  return idle;
 }
 
 void PyramidOptions::use_torchvision() {

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "models/backbones/fpn.h"
 #include "models/backbones/resnet.h"
+#include "models/layers/idle_options.h"
 #include "models/layers/normalize.h"
 
 namespace millrace {
@@ -36,6 +37,7 @@ struct PyramidOptions {
   void describe(Options& o);
   void use_torchvision();
   void check(const Config& table) const;
+  std::vector<IdleOption> idle() const;
 
   PixelOptions pixels() const;
   ResNetOptions resnet() const;

@@ -27,8 +27,14 @@ void DetectionOptions::describe(Options& o) {
         {"hard", "linear", "gaussian"});
   o.add("soft_nms_sigma", sigma, "of the gaussian: larger takes less score",
         {.min = 1e-6, .max = 1e6});
-  o.add("detections", most, "at most so many an image", {.min = 1});
+  o.add("detections", most, "at most so many an image", {.min = 1, .max = 1e5});
   o.add("detection_min_side", min_side, "smaller detections go", {.min = 0, .unit = "px"});
+}
+
+std::vector<IdleOption> DetectionOptions::idle() const {
+  if (nms_kind == "gaussian")
+    return {{"detection_nms", "nms_kind = \"gaussian\" lowers scores at any IoU"}};
+  return {{"soft_nms_sigma", "it belongs to nms_kind = \"gaussian\""}};
 }
 
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/options.h"
+#include "models/layers/idle_options.h"
 
 namespace millrace {
 
@@ -21,6 +23,7 @@ struct DetectionOptions {
   double min_side = 0;
 
   void describe(Options& o);
+  std::vector<IdleOption> idle() const;
 };
 
 /// True (height, width) of an image in the network's pixels.

@@ -96,7 +96,10 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
   return frozen(x, after);
 }
 
-at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& pass) const {
+at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked) const {
+  // Where scale and shift are frozen, so are the statistics: they would go on to move what is not trained any more.
+  const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
+  const auto pass = is_frozen ? NormPass{} : asked;
   if (norm_.kind == "sync_bn" && pass.training && pass.ranks)
     return sync_batch_norm(y, {weight_, bias_, mean_, var_}, kMomentum, norm_.epsilon, *pass.ranks);
   // One value a channel has no variance: running statistics that took it in would be no numbers ever after.

@@ -64,8 +64,8 @@ struct Linear {
 /// Which normalisation follows a convolution.
 struct NormOptions {
   /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics; sync_bn: those of
-  /// all ranks; gn: 32 groups (or
-  /// fewer where there are fewer than 32 x 2 channels); none.
+  /// all ranks (both: running statistics, which stay, where the affine is not trained); gn: 32 groups (or fewer where
+  /// there are fewer than 32 x 2 channels); none.
   std::string kind = "frozen_bn";
   double epsilon = 1e-5;
 };

@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "base/require.h"
+#include "models/layers/idle_options.h"
 
 namespace millrace {
 
@@ -16,7 +17,7 @@ inline void add_style(Options& o, std::string& style) {
 
 /// The defaults of a detector's options in the style that the [model] table asks for; the struct's own are
 /// detectron2's, `use_torchvision()` turns them into the other set. Throws ConfigError where the table's values
-/// contradict each other, which `check(table)` tells by `require`.
+/// contradict each other, which `check(table)` tells by `require`, or have no use, as `idle()` says.
 template <class T>
 T defaults_in_style(const Config& table) {
   T defaults;
@@ -31,6 +32,10 @@ T defaults_in_style(const Config& table) {
   asked.describe(options);
   options.read(table, {"name", "weights"});
   asked.check(table);
+  T unchanged = defaults;
+  Options normal;
+  unchanged.describe(normal);
+  refuse_idle(table, asked.idle(), options, normal);
   return defaults;
 }
 

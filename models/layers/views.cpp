@@ -56,14 +56,18 @@ std::vector<View> TestViews::views() const {
 }
 
 Batch seen(const Batch& batch, const View& view) {
-  Batch result{.images = batch.images, .objects = std::vector<Instances>(batch.size())};
+  const auto padded = [&](std::int32_t side) {
+    return (scaled(side, view.scale) + kDivisor - 1) / kDivisor * kDivisor;
+  };
+  Batch result{.height = padded(batch.height),
+               .width = padded(batch.width),
+               .images = batch.images,
+               .objects = std::vector<Instances>(batch.size())};
   for (auto& image : result.images) {
     const auto width = scaled(image.width, view.scale), height = scaled(image.height, view.scale);
     image.scale_x *= static_cast<float>(width) / static_cast<float>(image.width);
     image.scale_y *= static_cast<float>(height) / static_cast<float>(image.height);
     image.width = width, image.height = height;
-    result.width = std::max(result.width, (width + kDivisor - 1) / kDivisor * kDivisor);
-    result.height = std::max(result.height, (height + kDivisor - 1) / kDivisor * kDivisor);
   }
   result.pixels.reset(new std::uint8_t[result.bytes()]());
   const auto pixels_of = [](const Batch& of, std::size_t i) {

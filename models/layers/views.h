@@ -28,7 +28,8 @@ struct TestViews {
   std::vector<View> views() const;
 };
 
-/// The batch's images in another view, padded to multiples of 32 pixels. Objects stay behind: this is for detecting.
+/// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of 32 pixels: so images
+/// that are padded to one size are so in every view. Objects stay behind: this is for detecting.
 Batch seen(const Batch& batch, const View& view);
 
 /// Boxes (D, 4) in pixels of an image into those of its view, and back.

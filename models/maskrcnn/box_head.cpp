@@ -20,7 +20,7 @@ void BoxHeadOptions::describe(Options& o) {
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
   o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64})
       .decides(OfWeights::tensors);
-  o.add("box_channels", channels, "width of the box head's layers", {.min = 1})
+  o.add("box_channels", channels, "width of the box head's layers", {.min = 1, .max = 16384})
       .decides(OfWeights::tensors);
   o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each")
       .decides(OfWeights::tensors);
@@ -32,6 +32,13 @@ void BoxHeadOptions::describe(Options& o) {
 }
 
 void BoxHeadOptions::use_torchvision() { loss.beta = 1.0 / 9; }
+
+std::vector<IdleOption> BoxHeadOptions::idle() const {
+  std::vector<IdleOption> idle;
+  if (kind == "2fc") idle.push_back({"box_norm", "box_head = \"2fc\" has no convolutions"});
+  if (loss.kind == "giou") idle.push_back({"roi_beta", "roi_loss = \"giou\" has no beta"});
+  return idle;
+}
 
 BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
                  const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first)

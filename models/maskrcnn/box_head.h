@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/layers/box_loss.h"
+#include "models/layers/idle_options.h"
 #include "models/layers/layers.h"
 #include "models/maskrcnn/region_samples.h"
 
@@ -26,6 +27,7 @@ struct BoxHeadOptions {
 
   void describe(Options& o);
   void use_torchvision();
+  std::vector<IdleOption> idle() const;
 };
 
 class BoxHead {

@@ -40,7 +40,7 @@ void BoxStagesOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1};
   o.add("roi_iou", iou, "IoU from which a region is foreground; several make a cascade of stages",
         share);
-  o.add("roi_batch", batch, "regions sampled an image", {.min = 1});
+  o.add("roi_batch", batch, "regions sampled an image", {.min = 1, .max = 1e5});
   o.add("roi_positive", positive, "largest share of foreground among them", share);
   o.add("roi_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6})
       .decides(OfWeights::meaning);

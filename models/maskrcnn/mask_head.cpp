@@ -29,7 +29,7 @@ void MaskHeadOptions::describe(Options& o) {
   o.add("mask_size", size, "cells of the mask head's regions; masks have twice as many",
         {.min = 1, .max = 128})
       .decides(OfWeights::meaning);
-  o.add("mask_channels", channels, "channels of the mask head", {.min = 1})
+  o.add("mask_channels", channels, "channels of the mask head", {.min = 1, .max = 4096})
       .decides(OfWeights::tensors);
   o.add("mask_convs", convs, "its 3x3 convolutions", {.min = 0, .max = 16})
       .decides(OfWeights::tensors);

@@ -1,8 +1,10 @@
 // Mask R-CNN (He et al. 2017) on a feature pyramid and its kin: wires the parts together and registers them.
 #include <ATen/ops/cat.h>
+#include <fmt/format.h>
 
 #include <optional>
 
+#include "base/errors.h"
 #include "models/maskrcnn/options.h"
 
 namespace millrace {
@@ -12,7 +14,9 @@ class MaskRcnn final : public PyramidDetector {
  public:
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
       : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
+        load_(options.regions_of_an_image()),
         detection_(options.detection),
+        box_norm_(options.box_stages.head.norm),
         rpn_(root() / "rpn", options.rpn, options.boxes, options.pyramid.channels),
         box_stages_(root() / "roi_heads", options.box_stages, options.boxes, options.pool,
                     options.pyramid.channels, std::ssize(context.classes), options.first_class()) {
@@ -28,6 +32,27 @@ class MaskRcnn final : public PyramidDetector {
     if (mask_head_) mask_head_->refresh();
   }
   bool gives_masks() const override { return mask_head_.has_value(); }
+
+  /// Refuses data without shapes where there is a mask head.
+  std::vector<std::string> check_training(const TrainingFacts& facts) const override {
+    auto warnings = PyramidDetector::check_training(facts);
+    if (box_norm_ == "bn" && facts.ranks > 1)
+      warnings.push_back(norm_by_rank_warning("model.box_norm is", facts.ranks));
+    if (!mask_head_ || !facts.count_objects) return warnings;
+    const auto counts = facts.count_objects();
+    if (counts.without_shape == counts.objects)
+      throw ConfigError(fmt::format(
+          "model.masks is true, but none of the {} objects to train on has a shape "
+          "(\"segmentation\"): the mask head would learn nothing; set model.masks = false to train "
+          "on boxes alone",
+          counts.objects));
+    if (counts.without_shape > 0)
+      warnings.push_back(fmt::format(
+          "{} of the {} objects to train on have no shape (\"segmentation\"): the mask head does "
+          "not learn from them; the first is in {}",
+          counts.without_shape, counts.objects, counts.first_without_shape));
+    return warnings;
+  }
 
  private:
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
@@ -48,6 +73,8 @@ class MaskRcnn final : public PyramidDetector {
     return losses;
   }
 
+  RegionLoad regions_of_an_image() const override { return load_; }
+
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
     return box_stages_.detect(features, rpn_.proposals(rpn, features.sizes, /*training=*/false),
@@ -63,7 +90,9 @@ class MaskRcnn final : public PyramidDetector {
     return mask_head_->detect(features, boxes, all_labels);
   }
 
+  RegionLoad load_;
   DetectionOptions detection_;
+  std::string box_norm_;
   Rpn rpn_;
   BoxStages box_stages_;
   std::optional<MaskHead> mask_head_;

@@ -28,6 +28,19 @@ void MaskRcnnOptions::check(const Config& table) const {
   box_stages.check(table);
 }
 
+RegionLoad MaskRcnnOptions::regions_of_an_image() const {
+  const auto cells = [](std::int64_t side) { return static_cast<double>(side * side); };
+  const auto sampled = static_cast<double>(box_stages.batch);
+  return {.boxes = sampled,
+          .box_cells = cells(box_stages.head.size),
+          .masks = masks ? box_stages.positive * sampled : 0,
+          .mask_cells = cells(mask_head.size)};
+}
+
+std::vector<IdleOption> MaskRcnnOptions::idle() const {
+  return together(PyramidDetectorOptions::idle(), box_stages.head.idle());
+}
+
 CascadeRcnnOptions::CascadeRcnnOptions() {
   masks = false;
   rpn.post_nms_train = 2000;

@@ -25,10 +25,14 @@ struct MaskRcnnOptions : PyramidDetectorOptions {
   void describe(Options& o);
   void use_torchvision();
   void check(const Config& table) const;
+  std::vector<IdleOption> idle() const;
 
   static MaskRcnnOptions defaults_for(const Config& table) {
     return defaults_in_style<MaskRcnnOptions>(table);
   }
+
+  /// At most: as many regions as are sampled, and masks for those in the foreground.
+  RegionLoad regions_of_an_image() const;
 
   /// What the heads add to a label to get its place among the classes.
   std::int64_t first_class() const { return background == "first" ? 1 : 0; }

@@ -35,8 +35,10 @@ at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
   const auto side =
       ((boxes.select(1, 2) - boxes.select(1, 0)) * (boxes.select(1, 3) - boxes.select(1, 1)))
           .sqrt();
-  const auto level = (side / options.level_canonical_size + options.level_epsilon).log2() + 4 +
-                     options.level_epsilon_after_log;
+  constexpr double kNoSide = 1e-30;  // far below P2, and its logarithm is finite
+  const auto level =
+      (side / options.level_canonical_size + options.level_epsilon).clamp_min(kNoSide).log2() + 4 +
+      options.level_epsilon_after_log;
   return level.floor().clamp(2, 5).nan_to_num(2).to(at::kLong);
 }
 

@@ -25,7 +25,7 @@ at::Tensor inside(const at::Tensor& anchors, double height, double width, double
 }  // namespace
 
 void RpnOptions::describe(Options& o) {
-  const Limits share{.min = 0, .max = 1}, count{.min = 1};
+  const Limits share{.min = 0, .max = 1}, count{.min = 1, .max = 1e6};
   anchors.describe(o);
   o.add("anchor_boundary", anchor_boundary,
         "anchors further outside are not trained on; < 0: all are", {.unit = "px"});

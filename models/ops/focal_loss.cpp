@@ -3,8 +3,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softplus.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -13,6 +13,8 @@
 #include <cmath>
 #include <stdexcept>
 #include <vector>
+
+#include "models/ops/observed.h"
 
 namespace millrace {
 namespace {
@@ -87,8 +89,13 @@ class FocalLoss : public torch::autograd::Function<FocalLoss> {
     context->saved_data["alpha"] = options.alpha;
     context->saved_data["gamma"] = options.gamma;
     const bool fine = x.scalar_type() == at::kDouble;
-    const double loss = fine ? loss_of<double>(x, own, options) : loss_of<float>(x, own, options);
-    return at::full({}, loss, x.options());
+    auto loss = at::empty({}, x.options());
+    const Observed observed("focal_loss", x, loss);
+    if (fine)
+      *loss.mutable_data_ptr<double>() = loss_of<double>(x, own, options);
+    else
+      *loss.mutable_data_ptr<float>() = static_cast<float>(loss_of<float>(x, own, options));
+    return loss;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -99,6 +106,7 @@ class FocalLoss : public torch::autograd::Function<FocalLoss> {
                                context->saved_data["gamma"].toDouble()};
     const double factor = grads[0].item<double>();
     auto gradient = at::empty_like(x);
+    const Observed observed("focal_loss_backward", {x, grads[0]}, gradient);
     if (x.scalar_type() == at::kDouble)
       gradient_of<double>(x, own, options, factor, gradient);
     else

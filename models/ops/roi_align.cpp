@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/ops/device_ops.h"
+#include "models/ops/observed.h"
 #include "models/ops/roi_align_kernel.h"
 
 namespace millrace {
@@ -40,6 +41,7 @@ at::Tensor pool(at::TensorList maps, const Regions& regions, const RoiAlignOptio
   }
   auto output = at::empty({regions.rois.size(0), maps[0].size(1), options.height, options.width},
                           maps[0].options(), kChannelsLast);
+  const Observed observed("roi_align_forward", maps, output);
   roi_align_forward<T>(features, regions.rois.const_data_ptr<T>(),
                        regions.levels.const_data_ptr<std::int64_t>(), regions.rois.size(0), options,
                        output.mutable_data_ptr<T>());
@@ -57,6 +59,7 @@ void spread(const at::Tensor& grad_output, const Regions& regions, const RoiAlig
     scale /= 2;
   }
   const auto cells = grad_output.contiguous(kChannelsLast);
+  const Observed observed("roi_align_backward", cells, grads);
   roi_align_backward<T>(cells.const_data_ptr<T>(), regions.rois.const_data_ptr<T>(),
                         regions.levels.const_data_ptr<std::int64_t>(), regions.rois.size(0),
                         options, features);

@@ -27,7 +27,8 @@ void RetinaNetOptions::describe(Options& o) {
   o.add("retina_normalizer", normalizer,
         "losses are divided by the foreground anchors of the batch, or of each image",
         {"batch", "image"});
-  o.add("retina_candidates", candidates, "best class scores a level that go on to NMS", {.min = 1});
+  o.add("retina_candidates", candidates, "best class scores a level that go on to NMS",
+        {.min = 1, .max = 1e6});
 }
 
 void RetinaNetOptions::use_torchvision() {
@@ -37,6 +38,13 @@ void RetinaNetOptions::use_torchvision() {
   anchors.use_torchvision();
   normalizer = "image";
   detection.most = 300;
+}
+
+std::vector<IdleOption> RetinaNetOptions::idle() const {
+  auto idle = PyramidDetectorOptions::idle();
+  if (convs == 0) idle.push_back({"retina_norm", "retina_convs = 0 leaves nothing to normalise"});
+  if (loss.kind == "giou") idle.push_back({"retina_beta", "retina_loss = \"giou\" has no beta"});
+  return idle;
 }
 
 void RetinaNetOptions::check(const Config& table) const {

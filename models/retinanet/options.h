@@ -30,6 +30,7 @@ struct RetinaNetOptions : PyramidDetectorOptions {
   void describe(Options& o);
   void use_torchvision();
   void check(const Config& table) const;
+  std::vector<IdleOption> idle() const;
 
   static RetinaNetOptions defaults_for(const Config& table) {
     return defaults_in_style<RetinaNetOptions>(table);

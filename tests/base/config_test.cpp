@@ -10,6 +10,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 template <class F>
@@ -57,6 +58,82 @@ TEST_F(ConfigFiles, RefusesACircleOfBases) {
   write("a.toml", "base = \"b.toml\"\n");
   const auto file = write("b.toml", "base = \"a.toml\"\n");
   EXPECT_THAT(message_of([&] { load_config(file); }), HasSubstr("inherits from itself"));
+}
+
+TEST_F(ConfigFiles, AMissingBaseIsToldWithThePlaceThatAsksForIt) {
+  write("middle.toml", "\nbase = \"nosuch.toml\"\n");
+  const auto file = write("own.toml", "base = \"middle.toml\"\n");
+  EXPECT_THAT(message_of([&] { load_config(file); }),
+              AllOf(HasSubstr("middle.toml:2:8: base: "), HasSubstr("nosuch.toml")));
+}
+
+TEST_F(ConfigFiles, UnsetTakesBackWhatABaseSays) {
+  write("base.toml", "[callbacks.pictures]\nevery = '1 step'\n[train]\nseed = 1\nepochs = 12\n");
+  const auto file = write("own.toml",
+                          "base = 'base.toml'\nunset = ['callbacks.pictures', 'train.seed']\n"
+                          "[train]\nepochs = 2\n");
+  EXPECT_EQ(to_toml(load_config(file)),
+            to_toml(parse_config("callbacks = {}\n[train]\nepochs = 2\n", "")));
+
+  const std::vector<std::string> overrides = {"unset=[\"train\"]", "train.seed=3"};
+  EXPECT_EQ(to_toml(load_config(file, overrides)),
+            to_toml(parse_config("callbacks = {}\n[train]\nseed = 3\n", "")));
+}
+
+TEST_F(ConfigFiles, UnsetOfWhatNobodySaidIsAnError) {
+  write("base.toml", "[callbacks.pictures]\nevery = '1 step'\n");
+  const auto complaint = [&](const std::string& unset) {
+    const auto file = write("own.toml", "base = 'base.toml'\nunset = " + unset + "\n");
+    return message_of([&] { load_config(file); });
+  };
+  EXPECT_THAT(complaint("['callbacks.picture']"),
+              AllOf(HasSubstr("own.toml:2:10: "), HasSubstr("did you mean 'pictures'?")));
+  EXPECT_THAT(complaint("['callbacks.pictures.every.x']"), HasSubstr("says nothing"));
+  EXPECT_THAT(complaint("['']"), HasSubstr("says nothing"));
+  EXPECT_THAT(complaint("'callbacks'"), HasSubstr("takes a list of keys"));
+  const auto alone = write("alone.toml", "unset = ['callbacks']\n");
+  EXPECT_THAT(message_of([&] { load_config(alone); }), HasSubstr("this file has none"));
+}
+
+/// "a.a.a", so many.
+std::string deep_key(int levels) {
+  std::string key = "a";
+  for (int i = 1; i < levels; ++i) key += ".a";
+  return key;
+}
+
+TEST(Config, RefusesWhatNestsTooDeepHoweverItIsWritten) {
+  const auto many = deep_key(30000), few = deep_key(60);
+  const auto repeated = [](const std::string& part, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += part;
+    return text;
+  };
+  for (const auto& text :
+       {many + " = 1\n", "[" + many + "]\nb = 1\n", "[[" + many + "]]\nb = 1\n",
+        "x = { " + many + " = 1 }\n", "x = " + repeated("[", 30000),
+        "x = " + repeated("{ a = ", 30000), "[" + few + "]\n" + few + " = 1\n",
+        few + " = { " + few + " = 1 }\n", few + " = [{ " + few + " = 1 }]\n",
+        "x = { s = \"\"\"a\"\"\"\", " + many + " = 1 }\n", "x = 'a#' # '\n" + many + " = 1\n"})
+    EXPECT_THAT(message_of([&] { parse_config(text, "deep.toml"); }),
+                AllOf(HasSubstr("deep.toml:"), HasSubstr("100 levels")))
+        << text.substr(0, 80);
+  std::ofstream(::testing::TempDir() + "/empty.toml") << "";
+  EXPECT_THAT(message_of([&] {
+                load_config(::testing::TempDir() + "/empty.toml", std::vector{many + "=1"});
+              }),
+              HasSubstr("--set"));
+}
+
+TEST(Config, TakesDotsThatAreNoLevels) {
+  std::string numbers = "x = [0.5", lines,
+              text = "s = '" + deep_key(500) + "' # " + deep_key(500) + "\n";
+  for (int i = 0; i < 500; ++i) {
+    numbers += ", 1.5";
+    lines += "a.b.c" + std::to_string(i) + " = 1.5\n";
+  }
+  text += numbers + "]\n" + lines + "[t." + deep_key(50) + "]\n" + deep_key(40) + " = 1\n";
+  EXPECT_EQ(message_of([&] { parse_config(text, "flat.toml"); }), "nothing was thrown");
 }
 
 TEST(Config, SaysLineAndColumnOfASyntaxError) {

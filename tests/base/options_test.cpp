@@ -74,6 +74,59 @@ TEST(Options, ErrorsNameFileLineColumnAndTheNearestKey) {
   EXPECT_THAT(message_of("fast = 1"), HasSubstr("true or false"));
 }
 
+TEST(Options, AListMayNeedAValue) {
+  struct Sides {
+    std::vector<std::int64_t> sides = {800};
+    void describe(Options& o) { o.add("sides", sides, "lengths", {.min = 1, .least = 1}); }
+  };
+  EXPECT_EQ(read_options<Sides>(parse_config("sides = 3", "c.toml")).sides.size(), 1U);
+  try {
+    read_options<Sides>(parse_config("sides = []", "c.toml"));
+    FAIL();
+  } catch (const ConfigError& problem) {
+    EXPECT_STREQ(problem.what(), "c.toml:1:9: sides takes 1 value at least, such as [800]");
+  }
+}
+
+TEST(Options, EveryIntegerIsBounded) {
+  EXPECT_THAT(message_of("count = 2147483648"), HasSubstr("count = 2147483648 is out of range"));
+  EXPECT_THAT(message_of("sides = [1, 9223372036854775807]"), HasSubstr("is out of range"));
+  EXPECT_THAT(message_of("count = -9223372036854775807"),
+              HasSubstr("count = -9223372036854775807 is out of range (>= 1 images)"));
+}
+
+/// The default of `flip` is somebody else's.
+struct Followed {
+  double flip = 0.5, rate = 1;
+  static Followed from(const Example& example) { return {.flip = example.rate}; }
+  void describe(Options& o) {
+    o.add("flip", flip, "a chance").follow("example.rate");
+    o.add("rate", rate, "a rate");
+  }
+};
+
+TEST(Options, ADefaultThatFollowsAnotherKeyIsNotWrittenDown) {
+  EXPECT_EQ(read_options<Followed>(Config{}, {}, Example{.rate = 0.25}).flip, 0.25);
+  Config table;
+  complete_options<Followed>(table);
+  EXPECT_EQ(to_toml(table), "rate = 1.0\n");
+  EXPECT_THAT(help_of<Followed>()[0].text(), HasSubstr("flip = example.rate"));
+}
+
+TEST(Options, RefusesWhatChangesNothingUnlessItIsTheDefault) {
+  const auto complaint = [](const std::string& toml) -> std::string {
+    try {
+      refuse_unused<Example>(parse_config(toml, "c.toml"), {"rate", "sides"}, "on Sundays");
+    } catch (const ConfigError& problem) {
+      return problem.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(complaint("rate = 0.5\nsides = [640, 800]\ncount = 7"), "");
+  EXPECT_THAT(complaint("\nrate = 1"), HasSubstr("c.toml:2:8: rate changes nothing on Sundays"));
+  EXPECT_THAT(complaint("sides = 640"), HasSubstr("sides changes nothing"));
+}
+
 TEST(Options, CompletingAndReadingBackGivesTheSameValues) {
   Config table = parse_config("count = 9\n[goals]\n\"box/AP\" = 0.125", "c.toml");
   complete_options<Example>(table);

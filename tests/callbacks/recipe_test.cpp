@@ -157,7 +157,34 @@ TEST(Recipe, RefusesASchedulePastTheEndOfTheRun) {
   EXPECT_THAT(complaint(kModel + "[schedule]\nmilestones = [8, 12]\n"),
               HasSubstr("a.toml:4:14: milestones has 12, which is not before the end of the run, "
                         "train.epochs = 12"));
-  EXPECT_EQ(complaint(kModel + "[schedule]\nkind = 'cosine'\nmilestones = [8, 12]\n"), "");
+}
+
+TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
+  const auto refused = [](const std::string& table, const std::string& key,
+                          const std::string& with) {
+    EXPECT_THAT(complaint(kModel + table), HasSubstr(key + " changes nothing " + with)) << table;
+  };
+  const std::string schedule = "[schedule]\nkind = 'cosine'\n", optimizer = "[optimizer]\n";
+  refused(schedule + "milestones = [6, 8]\n", "a.toml:5:14: milestones", "with kind = \"cosine\"");
+  refused(schedule + "gamma = 0.5\n", "gamma", "with kind = \"cosine\"");
+  refused(schedule + "power = 2\n", "power", "with kind = \"cosine\"");
+  refused("[schedule]\nwarmup_steps = 0\nwarmup_factor = 0.5\n", "warmup_factor", "without a");
+  refused(optimizer + "beta2 = 0.9\n", "beta2", "with kind = \"sgd\"");
+  refused(optimizer + "trust_coefficient = 1\n", "trust_coefficient", "with trust = \"none\"");
+  refused(optimizer + "nesterov = true\nmomentum = 0\n", "nesterov", "with momentum = 0");
+  refused("[[optimizer.groups]]\nmatch = '*'\nfrozen = true\nlr_factor = 2\n", "lr_factor",
+          "with frozen = true");
+  refused("[data]\non_error = 'fail'\nmax_skipped = 0.5\n", "max_skipped", "with on_error");
+  refused("[data]\nshape_buckets = 4\naspect_grouping = false\n", "aspect_grouping", "with shape");
+  refused(
+      "[data]\nflip = 0.1\nstages = [{ use = 'read' }, { use = 'decode' }, { use = "
+      "'group_by_aspect_ratio' }, { use = 'pad' }]\n",
+      "a.toml:4:8: flip", "since no stage of [[data.stages]] leaves that to it");
+}
+
+TEST(Recipe, TakesDefaultsWhereverTheyAreWritten) {
+  EXPECT_EQ(
+      complaint(kModel + "[schedule]\nkind = 'cosine'\nmilestones = [8, 11.0]\npower = 0.9\n"), "");
 }
 
 TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {

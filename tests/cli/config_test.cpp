@@ -5,6 +5,7 @@ namespace millrace::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Configs = Trainer;
 
 TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
@@ -70,6 +71,101 @@ TEST_F(WrongConfig, AWrongTypeIsPlaced) {
 
 TEST_F(WrongConfig, AValueOutOfRangeIsPlaced) {
   expect_wrong("[data]\n\nflip = 1.5\n", ":4:8: ", "out of range (0 .. 1)");
+}
+
+TEST_F(WrongConfig, AWrongPipelineIsPlaced) {
+  const auto wrong = [&](const std::string& stages, const std::string& where,
+                         const std::string& what) {
+    expect_wrong("[data]\nstages = [\n" + stages + "]\n", where, what);
+  };
+  const std::string front = "{ use = 'read' },\n{ use = 'decode' },\n",
+                    back = "{ use = 'group_by_aspect_ratio' },\n{ use = 'pad' }\n";
+  wrong("{ use = 'red' },\n" + back, ":4:9: ", "unknown stage 'red'; did you mean 'read'?");
+  wrong(front + "{ use = 'flip', probabilty = 1 },\n" + back,
+        ":6:30: ", "did you mean 'probability'?");
+  wrong(front + "{ use = 'flip', probability = 2 },\n" + back, ":6:31: ", "out of range (0 .. 1)");
+  wrong(front + "{ use = 'resize_shortest_edge', short_side = [] },\n" + back,
+        ":6:46: ", "short_side takes 1 value at least");
+  wrong(front + "{ use = 'resize_shortest_edge', short_side = [8, 4], range = true },\n" + back,
+        ":6:1: ", "the shorter one first");
+  wrong(front + "{ use = 'affine', min_scale = 3 },\n" + back, ":6:1: ", "min_scale = 3");
+  wrong(front + "{ use = 'pad' }\n", ":6:1: ", "'pad' takes a group of samples, 'decode' yields");
+  wrong(front + "{ use = 'group_by_aspect_ratio' }\n", ":6:1: ", "the flow must end in a batch");
+  wrong("{ use = 'read' },\n{ use = 'flip' },\n{ use = 'decode' },\n" + back,
+        ":5:1: ", "'flip' works on what 'decode' makes");
+  wrong("{ use = 'read' },\n" + back, ":6:1: ", "'pad' works on what 'decode' makes");
+  wrong(front + "{ use = 'group_by_aspect_ratio', batch_size = 3 },\n{ use = 'pad' }\n",
+        ":6:1: ", "data.batch_size");
+  wrong(front + "{ use = 'cache', where = 'disk' },\n" + back, ":6:1: ", "folder is wanted");
+  wrong(front + "{ use = 'flip' },\n{ use = 'cache' },\n" + back,
+        ":7:1: ", "'flip' has drawn at random");
+}
+
+TEST_F(WrongConfig, WrongSourcesArePlaced) {
+  const auto wrong = [&](const std::string& sources, const std::string& where,
+                         const std::string& what) {
+    expect_wrong("[data]\nsources = [" + sources + "]\n", where, what);
+  };
+  wrong("{ use = 'cocoa' }", ":3:20: ", "did you mean 'coco'?");
+  wrong("{ use = 'fake', cuont = 3 }", ":3:36: ", "did you mean 'count'?");
+  wrong("{ use = 'folder' }", ":3:12: ", "root is wanted");
+  wrong("{ use = 'records' }", ":3:12: ", "folder is wanted");
+  wrong("{ use = 'fake' }, { use = 'take', of = 'fale' }", ":3:30: ", "did you mean 'fake'?");
+  wrong("{ use = 'fake' }, { use = 'mix', of = 'fake' }", ":3:30: ", "0 weights");
+  wrong("{ use = 'fake' }, { use = 'coco' }", ":3:30: ", "not clear which");
+}
+
+TEST_F(WrongConfig, AWrongSizeShapeOrAddressIsPlaced) {
+  expect_wrong("[data]\nshort_side = []\n", ":3:14: ", "1 value at least, such as [800]");
+  for (const auto* sides : {"800", "[800, 640]", "[1, 2, 3]"})
+    expect_wrong(std::string("[data]\nshort_side_range = true\nshort_side = ") + sides + "\n",
+                 ":4:14: ", "is [lowest, highest]");
+  expect_wrong("[data]\npad_shapes = ['1344']\n", ":3:14: ", "'1344' is no shape");
+  expect_wrong("[data]\npad_shapes = ['256x128']\n", ":3:14: ", "both sides of 160 pixels");
+  for (const auto* address : {"tcp://a", "tcp://:5555", "tcp://a:0", "tcp://a:66666",
+                              "tcp://*:5555", "http://a:80", "a:5555", "ipc://", "tcp://a:5555x"})
+    expect_wrong(std::string("[data]\nsource = ['") + address + "']\n",
+                 ":3:10: ", std::string("'") + address + "', which is no address");
+  expect_wrong("[data]\nsource_key = 'mine.key'\n", ":3:14: ", "source_key and data.source_server_key go together");
+}
+
+TEST_F(WrongConfig, AWrongNameOfAParameterOrOfWeightsIsPlaced) {
+  expect_wrong(
+      "[callbacks.lr]\nuse = 'set_parameter'\nat = 0\nvalues = 1\nparameter = 'momentum'\n",
+      ":6:13: ", "optimizer.momentum");
+  expect_wrong("[callbacks.set_parameter]\nat = [0, 1]\nvalues = [1, -1]\n",
+               ":4:10: ", "out of range");
+  expect_wrong("[callbacks.average_weights]\n[callbacks.evaluate]\nweights = 'average_weihgts'\n",
+               ":4:11: ", "did you mean 'average_weights'?");
+  expect_wrong("[callbacks.evaluate]\nweights = 'log'\n", ":3:11: ", "[callbacks.average_weights]");
+  expect_error(trainer({"config", "configs/maskrcnn.toml", "--set",
+                        "callbacks.keep_best.metric=\"bbox/APP\""}),
+               2, "did you mean 'bbox/AP'?");
+}
+
+TEST_F(WrongConfig, ANumberThatNobodyCouldWantIsPlaced) {
+  for (const auto* line :
+       {"[data]\nbatch_size = 2147483648", "[data]\nin_flight = 9223372036854775807",
+        "[data]\nin_flight = -9223372036854775807", "[model]\nbox_channels = 2147483647",
+        "[data]\nshuffle_window = 9223372036854775807", "[train]\nmax_steps = 9223372036854775807",
+        "[model]\nrpn_batch = 2147483648", "[optimizer]\nlr_batch = 9223372036854775807"})
+    expect_wrong(std::string(line) + "\n", ":3:", "is out of range");
+}
+
+TEST_F(Configs, AListOfStagesIsCompletedAndResolvesToItself) {
+  const auto file = in_folder("stages.toml");
+  write_text(file, "base = \"" + fs::absolute("configs/maskrcnn.toml").string() +
+                       "\"\n[data]\nflip = 0.25\nstages = [{ use = 'read' }, { use = 'decode' }, "
+                       "{ use = 'flip' }, { use = 'group_by_aspect_ratio' }, { use = 'pad' }]\n");
+  const auto resolved = trainer({"config", file.string()});
+  ASSERT_EQ(resolved.exit_code, 0) << resolved.err;
+  EXPECT_THAT(resolved.out, HasSubstr("direction = \"horizontal\""));
+  EXPECT_THAT(resolved.out,
+              Not(HasSubstr("probability")));  // that of data.flip, which may still change
+  write_text(in_folder("again.toml"), resolved.out);
+  const auto again =
+      trainer({"config", in_folder("again.toml").string(), "--set", "data.flip=0.125"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
 TEST_F(Configs, BrokenTomlIsPlaced) {

@@ -72,6 +72,19 @@ TEST_F(Plugin, IsNamedByTheListOfComponents) {
   for (const auto* name : {"maskrcnn", "log", "decode"}) EXPECT_TRUE(plugin_of[name].is_null());
 }
 
+TEST_F(Plugin, IsFoundBesideTheProgramByItsNameAlone) {
+  fs::create_directories(in_folder("bin"));
+  fs::create_directories(in_folder("lib/millrace/plugins"));
+  const fs::path built = MILLRACE_TRAINER;
+  for (const auto* program : {"trainer", "trainer-torch"})
+    fs::copy(built.parent_path() / program, in_folder("bin") / program);
+  fs::copy(HELLO_PLUGIN, in_folder("lib/millrace/plugins/hello.so"));
+  write_text(in_folder("a.toml"), "plugins = ['hello.so']\n[model]\nname = 'hello_detector'\n");
+  const auto resolved = run(in_folder("bin/trainer"), {"config", in_folder("a.toml").string()});
+  EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+  EXPECT_THAT(resolved.out, HasSubstr(in_folder("lib/millrace/plugins/hello.so").string()));
+}
+
 TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
   fs::create_directory(in_folder("mine"));
   fs::copy(HELLO_PLUGIN, in_folder("mine/hello.so"));

@@ -35,6 +35,8 @@ TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
   EXPECT_EQ(served.json()["digests"], here.json()["digests"]);
   EXPECT_THAT(served.err, HasSubstr("batches come through shared memory"));
   EXPECT_THAT(server.log(), HasSubstr("to this machine alone"));
+  EXPECT_THAT(served.json()["verdict"].get<std::string>(),
+              HasSubstr("of the time for the data servers"));
 
   // Without the data, the consumer needs the names of the classes alone.
   auto without = bench({source(), "data.classes=[\"star\"]"});

@@ -1,4 +1,7 @@
 // What the command line says about itself, and what it says to wrong usage.
+#include <map>
+#include <set>
+
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -21,7 +24,6 @@ TEST_F(Usage, HelpNamesEverySubcommand) {
 TEST_F(Usage, EverySubcommandHelpsWithAnExample) {
   for (auto command : kCommands) {
     auto arguments = std::vector{command, std::string("--help")};
-    if (command == "bench") arguments.insert(arguments.begin() + 1, "dataflow");
     const auto help = trainer(arguments);
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Examples:\n  trainer " + command)) << command;
@@ -49,6 +51,8 @@ TEST_F(Usage, ANumberOutOfRangeIsToldWithTheRange) {
                "--train: takes numbers above 0, not '0'");
   expect_error(trainer({"bench", "dataflow", "x.toml", "--threads", "-1"}), 2,
                "--threads: takes numbers from 0 on, not '-1'");
+  expect_error(trainer({"doctor", "x.toml", "--max", "-1"}), 2,
+               "--max: takes numbers from 0 on, not '-1'");
 }
 
 TEST_F(Usage, AMissingArgumentIsNamed) {
@@ -69,6 +73,33 @@ TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
   for (const char* part :
        {"maskrcnn", "rpn_nms", "checkpoint", "evaluate", "resize_shortest_edge", "clip_norm"})
     EXPECT_THAT(list.out, HasSubstr(part));
+}
+
+TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
+  const auto list = trainer({"list", "--json"}).json();
+  std::map<std::string, std::set<std::string>>
+      known;  // keys by table, those of all components together
+  const auto learn = [&](const std::string& table, const Json& options) {
+    for (const auto& option : options) known[table].insert(option["name"].get<std::string>());
+  };
+  for (const auto& table : list["tables"]) learn(table["name"], table["options"]);
+  for (const auto& [kind, table] : {std::pair{"detectors", "model"},
+                                    {"callbacks", "callbacks.NAME"},
+                                    {"stages", "[data.stages]"}})
+    for (const auto& entry : list[kind]) learn(table, entry["options"]);
+  for (const auto* key : {"use", "enabled", "only_if", "at_start"})
+    EXPECT_TRUE(known["callbacks.NAME"].count(key)) << key;
+
+  std::istringstream lines(trainer({"config", "configs/maskrcnn.toml"}).out);
+  std::string table;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("[")) {
+      table = line.substr(1, line.find(']') - 1);
+      if (table.starts_with("callbacks.")) table = "callbacks.NAME";
+    } else if (const auto equals = line.find(" = "); equals != line.npos) {
+      EXPECT_TRUE(known[table].count(line.substr(0, equals))) << table << ": " << line;
+    }
+  }
 }
 
 TEST_F(Usage, AGpuThatIsNotThereIsSaidSo) {

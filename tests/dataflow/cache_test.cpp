@@ -112,6 +112,16 @@ TEST(CacheStage, OnDiskMakesEachImageOnceForAllRuns) {
   }
 }
 
+TEST(CacheStage, KnowsAnOptionWhetherItIsWrittenOutOrLeftToItsDefault) {
+  Scene scene;
+  EXPECT_EQ(digests(scene.data, stages(on_disk(scene.folder))), scene.expected);
+  EXPECT_EQ(made, 12);
+  scene.data.source_timeout = 7;  // of no importance to an image
+  const auto written = stages(on_disk(scene.folder), "{ use = 'count', shade = 0 }");
+  EXPECT_EQ(digests(scene.data, written), scene.expected);
+  EXPECT_EQ(made, 0);
+}
+
 TEST(CacheStage, ChangesNoByteOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const TinyCoco scratch(1);
@@ -290,7 +300,7 @@ TEST(CacheStage, SaysWhatCannotWork) {
     return "no complaint";
   };
   EXPECT_THAT(complaint("{ use = 'cache', where = 'disk' }"),
-              AllOf(HasSubstr("test.toml:1:"), HasSubstr("needs a `folder`")));
+              AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is wanted by a cache on disk")));
   EXPECT_THAT(complaint("{ use = 'cache', where = 'tape' }"), HasSubstr("where"));
   EXPECT_THAT(complaint(on_disk(scene.files.image(0))),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr(scene.files.image(0).string())));

@@ -126,8 +126,44 @@ TEST(TrainFlow, SaysWhichStagesDoNotFit) {
       R"(stages = [ { use = "read" }, { use = "decode" }, { use = "pad" } ])", "test.toml");
   const auto& stages = std::get<Config::Array>(config.find("stages")->data);
   EXPECT_THAT([&] { start_train_flow(options, stages, split, 1); },
-              ThrowsMessage<ConfigError>(
-                  "stage 3 'pad' takes a group of samples, 'decode' yields a sample"));
+              ThrowsMessage<ConfigError>("test.toml:1:50: stage 3 'pad' takes a group of samples, "
+                                         "'decode' yields a sample"));
+}
+
+TEST(TrainFlow, RefusesShapesThatABatchMayNotFitInto) {
+  const TinyCoco data(20);
+  auto options = data.options();
+  options.pad_shapes = {"80x56", "56x80"};
+  const auto split = open_split(options, options.train);
+  const auto start = [&] { start_train_flow(options, {}, split, 1)->next(); };
+  EXPECT_NO_THROW(start());
+  options.aspect_grouping = false;  // wide and tall images in one batch
+  EXPECT_THAT(start, ThrowsMessage<ConfigError>(HasSubstr("fit into none of the shapes 80x56")));
+  options.batch_size = 1;
+  EXPECT_NO_THROW(start());
+}
+
+TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
+  const TinyCoco data(20);
+  auto options = data.options();
+  const auto split = open_split(options, options.train);
+  const auto slot = largest_slot(options, {});
+  ASSERT_TRUE(slot.has_value());
+  EXPECT_EQ(*slot, cv::Size(96, 64));
+  const auto flow = start_train_flow(options, {}, split, 1);
+  for (int i = 0; i < 40; ++i) {
+    const auto batch = flow->next()->value;
+    EXPECT_LE(batch.width * batch.height, slot->area());
+  }
+  const auto of = [&](const std::string& resize) {
+    const auto config = parse_config("stages = [ { use = 'read' }, { use = 'decode' }, " + resize +
+                                         "{ use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
+                                     "test.toml");
+    return largest_slot(options, std::get<Config::Array>(config.find("stages")->data));
+  };
+  EXPECT_EQ(of("{ use = 'resize_shortest_edge' }, "), slot);
+  EXPECT_EQ(of("{ use = 'large_scale_jitter', width = 100 }, "), cv::Size(128, 1024));
+  EXPECT_EQ(of(""), std::nullopt);
 }
 
 TEST(TrainFlow, LeavesOutEmptyImagesUnlessTold) {

@@ -117,7 +117,7 @@ TEST(Dump, SaysWhereItCannotWrite) {
     }
     return "no complaint";
   };
-  EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("needs a `folder`")));
+  EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is wanted")));
   EXPECT_THAT(complaint(", folder = '/proc/seen'"),
               HasSubstr("/proc/seen: this folder cannot be made"));
 }

@@ -263,5 +263,33 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
   EXPECT_EQ(complaint("cascadercnn", "style = 'torchvision'"), "");
 }
 
+TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) {
+  EXPECT_EQ(complaint("maskrcnn", "\nbox_norm = 'gn'"),
+            "a.toml:2:12: box_norm = \"gn\" changes nothing: box_head = \"2fc\" has no "
+            "convolutions; leave it out, or at \"none\"");
+  const std::vector<std::pair<std::string, std::string>> idle = {
+      {"maskrcnn", "soft_nms_sigma = 0.7"},
+      {"retinanet", "nms_kind = 'linear'\nsoft_nms_sigma = 0.7"},
+      {"retinanet", "nms_kind = 'gaussian'\ndetection_nms = 0.6"},
+      {"cascadercnn", "roi_loss = 'giou'\nroi_beta = 1"},
+      {"retinanet", "retina_loss = 'giou'\nretina_beta = 0.1"},
+      {"retinanet", "retina_convs = 0\nretina_norm = 'gn'"},
+      {"maskrcnn", "backbone = 'resnet18'\nstride_in_1x1 = false"},
+      {"maskrcnn", "norm = 'none'\nnorm_epsilon = 0.001"},
+      {"maskrcnn", "norm = 'none'\nzero_init_residual = true"}};
+  for (const auto& [name, table] : idle)
+    EXPECT_THAT(complaint(name, table), HasSubstr("changes nothing")) << table;
+}
+
+TEST(DetectorOptions, ThatHaveAUseOrSayTheDefaultAreTaken) {
+  const std::vector<std::pair<std::string, std::string>> fine = {
+      {"maskrcnn", "box_head = '4conv1fc'\nbox_norm = 'gn'"},
+      {"maskrcnn", "nms_kind = 'gaussian'\nsoft_nms_sigma = 0.7"},
+      {"maskrcnn", "soft_nms_sigma = 0.5\nbox_norm = 'none'"},
+      {"maskrcnn", "style = 'torchvision'\nroi_loss = 'giou'"},
+      {"maskrcnn", "norm = 'none'\nfpn_norm = 'gn'\nnorm_epsilon = 0.001"}};
+  for (const auto& [name, table] : fine) EXPECT_EQ(complaint(name, table), "") << table;
+}
+
 }  // namespace
 }  // namespace millrace

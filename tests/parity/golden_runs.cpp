@@ -66,10 +66,14 @@ std::vector<at::Tensor> GoldenRun::of_images(const std::string& prefix,
   return tensors;
 }
 
-GoldenRun GoldenRun::beside(const std::string& part) const {
-  return GoldenRun(file_.parent_path() /
-                   (title_.substr(0, title_.find_last_of('_') + 1) + part + ".safetensors"));
+fs::path GoldenRun::path_beside(const std::string& part) const {
+  return file_.parent_path() /
+         (title_.substr(0, title_.find_last_of('_') + 1) + part + ".safetensors");
 }
+
+GoldenRun GoldenRun::beside(const std::string& part) const { return GoldenRun(path_beside(part)); }
+
+bool GoldenRun::has_beside(const std::string& part) const { return fs::exists(path_beside(part)); }
 
 std::vector<std::string> GoldenRun::names(const std::string& prefix) const {
   std::vector<std::string> names;

@@ -43,8 +43,11 @@ class GoldenRun {
   const std::string& title() const { return title_; }
   /// The recording beside it that differs in the last part of its name, such as "infer".
   GoldenRun beside(const std::string& part) const;
+  bool has_beside(const std::string& part) const;
 
  private:
+  std::filesystem::path path_beside(const std::string& part) const;
+
   std::filesystem::path file_;
   std::string title_;
   std::map<std::string, at::Tensor> tensors_;

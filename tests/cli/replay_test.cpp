@@ -1,0 +1,106 @@
+// `run --replay` names the operator that made the first value that is not finite, whatever the detector and precision.
+#include <cstring>
+#include <limits>
+
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Writes `value` over all numbers of a tensor of a safetensors file.
+void overwrite(const fs::path& file, const std::string& tensor, float value) {
+  auto bytes = read_text(file);
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  const auto header = Json::parse(bytes.substr(8, length));
+  ASSERT_TRUE(header.contains(tensor)) << tensor;
+  ASSERT_EQ(header[tensor]["dtype"], "F32");
+  const auto first = header[tensor]["data_offsets"][0].get<std::size_t>(),
+             last = header[tensor]["data_offsets"][1].get<std::size_t>();
+  for (auto i = first; i < last; i += sizeof(value))
+    std::memcpy(&bytes[8 + length + i], &value, sizeof(value));
+  write_text(file, bytes);
+}
+
+struct Case {
+  std::string detector, precision;
+  std::string layer;   // whose weights are spoilt
+  std::string kernel;  // that multiplies with them
+  friend void PrintTo(const Case& one, std::ostream* out) {
+    *out << one.detector << " in " << one.precision << ", " << one.layer;
+  }
+};
+
+class Replay : public Trainer, public ::testing::WithParamInterface<Case> {
+ protected:
+  /// Trains a step or two; the folder of the run.
+  fs::path train(const fs::path& data, const std::string& name,
+                 std::vector<std::string> settings) const {
+    settings.insert(
+        settings.end(),
+        {"train.precision=" + GetParam().precision, "callbacks.evaluate.enabled=false",
+         "callbacks.pictures.enabled=false", "train.output=\"" + in_folder(name).string() + "\""});
+    auto command = on(data, {"run"}, settings);
+    command[1] = "configs/" + GetParam().detector + ".toml";
+    const auto run = trainer(command);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return in_folder(name) / (GetParam().detector + "-1");
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Everywhere, Replay,
+    ::testing::Values(Case{"maskrcnn", "fp32", "roi_heads.box_head.fc7.weight", "aten::addmm"},
+                      Case{"maskrcnn", "bf16", "roi_heads.mask_head.0.0.weight",
+                           "mkldnn::_convolution_pointwise"},
+                      Case{"fasterrcnn", "fp32", "backbone.body.layer2.0.conv1.weight",
+                           "mkldnn::_convolution_pointwise"},
+                      Case{"cascadercnn", "bf16", "roi_heads.box_predictor.1.bbox_pred.weight",
+                           "aten::addmm"},
+                      Case{"retinanet", "fp32", "head.regression_head.bbox_reg.weight",
+                           "mkldnn::_convolution_pointwise"},
+                      Case{"retinanet", "bf16", "backbone.fpn.layer_blocks.1.0.weight",
+                           "mkldnn::_convolution_pointwise"}),
+    [](const auto& one) { return one.param.detector + "_" + one.param.precision; });
+
+TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
+  const auto data = make_data();
+  const auto diverged = train(data, "diverged",
+                              {"train.max_steps=2", "optimizer.lr=1e30", "optimizer.clip_norm=0.0",
+                               "schedule.warmup_steps=0", "callbacks.checkpoint.enabled=false"});
+  const auto record = diverged / "diverged/step-000002";
+  ASSERT_TRUE(fs::exists(record));
+  const auto replay = trainer({"run", "--replay", record.string()});
+  EXPECT_EQ(replay.exit_code, 0) << replay.out << replay.err;
+  EXPECT_THAT(replay.out, AllOf(HasSubstr("reproduced: every figure is as recorded"),
+                                HasSubstr("the first operator that made one"),
+                                Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
+
+  // The same step with weights as they begin, but for one layer's: finite, and its sums of products are not.
+  const auto healthy = train(data, "healthy", {"train.max_steps=1"});
+  const auto model = record / "model.safetensors";
+  fs::copy_file(healthy / "checkpoints/step-000001/model.safetensors", model,
+                fs::copy_options::overwrite_existing);
+  overwrite(model, GetParam().layer, 3e38F);
+  const auto spoilt = trainer({"run", "--replay", record.string()});
+  EXPECT_EQ(spoilt.exit_code, 1) << spoilt.err;
+  EXPECT_THAT(spoilt.out, ContainsRegex("the first operator that made one out of finite ones is " +
+                                        GetParam().kernel + " in the forward pass: .*'" +
+                                        GetParam().layer + "'"));
+
+  overwrite(model, GetParam().layer, std::numeric_limits<float>::quiet_NaN());
+  const auto broken = trainer({"run", "--replay", record.string()});
+  EXPECT_THAT(broken.out,
+              AllOf(HasSubstr("1 weights were not finite; the first is '" + GetParam().layer),
+                    ContainsRegex("the first operator that was given a weight that is "
+                                  "not finite is .* in the forward pass: .*'" +
+                                  GetParam().layer + "'")));
+}
+
+}  // namespace
+}  // namespace millrace::testing

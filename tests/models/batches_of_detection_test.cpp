@@ -1,0 +1,122 @@
+// What is found in an image does not depend on the images that it is detected with.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "dataflow/batch_padding.h"
+#include "tests/models/small_batch.h"
+
+namespace millrace {
+namespace {
+
+/// Images of these sizes, padded together to multiples of 32.
+Batch batch_of(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) {
+  Batch batch{.divisor = 32};
+  for (const auto& [width, height] : sizes) {
+    batch.width = std::max(batch.width, (width + 31) / 32 * 32);
+    batch.height = std::max(batch.height, (height + 31) / 32 * 32);
+    batch.images.push_back({.image_id = std::ssize(batch.images) + 1,
+                            .original_width = width,
+                            .original_height = height,
+                            .width = width,
+                            .height = height});
+  }
+  batch.objects.resize(sizes.size());
+  batch.pixels.reset(new std::uint8_t[batch.bytes()]());
+  auto* pixel = batch.pixels.get();
+  for (const auto& image : batch.images) {
+    Rng rng{static_cast<std::uint64_t>(image.image_id)};  // an image has its pixels in any batch
+    for (std::int32_t y = 0; y < batch.height; ++y)
+      for (std::int32_t x = 0; x < batch.width * 3; ++x, ++pixel)
+        if (y < image.height && x < image.width * 3)
+          *pixel = static_cast<std::uint8_t>(rng.below(256));
+  }
+  return batch;
+}
+
+const std::vector<std::pair<std::int32_t, std::int32_t>> kSizes = {{90, 64}, {64, 100},  {96, 50},
+                                                                   {40, 40}, {128, 128}, {60, 97}};
+
+/// The image `i` of a batch, padded as it is alone.
+Batch alone(const Batch& whole, std::size_t i) {
+  for (auto& [part, places] : parts_of_one_size(whole))
+    for (std::size_t k = 0; k < places.size(); ++k)
+      if (places[k] == i) return testing::part_of(part, k, 1);
+  return {};
+}
+
+TEST(BatchParts, HaveTheSizeOfTheirImagesAndAllOfThemOnce) {
+  const auto whole = batch_of(kSizes);
+  std::vector<std::size_t> seen;
+  for (const auto& [part, places] : parts_of_one_size(whole)) {
+    ASSERT_EQ(part.size(), places.size());
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      const auto& image = part.images[k];
+      EXPECT_EQ(image.image_id, whole.images[places[k]].image_id);
+      EXPECT_EQ((image.width + 31) / 32 * 32, part.width);
+      EXPECT_EQ((image.height + 31) / 32 * 32, part.height);
+      seen.push_back(places[k]);
+      const auto expected =
+          batch_of({kSizes.begin(), kSizes.begin() + 1 + std::ptrdiff_t(places[k])});
+      const auto pixels = [](const Batch& of, std::size_t i, std::int32_t y, std::int32_t x) {
+        return of.pixels[(i * static_cast<std::size_t>(of.height) + static_cast<std::size_t>(y)) *
+                             static_cast<std::size_t>(of.width) * 3 +
+                         static_cast<std::size_t>(x) * 3];
+      };
+      for (std::int32_t y = 0; y < part.height; ++y)
+        for (std::int32_t x = 0; x < part.width; ++x)
+          ASSERT_EQ(pixels(part, k, y, x),
+                    y < image.height && x < image.width ? pixels(expected, places[k], y, x) : 0);
+    }
+  }
+  std::ranges::sort(seen);
+  EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(BatchParts, ABatchOfOneSizeIsItsOwnPart) {
+  const auto whole = batch_of({{90, 64}, {96, 50}});
+  const auto parts = parts_of_one_size(whole);
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].batch.pixels, whole.pixels);
+}
+
+class DetectionInBatches : public ::testing::TestWithParam<testing::SmallKind> {};
+
+std::vector<testing::SmallKind> kinds() {
+  auto kinds = testing::small_kinds();
+  kinds.push_back(
+      {"maskrcnn",
+       testing::kFewRegions + "mask_channels = 8\ntest_scales = [0.7, 1.0]\ntest_flip = true\n"});
+  kinds.push_back({"fasterrcnn", testing::kFewRegions + "fpn_norm = 'gn'\n"});
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(ByName, DetectionInBatches, ::testing::ValuesIn(kinds()),
+                         [](const auto& one) {
+                           return one.param.name + std::to_string(one.index);
+                         });
+
+TEST_P(DetectionInBatches, FindsWhatItFindsInEachImageAlone) {
+  const auto model = testing::small_detector(
+      GetParam().name, GetParam().more + "score_threshold = 0.0\ndetections = 20\n", "gn");
+  const auto whole = batch_of(kSizes);
+  const auto together = detect_with(*model, whole);
+  ASSERT_EQ(together.size(), kSizes.size());
+  for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto single = detect_with(*model, alone(whole, i))[0];
+    ASSERT_EQ(together[i].size(), single.size());
+    for (std::size_t k = 0; k < single.size(); ++k) {
+      const auto &is = together[i][k], &expected = single[k];
+      EXPECT_EQ(is.label, expected.label);
+      EXPECT_NEAR(is.score, expected.score, 1e-5);
+      EXPECT_NEAR(is.box.x1, expected.box.x1, 1e-2);
+      EXPECT_NEAR(is.box.y1, expected.box.y1, 1e-2);
+      EXPECT_NEAR(is.box.x2, expected.box.x2, 1e-2);
+      EXPECT_NEAR(is.box.y2, expected.box.y2, 1e-2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,136 @@
+// What a detector may not give: an error with its name, instead of a library's words or a wrong score.
+#include "trainer/detector.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <limits>
+
+#include "base/errors.h"
+#include "trainer/training_step.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+/// Gives what it is told to.
+class Told final : public Detector {
+ public:
+  Losses losses(const Batch&, const StepInfo&) override { return give(weight_); }
+  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return found; }
+  const Parameters& parameters() const override { return parameters_; }
+
+  std::function<Losses(const at::Tensor& weight)> give;
+  std::vector<std::vector<DetectedObject>> found;
+
+ private:
+  Parameters parameters_;
+  at::Tensor weight_ = parameters_.add("w", at::ones({2}), ParameterKind::weight);
+};
+
+const bool registered =
+    detectors().add<NoOptions>("told", "gives what it is told to",
+                               [](const auto&, const auto&) { return std::make_unique<Told>(); });
+
+class DetectorContract : public ::testing::Test {
+ protected:
+  DetectorContract()
+      : made_(make_detector("told", Config(), {.classes = {"star", "ring"}})),
+        model_(static_cast<Told&>(*made_)) {
+    batch_.images = {{.image_id = 7, .original_width = 20, .original_height = 10}};
+    batch_.objects.resize(1);
+  }
+
+  /// The step ends with this sentence.
+  void expect_loss_error(const std::function<Losses(const at::Tensor&)>& give,
+                         const std::string& part) {
+    model_.give = give;
+    TrainingStep step(model_, {}, {});
+    LossScale scale;
+    const std::vector<Batch> batches = {batch_};
+    EXPECT_THAT([&] { step(batches, {}, 0.1, scale); },
+                ThrowsMessage<Error>(
+                    AllOf(StartsWith("detector 'told' failed in losses: "), HasSubstr(part))));
+  }
+
+  void expect_found_error(std::vector<std::vector<DetectedObject>> found, const std::string& part) {
+    model_.found = std::move(found);
+    EXPECT_THAT([&] { detect_with(model_, batch_); },
+                ThrowsMessage<Error>(
+                    AllOf(StartsWith("detector 'told' failed in detect: "), HasSubstr(part))));
+  }
+
+  static DetectedObject object() {
+    return {.box = {1, 1, 5, 5}, .label = 1, .score = 0.5F, .mask = {10, 20, {200}}};
+  }
+  static std::vector<std::vector<DetectedObject>> with(
+      const std::function<void(DetectedObject&)>& change) {
+    auto changed = object();
+    change(changed);
+    return {{object(), changed}};
+  }
+
+  std::unique_ptr<Detector> made_;
+  Told& model_;
+  Batch batch_;
+};
+
+TEST_F(DetectorContract, LossesAreNumbersThatSomethingTrainedHasAPartIn) {
+  expect_loss_error([](const auto&) { return Losses{}; }, "it gave none");
+  expect_loss_error(
+      [](const auto& w) {
+        return Losses{{"fit", w * 2}};
+      },
+      "'fit' must be one floating point number, not Float of shape (2)");
+  expect_loss_error(
+      [](const auto& w) {
+        return Losses{{"fit", w.sum() > 1}};
+      },
+      "'fit' must be one floating point number, not Bool of shape ()");
+  expect_loss_error(
+      [](const auto& w) {
+        return Losses{{"fit", w.sum()}, {"size", at::Tensor()}};
+      },
+      "'size' is an undefined tensor");
+  expect_loss_error(
+      [](const auto& w) {
+        return Losses{{"fit", w.detach().sum()}, {"size", at::zeros({})}};
+      },
+      "no trained parameter has a part in any of them ('fit', 'size')");
+}
+
+TEST_F(DetectorContract, LossesThatNobodyTrainsWithNeedNoGradient) {
+  model_.give = [](const auto& w) { return Losses{{"fit", w.sum()}}; };
+  const c10::NoGradGuard no_graph;
+  EXPECT_EQ(losses_of(model_, batch_, {}).size(), 1U);
+}
+
+TEST_F(DetectorContract, ObjectsAreOfTheBatchsImagesAndTheModelsClasses) {
+  model_.found = {{object()}};
+  EXPECT_EQ(detect_with(model_, batch_)[0].size(), 1U);
+  expect_found_error({}, "it answered for 0 of 1 images");
+  expect_found_error({{}, {}}, "it answered for 2 of 1 images");
+  for (const std::int32_t label : {-1, 2})
+    expect_found_error(with([&](auto& one) { one.label = label; }),
+                       "object 2 of image 7: label " + std::to_string(label) +
+                           " is no class: there are 2, counted from 0");
+  expect_found_error(with([](auto& one) { one.score = std::numeric_limits<float>::quiet_NaN(); }),
+                     "object 2 of image 7: the score is nan");
+  expect_found_error(with([](auto& one) { one.box.x2 = std::numeric_limits<float>::infinity(); }),
+                     "object 2 of image 7: the box is [1, 1, inf, 5]");
+  expect_found_error(with([](auto& one) {
+                       one.mask = {20, 10, {200}};
+                     }),
+                     "object 2 of image 7: the mask is 10 x 20 pixels, the image 20 x 10");
+}
+
+}  // namespace
+}  // namespace millrace
