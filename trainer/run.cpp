@@ -22,7 +22,7 @@
 #include "trainer/processors.h"
 #include "trainer/run_facts.h"
 #include "trainer/run_folder.h"
-#include "trainer/run_record.h"
+#include "trainer/run_start.h"
 #include "trainer/shared_checkpoint.h"
 #include "trainer/step_memory.h"
 #include "trainer/stop_signals.h"
@@ -90,42 +90,6 @@ ModelCard card_of(const Recipe& recipe, const TrainData& train,
   return model_card(recipe, train.classes,
                     validation ? validation->split.category_ids : std::vector<std::int64_t>());
 }
-
-/// One start of a run, as its record tells of it.
-class Start {
- public:
-  Start(const RunFolder& folder, const RunIdentity& mine)
-      : folder_(folder.path()), record_(read_run_record(folder_).value_or(RunRecord{})) {
-    if (record_.name.empty()) record_ = {.name = mine.name, .config_file = mine.config_file};
-  }
-
-  /// Whether the run was done after that step.
-  bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
-
-  void begin(std::int64_t from_step, const RunOptions& options, nlohmann::ordered_json ranks) {
-    nlohmann::ordered_json start = {{"time", time_text()}, {"from_step", from_step}};
-    start.update(process_facts(options.program));
-    start["repository"] = repository_facts(
-        options.config_file, folder_ / fmt::format("changes-{}.diff", record_.starts.size() + 1));
-    start["ranks"] = std::move(ranks);
-    record_.starts.push_back(std::move(start));
-    write_run_record(folder_, record_);
-  }
-
-  void end(const TrainEnd& end) try {
-    record_.starts.back()["ended"] = {
-        {"time", time_text()},
-        {"step", end.at.step},
-        {"reason", end.stop_reason.empty() ? "done" : end.stop_reason}};
-    write_run_record(folder_, record_);
-  } catch (const Error& problem) {
-    spdlog::warn("{}", problem.what());  // what was trained is saved
-  }
-
- private:
-  fs::path folder_;
-  RunRecord record_;
-};
 
 std::string standing(const Position& at) {
   return fmt::format("step {}, {:.2f} epochs", at.step, at.progress);
@@ -218,7 +182,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   // The chief alone sees the run's folder. What it throws ends all ranks.
   const auto mine = identity_of(options.config_file, recipe.tree);
   std::optional<RunFolder> own;
-  std::optional<Start> start;
+  std::optional<RunStart> start;
   if (cluster.is_chief() && options.resumed) start.emplace(own.emplace(*options.resumed), mine);
   fs::path folder = cluster.broadcast("run to resume", own ? own->path().string() : "");
   const bool is_new = folder.empty();
@@ -286,7 +250,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
       if (is_new) start.emplace(own.emplace(make_run_folder(options.output, mine.name)), mine);
       own->keep_log();
       write_file_atomically(own->path() / "config.toml", config);
-      start->begin(trainer.at().step, options, std::move(ranks));
+      start->begin(trainer.at().step, options.config_file, options.program, std::move(ranks));
       spdlog::info("run folder {}", own->path().string());
     }
     folder = cluster.broadcast("run folder", own ? own->path().string() : "");
