@@ -24,7 +24,7 @@ void MaskRcnnOptions::use_torchvision() {
 
 void MaskRcnnOptions::check(const Config& table) const {
   PyramidDetectorOptions::check(table);
-  rpn.anchors.check(table);
+  rpn.check(table);
   box_stages.check(table);
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/require.h"
 #include "models/layers/losses.h"
 #include "models/ops/proposals.h"
 
@@ -56,6 +57,11 @@ void RpnOptions::use_torchvision() {
   post_nms_train = 2000;
   rank = "probability";
   min_side = 1e-3;
+}
+
+void RpnOptions::check(const Config& table) const {
+  anchors.check(table);
+  require(table, "rpn_low", low <= high, "must not be above rpn_high");
 }
 
 Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,

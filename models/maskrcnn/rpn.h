@@ -32,6 +32,7 @@ struct RpnOptions {
 
   void describe(Options& o);
   void use_torchvision();
+  void check(const Config& table) const;
 };
 
 class Rpn {

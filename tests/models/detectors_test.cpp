@@ -255,6 +255,7 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
               HasSubstr("a.toml:1:18: class_agnostic must be true for a cascade"));
   EXPECT_THAT(complaint("retinanet", "\nanchor_sizes = [32, 64]"), HasSubstr("a.toml:2:16: "));
   EXPECT_THAT(complaint("retinanet", "retina_low = 0.6"), HasSubstr("retina_high"));
+  EXPECT_THAT(complaint("fasterrcnn", "rpn_low = 0.8"), HasSubstr("rpn_high"));
   EXPECT_THAT(complaint("retinanet", "pixel_mean = 3"), HasSubstr("three numbers"));
   EXPECT_THAT(complaint("retinanet", "test_scales = []"), HasSubstr("at least one scale"));
   EXPECT_THAT(complaint("retinanet", "nms_kind = 'soft'"), HasSubstr("hard | linear | gaussian"));
