@@ -7,7 +7,7 @@ namespace millrace {
 namespace {
 
 /// Outputs of convolution, normalisation and ReLU that are kept, and the gradients that are alive with them. Fitted to
-/// the peaks of `trainer bench model` (docs/scaling.md).
+/// the peaks of `trainer bench model`.
 constexpr double kKeptPerLayer = 2.0;
 
 /// The digit behind `word`, which the name has.
