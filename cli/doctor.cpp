@@ -22,6 +22,7 @@
 #include "dataflow/check_images.h"
 #include "dataflow/check_samples.h"
 #include "dataflow/count_objects.h"
+#include "dataflow/detection_source.h"
 #include "dataflow/detection_sources.h"
 #include "trainer/detector.h"
 
@@ -119,7 +120,8 @@ class Doctor {
           return FindingExample{.what = "see data.classes and data.filter_empty"};
         });
       report_.splits.push_back(facts(name, split, trains, findings));
-      if (trains && !is_empty) train_objects_ = count_objects(split);
+      if (trains && !is_empty)
+        train_objects_ = count_objects(DetectionSource(split, /*filter_empty=*/false));
       splits_.push_back({name, split});
       check_categories(splits_.back(), findings);
       check_files(name, split, findings);
@@ -135,10 +137,10 @@ class Doctor {
       findings.add(kind, [&] { return FindingExample{.what = what}; });
     };
     const auto detector = make_detector(recipe_.model_name, recipe_.model, {.classes = classes_});
+    const TrainingFacts facts{.starts_random = recipe_.weights.empty(),
+                              .count_objects = [&] { return *train_objects_; }};
     try {
-      for (const auto& warning : detector->check_training({.starts_random = recipe_.weights.empty(),
-                                 .count_objects = [&] { return *train_objects_; }}))
-        tell(kDoubtful, warning);
+      for (const auto& warning : warnings_of(*detector, facts)) tell(kDoubtful, warning);
     } catch (const ConfigError& problem) {
       tell(kRefused, problem.what());
     }

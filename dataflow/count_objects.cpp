@@ -3,7 +3,6 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_reduce.h>
 
-#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -46,21 +45,6 @@ ObjectCounts count_objects(const Source<Sample>& source) {
         return part;
       },
       joined);
-}
-
-ObjectCounts count_objects(const DataSplit& split) {
-  const auto& data = *split.annotations;
-  ObjectCounts counts{.samples = std::ssize(data.images)};
-  for (const auto& image : data.images)
-    for (const auto& object : data.objects(image)) {
-      const bool learned = std::ranges::count(split.category_ids, object.category_id) > 0;
-      if (!learned || object.crowd || !coco::clipped_box(object, image).has_area()) continue;
-      ++counts.objects;
-      if (object.shape.kind != coco::ShapeKind::none) continue;
-      if (++counts.without_shape == 1)
-        counts.first_without_shape = (split.images / data.text(image.file_name)).string();
-    }
-  return counts;
 }
 
 }  // namespace millrace

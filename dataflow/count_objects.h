@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "dataflow/data_split.h"
 #include "dataflow/sample.h"
 #include "dataflow/source.h"
 
@@ -20,8 +19,5 @@ struct ObjectCounts {
 
 /// Counts by what the source says of its samples, by all threads; pixels are not looked at.
 ObjectCounts count_objects(const Source<Sample>& source);
-
-/// Those of the split's classes that have an area inside their image.
-ObjectCounts count_objects(const DataSplit& split);
 
 }  // namespace millrace

@@ -19,7 +19,7 @@ TrainingFacts training_facts(const TrainData& data, bool starts_random, std::int
 }
 
 void check_training(const Detector& detector, const TrainingFacts& facts, const Cluster& cluster) {
-  const auto warnings = detector.check_training(facts);
+  const auto warnings = warnings_of(detector, facts);
   if (!cluster.is_chief()) return;
   for (const auto& warning : warnings) spdlog::warn(warning);
 }

@@ -103,8 +103,8 @@ std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const B
   });
 }
 
-void tell_parameters_changed(Detector& detector) {
-  named(detector.title, "parameters_changed", [&] { detector.parameters_changed(); });
+std::vector<std::string> warnings_of(const Detector& detector, const TrainingFacts& facts) {
+  return named(detector.title, "check_training", [&] { return detector.check_training(facts); });
 }
 
 void tell_parameters_changed(Detector& detector) {

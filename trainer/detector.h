@@ -108,7 +108,11 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
 /// that are not finite, and masks of another size than the image.
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
 
-/// Calls parameters_changed; what it throws becomes an Error that begins with the detector's title.
+/// What a detector warns of before a training. Throws ConfigError where it refuses; anything else that it throws becomes
+/// an Error that begins with its title.
+std::vector<std::string> warnings_of(const Detector& detector, const TrainingFacts& facts);
+
+/// Tells a detector that its parameters were overwritten; what it throws becomes an Error that begins with its title.
 void tell_parameters_changed(Detector& detector);
 
 /// What a detector is built from besides its own options.

@@ -44,10 +44,11 @@ void expect_moves(const std::string& table, const OptimizerOptions& optimizer, F
     const auto& name = before[i].first;
     const bool is_same = before[i].second.equal(after[i].second);
     const bool is_statistic = name.find("running_") != std::string::npos;
-    if (is_frozen(name))
+    if (is_frozen(name)) {
       EXPECT_TRUE(is_same) << name;
-    else if (is_statistic)
+    } else if (is_statistic) {
       EXPECT_FALSE(is_same) << name;
+    }
     (is_frozen(name) ? frozen_statistics : moved_statistics) += is_statistic;
   }
   EXPECT_GT(frozen_statistics, 0U);
