@@ -1,6 +1,7 @@
 // trainer run: train from a configuration, or look at a training again.
+#include <fmt/format.h>
+
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -20,13 +21,20 @@
 namespace millrace::cli {
 namespace {
 
+constexpr auto kFlag = "true", kAuto = "auto";
+
 struct Arguments {
   ConfigArguments config;
   std::filesystem::path output;
-  Resume resume = Resume::no;
+  std::string resume;  // kFlag: --resume, kAuto: --resume=auto
   std::filesystem::path replay;
   std::int64_t verify_steps = 0;
 };
+
+Resume resume_mode(const std::string& word) {
+  if (word.empty()) return Resume::no;
+  return word == kAuto ? Resume::if_any : Resume::required;
+}
 
 int run(Arguments arguments) {
   const ExitAtSignal at_signal(kStoppedEarly, "ended at once: there was no step to save");
@@ -50,8 +58,8 @@ int run(Arguments arguments) {
     if (options.output.empty()) options.output = recipe.train.output;
     start_together(recipe, cluster);
     if (cluster.is_chief())
-      options.resumed =
-          find_run(options.output, identity_of(options.config_file, recipe.tree), arguments.resume);
+      options.resumed = find_run(options.output, identity_of(options.config_file, recipe.tree),
+                                 resume_mode(arguments.resume));
     make_sample_together(recipe, cluster);
     const auto end = run_training(recipe, options, cluster);
     return end.training.signalled ? kStoppedEarly : kDone;
@@ -65,11 +73,16 @@ void add_run(CLI::App& app, Action& action) {
   auto arguments = std::make_shared<Arguments>();
   arguments->config.add_to(*command)->required(false);
   command
-      ->add_flag("--resume{required}", arguments->resume,
+      ->add_flag("--resume", arguments->resume,
                  "go on with the newest run of CONFIG in the output folder, from its newest "
                  "checkpoint, or fail where there is none; --resume=auto: start one then")
-      ->transform(CLI::Transformer(
-          std::map<std::string, Resume>{{"required", Resume::required}, {"auto", Resume::if_any}}));
+      ->check(CLI::Validator(
+          [](const std::string& word) {
+            return word == kFlag || word == kAuto
+                       ? std::string()
+                       : fmt::format("takes no value or '{}', not '{}'", kAuto, word);
+          },
+          ""));
   command
       ->add_option("--output", arguments->output,
                    "folder for the run's folder, with --resume also that itself; default: "

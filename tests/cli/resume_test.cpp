@@ -190,7 +190,7 @@ TEST_F(ResumeRun, AnOutputThatIsNoFolderIsWrongUse) {
     expect_error(train(exp, {"--resume=auto", "--output", in_folder(output).string()}), 2,
                  in_folder("file").string() + " is a file");
   }
-  expect_error(train(exp, {"--resume=perhaps"}), 2, "perhaps");
+  expect_error(train(exp, {"--resume=perhaps"}), 2, "takes no value or 'auto', not 'perhaps'");
 }
 
 TEST_F(ResumeRun, TheRunFolderSaysWhatEachStartWasMadeWith) {
