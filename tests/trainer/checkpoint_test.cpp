@@ -229,10 +229,11 @@ TEST(Checkpoint, SortsByStepBeyondSixDigits) {
 
 TEST(RunFolder, NeverTakesAnExistingOne) {
   const Scratch scratch;
-  EXPECT_FALSE(newest_run_folder(scratch / "runs"));
   EXPECT_EQ(make_run_folder(scratch / "runs", "a"), scratch / "runs" / "a-1");
-  EXPECT_EQ(make_run_folder(scratch / "runs", "b"), scratch / "runs" / "b-2");
-  EXPECT_EQ(*newest_run_folder(scratch / "runs"), scratch / "runs" / "b-2");
+  std::filesystem::create_directory(scratch / "runs" / "a-7");
+  std::filesystem::create_directory(scratch / "runs" / "a-20240101-old");
+  EXPECT_EQ(make_run_folder(scratch / "runs", "a"), scratch / "runs" / "a-8");
+  EXPECT_EQ(make_run_folder(scratch / "runs", "b"), scratch / "runs" / "b-1") << "each name counts";
   const auto file = scratch.file("file", "");
   EXPECT_THROW(make_run_folder(file, "a"), Error);
 }
