@@ -191,7 +191,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
 
   const auto train = open_train_data(recipe.data, recipe.sources);
   if (cluster.is_chief() && train.source) spdlog::info(data_summary(*train.source, train.classes));
-  if (cluster.is_chief() && is_new) check_initial_weights(recipe);
+  if (cluster.is_chief() && !checkpoint) check_initial_weights(recipe);
   std::optional<EvalData> validation;
   if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
 
