@@ -75,7 +75,7 @@ std::string processor() {
 
 ordered_json versions() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
-  int length = 0;
+  int length = 0;  // with the end, in some
   MPI_Get_library_version(mpi.data(), &length);
   utsname system{};
   ::uname(&system);
@@ -85,7 +85,7 @@ ordered_json versions() {
           {"openmp", at::get_openmp_version()},
           {"onetbb", TBB_runtime_version()},
           {"opencv", CV_VERSION},
-          {"mpi", std::string(mpi.data(), static_cast<std::size_t>(length))},
+          {"mpi", mpi.data()},
           {"compiler", __VERSION__},
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
 }

@@ -116,7 +116,7 @@ TEST_F(Usage, ResultsThatStandardOutputDoesNotTakeAreAFailure) {
   write_text(in_folder("none.json"), "[]");
   const auto none = in_folder("none.json").string();
   const auto config = "configs/maskrcnn.toml --set data.root=" + data;
-  for (const std::string command :
+  for (const std::string& command :
        {std::string("--help"), std::string("--version"), std::string("list"),
         std::string("list --json"), "config " + config,
         "coco-eval --gt " + truth + " --dt " + none + " --iou bbox",
