@@ -17,7 +17,7 @@ namespace millrace::cli {
 std::vector<std::filesystem::path> find_images(std::span<const std::filesystem::path> paths);
 
 /// A data set of these files with ids 1, 2, ... and without objects; `file_name`s are absolute, `source` names it in
-/// messages. What cannot be decoded is told to `on_bad` with the reason, and left out.
+/// messages. What cannot be decoded is told to `on_bad` with a sentence that names it, and left out.
 std::shared_ptr<const coco::Dataset> as_dataset(
     std::span<const std::filesystem::path> files, coco::Records categories,
     const std::string& source,

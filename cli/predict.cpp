@@ -59,8 +59,9 @@ coco::Records categories(const std::optional<ModelCard>& card, const Recipe& rec
 /// The files that nothing came of, and why: said at once, and counted for the end.
 class Failures {
  public:
-  void add(const fs::path& file, const std::string& why) {
-    spdlog::warn("nothing for {}: {}", file.string(), why);
+  /// `what` names the file.
+  void add(const fs::path& file, const std::string& what) {
+    spdlog::warn("failed: {}", what);
     files_.push_back(file.string());
   }
 
@@ -175,7 +176,8 @@ class Prediction {
 
   void fail(std::int64_t id, const std::string& why) {
     seen_.insert(id);
-    failures_.add(split_.annotations->text(split_.annotations->find_image(id)->file_name), why);
+    const std::string file(split_.annotations->text(split_.annotations->find_image(id)->file_name));
+    failures_.add(file, file + ": " + why);
   }
 
   Detector& detector_;
@@ -196,7 +198,7 @@ int predict(const Arguments& arguments) {
   Failures failures;
   const auto images =
       as_dataset(files, categories(card, recipe, arguments.weights.force), arguments.weights.file,
-                 [&](const auto& file, const auto& why) { failures.add(file, why); });
+                 [&](const auto& file, const auto& what) { failures.add(file, what); });
   auto split = make_split(images, "", recipe.data.classes);
   if (card) split = labelled_by(*card, split, recipe, arguments.weights);
   const auto detector = trained_detector(recipe, split.classes, arguments.weights);

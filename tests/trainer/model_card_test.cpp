@@ -100,7 +100,7 @@ TEST(ModelCard, AFileWithOneShowsEveryChangedByteByItself) {
     const auto damaged = scratch.file("damaged.safetensors", bytes);
     try {
       const auto read = read_weights(damaged);
-      ++harmless;  // the order of names in the header, or blanks
+      ++harmless;
       ASSERT_EQ(read.size(), 2U) << "byte " << i;
       for (std::size_t t = 0; t < 2; ++t) {
         EXPECT_EQ(read[t].first, tensors[t].first) << "byte " << i;
@@ -111,7 +111,7 @@ TEST(ModelCard, AFileWithOneShowsEveryChangedByteByItself) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr("damaged.safetensors"));
     }
   }
-  EXPECT_LT(harmless, whole.size() / 50);
+  EXPECT_EQ(harmless, 0U);
 }
 
 TEST(ModelCard, ComesFromTheCheckpointAroundAFileThatHasNone) {

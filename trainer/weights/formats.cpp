@@ -22,11 +22,13 @@ struct Format {
 NamedTensors read_whole_safetensors(const fs::path& file) {
   Metadata metadata;
   auto tensors = read_safetensors(file, &metadata);
+  bool has_seal = false;
   try {
-    if (!check_seal(metadata, tensors)) check_file_of_checkpoint(file);
+    has_seal = check_seal(metadata, tensors);
   } catch (const Error& problem) {
     throw Error(file.string() + ": " + problem.what());
   }
+  if (!has_seal) check_file_of_checkpoint(file);
   return tensors;
 }
 

@@ -8,6 +8,7 @@
 namespace millrace {
 namespace {
 
+constexpr std::string_view kOurs = "millrace.";  // of our keys
 constexpr auto kSeal = "millrace.seal";
 
 std::uint64_t digest_of(std::string_view text, std::uint64_t seed) {
@@ -40,8 +41,10 @@ Metadata sealed(Metadata metadata, const NamedTensors& tensors) {
 
 bool check_seal(const Metadata& metadata, const NamedTensors& tensors) {
   const auto seal = metadata.find(kSeal);
-  if (seal == metadata.end()) return false;
-  if (seal->second != seal_of(metadata, tensors))
+  const bool is_ours = std::ranges::any_of(
+      metadata, [](const auto& entry) { return entry.first.starts_with(kOurs); });
+  if (!is_ours) return false;
+  if (seal == metadata.end() || seal->second != seal_of(metadata, tensors))
     throw Error(
         "its bytes have changed since it was written (they do not have the digest in its "
         "metadata): it is damaged, or another program has changed it; take a copy that is whole");
