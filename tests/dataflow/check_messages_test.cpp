@@ -57,7 +57,7 @@ const std::map<std::string, Fault>& faults() {
           s.objects.boxes.push_back({1, 1, 2, 2});
         },
         "members of its objects"}},
-      {"classes", {[](Sample& s) { s.objects.classes.clear(); }, "and 0 classes"}},
+      {"classes", {[](Sample& s) { s.objects.classes.clear(); }, ", 0 classes, "}},
       {"crowd", {[](Sample& s) { s.objects.crowd.push_back(1); }, "members of its objects"}},
       {"shapes", {[](Sample& s) { s.objects.segmentations.pop_back(); }, "members of its objects"}},
       {"label",
@@ -117,19 +117,21 @@ std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::stri
 
 TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
   const TinyCoco data(9);
-  const auto options = data.options();
-  const auto sound =
-      digests(*start_train_flow(options, {}, open_split(options, "train2017"), 1), 6);
   for (const auto& [how, fault] : faults())
     for (const bool behind_resize : {false, true}) {
       SCOPED_TRACE(how);
       const auto run = [&] { return spoiled_digests(data, how, behind_resize); };
-      if (fault.told.empty())
-        EXPECT_EQ(run(), sound);
-      else
-        EXPECT_THAT(run, ThrowsMessage<Error>(AllOf(HasSubstr("stage 'spoiled': "),
-                                                    HasSubstr("picture"), HasSubstr(fault.told))));
+      if (fault.told.empty()) continue;
+      EXPECT_THAT(run, ThrowsMessage<Error>(AllOf(HasSubstr("stage 'spoiled': "),
+                                                  HasSubstr("picture"), HasSubstr(fault.told))));
     }
+}
+
+TEST(CheckedStages, ChangeNoByteOfWhatIsSound) {
+  const TinyCoco data(9);
+  const auto options = data.options();
+  EXPECT_EQ(spoiled_digests(data, "none", /*behind_resize=*/true),
+            digests(*start_train_flow(options, {}, open_split(options, "train2017"), 1), 6));
 }
 
 TEST(CheckedStages, LookAtBatchesToo) {

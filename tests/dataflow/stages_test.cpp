@@ -162,7 +162,7 @@ TEST(Pad, TakesTheSmallestShapeThatFits) {
   EXPECT_EQ(shape(5, 9), std::pair(8, 16));
   EXPECT_EQ(shape(9, 9), std::pair(32, 32));
   try {
-    shape(33, 2);
+    shape(33, 3);
     FAIL() << "an image larger than every shape was padded";
   } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(), HasSubstr("33 x 3 pixels fit into none of the shapes 32x32, 16x8"));

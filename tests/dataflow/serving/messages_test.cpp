@@ -30,7 +30,7 @@ std::vector<Message> every_kind() {
                     {9, {1}},
                     2,
                     2.5,
-                    {"picture.jpg: torn"},
+                    {{2, 9, 5, "picture.jpg: torn"}},
                     {'\x81', '\xff', 0},
                     SharedPiece{1, 2, 3, 5, 4}},
           Failure{8, Failure::kConfig, "why"}};
