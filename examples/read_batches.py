@@ -19,7 +19,7 @@ try:
 except ImportError:
     xxhash = None
 
-VERSION = 1
+VERSION = 2
 
 
 class Refused(Exception):
