@@ -146,6 +146,7 @@ inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder,
 /// A callback made of functions.
 struct LambdaCallback final : Callback {
   bool on_all_ranks = false;
+  std::vector<std::string> names = {"*"};  // that it publishes
   std::function<void(TrainState&)> on_before_train, on_before_step, on_after_step, on_after_epoch,
       on_after_train, on_trigger;
   std::function<void(TrainState&, const Moment&, const Scalars&)> on_published;
@@ -160,7 +161,7 @@ struct LambdaCallback final : Callback {
   void after_train(TrainState& s) override { call(on_after_train, s); }
   void trigger(TrainState& s) override { call(on_trigger, s); }
   bool chief_only() const override { return !on_all_ranks; }
-  std::vector<std::string> publishes() const override { return {"*"}; }
+  std::vector<std::string> publishes() const override { return names; }
   void on_scalars(TrainState& s, const Moment& of, const Scalars& scalars) override {
     if (on_published) on_published(s, of, scalars);
   }

@@ -250,9 +250,9 @@ void Trainer::check_schedule() const {
 /// How long the training is and how its rate goes, before the first step.
 void Trainer::tell_of_schedule() const {
   const auto size = data_->epoch_size();
-  spdlog::info("{:.4g} epochs of {}, {} in all, of {} each", state_.total_epochs,
-               counted(size, "sample"), counted(state_.total_steps, "step"),
-               counted(plan_.images_per_step, "image"));
+  spdlog::info("{} of {}: {:.4g} epochs of {}", counted(state_.total_steps, "step"),
+               counted(plan_.images_per_step, "image"), state_.total_epochs,
+               counted(size, "sample"));
   spdlog::info("learning rate {}", schedule_.text());
 }
 

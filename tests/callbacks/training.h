@@ -62,6 +62,7 @@ struct Training {
     if (adjust) adjust(plan);
     auto list = made(declared);
     auto lambda = std::make_unique<LambdaCallback>();
+    lambda->names = {};
     lambda->on_before_step = before_step;
     lambda->on_published = on_published;
     list.add("test", std::move(lambda));

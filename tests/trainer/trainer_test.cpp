@@ -284,7 +284,7 @@ TEST(Trainer, SaysHowLongItIsAndWhatWasLeftOut) {
   testing::Log log;
   f.run();
   const auto text = log.take();
-  EXPECT_THAT(text, HasSubstr("info 3 epochs of 10 samples, 15 steps in all, of 2 images each\n"));
+  EXPECT_THAT(text, HasSubstr("info 15 steps of 2 images: 3 epochs of 10 samples\n"));
   EXPECT_THAT(text, HasSubstr("info learning rate 0.05, after a linear warm-up from 0.005 over 4 "
                               "steps, times 0.1 at epoch 2\n"));
   EXPECT_THAT(text, HasSubstr("warning 2 samples of the training data could not be used and were "
