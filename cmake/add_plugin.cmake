@@ -35,6 +35,7 @@ function(millrace_add_plugin name)
             "-DHEADERS=$<TARGET_PROPERTY:millrace::millrace,MILLRACE_HEADERS>"
             "-DROOTS=${roots}|$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,|>" -P ${MILLRACE_BUILD_ID}
     BYPRODUCTS ${own}/plugins/build_id.h
+    COMMENT "Reading which headers ${name} is compiled with"
     VERBATIM)
   add_dependencies(${name} ${name}_build_id)
   target_include_directories(${name} BEFORE PRIVATE ${own})
