@@ -55,6 +55,7 @@ DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset
 
 bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
   title_ = detector.title;
+  gives_masks_ = detector.gives_masks();
   for (bool has_enough = false; !has_enough;) {
     if (run_.cancelled()) return false;
     if (!flow.is_ready(kCancelPeriod)) continue;
@@ -130,7 +131,8 @@ DetectorScores DetectorEvaluation::scores() {
   const auto scope = run_.max_images > 0 ? Scope::added : Scope::all;
   DetectorScores scores;
   scores.boxes = boxes_.result(scope);
-  if (masked_ == found_) scores.masks = masks_.result(scope);
+  // Where nothing was found, only the detector can tell.
+  if (gives_masks_ && masked_ == found_) scores.masks = masks_.result(scope);
   scores.detections = std::move(detections_);
   scores.images = static_cast<std::int64_t>(boxes_.images());
   scores.found = found_;

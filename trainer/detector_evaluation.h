@@ -46,6 +46,7 @@ class DetectorEvaluation {
   std::int64_t last_image_;  // id of the last that counts
   std::vector<std::int64_t> category_ids_;
   coco::Evaluator boxes_, masks_;
+  bool gives_masks_ = true;              // as far as is known
   std::int64_t found_ = 0, masked_ = 0;  // objects, and those with masks
   coco::Detections detections_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();

@@ -318,6 +318,23 @@ TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
               HasSubstr("targets: 'segm/AP' will never come, since the detector gives no masks"));
 }
 
+/// As after the first steps of many a training.
+struct BlindToBoxes final : LearningDetector {
+  bool gives_masks() const override { return false; }
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
+    return std::vector<std::vector<DetectedObject>>(batch.images.size());
+  }
+};
+
+TEST(EvaluateCallback, ScoresNoMasksOfADetectorWithoutWhereItFindsNothing) {
+  const Scratch scratch;
+  auto run = training(scratch / "run", "inline");
+  run.make_model = [] { return std::make_unique<BlindToBoxes>(); };
+  EXPECT_EQ(run().at.step, 15);
+  BlindToBoxes model;
+  EXPECT_FALSE(evaluate_detector(model, testing::fake_validation())->masks);
+}
+
 TEST(EvaluateCallback, SaysWhoseScoresItTellsOfAtTheEnd) {
   const Scratch scratch;
   testing::Log log;
