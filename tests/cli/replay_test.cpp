@@ -88,7 +88,6 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
                 fs::copy_options::overwrite_existing);
   overwrite(model, GetParam().layer, 3e38F);
   const auto spoilt = trainer({"run", "--replay", record.string()});
-  EXPECT_EQ(spoilt.exit_code, 1) << spoilt.err;
   EXPECT_THAT(spoilt.out, ContainsRegex("the first operator that made one out of finite ones is " +
                                         GetParam().kernel + " in the forward pass: .*'" +
                                         GetParam().layer + "'"));
