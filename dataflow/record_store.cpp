@@ -91,13 +91,19 @@ void pack_records(const Source<Sample>& source, const std::vector<std::string>& 
   auto part = folder;
   part += ".part";
   make_writable_folder(part);
-  for (const auto& left_over : {records_file(part), header_file(part)}) fs::remove(left_over);
-  auto header = write_records(source, records_file(part));
-  header.classes = classes;
-  seal(records_file(part), header.page_bytes, header);
-  write_header(header_file(part), header);
-  sync_path(part);
-  fs::rename(part, folder);
+  try {
+    for (const auto& left_over : {records_file(part), header_file(part)}) fs::remove(left_over);
+    auto header = write_records(source, records_file(part));
+    header.classes = classes;
+    seal(records_file(part), header.page_bytes, header);
+    write_header(header_file(part), header);
+    sync_path(part);
+    fs::rename(part, folder);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(part, ignored);
+    throw;
+  }
 }
 
 RecordStore::RecordStore(fs::path folder)

@@ -216,6 +216,22 @@ TEST_F(Stop, NobodyNeedReadWhatATrainingSays) {
   EXPECT_THAT(read_text(folder_ / "log.txt"), HasSubstr("done after step 4"));
 }
 
+TEST_F(Stop, AFileSizeLimitIsAnErrorThatLeavesNothing) {
+  const auto out = in_folder("out");
+  const auto limited = [&](const std::vector<std::string>& arguments) {
+    std::string line = "ulimit -f 10; exec " MILLRACE_TRAINER;
+    for (const auto& argument : arguments) line += " '" + argument + "'";
+    return run("/bin/bash", {"-c", line});
+  };
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           on(data_, {"pack", "--out", out.string()}),
+           {"sample", "--out", out.string(), "--train", "4", "--val", "2"}}) {
+    expect_error(limited(arguments), 1, "cannot be written");
+    EXPECT_FALSE(fs::exists(out));
+    EXPECT_FALSE(fs::exists(out.string() + ".part"));
+  }
+}
+
 TEST_F(Stop, ASecondSignalKills) {
   for (const auto& image : fs::directory_iterator(data_ / "train2017")) {
     fs::remove(image);
