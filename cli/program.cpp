@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <span>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -98,7 +99,12 @@ std::optional<int> run_if_known(int argc, char** argv, const std::vector<AddComm
 
 int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
   return parse_and_run(argc, argv, commands, [&](CLI::App& app, const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) return with_output(app.exit(problem));  // --help, --version
+    if (problem.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      const int exit_code = app.exit(problem, text);
+      print_text(text.str());
+      return with_output(exit_code);
+    }
     return complain(explain(problem, app, first_word(argc, argv)), kWrongUse);
   });
 }

@@ -150,8 +150,8 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   ASSERT_EQ(trainer({"convert", folder.string(), alone.string()}).exit_code, 0);
   for (const auto& weights : {folder, alone})
     for (const std::string key :
-         {"model.pixel_std=[58.0, 57.0, 57.0]", "model.anchor_sizes=[16, 32, 64, 128, 256]",
-          "model.roi_aligned=false", "model.stride_in_1x1=false", "model.norm=gn"}) {
+         {"model.pixel_std=[58.0, 57.0, 57.0]", "model.anchor_sizes=[8, 16, 32, 64, 128]",
+          "model.roi_aligned=false", "model.max_log_scale=3.0", "model.norm=gn"}) {
       const auto name = key.substr(0, key.find('='));
       const auto outcome = eval(weights, {"--set", key});
       expect_error(outcome, 2, name + ": trained with ");
@@ -178,9 +178,9 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   };
   expect_error(from({"model.pixel_std=[58.0, 57.0, 57.0]"}), 2, "model.force_weights = true");
   EXPECT_EQ(from({"model.pixel_std=[58.0, 57.0, 57.0]", "model.force_weights=true"}).exit_code, 0);
-  const auto heads = from({"model.mask_convs=2", "data.classes=[\"star\", \"cross\"]"});
+  const auto heads = from({"model.mask_convs=1", "data.classes=[\"star\", \"cross\"]"});
   EXPECT_EQ(heads.exit_code, 0) << heads.err;
-  EXPECT_THAT(heads.err, HasSubstr("model.mask_convs: trained with 4, here 2"));
+  EXPECT_THAT(heads.err, HasSubstr("model.mask_convs: trained with 2, here 1"));
   EXPECT_THAT(heads.err, HasSubstr("rows of heads were taken by the names of their classes"));
 }
 
@@ -196,8 +196,7 @@ TEST_F(Weights, OfWhichAByteHasChangedAreRefused) {
   write_text(alone, bytes);
   for (const auto& weights : {folder, file, alone}) {
     expect_error(eval(weights), 1, "its bytes have changed since it was written");
-    expect_error(eval(weights, {"--force-weights"}), 1, "model.safetensors");
-    if (weights == alone) break;
+    expect_error(eval(weights, {"--force-weights"}), 1, weights.string());
   }
   auto arguments = on(data_, {"predict"});
   arguments.insert(arguments.end(), {"--weights", alone.string(), "--out",
@@ -296,7 +295,7 @@ TEST_F(Weights, ThatAreNotThereAreNamed) {
 TEST_F(Weights, AnOutputThatCannotBeWrittenIsNamed) {
   const auto file = in_folder("file");
   write_text(file, "");
-  expect_error(run((file / "runs").string()), 1, file.string());
+  expect_error(run((file / "runs").string()), 2, file.string());
 }
 
 TEST_F(Weights, PredictWithoutAnImageIsNamed) {
