@@ -52,6 +52,7 @@ int run(Arguments arguments) {
   }
   return Cluster::run([&](const Cluster& cluster) {
     const auto recipe = arguments.config.load();
+    make_callbacks(recipe);  // what they watch that nobody publishes, before any data are made
     RunOptions options{.config_file = arguments.config.file,
                        .program = program_version(),
                        .output = arguments.output};

@@ -8,7 +8,7 @@ namespace {
 
 /// Outputs of convolution, normalisation and ReLU that are kept, and the gradients that are alive with them. Fitted to
 /// the peaks of `trainer bench model`.
-constexpr double kKeptPerLayer = 2.0;
+constexpr double kKeptPerLayer = 1.5;
 
 /// The digit behind `word`, which the name has.
 int digit_behind(std::string_view name, std::string_view word) {

@@ -15,8 +15,8 @@
 namespace millrace {
 namespace {
 
-/// An estimate may be so much too high: less than this share of it is refused in no case.
-constexpr double kCertain = 0.7;
+/// The least share of its estimate that a step was seen to take, rounded down.
+constexpr double kCertain = 0.5;
 
 constexpr auto kRemedy =
     "lower data.batch_size (optimizer.accumulate = N makes a step of N batches), or "
