@@ -313,7 +313,7 @@ TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
                         .declared = {{"evaluate", ""}, {"keep_best", "metric = 'segm/AP'"}}}),
               AllOf(HasSubstr("callbacks.keep_best: 'segm/AP' will never come"),
                     HasSubstr("callback 'evaluate' does not publish it"),
-                    HasSubstr("did you mean 'bbox/AP'")));
+                    HasSubstr("; known: bbox/AP, ")));
   EXPECT_THAT(of_boxes(training(scratch / "b", "inline", "targets = { 'segm/AP' = 0.1 }")),
               HasSubstr("targets: 'segm/AP' will never come, since the detector gives no masks"));
 }
