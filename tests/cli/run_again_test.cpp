@@ -95,8 +95,9 @@ TEST_F(RunAgain, EndsWithASentenceWhereTheDiskIsFullAndGoesOnLater) {
   EXPECT_THAT(full.err, AllOf(HasSubstr("the checkpoint of step 1 cannot be written: "),
                               HasSubstr("File too large")));
   EXPECT_TRUE(fs::is_empty(folder_ / "checkpoints"));
-  EXPECT_EQ(resume({}).exit_code, 0);
-  EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "step-000004"));
+  expect_error(resume({}), 2, "maskrcnn-1 has no checkpoint");
+  EXPECT_EQ(trainer(command({}, {"--resume=auto"})).exit_code, 0);
+  EXPECT_TRUE(fs::exists(in_folder("runs") / "maskrcnn-2" / "checkpoints" / "step-000004"));
 }
 
 TEST_F(RunAgain, EndsWithASentenceWhereItsFolderIsRemoved) {
