@@ -17,7 +17,7 @@ double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
 }  // namespace
 
-void Affine::check() const { check_range("min_scale", min_scale, "max_scale", max_scale); }
+void Affine::check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
 
 Affine::Draw Affine::draw(Rng& rng) const {
   check();

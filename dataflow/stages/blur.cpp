@@ -14,7 +14,7 @@ const bool registered = register_map<Sample, Blur>("blurs an image by chance");
 
 }  // namespace
 
-void Blur::check() const { check_range("min_sigma", min_sigma, "max_sigma", max_sigma); }
+void Blur::check() const { check_range(kName, "min_sigma", min_sigma, "max_sigma", max_sigma); }
 
 Sample Blur::operator()(Sample sample, Rng& rng) const {
   check();

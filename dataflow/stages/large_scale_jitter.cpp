@@ -15,7 +15,7 @@ const bool registered = register_map<Sample, LargeScaleJitter>(
 }  // namespace
 
 void LargeScaleJitter::check() const {
-  check_range("min_scale", min_scale, "max_scale", max_scale);
+  check_range(kName, "min_scale", min_scale, "max_scale", max_scale);
 }
 
 cv::Size LargeScaleJitter::draw(cv::Size image, Rng& rng) const {

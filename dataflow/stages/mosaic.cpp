@@ -15,7 +15,9 @@ const bool registered = register_mix<Mosaic>("puts four images together around a
 
 }  // namespace
 
-void Mosaic::check() const { check_range("min_center", min_center, "max_center", max_center); }
+void Mosaic::check() const {
+  check_range(kName, "min_center", min_center, "max_center", max_center);
+}
 
 std::size_t Mosaic::partners(const Sample&, Rng& rng) const {
   return rng.chance(probability) ? 3 : 0;

@@ -29,9 +29,8 @@ cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
   }
   if (best.empty())
     throw ConfigError(fmt::format(
-        "pad: images of up to {} x {} pixels, which may come in one batch, fit into none of the "
-        "shapes {}; add a larger one, group like shapes (data.aspect_grouping), or let max_side "
-        "keep images smaller",
+        "pad: images of up to {} x {} pixels fit into none of the shapes {}; add a larger one, let "
+        "data.aspect_grouping batch images of like shape, or let max_side keep images smaller",
         size.width, size.height, fmt::join(shapes, ", ")));
   return best;
 }

@@ -31,17 +31,19 @@ bool leaves_an_object(Instances objects, const cv::Rect& window, const Visibilit
 }  // namespace
 
 void RandomCrop::check() const {
-  if (size.size() != 2) throw std::invalid_argument("size takes two numbers");
+  if (size.size() != 2) throw std::invalid_argument("random_crop: size takes two numbers");
   if (type == "relative" || type == "relative_range") {
     if (!std::ranges::all_of(size, [](double share) { return share > 0 && share <= 1; }))
-      throw std::invalid_argument("size: a share of the image is above 0 and at most 1");
+      throw std::invalid_argument(
+          "random_crop: size: a share of the image is above 0 and at most 1");
   } else if (type == "absolute" || type == "absolute_range") {
     if (!std::ranges::all_of(size, [](double n) { return n >= 1 && n == std::floor(n); }))
-      throw std::invalid_argument("size: whole pixels are wanted, at least 1");
+      throw std::invalid_argument("random_crop: size: whole pixels are wanted, at least 1");
     if (type == "absolute_range" && size[0] > size[1])
-      throw std::invalid_argument("size: a range is the shorter side, then the longer");
+      throw std::invalid_argument(
+          "random_crop: size: a range is the shorter side, then the longer");
   } else {
-    throw std::invalid_argument("there is no crop of type " + type);
+    throw std::invalid_argument("random_crop: there is no crop of type " + type);
   }
 }
 

@@ -49,9 +49,11 @@ cv::Size ResizeShortestEdge::size_of(cv::Size image, std::int64_t side) const {
 }
 
 void ResizeShortestEdge::check() const {
-  if (short_side.empty()) throw std::invalid_argument("short_side: one length at least is wanted");
+  if (short_side.empty())
+    throw std::invalid_argument("resize_shortest_edge: short_side: one length at least is wanted");
   if (range && (short_side.size() != 2 || short_side[0] > short_side[1]))
-    throw std::invalid_argument("short_side: a range is two lengths, the shorter one first");
+    throw std::invalid_argument(
+        "resize_shortest_edge: short_side: a range is two lengths, the shorter one first");
 }
 
 Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {

@@ -54,7 +54,7 @@ TEST(ReduceOnPlateau, CountsWhatIsNoNumberAsNoBetter) {
 
 TEST(ReduceOnPlateau, RefusesAParameterThatThereIsNot) {
   EXPECT_THAT([] { factors("[1]", "parameter = 'lr'"); },
-              ThrowsMessage<ConfigError>(HasSubstr("there is no hyper-parameter 'lr'")));
+              ThrowsMessage<ConfigError>(HasSubstr("parameter = \"lr\" is not one of lr_factor")));
 }
 
 }  // namespace

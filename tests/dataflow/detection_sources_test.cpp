@@ -225,7 +225,7 @@ TEST(DeclaredSources, SayWhatCannotWork) {
       complaint("sources = [" + fake + ", { name = 'b', use = 'fake' }]"),
       AllOf(HasSubstr("test.toml:1:30"), HasSubstr("'fake', 'b'"), HasSubstr("use = \"concat\"")));
   EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake', weights = 0 }]"),
-              HasSubstr("test.toml:1:30: source 'mix': no source of a mix has a weight above 0"));
+              HasSubstr("test.toml:1:30: no source of a mix has a weight above 0"));
   EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake' }]"),
               HasSubstr("1 sources are given 0 weights"));
   EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake', weights = -1 }]"),

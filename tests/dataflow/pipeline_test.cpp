@@ -81,17 +81,18 @@ TEST(Pipeline, RunsTheStagesOfAListOfTables) {
 
 TEST(Pipeline, SaysWhichStagesDoNotFit) {
   EXPECT_EQ(error_of(R"(stages = [ { use = "read" }, { use = "repeat" }, { use = "join" } ])"),
-            "stage 3 'join' takes a group of Words, 'repeat' yields a Word");
+            "words.toml:1:50: stage 3 'join' takes a group of Words, 'repeat' yields a Word");
 }
 
 TEST(Pipeline, SaysThatTheFirstStageMustRead) {
   EXPECT_EQ(error_of(R"(stages = [ { use = "repeat" } ])"),
-            "stage 1 'repeat' takes a Word, the source yields an Index");
+            "words.toml:1:12: stage 1 'repeat' takes a Word, the source yields an Index");
 }
 
 TEST(Pipeline, SaysWhatTheFlowMustEndIn) {
-  EXPECT_EQ(error_of(R"(stages = [ { use = "read" }, { use = "repeat" } ])"),
-            "the last stage 'repeat' yields a Word; the flow must end in a string");
+  EXPECT_EQ(
+      error_of(R"(stages = [ { use = "read" }, { use = "repeat" } ])"),
+      "words.toml:1:30: the last stage 'repeat' yields a Word; the flow must end in a string");
 }
 
 TEST(Pipeline, RefusesASecondGroupStage) {
