@@ -101,7 +101,7 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   const auto pipe = in_folder("weights.safetensors");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const auto loading = stopped(command({"model.weights=\"" + pipe.string() + "\""}), SIGTERM, [&] {
-    return read_text(in_folder("stderr")).find("maskrcnn: ") != std::string::npos;
+    return read_text(in_folder("stderr")).find("training data") != std::string::npos;
   });
   EXPECT_EQ(loading.exit_code, 3) << loading.err;
   EXPECT_THAT(loading.err, HasSubstr("trainer: SIGTERM: ended at once"));
