@@ -131,7 +131,7 @@ TEST_F(Doctor, TheClassesAreThoseOfTheConfiguration) {
   ASSERT_EQ(json["classes"].size(), 1U);
   EXPECT_EQ(json["classes"][0]["name"], "star");
   EXPECT_THAT(errors({"data.classes=[\"stra\"]"}), Contains("class-unknown in train2017: 1"));
-  expect_error(doctor({}, {"data.classes=[\"star\",\"star\"]"}), 2, "'star' is there twice");
+  expect_error(doctor({}, {"data.classes=[\"star\",\"star\"]"}), 2, "has 'star' twice");
 }
 
 TEST_F(Doctor, ShapesMatterWhereMasksAreLearned) {
