@@ -49,8 +49,11 @@ void BoxStagesOptions::describe(Options& o) {
 
 void BoxStagesOptions::check(const Config& table) const {
   require(table, "roi_iou", !iou.empty(), "takes at least one number");
-  require(table, "roi_weights", weights.size() == 4 * iou.size(),
-          "takes four numbers, dx dy dw dh, for each number of roi_iou");
+  const bool fit = weights.size() == 4 * iou.size();
+  if (!table.find("roi_weights"))  // then it is the stages that were changed
+    require(table, "roi_iou", fit,
+            "wants other roi_weights: four numbers, dx dy dw dh, for each number of roi_iou");
+  require(table, "roi_weights", fit, "takes four numbers, dx dy dw dh, for each number of roi_iou");
   require(table, "class_agnostic", iou.size() == 1 || head.class_agnostic,
           "must be true for a cascade (several numbers in roi_iou)");
 }

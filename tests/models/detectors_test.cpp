@@ -250,7 +250,8 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
   EXPECT_THAT(complaint("maskrcnn", "roi_weights = [1, 2, 3]"),
               HasSubstr("a.toml:1:15: roi_weights"));
   EXPECT_THAT(complaint("cascadercnn", "masks = true\nroi_iou = [0.5, 0.6]"),
-              HasSubstr("four numbers, dx dy dw dh, for each number of roi_iou"));
+              HasSubstr("a.toml:2:11: roi_iou wants other roi_weights: four numbers, dx dy dw dh, "
+                        "for each number of roi_iou"));
   EXPECT_THAT(complaint("cascadercnn", "class_agnostic = false"),
               HasSubstr("a.toml:1:18: class_agnostic must be true for a cascade"));
   EXPECT_THAT(complaint("retinanet", "\nanchor_sizes = [32, 64]"), HasSubstr("a.toml:2:16: "));
