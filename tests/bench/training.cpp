@@ -130,7 +130,8 @@ struct Bench {
   Times whole(const fs::path& output) {
     Times times;
     watched = &times;
-    run_training(recipe, {.name = "bench", .output = output});
+    run_training(recipe,
+                 {.config_file = "bench.toml", .program = "bench_training", .output = output});
     return times;
   }
 };
