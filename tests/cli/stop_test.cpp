@@ -110,7 +110,7 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   const auto sample = in_folder("sample"), own = in_folder("own.toml");
   write_text(own, "base = \"" + fs::absolute("configs/maskrcnn.toml").string() +
                       "\"\n[data]\nroot = \"" + sample.string() +
-                      "\"\n[data.sample]\ntrain = 5000\n");
+                      "\"\n[data.sample]\nseed = 1\ntrain = 5000\n");
   auto making = command();
   const auto config = std::ranges::find(making, "configs/maskrcnn.toml");
   *config = own.string();
