@@ -16,8 +16,7 @@ constexpr std::string_view kLeftOut =
 constexpr FindingKind kFile{"file-unreadable", Severity::error,
                             "annotation files that cannot be read", kStops};
 constexpr FindingKind kRecord{
-    "record-unreadable", Severity::error,
-    "records with a field that is missing or of a wrong type",
+    "record-unreadable", Severity::error, "records with a field that is missing or of a wrong type",
     "the object is left out, or the image with its objects (data.on_error); training stops before "
     "its first step where more than data.max_skipped are, or where it is a category"};
 constexpr FindingKind kBox{"box-unreadable", Severity::error,

@@ -16,10 +16,10 @@ using enum coco::Severity;
 
 constexpr FindingKind kUnknown{"class-unknown", error, "classes that a split has no category of",
                                "training stops before its first step"};
-constexpr FindingKind kNamedTwice{"category-name-twice", error,
-                                  "categories with the name of another",
-                                  "classes are told by their names: training stops before its first "
-                                  "step, unless data.classes leaves both out"};
+constexpr FindingKind kNamedTwice{
+    "category-name-twice", error, "categories with the name of another",
+    "classes are told by their names: training stops before its first "
+    "step, unless data.classes leaves both out"};
 constexpr FindingKind kNothingToLearn{"class-unlearned", warning,
                                       "classes without an object to train on",
                                       "they are never found; where the evaluation has objects of "

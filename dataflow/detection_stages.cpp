@@ -12,8 +12,8 @@ namespace millrace {
 namespace {
 
 /// Keys of [data] that nothing but a stage of training looks at.
-constexpr std::string_view kForStages[] = {
-    "flip", "short_side_range", "aspect_grouping", "shape_buckets", "pad_shapes"};
+constexpr std::string_view kForStages[] = {"flip", "short_side_range", "aspect_grouping",
+                                           "shape_buckets", "pad_shapes"};
 
 Config options_of(const Config& table) {
   Config own(Config::Table{}, table.origin);

@@ -309,11 +309,11 @@ TEST(EvaluateCallback, TellsBeforeTheFirstStepThatScoresOfMasksNeverCome) {
     run.before_step = [](TrainState&) { FAIL() << "a step was taken"; };
     return failure_of(run);
   };
-  EXPECT_THAT(of_boxes({.folder = scratch / "a",
-                        .declared = {{"evaluate", ""}, {"keep_best", "metric = 'segm/AP'"}}}),
-              AllOf(HasSubstr("callbacks.keep_best: 'segm/AP' will never come"),
-                    HasSubstr("callback 'evaluate' does not publish it"),
-                    HasSubstr("; known: bbox/AP, ")));
+  EXPECT_THAT(
+      of_boxes({.folder = scratch / "a",
+                .declared = {{"evaluate", ""}, {"keep_best", "metric = 'segm/AP'"}}}),
+      AllOf(HasSubstr("callbacks.keep_best: 'segm/AP' will never come"),
+            HasSubstr("callback 'evaluate' does not publish it"), HasSubstr("; known: bbox/AP, ")));
   EXPECT_THAT(of_boxes(training(scratch / "b", "inline", "targets = { 'segm/AP' = 0.1 }")),
               HasSubstr("targets: 'segm/AP' will never come, since the detector gives no masks"));
 }

@@ -126,7 +126,8 @@ TEST_F(WrongConfig, AWrongSizeShapeOrAddressIsPlaced) {
                               "tcp://*:5555", "http://a:80", "a:5555", "ipc://", "tcp://a:5555x"})
     expect_wrong(std::string("[data]\nsource = ['") + address + "']\n",
                  ":3:10: ", std::string("'") + address + "', which is no address");
-  expect_wrong("[data]\nsource_key = 'mine.key'\n", ":3:14: ", "source_key and data.source_server_key go together");
+  expect_wrong("[data]\nsource_key = 'mine.key'\n",
+               ":3:14: ", "source_key and data.source_server_key go together");
 }
 
 TEST_F(WrongConfig, AWrongNameOfAParameterOrOfWeightsIsPlaced) {

@@ -97,8 +97,7 @@ TEST_F(DataFaults, EvalSaysHowManyImagesItLeftOut) {
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
   const auto eval = [&](const std::vector<std::string>& more) {
     auto words = on(data_, {"eval"}, {"data.max_skipped=0.5"});
-    words.insert(words.end(),
-                 {"--weights", (runs / "maskrcnn-1/checkpoints/latest").string()});
+    words.insert(words.end(), {"--weights", (runs / "maskrcnn-1/checkpoints/latest").string()});
     words.insert(words.end(), more.begin(), more.end());
     return trainer(words);
   };

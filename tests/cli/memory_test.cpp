@@ -12,7 +12,8 @@ using ::testing::Not;
 
 class Memory : public Trainer {
  protected:
-  std::vector<std::string> training(const fs::path& data, std::vector<std::string> overrides) const {
+  std::vector<std::string> training(const fs::path& data,
+                                    std::vector<std::string> overrides) const {
     overrides.push_back("train.max_steps=1");
     return on(data, {"run", "--output", in_folder("runs").string()}, overrides);
   }
@@ -21,22 +22,23 @@ class Memory : public Trainer {
 TEST_F(Memory, AStepIsToldBeforeItBegins) {
   const auto done = trainer(training(make_data(), {}));
   EXPECT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_THAT(done.err, AllOf(HasSubstr("a step takes about "), HasSubstr("by estimate"),
-                              HasSubstr("a batch of 4 images of up to 160 x 96 pixels"),
-                              HasSubstr(" free")));
+  EXPECT_THAT(done.err,
+              AllOf(HasSubstr("a step takes about "), HasSubstr("by estimate"),
+                    HasSubstr("a batch of 4 images of up to 160 x 96 pixels"), HasSubstr(" free")));
 }
 
 TEST_F(Memory, ABatchThatCannotFitIsRefused) {
   const auto data = make_data();
-  expect_error(trainer(training(data, {"data.batch_size=65536", "data.short_side=800",
-                                       "data.max_side=1333"})),
+  expect_error(trainer(training(
+                   data, {"data.batch_size=65536", "data.short_side=800", "data.max_side=1333"})),
                2, "it cannot fit: lower data.batch_size");
 }
 
 TEST_F(Memory, ABatchOfMoreThanAllImagesIsToldOf) {
   const auto done = trainer(training(make_data(), {"data.batch_size=9"}));
   EXPECT_EQ(done.exit_code, 0) << done.err;
-  EXPECT_THAT(done.err, HasSubstr("batches of 9 images (data.batch_size) from 8 images: images repeat"));
+  EXPECT_THAT(done.err,
+              HasSubstr("batches of 9 images (data.batch_size) from 8 images: images repeat"));
 }
 
 /// The address space of the processes that are started while this lives, bytes.
@@ -56,12 +58,13 @@ class AddressSpace {
 TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
   const auto data = make_data();
   const AddressSpace limit(rlim_t{5} << 29);
-  const auto ended = trainer(training(
-      data, {"data.short_side=1600", "data.max_side=1600", "data.threads=1", "train.threads=1",
-             "data.memory=64", "model.width=64"}));
+  const auto ended =
+      trainer(training(data, {"data.short_side=1600", "data.max_side=1600", "data.threads=1",
+                              "train.threads=1", "data.memory=64", "model.width=64"}));
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
-  EXPECT_THAT(ended.err, AllOf(HasSubstr("step 1: not enough memory for a batch of 4 images padded to "),
-                               HasSubstr("lower data.batch_size"), Not(HasSubstr("frame #"))));
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("step 1: not enough memory for a batch of 4 images padded to "),
+                    HasSubstr("lower data.batch_size"), Not(HasSubstr("frame #"))));
 }
 
 }  // namespace

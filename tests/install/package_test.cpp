@@ -28,11 +28,11 @@ TEST_F(Package, KnowsItsHeadersByEveryByteOfThoseThatACompilerFinds) {
     write_text(in_folder("second/a.h"), "int a();\n");
     write_text(in_folder(folder) / "b.h", header);
     const auto out = in_folder("build_id.h");
-    const auto made = run(
-        CMAKE, {"-DTEMPLATE=" + fs::absolute("plugins/build_id.h.in").string(),
-                "-DOUT=" + out.string(), "-DRELEASE=1.2",
-                "-DROOTS=" + in_folder("first").string() + "|" + in_folder("second").string(),
-                "-DHEADERS=a.h b.h", "-P", "cmake/build_id.cmake"});
+    const auto made =
+        run(CMAKE, {"-DTEMPLATE=" + fs::absolute("plugins/build_id.h.in").string(),
+                    "-DOUT=" + out.string(), "-DRELEASE=1.2",
+                    "-DROOTS=" + in_folder("first").string() + "|" + in_folder("second").string(),
+                    "-DHEADERS=a.h b.h", "-P", "cmake/build_id.cmake"});
     EXPECT_EQ(made.exit_code, 0) << made.err;
     return read_text(out);
   };
@@ -45,8 +45,8 @@ TEST_F(Package, KnowsItsHeadersByEveryByteOfThoseThatACompilerFinds) {
 }
 
 TEST_F(Package, LinksOfItsPagesLeadSomewhere) {
-  const auto checked = run(fs::absolute("scripts/check_links.py"),
-                           {(prefix() / "share/doc/millrace").string()});
+  const auto checked =
+      run(fs::absolute("scripts/check_links.py"), {(prefix() / "share/doc/millrace").string()});
   EXPECT_EQ(checked.exit_code, 0) << checked.out;
   EXPECT_THAT(read_text(prefix() / "share/doc/millrace/docs/plugins.md"),
               HasSubstr("(../../../../include/millrace/trainer/callback.h)"));
