@@ -23,14 +23,15 @@ using testing::cluster;
 
 constexpr std::int64_t kSteps = 20;
 
-/// Relative, of losses and figures: fp32 sums in another order differ by 1e-7 or so, and twenty steps of descent make more
-/// of it. Observed: 1e-8 to 1e-5.
+/// Relative, of losses and figures: fp32 sums in another order differ by 1e-7 or so, and steps of descent make more of it.
+/// Observed: 1e-8 to 1e-5.
 constexpr double kRounding = 1e-4;
 
-/// Behind batch norm, of a network without pretrained weights above all, differences are larger from the first step on, and
-/// a proposal may fall to the other side of a threshold: one of the few regions that small detectors learn from is another.
-/// Observed, of the whole loss: 0.013.
+/// Rounding may carry a proposal over a threshold: one of the few regions that small detectors learn from is then another
+/// one. After batch norm in a network without pretrained weights that happens in the first step, else after more than ten
+/// steps, on some processors. Observed, of the whole loss: 0.013.
 constexpr double kOtherRegions = 0.05;
+constexpr std::size_t kStepsOfSameRegions = 10;
 
 struct Case {
   std::string name, kind, more, norm = "frozen_bn";
@@ -138,23 +139,25 @@ TEST_P(RanksTrain, LikeOneProcessAndLikeTheRunBefore) {
   EXPECT_TRUE(std::ranges::equal(again, std::span(together).first(again.size())));
   if (!cluster->is_chief()) return;
   const auto alone = train(Cluster::alone(), GetParam());
-  double most = 0;
-  std::string of;
+  double most = 0, most_loss = 0;
+  const auto same_regions = GetParam().has_other_regions ? 0 : kStepsOfSameRegions;
   for (std::size_t i = 0; i < alone.size(); ++i) {
     ASSERT_EQ(together[i].size(), alone[i].size());
     for (std::size_t j = 0; j < alone[i].size(); ++j) {
       const auto& [name, expected, kind] = alone[i][j];
       const auto& [name_here, value, kind_here] = together[i][j];
       EXPECT_EQ(name_here, name);
-      if (GetParam().has_other_regions && name != "loss") continue;
       const auto off = std::abs(value - expected) / std::max(std::abs(expected), 1e-2);
-      if (off > most) of = name + " of step " + std::to_string(i + 1);
-      most = std::max(most, off);
+      if (i < same_regions)
+        most = std::max(most, off);
+      else if (name == "loss")
+        most_loss = std::max(most_loss, off);
     }
   }
-  std::printf("largest relative difference of %zu steps: %.2g, of %s\n", alone.size(), most,
-              of.c_str());
-  EXPECT_LT(most, GetParam().has_other_regions ? kOtherRegions : kRounding);
+  std::printf("largest relative difference: %.2g in %zu steps; of the loss after them: %.2g\n",
+              most, same_regions, most_loss);
+  EXPECT_LT(most, kRounding);
+  EXPECT_LT(most_loss, kOtherRegions);
 }
 
 }  // namespace
