@@ -8,7 +8,7 @@ using Overfit = Training;
 
 TEST_F(Overfit, TwoImagesToABoxAndMaskApAboveNineTenths) {
   const auto output = in_folder("runs");
-  const auto settings = by_heart(/*epochs=*/250);
+  const auto settings = by_heart(/*epochs=*/400);
 
   const auto run = trainer(
       with_settings({"run", "configs/maskrcnn.toml", "--output", output.string()}, settings));
