@@ -46,12 +46,12 @@ test-all: all ## run all tests
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
 
 # The rooms without torch; libtorch itself is not instrumented.
-sanitize: setup ## run the tests of base, coco and dataflow under ThreadSanitizer, then Address- and UBSanitizer
+sanitize: setup ## run the tests of base, engine, coco, dataflow and doctor under ThreadSanitizer, then Address- and UBSanitizer
 	@scripts/setup_tsan
 	for preset in tsan asan; do \
 	  cmake --preset $$preset && \
-	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target tests_base tests_coco tests_dataflow && \
-	  ctest --preset $$preset --output-on-failure --no-tests=error -L '^(base|coco|dataflow)$$' $(ARGS) || exit 1; \
+	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target tests_base tests_engine tests_coco tests_dataflow tests_doctor && \
+	  ctest --preset $$preset --output-on-failure --no-tests=error -L '^(base|engine|coco|dataflow|doctor)$$' $(ARGS) || exit 1; \
 	done
 
 fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) each; a fault leaves build/fuzz/TARGET-crash-*

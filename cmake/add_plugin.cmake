@@ -6,7 +6,7 @@ include_guard(GLOBAL)
 # Beside this file where it is installed.
 set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR})
 if(NOT EXISTS ${MILLRACE_PLUGIN_FILES}/plugin.cpp)
-  set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR}/../plugins)
+  set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR}/../millrace/plugins)
 endif()
 set(MILLRACE_BUILD_ID ${CMAKE_CURRENT_LIST_DIR}/build_id.cmake)
 
@@ -30,11 +30,11 @@ function(millrace_add_plugin name)
   list(REMOVE_DUPLICATES roots)
   list(JOIN roots "|" roots)
   add_custom_target(${name}_build_id
-    COMMAND ${CMAKE_COMMAND} -DTEMPLATE=${MILLRACE_PLUGIN_FILES}/build_id.h.in -DOUT=${own}/plugins/build_id.h
+    COMMAND ${CMAKE_COMMAND} -DTEMPLATE=${MILLRACE_PLUGIN_FILES}/build_id.h.in -DOUT=${own}/millrace/plugins/build_id.h
             -DRELEASE=$<TARGET_PROPERTY:millrace::millrace,MILLRACE_RELEASE>
             "-DHEADERS=$<TARGET_PROPERTY:millrace::millrace,MILLRACE_HEADERS>"
             "-DROOTS=${roots}|$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,|>" -P ${MILLRACE_BUILD_ID}
-    BYPRODUCTS ${own}/plugins/build_id.h
+    BYPRODUCTS ${own}/millrace/plugins/build_id.h
     COMMENT "Reading which headers ${name} is compiled with"
     VERBATIM)
   add_dependencies(${name} ${name}_build_id)

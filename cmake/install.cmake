@@ -1,5 +1,5 @@
-# cmake --install: both programs, the CMake package that plug-ins are built with, recipes and pages. Included behind the
-# rooms; plugins/ installs the headers.
+# cmake --install: both programs, the CMake package that plug-ins are built with, recipes and pages. Included after the
+# rooms; millrace/plugins installs the headers.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
@@ -12,7 +12,7 @@ configure_package_config_file(cmake/millraceConfig.cmake.in ${PROJECT_BINARY_DIR
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
               cmake/add_plugin.cmake cmake/build_id.cmake cmake/libtorch.cmake cmake/opencv.cmake
-              plugins/plugin.cpp plugins/build_id.h.in
+              millrace/plugins/plugin.cpp millrace/plugins/build_id.h.in
         DESTINATION ${package_folder})
 install(DIRECTORY configs DESTINATION share/millrace)
 install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector DESTINATION share/millrace/examples

@@ -3,7 +3,7 @@
 # Flags that every target of the project shares.
 add_library(millrace_flags INTERFACE)
 target_compile_features(millrace_flags INTERFACE cxx_std_20)
-target_compile_options(millrace_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+target_compile_options(millrace_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -Wno-subobject-linkage
                                                 $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
 if(MILLRACE_SANITIZE)
   # TBB's headers trip vptr.
@@ -20,7 +20,8 @@ if(TCMALLOC AND NOT MILLRACE_SANITIZE)
 endif()
 
 # add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME, alias millrace::NAME.
-# OBJECT rooms hold components that register themselves, which a static library would lose at the link.
+# OBJECT rooms hold components that register themselves, which a static library would lose at the link. Sources are compiled
+# a few at a time (UNITY_BUILD), since most of that work is reading the headers of libtorch, OpenCV and the standard library.
 function(add_room name)
   cmake_parse_arguments(ROOM "OBJECT" "" "SOURCES;LINKS" ${ARGN})
   if(ROOM_OBJECT)
@@ -29,6 +30,7 @@ function(add_room name)
     add_library(millrace_${name} STATIC ${ROOM_SOURCES})
   endif()
   add_library(millrace::${name} ALIAS millrace_${name})
+  set_target_properties(millrace_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   target_include_directories(millrace_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
 endfunction()

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "trainer/appended_file.h"
-#include "trainer/callback.h"
-#include "trainer/train_state.h"
+#include "millrace/trainer/appended_file.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/train_state.h"
 
 namespace {
 
@@ -67,10 +67,10 @@ class AnnounceBest final : public Callback {
   std::optional<double> best_;
 };
 
-const bool registered = callbacks().add<AnnounceOptions>(
+MILLRACE_REGISTER(callbacks().add<AnnounceOptions>(
     "announce_best", "appends a line to a file whenever a metric improves",
     {[](const Config& table) {
       return std::make_unique<AnnounceBest>(read_options<AnnounceOptions>(table));
-    }});
+    }}));
 
 }  // namespace

@@ -16,10 +16,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/layers/layers.h"
-#include "models/layers/losses.h"
-#include "models/layers/style.h"
-#include "models/pyramid_detector.h"
+#include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/layers/style.h"
+#include "millrace/models/pyramid_detector.h"
 
 namespace {
 
@@ -203,11 +203,11 @@ class Centers final : public PyramidDetector {
   Head centers_, sides_;
 };
 
-const bool registered = detectors().add<CentersOptions>(
+MILLRACE_REGISTER(detectors().add<CentersOptions>(
     "centers", "objects as points (CenterNet): one stage, no anchors",
     [](const Config& table, const ModelContext& context) {
       return std::make_unique<Centers>(read_options<CentersOptions>(table, {"name", "weights"}),
                                        context);
-    });
+    }));
 
 }  // namespace

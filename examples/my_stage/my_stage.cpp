@@ -4,8 +4,8 @@
 #include <opencv2/imgproc.hpp>
 #include <string_view>
 
-#include "dataflow/detection_stages.h"
-#include "dataflow/transforms.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/transforms.h"
 
 namespace {
 
@@ -45,6 +45,6 @@ struct Cutout {
   }
 };
 
-const bool registered = register_map<Sample, Cutout>("covers squares of an image by chance");
+MILLRACE_REGISTER(register_map<Sample, Cutout>("covers squares of an image by chance"));
 
 }  // namespace

@@ -1,11 +1,11 @@
-#include "base/config.h"
+#include "millrace/base/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "base/errors.h"
+#include "millrace/base/errors.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/digest.h"
+#include "millrace/base/digest.h"
 
 #include <gtest/gtest.h>
 

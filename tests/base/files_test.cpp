@@ -1,4 +1,4 @@
-#include "base/files.h"
+#include "millrace/base/files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -10,8 +10,8 @@
 
 #include <future>
 
-#include "base/errors.h"
-#include "base/signals.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/signals.h"
 
 namespace millrace {
 namespace {

@@ -1,10 +1,10 @@
-#include "base/options.h"
+#include "millrace/base/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/errors.h"
-#include "base/registry.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/registry.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/wildcards.h"
+#include "millrace/base/wildcards.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <random>
 
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 
 namespace millrace::coco {
 namespace {

@@ -10,12 +10,12 @@
 #include <benchmark/benchmark.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "models/layers/anchors.h"
-#include "models/layers/matcher.h"
-#include "models/maskrcnn/mask_targets.h"
-#include "models/ops/nms.h"
-#include "models/ops/proposals.h"
-#include "models/ops/roi_align.h"
+#include "millrace/models/layers/anchors.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/matcher.h"
+#include "millrace/models/ops/nms.h"
+#include "millrace/models/ops/proposals.h"
+#include "millrace/models/ops/roi_align.h"
 
 namespace millrace {
 namespace {

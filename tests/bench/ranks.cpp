@@ -14,15 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "base/config.h"
-#include "base/errors.h"
-#include "base/log.h"
-#include "base/process_usage.h"
-#include "dataflow/detection.h"
-#include "dataflow/detection_sources.h"
-#include "trainer/precision.h"
-#include "trainer/run.h"
-#include "trainer/threads.h"
+#include "millrace/base/config.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process_usage.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/trainer/cluster/threads.h"
+#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/run/run.h"
 
 namespace millrace {
 namespace {

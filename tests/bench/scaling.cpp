@@ -12,15 +12,15 @@
 #include <chrono>
 #include <exception>
 
-#include "base/config.h"
-#include "base/errors.h"
-#include "base/log.h"
-#include "cli/gradient_hooks.h"
-#include "dataflow/detection.h"
-#include "dataflow/detection_sources.h"
+#include "millrace/base/config.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/cli/replay/gradient_hooks.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/trainer/cluster/threads.h"
+#include "millrace/trainer/run/run.h"
 #include "tests/bench/scaling_published.h"
-#include "trainer/run.h"
-#include "trainer/threads.h"
 
 namespace millrace::scaling {
 namespace {

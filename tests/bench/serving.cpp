@@ -13,11 +13,11 @@
 #include <string>
 #include <thread>
 
-#include "base/log.h"
-#include "base/process_usage.h"
-#include "base/random.h"
-#include "dataflow/serving/remote_flow.h"
-#include "dataflow/serving/server.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process_usage.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/serving/remote_flow.h"
+#include "millrace/dataflow/serving/server.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Files that callbacks append to have every line once, wherever the process was killed: the example's own callback.
-#include "trainer/appended_file.h"
+#include "millrace/trainer/appended_file.h"
 
 #include <gmock/gmock.h>
 

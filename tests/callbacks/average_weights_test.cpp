@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "millrace/weights/weights.h"
 #include "tests/callbacks/training.h"
-#include "trainer/weights.h"
 
 namespace millrace {
 namespace {

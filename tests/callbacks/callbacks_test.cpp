@@ -1,11 +1,11 @@
-#include "trainer/callback.h"
+#include "millrace/trainer/callback.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <set>
 
-#include "callbacks/progress_line.h"
+#include "millrace/callbacks/common/progress_line.h"
 #include "tests/callbacks/training.h"
 
 namespace millrace {

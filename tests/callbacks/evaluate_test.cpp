@@ -10,10 +10,10 @@
 #include <map>
 #include <thread>
 
+#include "millrace/base/stop_signals.h"
+#include "millrace/trainer/detector_evaluation.h"
 #include "tests/callbacks/training.h"
-#include "tests/log.h"
-#include "trainer/detector_evaluation.h"
-#include "trainer/stop_signals.h"
+#include "tests/support/log.h"
 
 namespace millrace {
 namespace {

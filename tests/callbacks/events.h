@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
-#include "callbacks/event_records.h"
+#include "millrace/base/files.h"
+#include "millrace/callbacks/common/event_records.h"
 
 namespace millrace::testing {
 

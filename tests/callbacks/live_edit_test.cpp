@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "tests/callbacks/training.h"
-#include "tests/log.h"
+#include "tests/support/log.h"
 
 namespace millrace {
 namespace {

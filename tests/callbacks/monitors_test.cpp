@@ -4,14 +4,14 @@
 #include <csignal>
 #include <set>
 
-#include "callbacks/event_records.h"
-#include "callbacks/gpu_meter.h"
-#include "callbacks/time_left.h"
-#include "coco/draw.h"
+#include "millrace/callbacks/common/event_records.h"
+#include "millrace/callbacks/common/gpu_meter.h"
+#include "millrace/callbacks/common/time_left.h"
+#include "millrace/coco/drawing/draw.h"
 #include "tests/callbacks/events.h"
 #include "tests/callbacks/training.h"
-#include "tests/log.h"
-#include "tests/python.h"
+#include "tests/support/log.h"
+#include "tests/support/python.h"
 
 namespace millrace {
 namespace {

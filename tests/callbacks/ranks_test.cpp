@@ -5,10 +5,10 @@
 #include <set>
 #include <thread>
 
+#include "millrace/base/stop_signals.h"
+#include "millrace/trainer/cluster/stragglers.h"
 #include "tests/callbacks/training.h"
-#include "tests/ranks_main.h"
-#include "trainer/stop_signals.h"
-#include "trainer/stragglers.h"
+#include "tests/support/ranks_main.h"
 
 namespace millrace {
 namespace {

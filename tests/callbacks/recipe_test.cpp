@@ -1,9 +1,9 @@
-#include "trainer/recipe.h"
+#include "millrace/trainer/run/recipe.h"
 
 #include <gmock/gmock.h>
 
-#include "base/errors.h"
-#include "tests/fake_training.h"
+#include "millrace/base/errors.h"
+#include "tests/support/fake_training.h"
 
 namespace millrace {
 namespace {
@@ -16,10 +16,10 @@ struct LineOptions {
   void describe(Options& o) { o.add("slope", slope, "of the line", {.min = 0}); }
 };
 
-const bool registered = detectors().add<LineOptions>(
+MILLRACE_REGISTER(detectors().add<LineOptions>(
     "line", "fits a line", [](const Config&, const ModelContext&) -> std::unique_ptr<Detector> {
       return std::make_unique<testing::LineDetector>();
-    });
+    }));
 
 const std::string kModel = "[model]\nname = 'line'\n";
 

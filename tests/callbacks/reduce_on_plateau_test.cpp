@@ -14,11 +14,11 @@ using testing::Scratch;
 using ::testing::ThrowsMessage;
 using testing::Training;
 
-const bool series_registered = callbacks().add<testing::SeriesOptions>(
+MILLRACE_REGISTER(callbacks().add<testing::SeriesOptions>(
     "series", "publishes given numbers", {[](const Config& table) -> std::unique_ptr<Callback> {
       return std::make_unique<testing::PublishSeries>(
           read_options<testing::SeriesOptions>(table).values);
-    }});
+    }}));
 
 /// The factor of the learning rate after each value.
 std::vector<double> factors(const std::string& values, const std::string& toml) {

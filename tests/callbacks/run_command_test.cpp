@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "tests/callbacks/training.h"
-#include "tests/log.h"
+#include "tests/support/log.h"
 
 namespace millrace {
 namespace {

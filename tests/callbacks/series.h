@@ -1,7 +1,7 @@
 // A callback that publishes what a test wants to see watched.
 #pragma once
 
-#include "trainer/train_state.h"
+#include "millrace/trainer/train_state.h"
 
 namespace millrace::testing {
 

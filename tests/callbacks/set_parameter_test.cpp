@@ -1,4 +1,4 @@
-#include "callbacks/set_parameter.h"
+#include "millrace/callbacks/set_parameter.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/callbacks/training.h"
-#include "tests/log.h"
+#include "tests/support/log.h"
 
 namespace millrace {
 namespace {

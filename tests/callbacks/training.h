@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/files.h"
-#include "tests/fake_training.h"
-#include "tests/trainer/scratch.h"
-#include "trainer/recipe.h"
-#include "trainer/shared_checkpoint.h"
+#include "millrace/base/files.h"
+#include "millrace/trainer/checkpoint/shared_checkpoint.h"
+#include "millrace/trainer/run/recipe.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::testing {
 

@@ -4,9 +4,9 @@
 #include <csignal>
 #include <thread>
 
-#include "callbacks/stall.h"
+#include "millrace/callbacks/common/stall.h"
 #include "tests/callbacks/training.h"
-#include "tests/log.h"
+#include "tests/support/log.h"
 
 namespace millrace {
 namespace {

@@ -1,6 +1,6 @@
 // trainer coco-eval against the figures of pycocotools.
 #include "tests/cli/trainer.h"
-#include "tests/data.h"
+#include "tests/support/data.h"
 
 namespace millrace::testing {
 namespace {

@@ -1,6 +1,6 @@
 // trainer convert: the real program, with files that torch has written and will read.
 #include "tests/cli/trainer.h"
-#include "tests/python.h"
+#include "tests/support/python.h"
 
 namespace millrace::testing {
 namespace {

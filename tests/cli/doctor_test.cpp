@@ -1,7 +1,7 @@
 // trainer doctor: its report, its exit codes, and what it says of sources.
 #include "tests/cli/trainer.h"
 
-#include "tests/data.h"
+#include "tests/support/data.h"
 
 namespace millrace::testing {
 namespace {

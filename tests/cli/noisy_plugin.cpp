@@ -1,5 +1,5 @@
 // A detector whose second step depends on what the process has done before.
-#include "tests/fake_training.h"
+#include "tests/support/fake_training.h"
 
 namespace {
 
@@ -14,8 +14,10 @@ class Noisy final : public millrace::testing::LineDetector {
   }
 };
 
-const bool registered = millrace::detectors().add<millrace::NoOptions>(
-    "noisy", "gives other losses each time",
-    [](const auto&, const auto&) { return std::make_unique<Noisy>(); });
+MILLRACE_REGISTER(millrace::detectors().add<millrace::NoOptions>("noisy",
+                                                                 "gives other losses each time",
+                                                                 [](const auto&, const auto&) {
+                                                                   return std::make_unique<Noisy>();
+                                                                 }));
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include "tests/cli/served.h"
-#include "tests/python.h"
+#include "tests/support/python.h"
 
 namespace millrace::testing {
 namespace {

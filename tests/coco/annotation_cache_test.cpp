@@ -1,5 +1,5 @@
 // The cache of annotations: equal to the file, or not used.
-#include "coco/annotation_cache.h"
+#include "millrace/coco/data/annotation_cache.h"
 
 #include <gmock/gmock.h>
 #include <spawn.h>
@@ -7,12 +7,12 @@
 
 #include <optional>
 
-#include "base/files.h"
-#include "base/log.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
 #include "tests/coco/datasets.h"
-#include "tests/data.h"
-#include "tests/log.h"
-#include "tests/trainer/scratch.h"
+#include "tests/support/data.h"
+#include "tests/support/log.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::coco {
 namespace {

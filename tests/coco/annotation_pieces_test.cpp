@@ -1,5 +1,5 @@
 // Reading in pieces: the same data set and the same messages as reading in order.
-#include "coco/annotation_pieces.h"
+#include "millrace/coco/data/annotation_pieces.h"
 
 #include <gmock/gmock.h>
 #include <tbb/global_control.h>
@@ -7,10 +7,10 @@
 
 #include <functional>
 
-#include "base/errors.h"
+#include "millrace/base/errors.h"
 #include "tests/coco/datasets.h"
-#include "tests/data.h"
-#include "tests/trainer/scratch.h"
+#include "tests/support/data.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::coco {
 namespace {

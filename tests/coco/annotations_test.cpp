@@ -1,5 +1,5 @@
 // Annotation files: what is read, and how each fault is told.
-#include "coco/annotations.h"
+#include "millrace/coco/data/annotations.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,9 +7,9 @@
 
 #include <random>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "tests/data.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "tests/support/data.h"
 
 namespace millrace::coco {
 namespace {

@@ -10,9 +10,9 @@
 #include <map>
 #include <thread>
 
-#include "coco/detections.h"
+#include "millrace/coco/data/detections.h"
 #include "tests/coco/datasets.h"
-#include "tests/trainer/scratch.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::coco {
 namespace {

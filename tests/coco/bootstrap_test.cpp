@@ -1,5 +1,5 @@
 // AP under weights of the images, and the intervals made from it.
-#include "coco/bootstrap.h"
+#include "millrace/coco/analysis/bootstrap.h"
 
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>

@@ -1,5 +1,5 @@
 // Whether results differ, and how sure that is.
-#include "coco/comparison.h"
+#include "millrace/coco/analysis/comparison.h"
 
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>

@@ -1,11 +1,11 @@
 // Which class is taken for which, and from which score on.
-#include "coco/confusion.h"
+#include "millrace/coco/analysis/confusion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>
 
-#include "coco/operating_point.h"
+#include "millrace/coco/analysis/operating_point.h"
 #include "tests/coco/result_sets.h"
 
 namespace millrace::coco {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "coco/annotations.h"
+#include "millrace/coco/data/annotations.h"
 
 namespace millrace::coco {
 

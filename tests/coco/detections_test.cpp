@@ -1,5 +1,5 @@
 // Results files: what is written reads back the same, and faults are told.
-#include "coco/detections.h"
+#include "millrace/coco/data/detections.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <cstring>
 #include <random>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "coco/records.h"
-#include "coco/results_pieces.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/coco/data/records.h"
+#include "millrace/coco/data/results_pieces.h"
 
 namespace millrace::coco {
 namespace {

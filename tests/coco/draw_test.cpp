@@ -1,5 +1,5 @@
 // Pictures for people: what the code promises about them, short of taste.
-#include "coco/draw.h"
+#include "millrace/coco/drawing/draw.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What each kind of error costs.
-#include "coco/error_kinds.h"
+#include "millrace/coco/analysis/error_kinds.h"
 
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>

@@ -1,5 +1,5 @@
 // The evaluator gives pycocotools' figures, to the last bits.
-#include "coco/evaluate.h"
+#include "millrace/coco/evaluation/evaluate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "coco/records.h"
+#include "millrace/coco/data/records.h"
 #include "tests/coco/random_results.h"
-#include "tests/data.h"
+#include "tests/support/data.h"
 
 namespace millrace::coco {
 namespace {

@@ -1,5 +1,5 @@
 // The streaming evaluator gives what the one for files gives, however the images come.
-#include "coco/evaluator.h"
+#include "millrace/coco/evaluation/evaluator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "base/errors.h"
+#include "millrace/base/errors.h"
 #include "tests/coco/random_results.h"
 
 namespace millrace::coco {

@@ -1,12 +1,12 @@
 // The laws of run lengths.
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "base/errors.h"
+#include "millrace/base/errors.h"
 #include "tests/coco/random_masks.h"
 
 namespace millrace::coco {

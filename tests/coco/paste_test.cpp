@@ -1,7 +1,7 @@
 // Masks of regions: into the image and out of it.
 #include <gtest/gtest.h>
 
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 #include "tests/coco/random_masks.h"
 
 namespace millrace::coco {

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 #include "tests/coco/random_masks.h"
 
 namespace millrace::coco {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "coco/evaluate.h"
+#include "millrace/coco/evaluation/evaluate.h"
 #include "tests/coco/random_masks.h"
-#include "tests/python.h"
-#include "tests/trainer/scratch.h"
+#include "tests/support/python.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::coco {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 #include "tests/coco/random_masks.h"
-#include "tests/python.h"
-#include "tests/trainer/scratch.h"
+#include "tests/support/python.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::coco {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 
 namespace millrace::coco::testing {
 

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "coco/evaluate.h"
-#include "coco/records.h"
+#include "millrace/coco/data/records.h"
+#include "millrace/coco/evaluation/evaluate.h"
 
 namespace millrace::coco {
 

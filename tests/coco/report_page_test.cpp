@@ -1,10 +1,10 @@
 // The page of an evaluation: whole, self-contained, and the same for the same input.
-#include "coco/report_page.h"
+#include "millrace/coco/analysis/report_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coco/svg.h"
+#include "millrace/coco/analysis/svg.h"
 #include "tests/coco/result_sets.h"
 
 namespace millrace::coco {

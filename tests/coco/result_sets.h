@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "base/random.h"
-#include "coco/detections.h"
-#include "coco/matching.h"
-#include "coco/records.h"
+#include "millrace/base/random.h"
+#include "millrace/coco/data/detections.h"
+#include "millrace/coco/data/records.h"
+#include "millrace/coco/evaluation/matching.h"
 
 namespace millrace::coco {
 

@@ -1,5 +1,5 @@
 // The sample data set: same bytes for the same seed, exact annotations, something of everything.
-#include "coco/sample.h"
+#include "millrace/coco/sample/sample.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@
 #include <span>
 #include <string>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "base/random.h"
-#include "coco/annotations.h"
-#include "coco/masks.h"
-#include "coco/sample_contours.h"
-#include "coco/sample_scene.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/random.h"
+#include "millrace/coco/data/annotations.h"
+#include "millrace/coco/masks/masks.h"
+#include "millrace/coco/sample/sample_contours.h"
+#include "millrace/coco/sample/sample_scene.h"
 
 namespace millrace::coco {
 namespace {

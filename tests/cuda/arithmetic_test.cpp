@@ -7,18 +7,18 @@
 #include <limits>
 #include <random>
 
-#include "coco/masks.h"
-#include "models/layers/boxes.h"
-#include "models/layers/matcher.h"
-#include "models/ops/roi_align.h"
-#include "plugins/cuda/boxes_math.h"
-#include "plugins/cuda/mask_targets.h"
-#include "plugins/cuda/matcher.h"
-#include "plugins/cuda/proposals.h"
-#include "plugins/cuda/roi_align_math.h"
+#include "millrace/coco/masks/masks.h"
+#include "millrace/models/ops/boxes.h"
+#include "millrace/models/ops/matcher.h"
+#include "millrace/models/ops/roi_align.h"
+#include "millrace/plugins/cuda/boxes_math.h"
+#include "millrace/plugins/cuda/mask_targets.h"
+#include "millrace/plugins/cuda/matcher.h"
+#include "millrace/plugins/cuda/proposals.h"
+#include "millrace/plugins/cuda/roi_align_math.h"
 #include "tests/coco/random_masks.h"
 #include "tests/models/random_boxes.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace::cuda {
 namespace {

@@ -4,14 +4,14 @@
 #include <ATen/ops/cat.h>
 #include <fmt/format.h>
 
-#include "models/layers/matcher.h"
-#include "models/maskrcnn/mask_targets.h"
-#include "models/ops/nms.h"
-#include "models/ops/proposals.h"
-#include "models/ops/roi_align.h"
-#include "plugins/loader.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/matcher.h"
+#include "millrace/models/ops/nms.h"
+#include "millrace/models/ops/proposals.h"
+#include "millrace/models/ops/roi_align.h"
+#include "millrace/plugins/loader.h"
 #include "tests/models/random_boxes.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

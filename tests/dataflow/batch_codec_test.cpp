@@ -1,5 +1,5 @@
 // Batches as a header and frames: what goes in comes out without a copy, and nothing else gets through.
-#include "dataflow/batch_codec.h"
+#include "millrace/dataflow/store/batch_codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/errors.h"
-#include "base/random.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/random.h"
 
 namespace millrace {
 namespace {

@@ -1,5 +1,5 @@
 // Our bilinear resize is OpenCV's, byte for byte.
-#include "dataflow/bilinear.h"
+#include "millrace/dataflow/image/bilinear.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
-#include "base/random.h"
+#include "millrace/base/random.h"
 
 namespace millrace {
 namespace {

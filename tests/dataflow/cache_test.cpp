@@ -9,15 +9,15 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "base/random.h"
-#include "dataflow/detection.h"
-#include "dataflow/detection_source.h"
-#include "dataflow/detection_stages.h"
-#include "tests/data.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {
@@ -41,7 +41,7 @@ struct Count {
   }
   void describe(Options& o) { o.add("shade", shade, "added to each pixel"); }
 };
-const bool registered = register_map<Sample, Count>("counts");
+MILLRACE_REGISTER(register_map<Sample, Count>("counts"));
 
 /// The default pipeline with `cache` (a table's text, or nothing) behind decode and `count`.
 std::vector<Config> stages(const std::string& cache,

@@ -1,5 +1,5 @@
 // A stage that leaves a sample or a batch that cannot be is named, before it costs anybody a wrong byte.
-#include "dataflow/check_messages.h"
+#include "millrace/dataflow/detection/check_messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/errors.h"
-#include "dataflow/detection.h"
-#include "dataflow/detection_stages.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection_flows.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"

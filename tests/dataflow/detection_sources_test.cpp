@@ -1,5 +1,5 @@
 // Sources declared in TOML: what each gives, how they combine, and what is said of those that cannot work.
-#include "dataflow/detection_sources.h"
+#include "millrace/dataflow/sources/detection_sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/config.h"
-#include "base/errors.h"
-#include "dataflow/data_split.h"
-#include "dataflow/detection.h"
-#include "dataflow/detection_source.h"
+#include "millrace/base/config.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection/data_split.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"

@@ -1,5 +1,5 @@
 // Detection's flows from end to end: on pictures made here, and on real photos where they are there.
-#include "dataflow/detection.h"
+#include "millrace/dataflow/detection_flows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,13 +8,13 @@
 #include <fstream>
 #include <map>
 
-#include "base/errors.h"
-#include "dataflow/data_summary.h"
-#include "dataflow/detection_source.h"
-#include "tests/data.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection/data_summary.h"
+#include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {

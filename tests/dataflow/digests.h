@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataflow/dataflow.h"
-#include "dataflow/sample.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/engine/dataflow.h"
 
 namespace millrace::testing {
 

@@ -9,14 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "dataflow/detection.h"
-#include "dataflow/image_file.h"
-#include "dataflow/pipeline.h"
-#include "tests/data.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/image/image_file.h"
+#include "millrace/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {

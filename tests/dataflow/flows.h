@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "dataflow/dataflow.h"
+#include "millrace/engine/dataflow.h"
 
 namespace millrace::testing {
 

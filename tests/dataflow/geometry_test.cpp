@@ -1,13 +1,13 @@
-#include "dataflow/geometry.h"
+#include "millrace/dataflow/detection/geometry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
-#include "base/random.h"
-#include "dataflow/plane.h"
-#include "dataflow/stages/affine.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/image/plane.h"
+#include "millrace/dataflow/stages/affine.h"
 #include "tests/dataflow/samples.h"
 
 namespace millrace {

@@ -1,5 +1,5 @@
 // Odd and broken files: the right picture or a DataError, never a crash and never a wrong size.
-#include "dataflow/image_file.h"
+#include "millrace/dataflow/image/image_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@
 #include <opencv2/imgproc.hpp>
 #include <optional>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "base/random.h"
-#include "dataflow/exif.h"
-#include "tests/data.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/image/exif.h"
 #include "tests/dataflow/flows.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {

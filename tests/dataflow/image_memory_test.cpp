@@ -1,4 +1,4 @@
-#include "dataflow/image_memory.h"
+#include "millrace/dataflow/image/image_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Whoever looks at a lazy image sees what an image does that was mirrored and resized at once.
-#include "dataflow/lazy_image.h"
+#include "millrace/dataflow/image/lazy_image.h"
 
 #include <gtest/gtest.h>
 

@@ -8,10 +8,10 @@
 #include <opencv2/imgcodecs.hpp>
 #include <sstream>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "dataflow/batch_pictures.h"
-#include "dataflow/detection.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/dataflow/detection/batch_pictures.h"
+#include "millrace/dataflow/detection_flows.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 

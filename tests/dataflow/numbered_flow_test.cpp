@@ -1,5 +1,5 @@
 // Items by number are those of the plain flow, whoever makes them and in whatever order.
-#include "dataflow/numbered_flow.h"
+#include "millrace/engine/numbered_flow.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/errors.h"
-#include "dataflow/detection.h"
-#include "dataflow/group_plan.h"
-#include "dataflow/numbered_groups.h"
-#include "dataflow/pipeline.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/engine/group_plan.h"
+#include "millrace/engine/numbered_groups.h"
+#include "millrace/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 

@@ -1,5 +1,5 @@
 // Colours: the arithmetic, and the stages that draw its parameters.
-#include "dataflow/photometry.h"
+#include "millrace/dataflow/image/photometry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,11 +10,11 @@
 #include <opencv2/core.hpp>
 #include <set>
 
-#include "dataflow/stages/blur.h"
-#include "dataflow/stages/color_jitter.h"
-#include "dataflow/stages/grayscale.h"
-#include "dataflow/stages/lighting.h"
-#include "dataflow/stages/noise.h"
+#include "millrace/dataflow/stages/blur.h"
+#include "millrace/dataflow/stages/color_jitter.h"
+#include "millrace/dataflow/stages/grayscale.h"
+#include "millrace/dataflow/stages/lighting.h"
+#include "millrace/dataflow/stages/noise.h"
 #include "tests/dataflow/samples.h"
 
 namespace millrace {

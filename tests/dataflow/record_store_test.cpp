@@ -1,5 +1,5 @@
 // Record stores: the same bytes as the files they were packed from, and a clear word about any that are damaged.
-#include "dataflow/record_store.h"
+#include "millrace/dataflow/store/record_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,18 +11,18 @@
 #include <fstream>
 #include <opencv2/imgcodecs.hpp>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "base/random.h"
-#include "dataflow/detection.h"
-#include "dataflow/detection_source.h"
-#include "dataflow/detection_sources.h"
-#include "dataflow/sample_codec.h"
-#include "dataflow/stages/decode.h"
-#include "tests/data.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/stages/decode.h"
+#include "millrace/dataflow/store/sample_codec.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {

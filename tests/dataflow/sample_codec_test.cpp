@@ -1,18 +1,18 @@
 // Samples as bytes: what goes in comes out, and nothing else gets through.
-#include "dataflow/sample_codec.h"
+#include "millrace/dataflow/store/sample_codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <opencv2/core.hpp>
 
-#include "base/digest.h"
-#include "base/errors.h"
-#include "base/random.h"
-#include "dataflow/data_options.h"
-#include "dataflow/data_split.h"
-#include "dataflow/detection_source.h"
-#include "tests/data.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/detection/data_split.h"
+#include "millrace/dataflow/sources/detection_source.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "coco/mask_iou.h"
-#include "dataflow/data_split.h"
-#include "dataflow/detection_source.h"
-#include "dataflow/geometry.h"
-#include "dataflow/stages/decode.h"
-#include "tests/data.h"
+#include "millrace/coco/masks/mask_iou.h"
+#include "millrace/dataflow/detection/data_split.h"
+#include "millrace/dataflow/detection/geometry.h"
+#include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/dataflow/stages/decode.h"
+#include "tests/support/data.h"
 
 namespace millrace::testing {
 

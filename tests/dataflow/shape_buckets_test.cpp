@@ -1,4 +1,4 @@
-#include "dataflow/shape_buckets.h"
+#include "millrace/dataflow/detection/shape_buckets.h"
 
 #include <gtest/gtest.h>
 
@@ -6,11 +6,11 @@
 #include <limits>
 #include <map>
 
-#include "base/random.h"
-#include "dataflow/data_split.h"
-#include "dataflow/detection.h"
-#include "tests/data.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/data_split.h"
+#include "millrace/dataflow/detection_flows.h"
 #include "tests/dataflow/flows.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {

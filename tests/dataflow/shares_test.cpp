@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/errors.h"
-#include "dataflow/batch_padding.h"
-#include "dataflow/detection.h"
-#include "dataflow/pipeline.h"
-#include "tests/data.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/data.h"
 
 namespace millrace {
 namespace {

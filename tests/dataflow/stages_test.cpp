@@ -4,14 +4,14 @@
 #include <numeric>
 #include <opencv2/core.hpp>
 
-#include "base/errors.h"
-#include "dataflow/buffer_pool.h"
-#include "dataflow/stages/decode.h"
-#include "dataflow/stages/filter.h"
-#include "dataflow/stages/flip.h"
-#include "dataflow/stages/group_by_aspect_ratio.h"
-#include "dataflow/stages/pad.h"
-#include "dataflow/stages/resize_shortest_edge.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/image/buffer_pool.h"
+#include "millrace/dataflow/stages/decode.h"
+#include "millrace/dataflow/stages/filter.h"
+#include "millrace/dataflow/stages/flip.h"
+#include "millrace/dataflow/stages/group_by_aspect_ratio.h"
+#include "millrace/dataflow/stages/pad.h"
+#include "millrace/dataflow/stages/resize_shortest_edge.h"
 #include "tests/dataflow/samples.h"
 
 namespace millrace {

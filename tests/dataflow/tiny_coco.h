@@ -10,8 +10,8 @@
 #include <opencv2/imgcodecs.hpp>
 #include <string>
 
-#include "base/random.h"
-#include "dataflow/data_options.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/data_options.h"
 
 namespace millrace::testing {
 

@@ -2,8 +2,8 @@
 #include <chrono>
 #include <iostream>
 
-#include "tests/data.h"
 #include "tests/end_to_end/training.h"
+#include "tests/support/data.h"
 
 namespace millrace::testing {
 namespace {

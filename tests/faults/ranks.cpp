@@ -5,7 +5,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/log.h"
+#include "millrace/base/log.h"
 #include "tests/callbacks/training.h"
 
 namespace millrace {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "base/errors.h"
-#include "coco/annotation_pieces.h"
+#include "millrace/base/errors.h"
+#include "millrace/coco/data/annotation_pieces.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {

@@ -1,9 +1,9 @@
 // Messages of data servers: bytes are a message or a DataError, and what is read is written as it was. The same for the
 // batches in them, whatever their pixels are.
-#include "dataflow/serving/messages.h"
-#include "base/digest.h"
-#include "base/errors.h"
-#include "dataflow/batch_codec.h"
+#include "millrace/dataflow/serving/messages.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/store/batch_codec.h"
 #include "tests/fuzz/laws.h"
 
 #include <msgpack.hpp>

@@ -1,9 +1,9 @@
 // Pickles: any bytes are a tree or an Error; each tensor in it is a view within its storage.
-#include "trainer/weights/pickle.h"
+#include "millrace/weights/pickle.h"
 
-#include "base/errors.h"
+#include "millrace/base/errors.h"
+#include "millrace/weights/pickled_state.h"
 #include "tests/fuzz/laws.h"
-#include "trainer/weights/pickled_state.h"
 
 namespace millrace::fuzz {
 namespace {

@@ -1,7 +1,7 @@
 // Polygons of any coordinates: a canonical mask of the image's size, from any point on and in both directions.
 #include <algorithm>
 
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {

@@ -1,9 +1,9 @@
 // Results files: a text is detections or an Error, and detections that were written read back the same.
 #include <tbb/task_arena.h>
 
-#include "base/errors.h"
-#include "base/files.h"
-#include "coco/detections.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/coco/data/detections.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {

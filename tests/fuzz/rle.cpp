@@ -1,6 +1,6 @@
 // Run lengths: a text is a mask or an Error, and operations on runs are those on bitmaps.
-#include "base/errors.h"
-#include "coco/masks.h"
+#include "millrace/base/errors.h"
+#include "millrace/coco/masks/masks.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {

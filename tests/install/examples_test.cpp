@@ -74,7 +74,7 @@ TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
   expect_refused(header);
   write_text(header, original);
   fs::create_directory(in_folder("my_stage") / "dataflow");
-  expect_refused(in_folder("my_stage") / "dataflow/transforms.h");
+  expect_refused(in_folder("my_stage") / "millrace/dataflow/detection/transforms.h");
 }
 
 TEST_F(Examples, MayUseEveryPublicHeader) {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tests/cli/trainer.h"
-#include "tests/python.h"
+#include "tests/support/python.h"
 
 namespace millrace::testing {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <map>
 
-#include "dataflow/detection.h"
-#include "tests/data.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/trainer/training_step.h"
 #include "tests/models/small_batch.h"
-#include "tests/tensors.h"
-#include "trainer/training_step.h"
+#include "tests/support/data.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -1,11 +1,11 @@
-#include "models/layers/anchors.h"
+#include "millrace/models/layers/anchors.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
 #include <stdexcept>
 
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -2,8 +2,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "models/backbones/fpn.h"
-#include "models/backbones/resnet.h"
+#include "millrace/models/backbones/fpn.h"
+#include "millrace/models/backbones/resnet.h"
 
 namespace millrace {
 namespace {

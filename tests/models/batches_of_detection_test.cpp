@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "dataflow/batch_padding.h"
+#include "millrace/dataflow/detection/batch_padding.h"
 #include "tests/models/small_batch.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "models/maskrcnn/box_stages.h"
+#include "millrace/models/maskrcnn/box_stages.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -7,7 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "tests/models/random_boxes.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/layers/boxes.h"
+#include "millrace/models/ops/boxes.h"
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>

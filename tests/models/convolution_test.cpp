@@ -1,5 +1,5 @@
 // A convolution with sum and ReLU in one pass gives what the three give one after the other, and so do its gradients.
-#include "models/layers/convolution.h"
+#include "millrace/models/layers/convolution.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -11,10 +11,10 @@
 
 #include <vector>
 
-#include "models/layers/layers.h"
-#include "tests/tensors.h"
-#include "trainer/precision.h"
-#include "trainer/sgd.h"
+#include "millrace/models/layers/layers.h"
+#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/optimizer/sgd.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <set>
 
-#include "base/errors.h"
-#include "models/pyramid_detector.h"
+#include "millrace/base/errors.h"
+#include "millrace/models/pyramid_detector.h"
 #include "tests/models/small_batch.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -2,11 +2,11 @@
 // not there.
 #include <gmock/gmock.h>
 
+#include "millrace/trainer/run/upload.h"
+#include "millrace/trainer/training_step.h"
 #include "tests/models/other_device.h"
 #include "tests/models/small_batch.h"
-#include "tests/tensors.h"
-#include "trainer/training_step.h"
-#include "trainer/upload.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

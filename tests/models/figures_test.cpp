@@ -8,9 +8,9 @@
 
 #include <map>
 
-#include "models/layers/scope.h"
-#include "models/maskrcnn/box_head.h"
-#include "models/maskrcnn/rpn.h"
+#include "millrace/models/layers/scope.h"
+#include "millrace/models/maskrcnn/box_head.h"
+#include "millrace/models/maskrcnn/rpn.h"
 
 namespace millrace {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/training_step.h"
 #include "tests/models/small_batch.h"
-#include "tests/tensors.h"
-#include "trainer/restore.h"
-#include "trainer/training_step.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace::testing {
 

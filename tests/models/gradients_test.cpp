@@ -4,9 +4,9 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
-#include "models/layers/boxes.h"
-#include "models/layers/losses.h"
-#include "models/ops/roi_align.h"
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/ops/boxes.h"
+#include "millrace/models/ops/roi_align.h"
 #include "tests/models/random_boxes.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "models/layers/losses.h"
+#include "millrace/models/layers/losses.h"
 
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
@@ -7,8 +7,8 @@
 
 #include <stdexcept>
 
-#include "models/layers/box_loss.h"
-#include "models/ops/focal_loss.h"
+#include "millrace/models/layers/box_loss.h"
+#include "millrace/models/ops/focal_loss.h"
 #include "tests/models/gradients.h"
 #include "tests/models/random_boxes.h"
 #include "tests/models/threads.h"

@@ -1,4 +1,4 @@
-#include "models/maskrcnn/mask_targets.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
 
 #include <ATen/ops/zeros.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "models/ops/roi_align.h"
+#include "millrace/models/ops/roi_align.h"
 #include "tests/models/random_boxes.h"
 #include "tests/models/threads.h"
 

@@ -1,4 +1,4 @@
-#include "models/layers/matcher.h"
+#include "millrace/models/ops/matcher.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones_like.h>
@@ -10,8 +10,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "models/layers/anchors.h"
-#include "models/layers/boxes.h"
+#include "millrace/models/layers/anchors.h"
+#include "millrace/models/ops/boxes.h"
 #include "tests/models/random_boxes.h"
 #include "tests/models/threads.h"
 

@@ -1,4 +1,4 @@
-#include "models/ops/nms.h"
+#include "millrace/models/ops/nms.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "models/layers/boxes.h"
+#include "millrace/models/ops/boxes.h"
 #include "tests/models/random_boxes.h"
 #include "tests/models/threads.h"
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "tests/models/small_batch.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

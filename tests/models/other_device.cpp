@@ -20,9 +20,9 @@
 #include <new>
 #include <stdexcept>
 
-#include "models/maskrcnn/mask_targets.h"
-#include "models/ops/device_ops.h"
-#include "models/ops/nms.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/device_ops.h"
+#include "millrace/models/ops/nms.h"
 
 namespace millrace::testing {
 namespace {

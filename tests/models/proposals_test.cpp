@@ -1,4 +1,4 @@
-#include "models/ops/proposals.h"
+#include "millrace/models/ops/proposals.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "models/ops/nms.h"
+#include "millrace/models/ops/nms.h"
 #include "tests/models/random_boxes.h"
 #include "tests/models/threads.h"
 

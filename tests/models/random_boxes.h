@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "base/random.h"
+#include "millrace/base/random.h"
 
 namespace millrace::testing {
 

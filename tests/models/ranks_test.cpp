@@ -10,11 +10,11 @@
 #include <cmath>
 #include <span>
 
-#include "models/layers/layers.h"
+#include "millrace/models/layers/layers.h"
+#include "millrace/trainer/training_step.h"
 #include "tests/models/small_batch.h"
-#include "tests/ranks_main.h"
-#include "tests/tensors.h"
-#include "trainer/training_step.h"
+#include "tests/support/ranks_main.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

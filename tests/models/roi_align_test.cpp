@@ -1,4 +1,4 @@
-#include "models/ops/roi_align.h"
+#include "millrace/models/ops/roi_align.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
-#include "trainer/detector.h"
+#include "millrace/base/random.h"
+#include "millrace/trainer/detector/detector.h"
 
 namespace millrace::testing {
 

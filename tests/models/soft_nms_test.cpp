@@ -1,4 +1,4 @@
-#include "models/ops/soft_nms.h"
+#include "millrace/models/ops/soft_nms.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "models/ops/nms.h"
+#include "millrace/models/ops/nms.h"
 #include "tests/models/random_boxes.h"
 #include "tests/models/threads.h"
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace::testing {
 

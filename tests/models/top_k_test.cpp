@@ -1,4 +1,4 @@
-#include "models/ops/top_k.h"
+#include "millrace/models/ops/top_k.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/random.h"
+#include "millrace/base/random.h"
 
 namespace millrace {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "coco/masks.h"
+#include "millrace/coco/masks/masks.h"
 
 namespace millrace::testing {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "tests/cli/trainer.h"
-#include "tests/data.h"
-#include "tests/python.h"
+#include "tests/support/data.h"
+#include "tests/support/python.h"
 
 namespace millrace::testing {
 namespace {

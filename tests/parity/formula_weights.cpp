@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/random.h"
+#include "millrace/base/random.h"
 
 namespace millrace::testing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "trainer/parameters.h"
+#include "millrace/weights/parameters.h"
 
 namespace millrace::testing {
 

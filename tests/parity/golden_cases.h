@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/safetensors.h"
+#include "millrace/weights/safetensors.h"
 
 namespace millrace::testing {
 

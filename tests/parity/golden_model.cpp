@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "dataflow/stages/resize_shortest_edge.h"
+#include "millrace/dataflow/stages/resize_shortest_edge.h"
 #include "tests/parity/formula_weights.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace::testing {
 namespace {

@@ -1,9 +1,9 @@
 // Our Mask R-CNN, part by part, as the goldens' scripts have built torchvision's.
 #pragma once
 
-#include "models/backbones/fpn.h"
-#include "models/backbones/resnet.h"
-#include "models/maskrcnn/options.h"
+#include "millrace/models/backbones/fpn.h"
+#include "millrace/models/backbones/resnet.h"
+#include "millrace/models/maskrcnn/options.h"
 #include "tests/parity/golden_runs.h"
 
 namespace millrace::testing {

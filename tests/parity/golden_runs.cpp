@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <limits>
 
-#include "base/files.h"
-#include "tests/data.h"
-#include "trainer/safetensors.h"
+#include "millrace/base/files.h"
+#include "millrace/weights/safetensors.h"
+#include "tests/support/data.h"
 
 namespace millrace::testing {
 namespace {

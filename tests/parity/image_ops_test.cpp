@@ -4,12 +4,12 @@
 
 #include <fstream>
 
-#include "coco/masks.h"
-#include "dataflow/stages/resize_shortest_edge.h"
-#include "models/layers/paste.h"
+#include "millrace/coco/masks/masks.h"
+#include "millrace/dataflow/stages/resize_shortest_edge.h"
+#include "millrace/models/layers/paste.h"
 #include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

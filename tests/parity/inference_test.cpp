@@ -6,14 +6,14 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-#include "coco/masks.h"
-#include "dataflow/stages/pad.h"
-#include "dataflow/stages/resize_shortest_edge.h"
-#include "models/layers/normalize.h"
-#include "models/layers/paste.h"
-#include "models/ops/top_k.h"
+#include "millrace/coco/masks/masks.h"
+#include "millrace/dataflow/stages/pad.h"
+#include "millrace/dataflow/stages/resize_shortest_edge.h"
+#include "millrace/models/layers/normalize.h"
+#include "millrace/models/layers/paste.h"
+#include "millrace/models/ops/top_k.h"
 #include "tests/parity/golden_model.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

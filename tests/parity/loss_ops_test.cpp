@@ -7,14 +7,14 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "models/layers/detections.h"
-#include "models/layers/losses.h"
-#include "models/maskrcnn/mask_head.h"
-#include "models/maskrcnn/mask_targets.h"
-#include "models/maskrcnn/options.h"
+#include "millrace/models/layers/detections.h"
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/maskrcnn/mask_head.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/maskrcnn/options.h"
 #include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -3,16 +3,16 @@
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
-#include "models/layers/anchors.h"
-#include "models/layers/boxes.h"
-#include "models/layers/losses.h"
-#include "models/layers/matcher.h"
-#include "models/maskrcnn/mask_targets.h"
-#include "models/ops/nms.h"
-#include "models/ops/roi_align.h"
+#include "millrace/models/layers/anchors.h"
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/boxes.h"
+#include "millrace/models/ops/matcher.h"
+#include "millrace/models/ops/nms.h"
+#include "millrace/models/ops/roi_align.h"
 #include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

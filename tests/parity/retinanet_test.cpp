@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <map>
 
-#include "models/layers/normalize.h"
-#include "models/retinanet/options.h"
+#include "millrace/models/layers/normalize.h"
+#include "millrace/models/retinanet/options.h"
+#include "millrace/weights/safetensors.h"
 #include "tests/models/small_batch.h"
-#include "tests/python.h"
-#include "tests/tensors.h"
-#include "trainer/safetensors.h"
+#include "tests/support/python.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

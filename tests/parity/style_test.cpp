@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "models/maskrcnn/options.h"
+#include "millrace/models/maskrcnn/options.h"
 
 namespace millrace {
 namespace {

@@ -3,9 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "dataflow/mask_motion.h"
+#include "millrace/dataflow/detection/mask_motion.h"
+#include "millrace/trainer/optimizer/sgd.h"
 #include "tests/parity/training_parts.h"
-#include "trainer/sgd.h"
 
 namespace millrace {
 namespace {

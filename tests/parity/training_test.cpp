@@ -7,10 +7,10 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
-#include "models/maskrcnn/mask_targets.h"
-#include "models/maskrcnn/regions.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/maskrcnn/regions.h"
 #include "tests/parity/training_parts.h"
-#include "tests/tensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <numeric>
 
-#include "base/errors.h"
-#include "tests/fake_training.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
-#include "trainer/step_totals.h"
+#include "millrace/base/errors.h"
+#include "millrace/trainer/cluster/step_totals.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -1,11 +1,11 @@
 // What callbacks may say and keep, and who is named where they may not.
-#include "trainer/callback_list.h"
+#include "millrace/trainer/callback_list.h"
 
 #include <gmock/gmock.h>
 
-#include "tests/fake_training.h"
-#include "tests/log.h"
-#include "tests/trainer/scratch.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/log.h"
+#include "tests/support/scratch.h"
 
 namespace millrace {
 namespace {

@@ -1,17 +1,17 @@
-#include "trainer/checkpoint.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
 
 #include <ATen/ops/tensor.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "base/digest.h"
-#include "base/files.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
-#include "trainer/checkpoint_state.h"
-#include "trainer/run_folder.h"
-#include "trainer/weights/seal.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/files.h"
+#include "millrace/trainer/checkpoint/checkpoint_state.h"
+#include "millrace/trainer/run/run_folder.h"
+#include "millrace/weights/seal.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/checkpoint_writer.h"
+#include "millrace/trainer/checkpoint/checkpoint_writer.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -7,9 +7,9 @@
 
 #include <csignal>
 
-#include "base/files.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
+#include "millrace/base/files.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

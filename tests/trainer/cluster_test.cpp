@@ -1,5 +1,5 @@
 // Run by each of some ranks: what they say to each other, and how their gradients are added up.
-#include "trainer/cluster.h"
+#include "millrace/trainer/cluster/cluster.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -9,10 +9,10 @@
 #include <numeric>
 #include <set>
 
-#include "base/random.h"
-#include "tests/ranks_main.h"
-#include "trainer/gradient_sync.h"
-#include "trainer/processors.h"
+#include "millrace/base/random.h"
+#include "millrace/trainer/cluster/gradient_sync.h"
+#include "millrace/trainer/cluster/processors.h"
+#include "tests/support/ranks_main.h"
 
 namespace millrace {
 namespace {

@@ -1,12 +1,12 @@
 // What a resumed training may find changed.
-#include "trainer/config_changes.h"
+#include "millrace/trainer/run/config_changes.h"
 
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
-#include "base/errors.h"
-#include "tests/fake_training.h"
-#include "trainer/restore.h"
+#include "millrace/base/errors.h"
+#include "millrace/trainer/detector/restore.h"
+#include "tests/support/fake_training.h"
 
 namespace millrace {
 namespace {

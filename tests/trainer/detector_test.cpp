@@ -1,5 +1,5 @@
 // What a detector may not give: an error with its name, instead of a library's words or a wrong score.
-#include "trainer/detector.h"
+#include "millrace/trainer/detector/detector.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
@@ -10,8 +10,8 @@
 #include <functional>
 #include <limits>
 
-#include "base/errors.h"
-#include "trainer/training_step.h"
+#include "millrace/base/errors.h"
+#include "millrace/trainer/training_step.h"
 
 namespace millrace {
 namespace {
@@ -36,9 +36,10 @@ class Told final : public Detector {
   at::Tensor weight_ = parameters_.add("w", at::ones({2}), ParameterKind::weight);
 };
 
-const bool registered =
-    detectors().add<NoOptions>("told", "gives what it is told to",
-                               [](const auto&, const auto&) { return std::make_unique<Told>(); });
+MILLRACE_REGISTER(detectors().add<NoOptions>("told", "gives what it is told to",
+                                             [](const auto&, const auto&) {
+                                               return std::make_unique<Told>();
+                                             }));
 
 class DetectorContract : public ::testing::Test {
  protected:

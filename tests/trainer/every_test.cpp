@@ -1,13 +1,13 @@
-#include "trainer/every.h"
+#include "millrace/trainer/every.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/errors.h"
-#include "tests/fake_training.h"
-#include "tests/trainer/scratch.h"
+#include "millrace/base/errors.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/scratch.h"
 
 namespace millrace {
 namespace {

@@ -1,14 +1,14 @@
 // What a file of weights says of the model that they belong to.
-#include "trainer/model_card.h"
+#include "millrace/trainer/run/recipe_card.h"
 
 #include <ATen/ops/full.h>
 
-#include "base/files.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
-#include "trainer/checkpoint.h"
-#include "trainer/detector.h"
-#include "trainer/weights/formats.h"
+#include "millrace/base/files.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/trainer/detector/detector.h"
+#include "millrace/weights/formats.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {
@@ -30,9 +30,10 @@ struct CardOptions {
   }
 };
 
-const bool registered = detectors().add<CardOptions>(
-    "card_test", "for tests",
-    [](const Config&, const ModelContext&) { return std::unique_ptr<Detector>(); });
+MILLRACE_REGISTER(detectors().add<CardOptions>("card_test", "for tests",
+                                               [](const Config&, const ModelContext&) {
+                                                 return std::unique_ptr<Detector>();
+                                               }));
 
 Recipe recipe_of(const std::string& model) {
   return resolve(parse_config("[model]\nname = \"card_test\"\n" + model, "c.toml"));

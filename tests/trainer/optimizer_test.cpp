@@ -1,5 +1,5 @@
-#include "trainer/optimizer.h"
-#include "trainer/sgd.h"
+#include "millrace/trainer/optimizer/optimizer.h"
+#include "millrace/trainer/optimizer/sgd.h"
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -10,8 +10,8 @@
 #include <limits>
 #include <map>
 
-#include "base/errors.h"
-#include "tests/tensors.h"
+#include "millrace/base/errors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

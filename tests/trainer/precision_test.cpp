@@ -1,5 +1,5 @@
 // fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted as bad.
-#include "trainer/precision.h"
+#include "millrace/trainer/optimizer/precision.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
@@ -8,11 +8,11 @@
 
 #include <stdexcept>
 
-#include "base/errors.h"
-#include "tests/fake_training.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
-#include "trainer/loss_scale.h"
+#include "millrace/base/errors.h"
+#include "millrace/trainer/optimizer/loss_scale.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -1,5 +1,5 @@
 // Who computes where on hosts that hwloc makes up, and on this one.
-#include "trainer/processors.h"
+#include "millrace/trainer/cluster/processors.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 
 #include <thread>
 
-#include "base/errors.h"
+#include "millrace/base/errors.h"
 
 namespace millrace {
 namespace {

@@ -7,12 +7,12 @@
 
 #include <limits>
 
-#include "base/errors.h"
-#include "tests/ranks_main.h"
-#include "tests/tensors.h"
-#include "trainer/restore.h"
-#include "trainer/share_values.h"
-#include "trainer/training_step.h"
+#include "millrace/base/errors.h"
+#include "millrace/trainer/cluster/share_values.h"
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/training_step.h"
+#include "tests/support/ranks_main.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -1,9 +1,9 @@
-#include "trainer/schedule.h"
+#include "millrace/trainer/optimizer/schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/errors.h"
+#include "millrace/base/errors.h"
 
 namespace millrace {
 namespace {

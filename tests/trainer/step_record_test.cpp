@@ -1,16 +1,16 @@
 // A step that was not finite is kept whole.
-#include "trainer/step_record.h"
+#include "millrace/trainer/step_record.h"
 
 #include <ATen/ops/tensor.h>
 
 #include <cmath>
 #include <limits>
 
-#include "base/files.h"
-#include "tests/fake_training.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
-#include "trainer/restore.h"
+#include "millrace/base/files.h"
+#include "millrace/trainer/detector/restore.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

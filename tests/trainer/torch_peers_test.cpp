@@ -5,12 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/files.h"
-#include "tests/python.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
-#include "trainer/optimizer.h"
-#include "trainer/schedule.h"
+#include "millrace/base/files.h"
+#include "millrace/trainer/optimizer/optimizer.h"
+#include "millrace/trainer/optimizer/schedule.h"
+#include "tests/support/python.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

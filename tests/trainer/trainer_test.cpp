@@ -1,4 +1,4 @@
-#include "trainer/trainer.h"
+#include "millrace/trainer/trainer.h"
 
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -8,11 +8,11 @@
 #include <cstring>
 #include <tuple>
 
-#include "base/errors.h"
-#include "tests/fake_training.h"
-#include "tests/log.h"
-#include "tests/tensors.h"
-#include "tests/trainer/scratch.h"
+#include "millrace/base/errors.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/log.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
 
 namespace millrace {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <stdexcept>
 
-#include "base/errors.h"
-#include "dataflow/detection_stages.h"
-#include "trainer/callback.h"
-#include "trainer/detector.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/detector/detector.h"
 
 namespace {
 

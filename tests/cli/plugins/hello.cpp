@@ -3,10 +3,10 @@
 
 #include <stdexcept>
 
-#include "dataflow/detection_stages.h"
-#include "trainer/callback.h"
-#include "trainer/detector.h"
-#include "trainer/train_state.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/train_state.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Cannot be without a library that nobody has.
-#include "plugins/plugin.h"
+#include "millrace/plugins/plugin.h"
 
 MILLRACE_PLUGIN_NEEDS(
     "libm.so.6: arithmetic\n"

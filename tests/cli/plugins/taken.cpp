@@ -1,10 +1,10 @@
 // Wants a name that a built-in callback has.
-#include "trainer/callback.h"
+#include "millrace/trainer/callback.h"
 
 namespace {
 
-const bool registered = millrace::callbacks().add<millrace::NoOptions>(
+MILLRACE_REGISTER(millrace::callbacks().add<millrace::NoOptions>(
     "log", "greets",
-    {[](const millrace::Config&) { return std::make_unique<millrace::Callback>(); }});
+    {[](const millrace::Config&) { return std::make_unique<millrace::Callback>(); }}));
 
 }  // namespace

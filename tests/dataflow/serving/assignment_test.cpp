@@ -1,11 +1,11 @@
 // Every number is asked of somebody, and counts once.
-#include "dataflow/serving/assignment.h"
+#include "millrace/dataflow/serving/assignment.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "base/random.h"
+#include "millrace/base/random.h"
 
 namespace millrace::serving {
 namespace {

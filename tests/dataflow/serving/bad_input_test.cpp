@@ -7,9 +7,9 @@
 #include <fstream>
 #include <zmq.hpp>
 
-#include "base/random.h"
-#include "dataflow/batch_codec.h"
-#include "dataflow/serving/this_host.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/serving/this_host.h"
+#include "millrace/dataflow/store/batch_codec.h"
 #include "tests/dataflow/serving/servers.h"
 
 namespace millrace::testing {

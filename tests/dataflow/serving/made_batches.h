@@ -8,12 +8,12 @@
 #include <deque>
 #include <thread>
 
-#include "base/digest.h"
-#include "base/errors.h"
-#include "base/random.h"
-#include "dataflow/buffer_pool.h"
-#include "dataflow/serving/messages.h"
-#include "dataflow/serving/stream.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/image/buffer_pool.h"
+#include "millrace/dataflow/serving/messages.h"
+#include "millrace/dataflow/serving/stream.h"
 
 namespace millrace::testing {
 

@@ -1,5 +1,5 @@
 // Messages come back as they were sent, and nothing else is taken for one.
-#include "dataflow/serving/messages.h"
+#include "millrace/dataflow/serving/messages.h"
 
 #include <gmock/gmock.h>
 
@@ -7,9 +7,9 @@
 
 #include <msgpack.hpp>
 
-#include "base/digest.h"
-#include "base/errors.h"
-#include "base/random.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/random.h"
 
 namespace millrace::serving {
 namespace {

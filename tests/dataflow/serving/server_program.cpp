@@ -5,7 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "dataflow/serving/server.h"
+#include "millrace/dataflow/serving/server.h"
 #include "tests/dataflow/serving/made_batches.h"
 
 int main(int, char** argv) {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "dataflow/serving/remote_flow.h"
-#include "dataflow/serving/server.h"
+#include "millrace/dataflow/serving/remote_flow.h"
+#include "millrace/dataflow/serving/server.h"
 #include "tests/dataflow/serving/made_batches.h"
 
 namespace millrace::testing {

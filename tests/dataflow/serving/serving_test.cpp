@@ -2,9 +2,9 @@
 #include <fstream>
 #include <random>
 
-#include "dataflow/serving/assignment.h"
+#include "millrace/dataflow/serving/assignment.h"
 #include "tests/dataflow/serving/servers.h"
-#include "tests/log.h"
+#include "tests/support/log.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The distribution's libzmq is not instrumented: in this program what such libraries do is not looked at.

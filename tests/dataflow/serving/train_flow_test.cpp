@@ -1,10 +1,10 @@
 // Training's flow through data servers gives the bytes of the flow without them.
-#include "dataflow/serving/facts.h"
+#include "millrace/dataflow/serving/facts.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/serving/servers.h"
 #include "tests/dataflow/tiny_coco.h"
-#include "tests/log.h"
+#include "tests/support/log.h"
 
 namespace millrace::testing {
 namespace {

@@ -1,0 +1,194 @@
+#include "millrace/base/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+
+namespace millrace {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
+  throw Error(path.string() + ": " + std::string(what) + ": " + std::strerror(errno));
+}
+
+/// Owns a file descriptor.
+struct UniqueFd {
+  int fd;
+  explicit UniqueFd(int opened) : fd(opened) {}
+  UniqueFd(const UniqueFd&) = delete;
+  ~UniqueFd() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+void write_all(int fd, std::string_view bytes, const std::filesystem::path& file) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto put = ::write(fd, bytes.data() + done, bytes.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(file, "cannot be written");
+    done += static_cast<std::size_t>(put);
+  }
+}
+
+struct Place {
+  std::filesystem::path path;
+  bool can_be_replaced;  // a file takes its name, and the old one is gone
+};
+
+/// What a name stands for: symbolic links are followed to their end, which need not exist. Devices, pipes and what else is
+/// no regular file are written to as they are. Throws Error.
+Place place_to_write(const std::filesystem::path& name) {
+  struct stat named {};
+  const bool exists = ::stat(name.c_str(), &named) == 0;
+  if (!exists && errno != ENOENT) fail(name, "cannot be written");
+  if (exists && !S_ISREG(named.st_mode)) return {name, false};
+  auto end = name;
+  std::error_code no_link;
+  for (auto target = std::filesystem::read_symlink(end, no_link); !no_link;
+       target = std::filesystem::read_symlink(end, no_link))
+    end = end.parent_path() / target;  // an absolute target replaces the rest
+  // A link in /proc/self/fd need not say where its file is: of one that was removed, or is in another root.
+  struct stat found {};
+  if (exists && (::stat(end.c_str(), &found) != 0 || found.st_dev != named.st_dev ||
+                 found.st_ino != named.st_ino))
+    return {name, false};
+  return {end, true};
+}
+
+void write_into(const std::filesystem::path& file, std::span<const std::string_view> parts) {
+  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (out.fd < 0) fail(file, "cannot be written");
+  for (const auto bytes : parts) write_all(out.fd, bytes, file);
+}
+
+/// Fills the open `part` and gives it the name `file`. Throws Error, and leaves no part then.
+void write_and_rename(int fd, const std::filesystem::path& part, const std::filesystem::path& file,
+                      std::span<const std::string_view> parts, bool sync) {
+  try {
+    for (const auto bytes : parts) write_all(fd, bytes, part);
+    if (sync && ::fsync(fd) != 0) fail(part, "cannot be flushed to the disk");
+    if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
+  } catch (const Error&) {
+    ::unlink(part.c_str());
+    throw;
+  }
+}
+
+}  // namespace
+
+InputFile::InputFile(std::filesystem::path file)
+    : file_(std::move(file)), fd_(::open(file_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (fd_ < 0) fail(file_, "cannot be opened");
+  struct stat about {};
+  if (::fstat(fd_, &about) == 0) size_ = static_cast<std::uint64_t>(about.st_size);
+}
+
+InputFile::~InputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void InputFile::read(std::uint64_t offset, std::span<char> out) const {
+  while (!out.empty()) {
+    const auto got = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(file_, "cannot be read");
+    if (got == 0) throw Error(file_.string() + ": has become shorter while it was read");
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+SharedBytes map_file(const std::filesystem::path& file) {
+  const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat about {};
+  if (in.fd < 0 || ::fstat(in.fd, &about) != 0) fail(file, "cannot be opened");
+  const auto size = static_cast<std::size_t>(about.st_size);
+  if (size == 0) return {};
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, in.fd, 0);
+  if (at == MAP_FAILED) fail(file, "cannot be mapped");
+  return {{static_cast<const std::byte*>(at), [at, size](const std::byte*) { ::munmap(at, size); }},
+          size};
+}
+
+std::string read_file(const std::filesystem::path& file, const Reading& wanted) {
+  const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat about {};
+  if (in.fd < 0 || ::fstat(in.fd, &about) != 0) fail(file, "cannot be opened");
+  if (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode))
+    throw Error(file.string() + ": is a device, not a file");
+  const auto too_long = [&](std::uint64_t bytes) {
+    if (bytes > wanted.most)
+      throw Error(file.string() + ": has more than the " +
+                  byte_text(static_cast<double>(wanted.most)) + " that can be read");
+  };
+  // A byte more than the file has, so that its end is seen without growing.
+  constexpr std::size_t kHead = std::size_t{1} << 16;
+  const auto size = static_cast<std::size_t>(about.st_size);
+  std::string bytes(std::min(size + 1, kHead), '\0');
+  for (std::size_t done = 0;;) {
+    const auto got = ::read(in.fd, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(file, "cannot be read");
+    const bool head = done == 0;
+    done += static_cast<std::size_t>(got);
+    if (head && wanted.look) wanted.look({bytes.data(), done});
+    if (head) too_long(size);
+    too_long(done);
+    if (got == 0) {
+      bytes.resize(done);
+      return bytes;
+    }
+    if (done < bytes.size()) continue;
+    bytes.reserve(std::max(size + 1, 2 * done) + wanted.spare);
+    bytes.resize(std::max(size + 1, 2 * done));
+  }
+}
+
+void write_file_atomically(const std::filesystem::path& file, std::string_view bytes) {
+  write_file_atomically(file, std::span(&bytes, 1));
+}
+
+void write_file_atomically(const std::filesystem::path& file,
+                           std::span<const std::string_view> parts) {
+  const auto to = place_to_write(file);
+  if (!to.can_be_replaced) return write_into(to.path, parts);
+  auto part = to.path;
+  part += ".part";
+  const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (out.fd < 0) fail(part, "cannot be written");
+  write_and_rename(out.fd, part, to.path, parts, /*sync=*/true);
+}
+
+void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts) {
+  const auto to = place_to_write(file);
+  if (!to.can_be_replaced) return write_into(to.path, parts);
+  std::string part = to.path.string() + ".XXXXXX.part";
+  const UniqueFd out(::mkostemps(part.data(), /*suffix=*/5, O_CLOEXEC));
+  if (out.fd < 0) fail(file, "cannot be written");
+  write_and_rename(out.fd, part, to.path, parts, /*sync=*/false);
+}
+
+void sync_path(const std::filesystem::path& path) {
+  const UniqueFd handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (handle.fd < 0 || ::fsync(handle.fd) != 0) fail(path, "cannot be flushed to the disk");
+}
+
+void make_writable_folder(const std::filesystem::path& folder) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem) throw Error(folder.string() + ": this folder cannot be made: " + problem.message());
+  if (!std::filesystem::is_directory(folder)) throw Error(folder.string() + ": is not a folder");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(folder, "this folder cannot be written to");
+}
+
+}  // namespace millrace

@@ -1,0 +1,130 @@
+#include "millrace/base/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/dist_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/errors.h"
+
+namespace millrace {
+namespace {
+
+std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks() {
+  static const auto all = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  return all;
+}
+
+/// That of log_to_file, or nothing.
+spdlog::sink_ptr& file_sink() {
+  static spdlog::sink_ptr sink;
+  return sink;
+}
+
+/// Of the process, as log_as has it; empty: there is one only.
+std::string& process_name() {
+  static std::string name;
+  return name;
+}
+
+/// Remembers what is logged before there is a file for it.
+class EarlyLines final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void give_to(spdlog::sinks::sink& file) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& line : lines_) file.log(line);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1000;
+  void sink_it_(const spdlog::details::log_msg& line) override {
+    if (lines_.size() < kMost) lines_.emplace_back(line);
+  }
+  void flush_() override {}
+  std::vector<spdlog::details::log_msg_buffer> lines_;
+};
+
+/// Until a file has them.
+std::shared_ptr<EarlyLines>& early_lines() {
+  static std::shared_ptr<EarlyLines> lines;
+  return lines;
+}
+
+/// %N: the process's name before warnings and errors.
+class NameFlag final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    if (message.level < spdlog::level::warn || process_name().empty()) return;
+    const auto text = process_name() + ": ";
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<NameFlag>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> formatter(const std::string& pattern) {
+  auto made = std::make_unique<spdlog::pattern_formatter>();
+  made->add_flag<NameFlag>('N').set_pattern(pattern);
+  return made;
+}
+
+}  // namespace
+
+void start_logging(bool verbose) {
+  early_lines() = std::make_shared<EarlyLines>();
+  sinks()->set_sinks({std::make_shared<spdlog::sinks::stderr_color_sink_mt>(), early_lines()});
+  auto logger = std::make_shared<spdlog::logger>("millrace", sinks());
+  // On a terminal, a line takes the place of the progress bar, which is drawn again below it.
+  const std::string clear = ::isatty(STDERR_FILENO) ? "\r\x1b[K" : "";
+  logger->set_formatter(formatter(clear + "%^%H:%M:%S %l%$ %N%v"));
+  logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
+  logger->flush_on(spdlog::level::trace);  // a process that is killed has said what it did
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void log_as(const std::string& name, bool chief) {
+  process_name() = name;
+  if (!chief) spdlog::default_logger()->set_level(spdlog::level::warn);
+}
+
+void log_error_in_file(const std::string& text) {
+  if (!file_sink()) return;
+  file_sink()->log({spdlog::default_logger()->name(), spdlog::level::err, text});
+  file_sink()->flush();
+}
+
+void log_to_file(const std::filesystem::path& file) {
+  auto& current = file_sink();
+  if (current) sinks()->remove_sink(current);
+  current = nullptr;
+  if (file.empty()) return;
+  try {
+    current = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+  } catch (const spdlog::spdlog_ex& problem) {
+    throw Error("cannot write the log: " + std::string(problem.what()));
+  }
+  current->set_formatter(formatter("%Y-%m-%d %H:%M:%S.%e %l %N%v"));
+  if (const auto early = std::exchange(early_lines(), nullptr)) {
+    sinks()->remove_sink(early);
+    early->give_to(*current);
+  }
+  sinks()->add_sink(current);
+}
+
+void print_to_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace millrace

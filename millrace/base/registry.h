@@ -1,0 +1,124 @@
+// Components by name: detectors, stages, callbacks. A component registers itself with a constant in
+// its own source file, so that adding one touches nothing else.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/blame.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/options.h"
+#include "millrace/base/text.h"
+
+namespace millrace {
+
+/// The shared object whose components register themselves at the moment; empty: the program's own do.
+std::string& registering_plugin();
+
+/// What `trainer list` says of one option.
+struct OptionHelp {
+  std::string name;
+  std::string value;  // the default as TOML
+  std::string doc;
+  std::string legal;         // range and unit, or choices; empty: anything
+  std::string follows;       // the key that gives the default; empty: none does
+  std::string text() const;  // a line of all that
+};
+std::vector<OptionHelp> option_help(const Options& options);
+
+/// The same of a struct.
+template <class T>
+std::vector<OptionHelp> help_of() {
+  T value;
+  Options options;
+  value.describe(options);
+  return option_help(options);
+}
+
+/// The factories of one kind of component. Filled while static constants are initialised (and while
+/// plug-ins load), read only afterwards; not for concurrent writing. `Given`: options elsewhere that give a component's
+/// own their defaults (see default_options).
+template <class Factory, class... Given>
+class Registry {
+ public:
+  struct Entry {
+    std::string name;
+    std::string doc;                        // one line
+    std::function<void(Config&)> complete;  // fills in the defaults of the component's options
+    // Throws ConfigError for keys or values they refuse.
+    std::function<void(const Config&, const Given&...)> check;
+    std::function<std::vector<OptionHelp>()> help;  // for `trainer list`
+    std::function<std::vector<WeightOption>()> weight_options;
+    Factory create;
+    std::string plugin;  // the shared object that brought it; empty: built in
+  };
+
+  explicit Registry(std::string kind) : kind_(std::move(kind)) {}
+
+  /// Adds a component whose options are the struct `T`. Returns true, so that a constant can hold it.
+  /// Throws Error where the name is taken, saying by whom.
+  template <class T>
+  bool add(const std::string& name, std::string doc, Factory create);
+
+  /// Throws ConfigError naming the nearest component where `name` is unknown; `where` says who asked.
+  const Entry& at(const std::string& name, const Origin& where = {}) const {
+    if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
+    throw ConfigError(where.text() + ": unknown " + kind_ + " '" + name + "'" +
+                      suggestion(name, names()));
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& [name, entry] : entries_) result.push_back(name);
+    return result;
+  }
+
+  const std::string& kind() const { return kind_; }
+  ComponentName title(const Entry& entry) const { return {kind_, entry.name, entry.plugin}; }
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+
+ private:
+  std::string kind_;
+  std::map<std::string, Entry> entries_;
+};
+
+/// Throws Error: the plug-in that registers now wants a name that `first` has.
+[[noreturn]] void throw_taken(const std::string& kind, const std::string& name,
+                              const std::string& first);
+
+template <class Factory, class... Given>
+template <class T>
+bool Registry<Factory, Given...>::add(const std::string& name, std::string doc, Factory create) {
+  const ComponentName who{kind_, name, registering_plugin()};
+  const auto in_describe = [who](auto work) { return blaming(who, "describe", work); };
+  Entry entry{name,
+              std::move(doc),
+              [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
+              [=](const Config& table, const Given&... given) {
+                in_describe([&] { read_options<T>(table, {}, given...); });
+              },
+              [=] { return in_describe(help_of<T>); },
+              weight_options<T>,
+              std::move(create),
+              who.plugin};
+  const auto [place, is_new] = entries_.emplace(name, std::move(entry));
+  if (!is_new) throw_taken(kind_, name, place->second.plugin);
+  return true;
+}
+
+/// Registers a component when the program starts, or the plug-in is loaded: at namespace scope,
+/// MILLRACE_REGISTER(detectors().add<MyOptions>("mine", "one line of doc", factory));
+#define MILLRACE_REGISTER(...) \
+  [[maybe_unused]] static const bool MILLRACE_JOINED(registered_, __COUNTER__) = __VA_ARGS__
+#define MILLRACE_JOINED(a, b) MILLRACE_JOINED_(a, b)
+#define MILLRACE_JOINED_(a, b) a##b
+
+/// For components without options.
+struct NoOptions {
+  void describe(Options&) {}
+};
+
+}  // namespace millrace

@@ -1,0 +1,110 @@
+#include "millrace/base/stop_signals.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+std::atomic<int> noted = 0;
+std::atomic<std::int64_t> noted_at = 0;  // nanoseconds of the monotonic clock
+std::atomic<int> exit_code = 0;          // of ExitAtSignal
+std::atomic<bool> is_done = false;       // the work of a process that ends at a signal
+static_assert(std::atomic<int>::is_always_lock_free &&
+                  std::atomic<std::int64_t>::is_always_lock_free,
+              "a signal handler may use them");
+// Set before the handlers that read them are installed.
+std::string_view why_at_exit;
+int exit_code_when_given_up = 0;
+std::string words_when_given_up;
+
+std::int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void say(std::string_view text) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+extern "C" void note_signal(int signal) {
+  if (signal == SIGHUP && noted != 0) return;
+  noted_at = now();
+  noted = signal;
+  for (const int each : kStopSignals)
+    if (each != SIGHUP) ::signal(each, SIG_DFL);
+}
+
+extern "C" void exit_at_signal(int signal) {
+  if (!is_done) {
+    say("trainer: ");
+    say(signal_name(signal));
+    say(": ");
+    say(why_at_exit);
+    say("\n");
+  }
+  ::_exit(exit_code);
+}
+
+extern "C" void give_up(int) {
+  say(words_when_given_up);
+  ::_exit(exit_code_when_given_up);
+}
+
+}  // namespace
+
+SignalHandling::SignalHandling(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    ::sigaction(kStopSignals[i], nullptr, &before_[i]);
+    if (kStopSignals[i] != SIGHUP || before_[i].sa_handler != SIG_IGN)
+      ::sigaction(kStopSignals[i], &action, nullptr);
+  }
+}
+
+SignalHandling::~SignalHandling() {
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+    ::sigaction(kStopSignals[i], &before_[i], nullptr);
+}
+
+StopSignals::StopSignals() : SignalHandling((noted = 0, note_signal)) {}
+
+StopSignals::~StopSignals() { ::alarm(0); }
+
+std::string StopSignals::received() { return std::string(signal_name(noted)); }
+
+int StopSignals::number() { return noted; }
+
+// The handlers stay: the same signal may be on its way to this process.
+void StopSignals::note(int signal) {
+  if (noted != 0) return;
+  noted_at = now();
+  noted = signal;
+}
+
+double StopSignals::seconds_ago() { return static_cast<double>(now() - noted_at) * 1e-9; }
+
+void StopSignals::give_up_after(unsigned seconds, int code, std::string last_words) {
+  exit_code_when_given_up = code;
+  words_when_given_up = std::move(last_words);
+  ::signal(SIGALRM, give_up);
+  ::alarm(seconds);
+}
+
+ExitAtSignal::ExitAtSignal(int code, std::string_view why)
+    : SignalHandling((is_done = false, exit_code = code, why_at_exit = why, exit_at_signal)) {}
+
+void ExitAtSignal::work_is_done(int code) {
+  exit_code = code;
+  is_done = true;
+}
+
+}  // namespace millrace

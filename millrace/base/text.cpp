@@ -1,0 +1,70 @@
+#include "millrace/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+/// Optimal string alignment distance.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] =
+          std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_edits = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const auto& candidate : candidates) {
+    const auto distance = edits(word, candidate);
+    if (distance < best_edits) {
+      best_edits = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string joined(std::span<const std::string> words, std::string_view between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  if (const auto near = nearest_name(word, candidates); !near.empty())
+    return fmt::format("; did you mean '{}'?", near);
+  if (candidates.empty()) return "; none is known here";
+  return "; known: " + joined(candidates);
+}
+
+std::string byte_text(double bytes) {
+  if (bytes >= 1 << 30) return fmt::format("{:.1f} GiB", bytes / (1 << 30));
+  if (bytes >= 1 << 20) return fmt::format("{:.0f} MiB", bytes / (1 << 20));
+  return fmt::format("{:.0f} KiB", bytes / (1 << 10));
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string counted(long long count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace millrace

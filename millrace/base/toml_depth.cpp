@@ -1,0 +1,107 @@
+#include "millrace/base/toml_depth.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "millrace/base/errors.h"
+
+namespace millrace {
+namespace {
+
+/// Where the text goes on behind the string that begins at `at`.
+std::size_t end_of_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const bool is_long = text.substr(at).starts_with(three);
+  for (at += is_long ? 3 : 1; at < text.size(); ++at) {
+    if (quote == '"' && text[at] == '\\')
+      ++at;
+    else if (is_long && text.substr(at).starts_with(three))
+      return std::min(text.find_first_not_of(quote, at), at + 5);  // up to two are its last letters
+    else if (!is_long && (text[at] == quote || text[at] == '\n'))
+      return at + 1;
+  }
+  return text.size();
+}
+
+/// An array or inline table that is open.
+struct Bracket {
+  bool is_table = false;
+  std::size_t levels = 0;  // that it adds, those of its key included
+};
+
+/// Follows a document character by character.
+class Depth {
+ public:
+  std::size_t levels() const { return header_ + inside_ + key_; }
+
+  void see(char c) {
+    if (c == '\n' && open_.empty()) return begin_statement();
+    if (c == '[' && open_.empty() && in_key_ && key_ == 1 && !written_) return begin_header();
+    if (c == '[' || c == '{') return open(c == '{');
+    if (c == ']' && in_header_) return;
+    if (c == ']' || c == '}') return close();
+    if (c == '=') in_key_ = false;
+    if (c == ',' && !open_.empty() && open_.back().is_table) begin_key();
+    if (c == '.' && in_key_) ++(in_header_ ? header_ : key_);
+    written_ = written_ || (c != ' ' && c != '\t' && c != '\r');
+  }
+
+ private:
+  void begin_key() {
+    in_key_ = true;
+    key_ = 1;
+  }
+  void begin_statement() {
+    begin_key();
+    in_header_ = written_ = false;
+  }
+  void begin_header() {
+    in_header_ = true;
+    header_ = 1;  // the second '[' of an array of tables begins it again
+  }
+  void open(bool is_table) {
+    open_.push_back({is_table, key_});
+    inside_ += key_;
+    begin_key();
+    in_key_ = is_table;
+  }
+  void close() {
+    if (open_.empty()) return;
+    inside_ -= open_.back().levels;
+    key_ = open_.back().levels;
+    open_.pop_back();
+    in_key_ = false;
+  }
+
+  std::vector<Bracket> open_;
+  std::size_t header_ = 0;  // levels of the header that is in force
+  std::size_t inside_ = 0;  // of what is open
+  std::size_t key_ = 1;     // parts of the present key
+  bool in_key_ = true, in_header_ = false, written_ = false;
+};
+
+}  // namespace
+
+void check_depth(std::string_view toml, const std::string& source) {
+  Depth depth;
+  for (std::size_t at = 0; at < toml.size();) {
+    const char c = toml[at];
+    if (c == '#') {
+      at = std::min(toml.find('\n', at), toml.size());
+      continue;
+    }
+    depth.see(c);
+    if (depth.levels() > kMostLevels) {
+      const auto before = toml.substr(0, at);
+      throw ConfigError(fmt::format("{}:{}:{}: tables and arrays nest {} levels deep at most",
+                                    source, 1 + std::ranges::count(before, '\n'),
+                                    at - (before.rfind('\n') + 1) + 1, kMostLevels));
+    }
+    at = c == '"' || c == '\'' ? end_of_string(toml, at) : at + 1;
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,75 @@
+// [callbacks.average_weights]: an exponential moving average of the weights, which detects better than the last ones while
+// the learning rate is high. It lies in each checkpoint as callback.NAME.safetensors, which is a file of weights.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/_foreach_lerp.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct AverageWeightsOptions {
+  double decay = 0.9998;
+  bool warm_up = true;
+
+  void describe(Options& o) {
+    o.add("decay", decay, "weight of the average before a step in that behind it",
+          {.min = 0, .max = 1});
+    o.add("warm_up", warm_up, "the decay is no more than (1 + steps) / (10 + steps)");
+  }
+};
+
+/// average = decay average + (1 - decay) value after each step, for all that is trained; the warm-up is that of
+/// tf.train.ExponentialMovingAverage. Running statistics and what is frozen are the model's own.
+class AverageWeights final : public Callback {
+ public:
+  explicit AverageWeights(const AverageWeightsOptions& options) : options_(options) {}
+
+  void before_train(TrainState& state) override {
+    const auto loaded = std::exchange(all_, {});
+    for (const auto& parameter : state.model.parameters()) {
+      const auto value = parameter.value.detach();
+      const auto kept = parameter.trainable() ? value.clone() : value;
+      all_.emplace_back(parameter.name, kept);
+      if (!parameter.trainable()) continue;
+      values_.push_back(value);
+      averages_.push_back(kept);
+    }
+    if (loaded.empty()) return;
+    // What is not trained the model has from the checkpoint already.
+    restore(all_, loaded, "callback '" + state.caller + "'");
+  }
+
+  void after_step(TrainState& state) override {
+    const c10::NoGradGuard no_graph;
+    const auto steps = static_cast<double>(state.at.step);
+    const auto decay =
+        options_.warm_up ? std::min(options_.decay, (1 + steps) / (10 + steps)) : options_.decay;
+    at::_foreach_lerp_(averages_, values_, at::Scalar(1 - decay));
+  }
+
+  /// Every rank may evaluate them.
+  bool chief_only() const override { return false; }
+
+  NamedTensors save_tensors() const override { return all_; }
+  void load_tensors(TrainState&, const NamedTensors& tensors) override { all_ = tensors; }
+
+ private:
+  AverageWeightsOptions options_;
+  NamedTensors all_;                           // of the model: averages, and the rest as it is
+  std::vector<at::Tensor> values_, averages_;  // of what is trained
+};
+
+MILLRACE_REGISTER(callbacks().add<AverageWeightsOptions>(
+    "average_weights", "keeps an exponential moving average of the weights",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<AverageWeights>(read_options<AverageWeightsOptions>(table));
+     },
+     /*by_default=*/false, /*keeps_weights=*/true}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,100 @@
+// [callbacks.checkpoint]: saves the whole training now and then and at its end, and keeps the last
+// few and some for good.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "millrace/base/log.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/trainer/every.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CheckpointOptions {
+  std::string every = "1 epoch";
+  std::int64_t keep = 3;
+  std::string keep_every;
+
+  void describe(Options& o) {
+    o.add("every", every, "how often; also after the last step and when asked to stop");
+    o.add("keep", keep, "newest ones that stay; 0: all", {.min = 0});
+    o.add("keep_every", keep_every,
+          "so often one is saved that stays for good, such as '10 epochs'; '': none");
+  }
+};
+
+class SaveCheckpoints final : public Callback {
+ public:
+  /// `for_good`: how often one is saved that stays.
+  SaveCheckpoints(std::int64_t keep, std::optional<Period> for_good)
+      : keep_(static_cast<std::size_t>(keep)) {
+    if (for_good) for_good_.emplace(*for_good);
+  }
+
+  void before_train(TrainState& state) override { saved_step_ = state.at.step; }
+
+  void after_step(TrainState& state) override {
+    if (!for_good_ || !for_good_->is_due(state)) return;
+    kept_.insert(state.at.step);
+    state.save_checkpoint();
+  }
+
+  void trigger(TrainState& state) override { state.save_checkpoint(); }
+
+  void after_train(TrainState& state) override {
+    // What an exception has left may be worth nothing: it must not push good checkpoints out.
+    if (state.failure.empty() && saved_step_ != state.at.step) state.save_checkpoint();
+  }
+
+  void on_checkpoint(TrainState& state, const fs::path& folder) override {
+    saved_step_ = step_of(folder);
+    spdlog::info("saved {}", folder.string());
+    if (keep_ > 0) remove_old(state, folder.parent_path());
+  }
+
+  std::string save_state() const override {
+    if (kept_.empty()) return {};
+    return nlohmann::json{{"kept", kept_}}.dump();
+  }
+
+  void load_state(TrainState&, const std::string& text) override {
+    nlohmann::json::parse(text).at("kept").get_to(kept_);
+  }
+
+ private:
+  /// Leaves the newest up to the one that was just saved. Later ones, from before this training was resumed, are
+  /// damaged: they do not count.
+  void remove_old(const TrainState& state, const fs::path& folder) const {
+    auto old = list_checkpoints(folder);
+    std::erase_if(old, [&](const auto& one) { return step_of(one) > saved_step_; });
+    for (std::size_t i = 0; i + keep_ < old.size(); ++i) {
+      const auto step = step_of(old[i]);
+      if (kept_.contains(step) || state.needs_checkpoint(step)) continue;
+      auto part = old[i];
+      part += ".part";  // no longer a checkpoint, even when killed in between
+      fs::rename(old[i], part);
+      fs::remove_all(part);
+    }
+  }
+
+  std::size_t keep_;
+  std::optional<Every> for_good_;
+  std::set<std::int64_t> kept_;  // steps whose checkpoints stay for good
+  std::int64_t saved_step_ = 0;
+};
+
+MILLRACE_REGISTER(callbacks().add<CheckpointOptions>(
+    "checkpoint", "saves the training, to be resumed or used",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<SaveCheckpoints>(read_options<CheckpointOptions>(table).keep,
+                                                read_period(table, "keep_every"));
+     },
+     /*by_default=*/true}));
+
+}  // namespace
+}  // namespace millrace

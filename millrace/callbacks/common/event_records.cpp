@@ -1,0 +1,193 @@
+#include "millrace/callbacks/common/event_records.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t kBuckets = 30;
+
+constexpr auto kCrcTable = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < table.size(); ++i) {
+    auto crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? 0x82F63B78U : 0U);
+    table[i] = crc;
+  }
+  return table;
+}();
+
+template <class T>
+void put_little_endian(std::string& out, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+}
+
+/// A protocol buffer message, field by field.
+class Message {
+ public:
+  Message& number(int field, std::int64_t value) {
+    key(field, 0);
+    varint(static_cast<std::uint64_t>(value));
+    return *this;
+  }
+  Message& real(int field, double value) {
+    key(field, 1);
+    put_little_endian(bytes_, std::bit_cast<std::uint64_t>(value));
+    return *this;
+  }
+  Message& single(int field, float value) {
+    key(field, 5);
+    put_little_endian(bytes_, std::bit_cast<std::uint32_t>(value));
+    return *this;
+  }
+  Message& text(int field, std::string_view value) {
+    key(field, 2);
+    varint(value.size());
+    bytes_ += value;
+    return *this;
+  }
+  Message& message(int field, const Message& value) { return text(field, value.bytes_); }
+  Message& reals(int field, std::span<const double> values) {
+    std::string packed;
+    for (const auto value : values) put_little_endian(packed, std::bit_cast<std::uint64_t>(value));
+    return text(field, packed);
+  }
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void key(int field, int wire_type) {
+    varint(static_cast<std::uint64_t>(field) << 3 | static_cast<std::uint64_t>(wire_type));
+  }
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
+    bytes_ += static_cast<char>(value);
+  }
+
+  std::string bytes_;
+};
+
+// Numbers of fields in event.proto and summary.proto.
+enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
+enum SummaryField { kValue = 1 };
+enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4, kHistogram = 5 };
+enum ImageField { kHeight = 1, kWidth = 2, kColorspace = 3, kEncoded = 4 };
+enum HistogramField {
+  kMin = 1,
+  kMax = 2,
+  kCount = 3,
+  kSum = 4,
+  kSumOfSquares = 5,
+  kLimits = 6,
+  kCounts = 7
+};
+enum SessionField { kStatus = 1 };
+constexpr int kStart = 1;  // a status
+constexpr int kRgb = 3;    // a colour space
+
+/// TFRecord's: a checksum of bytes that hold checksums would be weak.
+std::uint32_t masked_crc(std::string_view bytes) {
+  const auto crc = crc32c(bytes);
+  return (crc >> 15 | crc << 17) + 0xA282EAD8U;
+}
+
+std::string framed(const Message& event) {
+  const auto& payload = event.bytes();
+  std::string record;
+  put_little_endian(record, std::uint64_t{payload.size()});
+  put_little_endian(record, masked_crc(record));
+  record += payload;
+  put_little_endian(record, masked_crc(payload));
+  return record;
+}
+
+Message event_at(const EventTime& at) {
+  Message event;
+  event.real(kWallTime, at.wall_s).number(kStep, at.step);
+  return event;
+}
+
+std::string summary_record(const EventTime& at, const Message& value) {
+  return framed(event_at(at).message(kSummary, Message().message(kValue, value)));
+}
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view bytes) {
+  std::uint32_t crc = 0xFFFFFFFFU;
+  for (const char c : bytes)
+    crc = crc >> 8 ^ kCrcTable[(crc ^ static_cast<unsigned char>(c)) & 0xFF];
+  return ~crc;
+}
+
+Histogram histogram_of(std::span<const float> values) {
+  Histogram histogram;
+  double count = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    histogram.min = count > 0 ? std::min(histogram.min, value) : value;
+    histogram.max = count > 0 ? std::max(histogram.max, value) : value;
+    histogram.sum += value;
+    histogram.sum_of_squares += value * value;
+    count += 1;
+  }
+  if (count == 0) return histogram;
+  const auto width = (histogram.max - histogram.min) / kBuckets;
+  if (!(width > 0)) {
+    histogram.limits = {histogram.max};
+    histogram.counts = {count};
+    return histogram;
+  }
+  for (std::size_t i = 1; i < kBuckets; ++i)
+    histogram.limits.push_back(histogram.min + width * static_cast<double>(i));
+  histogram.limits.push_back(histogram.max);
+  histogram.counts.resize(kBuckets);
+  for (const double value : values)
+    if (std::isfinite(value)) {
+      const auto bucket = static_cast<std::size_t>((value - histogram.min) / width);
+      histogram.counts[std::min(bucket, kBuckets - 1)] += 1;
+    }
+  return histogram;
+}
+
+std::string version_record(double wall_s) {
+  return framed(event_at({0, wall_s}).text(kFileVersion, "brain.Event:2"));
+}
+
+std::string restart_record(const EventTime& at) {
+  return framed(event_at(at).message(kSessionLog, Message().number(kStatus, kStart)));
+}
+
+std::string scalar_record(const EventTime& at, std::string_view name, double value) {
+  return summary_record(at,
+                        Message().text(kTag, name).single(kSimpleValue, static_cast<float>(value)));
+}
+
+std::string image_record(const EventTime& at, std::string_view name, std::string_view jpeg,
+                         int width, int height) {
+  Message image;
+  image.number(kHeight, height)
+      .number(kWidth, width)
+      .number(kColorspace, kRgb)
+      .text(kEncoded, jpeg);
+  return summary_record(at, Message().text(kTag, name).message(kImage, image));
+}
+
+std::string histogram_record(const EventTime& at, std::string_view name, const Histogram& values) {
+  double count = 0;
+  for (const auto in_bucket : values.counts) count += in_bucket;
+  Message histogram;
+  histogram.real(kMin, values.min)
+      .real(kMax, values.max)
+      .real(kCount, count)
+      .real(kSum, values.sum)
+      .real(kSumOfSquares, values.sum_of_squares)
+      .reals(kLimits, values.limits)
+      .reals(kCounts, values.counts);
+  return summary_record(at, Message().text(kTag, name).message(kHistogram, histogram));
+}
+
+}  // namespace millrace

@@ -1,0 +1,63 @@
+#include "millrace/callbacks/common/watched_metric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace millrace {
+
+void WatchOptions::describe(Options& o) {
+  o.add("metric", metric, "a scalar that a callback publishes, as metrics.jsonl names it");
+  o.add("better", better, "which values are better", {"higher", "lower"});
+}
+
+std::optional<double> WatchedMetric::in(const Scalars& scalars) const {
+  const auto found = std::ranges::find(scalars, name_, &Scalars::value_type::first);
+  return found == scalars.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool WatchedMetric::improves(double value) {
+  if (!std::isfinite(value)) return false;
+  if (best_ && !(higher_ ? value > *best_ + min_delta_ : value < *best_ - min_delta_)) return false;
+  best_ = value;
+  return true;
+}
+
+void Stall::Options::describe(millrace::Options& o, const std::string& then) {
+  watch.describe(o);
+  o.add("patience", patience, "new values in a row that may be no better; at one more, " + then,
+        {.min = 0});
+  o.add("min_delta", min_delta, "a value is better where it is so by more than this", {.min = 0});
+}
+
+void Stall::add(double value, const Moment& of) {
+  if (!metric_.improves(value)) {
+    bad_ += 1;
+    return;
+  }
+  bad_ = 0;
+  best_step_ = of.step;
+}
+
+std::string Stall::text() const {
+  if (!metric_.best()) return fmt::format("no {} that is a number", metric_.name());
+  return fmt::format("no {} better than {:.4g}, of step {}, in the last {}", metric_.name(),
+                     *metric_.best(), best_step_, bad_);
+}
+
+std::string Stall::state() const {
+  nlohmann::json state = {{"bad", bad_}, {"best_step", best_step_}};
+  if (metric_.best()) state["best"] = *metric_.best();
+  return state.dump();
+}
+
+void Stall::load(const std::string& text) {
+  const auto state = nlohmann::json::parse(text);
+  state.at("bad").get_to(bad_);
+  state.at("best_step").get_to(best_step_);
+  if (state.contains("best")) metric_.set_best(state.at("best").get<double>());
+}
+
+}  // namespace millrace

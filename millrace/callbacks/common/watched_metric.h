@@ -1,0 +1,82 @@
+// A published scalar that a callback acts on, and the best that it has been.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "millrace/base/options.h"
+#include "millrace/trainer/callback.h"
+
+namespace millrace {
+
+struct WatchOptions {
+  std::string metric = "bbox/AP";
+  std::string better = "higher";
+
+  void describe(Options& o);
+};
+
+class WatchedMetric {
+ public:
+  /// A value is better than another where it is so by more than `min_delta`.
+  explicit WatchedMetric(const WatchOptions& options, double min_delta = 0)
+      : name_(options.metric), higher_(options.better == "higher"), min_delta_(min_delta) {}
+
+  const std::string& name() const { return name_; }
+
+  /// Its value among these; nothing where they do not have it.
+  std::optional<double> in(const Scalars& scalars) const;
+
+  /// Whether a value is better than the best so far, which it then is. NaN never is; the first number is.
+  bool improves(double value);
+
+  const std::optional<double>& best() const { return best_; }
+  void set_best(double value) { best_ = value; }
+
+ private:
+  std::string name_;
+  bool higher_;
+  double min_delta_;
+  std::optional<double> best_;
+};
+
+/// How often in a row a metric has not improved.
+class Stall {
+ public:
+  struct Options {
+    WatchOptions watch;
+    std::int64_t patience = 10;
+    double min_delta = 0;
+
+    void describe(millrace::Options& o, const std::string& then);
+  };
+
+  explicit Stall(const Options& options)
+      : metric_(options.watch, options.min_delta), patience_(options.patience) {}
+
+  const WatchedMetric& metric() const { return metric_; }
+
+  /// Counts a value that speaks of the moment `of`.
+  void add(double value, const Moment& of);
+
+  /// Whether patience has come to its end.
+  bool is_over() const { return bad_ > patience_; }
+
+  /// Counts from 0 again; the best stays.
+  void forgive() { bad_ = 0; }
+
+  /// "no bbox/AP better than 0.3123, of step 500, in 3 looks"
+  std::string text() const;
+
+  /// As JSON.
+  std::string state() const;
+  void load(const std::string& state);
+
+ private:
+  WatchedMetric metric_;
+  std::int64_t patience_;
+  std::int64_t bad_ = 0;
+  std::int64_t best_step_ = -1;
+};
+
+}  // namespace millrace

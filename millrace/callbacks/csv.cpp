@@ -1,0 +1,41 @@
+// [callbacks.csv]: every scalar into the run's metrics.csv, a row a figure. Figures that appear late, as AP does, are
+// rows like others, so that a row never changes once it is written; a spreadsheet's pivot table, or pandas' pivot, makes a
+// column of each name.
+#include <fmt/format.h>
+
+#include "millrace/callbacks/common/scalar_writer.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kHead = "step,epoch,name,value\n";
+
+/// A field as RFC 4180 has it.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+class WriteCsv final : public ScalarWriter {
+  void open(const TrainState& state) override {
+    const auto file = state.folder / "metrics.csv";
+    file_.open(state, file);
+    if (!std::filesystem::exists(file) || std::filesystem::is_empty(file)) file_.append(kHead);
+  }
+
+  std::string encode(const Moment& of, const Scalars& scalars) override {
+    std::string rows;
+    for (const auto& [name, value] : scalars)
+      rows += fmt::format("{},{},{},{}\n", of.step, of.progress, field(name), value);
+    return rows;
+  }
+};
+
+MILLRACE_REGISTER(callbacks().add<ScalarWriterOptions>(
+    "csv", "writes every scalar to metrics.csv, a row a figure",
+    {[](const Config&) -> std::unique_ptr<Callback> { return std::make_unique<WriteCsv>(); }}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,312 @@
+// [callbacks.evaluate]: COCO's twelve figures for boxes and masks over the validation split, while training waits or
+// goes on.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/base/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/callbacks/common/pending_evaluation.h"
+#include "millrace/callbacks/common/score_history.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/trainer/checkpoint/shared_checkpoint.h"
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/detector_evaluation.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct EvaluateOptions {
+  std::string every = "1 epoch";
+  std::int64_t images = 0;
+  std::string mode = "inline";
+  Options::Table targets;
+  std::string weights = "trained";
+  bool results = true;
+
+  void describe(Options& o) {
+    o.add("every", every, "how often; also after the last step");
+    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"});
+    o.add("mode", mode,
+          "training waits for the scores, for the detections alone, or for nothing while a copy "
+          "of the weights is evaluated",
+          {"inline", "score_in_background", "background"});
+    o.add("targets", targets, "training ends once all of these scores are reached", score_names(),
+          {.min = 0, .max = 1});
+    o.add("weights", weights,
+          "whose scores: the trained ones, or the name of a callback that keeps others, such as "
+          "average_weights; its name then stands before those of the scores");
+    o.add("results", results, "also write the detections, as COCO results, into detections/");
+  }
+};
+
+/// At most one evaluation runs. Its scores are taken when the next one is due or training ends, never earlier, so that
+/// no figure, decision or file depends on how fast it was. The checkpoint of the step that it speaks of stays until
+/// then, for a resumed run to evaluate again, and to be kept as the best. Each rank detects in its share; the chief scores
+/// what all have found and tells them.
+class EvaluateDetector final : public Callback {
+ public:
+  explicit EvaluateDetector(EvaluateOptions options) : options_(std::move(options)) {}
+
+  void before_train(TrainState& state) override {
+    if (!state.validation) {
+      spdlog::warn("no validation split (data.val): nothing will be evaluated");
+      return;
+    }
+    if (!are_trained()) state.kept_by(options_.weights);  // throws where there is no such callback
+    gives_masks_ = state.model.gives_masks();
+    check_targets(state.model);
+    if (!state.make_model && (options_.mode == "background" || !are_trained() || !owed_.empty()))
+      throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
+    if (stop_at_targets(state)) return;
+    for (const auto& of : std::exchange(owed_, {})) {
+      if (of.step == state.at.step || is_saved(state, of))
+        evaluate(state, of);
+      else
+        spdlog::error("the evaluation of step {} is lost: there is no {}", of.step,
+                      checkpoint(state, of).string());
+    }
+  }
+
+  void after_step(TrainState& state) override {
+    if (pending_ && pending_->has_failed()) collect(state);
+  }
+
+  void trigger(TrainState& state) override {
+    if (!state.validation) return;
+    evaluate(state, state.now());
+    if (pending_) state.save_checkpoint();
+  }
+
+  void after_train(TrainState& state) override {
+    if (!state.failure.empty() && state.cluster->size() > 1) return pending_.reset();
+    if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
+    if (!state.failure.empty() || history_.last().empty()) return;
+    const auto whose = are_trained() ? "" : " of " + options_.weights;
+    spdlog::info(history_.last_text(whose));
+    spdlog::info(
+        "{}{}", history_.best_text(whose),
+        options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
+  }
+
+  bool chief_only() const override { return false; }
+
+  std::string uses_weights_of() const override { return are_trained() ? "" : options_.weights; }
+
+  std::vector<std::string> publishes() const override {
+    auto names = score_names();
+    if (!gives_masks_) std::erase_if(names, is_of_masks);
+    for (auto& name : names) name.insert(0, prefix());
+    names.push_back(seconds_name("evaluate_s"));
+    names.push_back(seconds_name("evaluate_wait_s"));
+    return names;
+  }
+
+  std::string save_state() const override {
+    auto owed = nlohmann::json::array();
+    for (const auto& of : owed_) owed.push_back({of.step, of.progress});
+    return nlohmann::json{{"owed", owed}, {"history", history_.state()}}.dump();
+  }
+
+  void load_state(TrainState&, const std::string& text) override {
+    const auto state = nlohmann::json::parse(text);
+    for (const auto& of : state.at("owed")) owed_.push_back({of.at(0), of.at(1)});
+    history_.load(state.at("history"));
+  }
+
+ private:
+  static fs::path checkpoint(const TrainState& state, const Moment& of) {
+    return checkpoint_of(state.folder / "checkpoints", of.step);
+  }
+
+  /// Whether the chief, who wrote them, still has it.
+  static bool is_saved(const TrainState& state, const Moment& of) {
+    return !state.cluster
+                ->broadcast("checkpoint to evaluate",
+                            fs::exists(checkpoint(state, of)) ? "yes" : "")
+                .empty();
+  }
+
+  /// The results file of an evaluation; empty: there is to be none.
+  fs::path results_file(const TrainState& state, const Moment& of) const {
+    if (!options_.results) return {};
+    return state.folder / "detections" / prefix() / fmt::format("step-{:06}.json", of.step);
+  }
+
+  /// Takes the scores of the evaluation before, then starts one of the moment `of`.
+  void evaluate(TrainState& state, const Moment& of) {
+    owed_.push_back(of);
+    state.needed_checkpoints.insert(of.step);
+    if (pending_ && !collect(state)) return;
+    if (stop_at_targets(state)) return;
+    const bool waits = options_.mode == "inline" || state.is_last;
+    const auto began = Clock::now();
+    naming(of, [&] { start(state, of, waits); });
+    stood_still_s_ = seconds_since(began);
+    if (pending_ && waits) collect(state);
+  }
+
+  void start(TrainState& state, const Moment& of, bool waits) {
+    const auto& data = *state.validation;
+    const auto& cluster = *state.cluster;
+    EvaluationRun run{.max_images = options_.images, .keep_detections = options_.results};
+    const auto file = results_file(state, of);
+    const bool of_now = of.step == state.at.step;
+    if (of_now && !waits && options_.mode == "score_in_background") {
+      run.cancelled = [] { return !StopSignals::received().empty(); };
+      run.moves = [&state] { state.activity.moves(); };
+      const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
+      auto& model = are_trained() ? state.model : copy_of(state, of);
+      const bool whole = evaluation->detect(model, *data.start(share_of(cluster)));
+      if (!evaluation->join(cluster, whole)) return;
+      pending_ = std::make_unique<PendingEvaluation>(
+          of, std::launch::async,
+          [=, &cluster](const auto&) { return std::optional(scored(*evaluation, cluster, file)); });
+      return;
+    }
+    auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
+    // In the background no rank waits for another: their parts are joined when the scores are taken.
+    const bool joins = waits || cluster.size() == 1;
+    pending_ = std::make_unique<PendingEvaluation>(
+        of, waits ? std::launch::deferred : std::launch::async,
+        [=, this, &model, &data, &state,
+         &cluster](const auto& cancelled) mutable -> std::optional<DetectorScores> {
+          run.cancelled = cancelled;
+          if (waits) run.moves = [&state] { state.activity.moves(); };
+          auto part = std::make_unique<DetectorEvaluation>(data.split, run);
+          const bool whole = part->detect(model, *data.start(share_of(cluster)));
+          if (joins)
+            return part->join(cluster, whole) ? std::optional(scored(*part, cluster, file))
+                                              : std::nullopt;
+          part_ = std::move(part);
+          return whole ? std::optional(DetectorScores()) : std::nullopt;
+        });
+  }
+
+  /// The scores of what was joined, with their detections in `file`; empty ones but on the chief.
+  static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
+                               const fs::path& file) {
+    return cluster.is_chief() ? with_results(joined.scores(), file) : DetectorScores();
+  }
+
+  /// What pending_ gives, once all ranks have come to it. Nothing where one was cancelled.
+  std::optional<DetectorScores> taken(const TrainState& state, const PendingEvaluation& pending) {
+    auto scores = pending.scores();
+    const auto part = std::exchange(part_, nullptr);
+    if (!part) return scores;
+    if (!part->join(*state.cluster, scores.has_value())) return std::nullopt;
+    return scored(*part, *state.cluster, results_file(state, pending.of()));
+  }
+
+  /// A second model with the weights to be scored as they were at the moment `of`.
+  Detector& copy_of(TrainState& state, const Moment& of) {
+    if (!copy_) copy_ = state.make_model();
+    restore(*copy_, weights(state, of));
+    return *copy_;
+  }
+
+  NamedTensors weights(TrainState& state, const Moment& of) const {
+    if (of.step == state.at.step)
+      return are_trained() ? named_values(state.model) : state.kept_by(options_.weights);
+    auto saved = read_checkpoint(checkpoint(state, of), *state.cluster);
+    return are_trained() ? saved.model : saved.callback_tensors[options_.weights];
+  }
+
+  bool are_trained() const { return options_.weights == "trained"; }
+
+  /// Of the names of scores.
+  std::string prefix() const { return are_trained() ? "" : options_.weights + "/"; }
+  std::string seconds_name(const char* what) const { return "time/" + prefix() + what; }
+
+  static bool is_of_masks(const std::string& score) { return score.starts_with("segm/"); }
+
+  void check_targets(const Detector& model) const {
+    for (const auto& [name, target] : options_.targets)
+      if (!gives_masks_ && is_of_masks(name))
+        throw ConfigError(
+            fmt::format("targets: '{}' will never come, since {} gives no masks: leave "
+                        "it out, or train a model with masks",
+                        name, model.title));
+  }
+
+  /// The scores with their detections in `file` instead of in memory; an empty name: without.
+  static DetectorScores with_results(DetectorScores scores, const fs::path& file) {
+    if (!file.empty()) {
+      make_writable_folder(file.parent_path());
+      coco::write_detections(file, std::exchange(scores.detections, {}));
+    }
+    return scores;
+  }
+
+  /// False where the process was asked to stop before there were scores.
+  bool collect(TrainState& state) {
+    const auto pending = std::exchange(pending_, nullptr);
+    const auto began = Clock::now();
+    const auto of = pending->of();
+    const auto scores = naming(of, [&] { return taken(state, *pending); });
+    if (!scores) return false;
+    stood_still_s_ += seconds_since(began);
+    std::erase_if(owed_, [&](const Moment& owed) { return owed.step == of.step; });
+    if (state.is_chief) history_.add(of, *scores);
+    if (state.cluster->size() > 1)
+      history_.load(nlohmann::json::parse(
+          state.cluster->broadcast("scores", state.is_chief ? history_.state().dump() : "")));
+    auto figures = history_.last();
+    for (auto& [name, value] : figures) name.insert(0, prefix());
+    figures.emplace_back(seconds_name("evaluate_s"), scores->seconds);
+    figures.emplace_back(seconds_name("evaluate_wait_s"), stood_still_s_);
+    state.publish(of, figures);
+    if (state.is_chief) tell(of, *scores);
+    if (stop_at_targets(state))
+      spdlog::info("the checkpoint that reached the targets is {}", checkpoint(state, of).string());
+    else
+      state.needed_checkpoints.extract(of.step);  // what another one needs it still does
+    return true;
+  }
+
+  void tell(const Moment& of, const DetectorScores& scores) const {
+    const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
+    spdlog::info("step {}: {}box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
+                 are_trained() ? "" : options_.weights + ", ", scores.boxes.stats[0], masks,
+                 counted(scores.images, "image"), duration_text(scores.seconds),
+                 duration_text(stood_still_s_));
+  }
+
+  /// Ends training, with a checkpoint, where the last scores reach all targets.
+  bool stop_at_targets(TrainState& state) const {
+    const auto reached = history_.reach(options_.targets);
+    if (!reached) return false;
+    state.stop(fmt::format("the targets that it reached ({})", *reached));
+    state.save_checkpoint();
+    return true;
+  }
+
+  EvaluateOptions options_;
+  ScoreHistory history_;
+  bool gives_masks_ = true;                     // as far as is known
+  std::vector<Moment> owed_;                    // started or due, not scored yet; seldom two
+  std::unique_ptr<Detector> copy_;              // outlives what is pending
+  std::unique_ptr<DetectorEvaluation> part_;    // this rank's, once pending_ is done, to be joined
+  std::unique_ptr<PendingEvaluation> pending_;  // of the first that is owed
+  double stood_still_s_ = 0;                    // training, for what is pending
+};
+
+MILLRACE_REGISTER(callbacks().add<EvaluateOptions>(
+    "evaluate", "scores the detector over the validation split",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<EvaluateDetector>(read_options<EvaluateOptions>(table));
+     },
+     /*by_default=*/true}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,101 @@
+// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best; under another name of
+// the table, as checkpoints/NAME.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/callbacks/common/watched_metric.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The checkpoint is asked for where the metric improves, so no order of callbacks and no `every`
+/// of theirs can make the two belong to different steps.
+class KeepBest final : public Callback {
+ public:
+  explicit KeepBest(const WatchOptions& options) : metric_(options) {}
+
+  void before_train(TrainState& state) override {
+    if (state.caller != "keep_best") folder_ = state.caller;
+    if (folder_ == "latest" || folder_.starts_with("step-"))
+      throw ConfigError("checkpoints themselves are called so; choose another name");
+    // A killed process may have saved the checkpoint without getting to keep it.
+    const auto saved = checkpoint_of(state.folder / "checkpoints", best_step_);
+    if (best_step_ == state.at.step && fs::exists(saved)) link_as_best(saved);
+  }
+
+  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+    const auto value = metric_.in(scalars);
+    if (!value || !metric_.improves(*value)) return;
+    best_step_ = of.step;
+    if (of.step == state.at.step) return state.save_checkpoint();
+    // Whoever measures late has asked for that step's checkpoint, and it was kept.
+    const auto saved = checkpoint_of(state.folder / "checkpoints", of.step);
+    if (fs::exists(saved)) return keep(saved);
+    spdlog::warn("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
+                 metric_.name(), *value, of.step);
+  }
+
+  void on_checkpoint(TrainState&, const fs::path& folder) override {
+    if (step_of(folder) == best_step_) keep(folder);
+  }
+
+  std::vector<std::string> watches() const override { return {metric_.name()}; }
+
+  std::string save_state() const override {
+    if (!metric_.best()) return {};
+    return nlohmann::json{{"best", *metric_.best()}, {"step", best_step_}}.dump();
+  }
+
+  void load_state(TrainState&, const std::string& text) override {
+    const auto state = nlohmann::json::parse(text);
+    metric_.set_best(state.at("best").get<double>());
+    best_step_ = state.at("step").get<std::int64_t>();
+  }
+
+ private:
+  void keep(const fs::path& checkpoint) const {
+    link_as_best(checkpoint);
+    spdlog::info("the best {} so far, {:.4f}: also kept as {}", metric_.name(), *metric_.best(),
+                 (checkpoint.parent_path() / folder_).string());
+  }
+
+  /// Hard links: no bytes are copied, and `keep` of the checkpoints does not reach them.
+  void link_as_best(const fs::path& checkpoint) const {
+    const auto best = checkpoint.parent_path() / folder_;
+    const auto part = checkpoint.parent_path() / (folder_ + ".part");
+    const auto old = checkpoint.parent_path() / (folder_ + ".replaced.part");
+    fs::remove_all(part);
+    fs::remove_all(old);
+    fs::create_directory(part);
+    for (const auto& file : fs::directory_iterator(checkpoint)) {
+      std::error_code no_links;  // on some file systems
+      fs::create_hard_link(file, part / file.path().filename(), no_links);
+      if (no_links) fs::copy_file(file, part / file.path().filename());
+    }
+    if (fs::exists(best)) fs::rename(best, old);
+    fs::rename(part, best);
+    fs::remove_all(old);
+    sync_path(best.parent_path());
+  }
+
+  WatchedMetric metric_;
+  std::string folder_ = "best";
+  std::int64_t best_step_ = -1;
+};
+
+MILLRACE_REGISTER(callbacks().add<WatchOptions>(
+    "keep_best", "keeps the checkpoint with the best value of a metric",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+      return std::make_unique<KeepBest>(read_options<WatchOptions>(table));
+    }}));
+
+}  // namespace
+}  // namespace millrace

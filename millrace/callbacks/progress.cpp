@@ -1,0 +1,109 @@
+// [callbacks.progress]: where the training stands, on standard error: a bar on a terminal, else a
+// line now and then.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/log.h"
+#include "millrace/callbacks/common/progress_line.h"
+#include "millrace/callbacks/common/time_left.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr int kBarWidth = 12;  // characters
+
+struct ProgressOptions {
+  double seconds = 10;
+  void describe(Options& o) {
+    o.add("seconds", seconds, "between lines where standard error is no terminal", {.min = 0});
+  }
+};
+
+int terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col - 1 : 79;
+}
+
+class ShowProgress final : public Callback {
+ public:
+  explicit ShowProgress(double seconds)
+      : is_terminal_(::isatty(STDERR_FILENO) != 0),
+        interval_s_(is_terminal_ ? kRedrawSeconds : seconds) {}
+
+  void before_step(TrainState& state) override {
+    step_began_ = Clock::now();
+    between_s_ = steps_ > 0 ? seconds(step_began_ - step_ended_) : 0;
+    images_before_ = state.at.images;
+    waited_before_ = state.spent.data_s;
+  }
+
+  void after_step(TrainState& state) override {
+    step_ended_ = Clock::now();
+    step_images_.add(static_cast<double>(state.at.images - images_before_));
+    step_wait_s_.add(state.spent.data_s - waited_before_);
+    left_.add(seconds(step_ended_ - step_began_), between_s_);
+    steps_ += 1;
+    if (!state.is_last && seconds(step_ended_ - shown_) < interval_s_) return;
+    shown_ = step_ended_;
+    show(state);
+  }
+
+  void after_train(TrainState& state) override {
+    if (!is_terminal_ || steps_ == 0) return;
+    show(state);  // what was logged after the last step has taken the bar's place
+    print_to_stderr("\n");
+  }
+
+ private:
+  static double seconds(Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  }
+
+  void show(const TrainState& state) const {
+    ProgressFigures figures{.epoch = state.at.progress,
+                            .epochs = state.total_epochs,
+                            .step = state.at.step,
+                            .steps = std::max(state.total_steps, state.at.step),
+                            .lr = state.lr,
+                            .images_per_s = step_images_.value() / left_.step_s(),
+                            .data_wait_share = step_wait_s_.value() / left_.step_s()};
+    figures.left_s = left_.seconds(figures.steps - figures.step);
+    for (const auto& [name, value, kind] : state.scalars) {
+      if (name == "loss") {
+        figures.losses.insert(figures.losses.begin(), {name, value});
+        break;
+      }
+      figures.losses.emplace_back(name, value);
+    }
+    if (is_terminal_)
+      print_to_stderr("\r\x1b[K" + progress_line(figures, kBarWidth, terminal_columns()));
+    else
+      spdlog::info("{}", progress_line(figures, 0, 0));
+  }
+
+  bool is_terminal_;
+  double interval_s_;
+  Clock::time_point step_began_, step_ended_, shown_ = Clock::now();
+  std::int64_t steps_ = 0, images_before_ = 0;
+  double waited_before_ = 0;
+  double between_s_ = 0;  // the step and the one before it
+  RecentMean step_images_, step_wait_s_;
+  TimeLeft left_;
+};
+
+MILLRACE_REGISTER(callbacks().add<ProgressOptions>(
+    "progress", "shows step, losses, speed and time left on standard error",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       return std::make_unique<ShowProgress>(read_options<ProgressOptions>(table).seconds);
+     },
+     /*by_default=*/true}));
+
+}  // namespace
+}  // namespace millrace

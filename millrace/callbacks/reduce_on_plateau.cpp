@@ -1,0 +1,85 @@
+// [callbacks.reduce_on_plateau]: multiplies a hyper-parameter, usually the learning rate, by a factor where a metric gets
+// no better.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/log.h"
+#include "millrace/callbacks/common/watched_metric.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct PlateauOptions : Stall::Options {
+  std::string parameter = "lr_factor";
+  double factor = 0.1;
+  double min = 0;
+  std::int64_t cooldown = 0;
+
+  void describe(millrace::Options& o) {
+    Stall::Options::describe(o, "the parameter is multiplied by `factor`");
+    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate",
+          HyperParameters::all_names());
+    o.add("factor", factor, "of the parameter's value", {.min = 0, .max = 1});
+    o.add("min", min, "the parameter goes no lower");
+    o.add("cooldown", cooldown, "new values after a reduction that are not counted", {.min = 0});
+  }
+};
+
+/// Follows torch.optim.lr_scheduler.ReduceLROnPlateau with threshold_mode "abs" and threshold `min_delta`.
+class ReduceOnPlateau final : public Callback {
+ public:
+  explicit ReduceOnPlateau(const PlateauOptions& options) : options_(options), stall_(options) {}
+
+  void before_train(TrainState& state) override {
+    state.hyper.check(options_.parameter, options_.min);
+  }
+
+  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+    const auto value = stall_.metric().in(scalars);
+    if (!value) return;
+    stall_.add(*value, of);
+    if (cooldown_left_ > 0) {
+      cooldown_left_ -= 1;
+      stall_.forgive();
+    }
+    if (!stall_.is_over()) return;
+    reduce(state);
+    cooldown_left_ = options_.cooldown;
+    stall_.forgive();
+  }
+
+  std::vector<std::string> watches() const override { return {stall_.metric().name()}; }
+
+  std::string save_state() const override {
+    return nlohmann::json{{"stall", stall_.state()}, {"cooldown", cooldown_left_}}.dump();
+  }
+  void load_state(TrainState&, const std::string& text) override {
+    const auto state = nlohmann::json::parse(text);
+    stall_.load(state.at("stall"));
+    state.at("cooldown").get_to(cooldown_left_);
+  }
+
+ private:
+  void reduce(TrainState& state) const {
+    const auto now = state.hyper.at(options_.parameter);
+    const auto next = std::max(now * options_.factor, options_.min);
+    if (next >= now) return;
+    spdlog::info("callback '{}': {} is {} instead of {} from the next step on: {}", state.caller,
+                 options_.parameter, next, now, stall_.text());
+    state.hyper.set(options_.parameter, next, state.caller);
+  }
+
+  PlateauOptions options_;
+  Stall stall_;
+  std::int64_t cooldown_left_ = 0;
+};
+
+MILLRACE_REGISTER(callbacks().add<PlateauOptions>(
+    "reduce_on_plateau", "lowers the learning rate where a metric gets no better",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+      return std::make_unique<ReduceOnPlateau>(read_options<PlateauOptions>(table));
+    }}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,123 @@
+// [callbacks.run_command]: a shell command now and then, which is told where the training stands.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "millrace/base/child_process.h"
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct RunCommandOptions {
+  std::string every = "1 epoch";
+  std::string command;
+  double time_limit = 600;
+  bool wait = true;
+  bool must_succeed = false;
+
+  void describe(Options& o) {
+    o.add("every", every, "how often; also after the last step");
+    o.add("command", command,
+          "for /bin/sh, with MILLRACE_RUN_FOLDER, MILLRACE_STEP, MILLRACE_EPOCH and "
+          "MILLRACE_SCALARS (the latest figures, as JSON) in its environment");
+    o.add("time_limit", time_limit, "a command that takes longer is ended and has failed",
+          {.min = 0, .unit = "seconds"});
+    o.add("wait", wait, "false: training goes on meanwhile; its end waits");
+    o.add("must_succeed", must_succeed, "a command that fails ends training; else it is a warning");
+  }
+};
+
+/// The command runs when all figures of its step boundary are known. What it writes goes into the log.
+class RunCommand final : public Callback {
+ public:
+  explicit RunCommand(RunCommandOptions options) : options_(std::move(options)) {}
+
+  void trigger(TrainState&) override { is_due_ = true; }
+
+  void on_scalars(TrainState& state, const Moment& of, const Scalars&) override {
+    if (of.step != state.at.step || !std::exchange(is_due_, false)) return;
+    if (running_) {
+      spdlog::warn("callback '{}': the command of an earlier step still runs; not started again",
+                   state.caller);
+      return;
+    }
+    began_ = Clock::now();
+    running_.emplace(options_.command, environment(state));
+    if (options_.wait) finish(state, /*cut_short=*/false);
+  }
+
+  void after_step(TrainState& state) override {
+    if (running_ && (running_->has_ended() || is_late())) finish(state, /*cut_short=*/false);
+  }
+
+  void after_train(TrainState& state) override {
+    if (running_) finish(state, /*cut_short=*/!state.failure.empty());
+  }
+
+ private:
+  static std::vector<std::string> environment(const TrainState& state) {
+    nlohmann::json scalars = state.latest;
+    for (const auto& [name, value, kind] : state.scalars) scalars[name] = value;
+    return {"MILLRACE_RUN_FOLDER=" + absolute(state.folder).string(),
+            fmt::format("MILLRACE_STEP={}", state.at.step),
+            fmt::format("MILLRACE_EPOCH={}", state.at.progress),
+            "MILLRACE_SCALARS=" + scalars.dump()};
+  }
+
+  bool is_late() const {
+    return std::chrono::duration<double>(Clock::now() - began_).count() > options_.time_limit;
+  }
+
+  /// Waits for the command, unless it has had its time, the process is to stop or everything ends.
+  void finish(TrainState& state, bool cut_short) {
+    while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      state.activity.moves();  // a command has a limit of its own
+    }
+    const bool ended_itself = running_->has_ended();
+    const bool late = !ended_itself && is_late();
+    running_->end();
+    std::istringstream output(running_->output());
+    for (std::string line; std::getline(output, line);)
+      spdlog::info("callback '{}': {}", state.caller, line);
+    const auto why = ended_itself ? running_->failure()
+                     : late       ? "it took longer than " + duration_text(options_.time_limit)
+                                  : "it was ended, since training ends";
+    running_.reset();
+    if (why.empty()) return;
+    failures_ += 1;
+    const auto message = fmt::format("the command failed ({}): {}", why, options_.command);
+    if (options_.must_succeed && (ended_itself || late)) throw Error(message);
+    spdlog::warn("callback '{}': {}; {} so far", state.caller, message,
+                 counted(failures_, "failure"));
+  }
+
+  RunCommandOptions options_;
+  bool is_due_ = false;
+  std::optional<ChildProcess> running_;
+  Clock::time_point began_;
+  std::int64_t failures_ = 0;
+};
+
+MILLRACE_REGISTER(callbacks().add<RunCommandOptions>(
+    "run_command", "runs a shell command, which is told where the training stands",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+      auto options = read_options<RunCommandOptions>(table);
+      if (options.command.empty())
+        throw ConfigError(fmt::format(
+            "{}: run_command needs a command, such as command = \"df -h\"", table.origin.text()));
+      return std::make_unique<RunCommand>(std::move(options));
+    }}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,122 @@
+// [callbacks.set_parameter]: a hyper-parameter that takes given values at given points of the training.
+#include "millrace/callbacks/set_parameter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/require.h"
+
+namespace millrace {
+namespace {
+
+class SetParameter final : public Callback {
+ public:
+  /// `known`: values that will come; one that is out of range is found out before the first step.
+  SetParameter(std::string parameter, std::function<std::optional<double>(const TrainState&)> value,
+               std::vector<double> known = {})
+      : parameter_(std::move(parameter)), value_(std::move(value)), known_(std::move(known)) {}
+
+  void before_train(TrainState& state) override {
+    state.hyper.at(parameter_);  // throws where there is none
+    for (const auto value : known_) state.hyper.check(parameter_, value);
+    set(state);
+  }
+  void after_step(TrainState& state) override { set(state); }
+
+  std::string save_state() const override {
+    return wanted_ ? nlohmann::json(*wanted_).dump() : std::string();
+  }
+  void load_state(TrainState&, const std::string& text) override {
+    wanted_ = nlohmann::json::parse(text).get<double>();
+  }
+
+ private:
+  void set(TrainState& state) {
+    const auto wanted = value_(state);
+    if (!wanted || wanted == wanted_) return;
+    state.hyper.set(parameter_, *wanted, state.caller);
+    if (!wanted_ || state.at.step != changed_at_ + 1)  // of a line, its beginning
+      spdlog::info("callback '{}': {} is {} from step {} on", state.caller, parameter_, *wanted,
+                   state.at.step + 1);
+    wanted_ = wanted;
+    changed_at_ = state.at.step;
+  }
+
+  std::string parameter_;
+  std::function<std::optional<double>(const TrainState&)> value_;
+  std::vector<double> known_;
+  std::optional<double> wanted_;
+  std::int64_t changed_at_ = -1;  // step
+};
+
+struct SetParameterOptions {
+  std::string parameter = "lr_factor";
+  std::vector<double> at;
+  std::vector<double> values;
+  std::string unit = "epochs";
+  std::string between = "none";
+
+  void describe(Options& o) {
+    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate",
+          HyperParameters::all_names());
+    o.add("at", at, "the points of the training, ascending", {.min = 0});
+    o.add("values", values, "the value from each point on");
+    o.add("unit", unit, "of `at`", {"epochs", "steps", "images"});
+    o.add("between", between, "two points: the value of the first, or a straight line",
+          {"none", "linear"});
+  }
+
+  /// Throws ConfigError unless there is one value, in range, for each of some ascending points.
+  void check(const Config& table) const {
+    require(table, "at", !at.empty(), "needs a point at least, such as at = [0, 8]");
+    require(table, "values", values.size() == at.size(),
+            fmt::format("has {} numbers, `at` has {}: give one for each point", values.size(),
+                        at.size()));
+    require(table, "at", std::ranges::is_sorted(at, std::ranges::less_equal()), "must ascend");
+    const HyperParameters parameters{OptimizerOptions{}};
+    for (const auto value : values) try {
+        parameters.check(parameter, value);
+      } catch (const ConfigError& problem) {
+        require(table, "values", false, fmt::format("has {}: {}", value, problem.what()));
+      }
+  }
+};
+
+double place(const TrainState& state, const std::string& unit) {
+  if (unit == "steps") return static_cast<double>(state.at.step);
+  if (unit == "images") return static_cast<double>(state.at.images);
+  return state.at.progress;
+}
+
+MILLRACE_REGISTER(callbacks().add<SetParameterOptions>(
+    "set_parameter", "a hyper-parameter that takes given values at given points of the training",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+      const auto options = read_options<SetParameterOptions>(table);
+      const ParameterPoints points{options.at, options.values, options.between == "linear"};
+      return std::make_unique<SetParameter>(
+          options.parameter,
+          [=](const TrainState& state) { return points(place(state, options.unit)); },
+          points.values);
+    }}));
+
+}  // namespace
+
+std::unique_ptr<Callback> set_parameter(
+    std::string parameter, std::function<std::optional<double>(const TrainState&)> value) {
+  return std::make_unique<SetParameter>(std::move(parameter), std::move(value));
+}
+
+std::optional<double> ParameterPoints::operator()(double place) const {
+  const auto after = std::ranges::upper_bound(at, place) - at.begin();
+  if (after == 0) return std::nullopt;
+  const auto before = static_cast<std::size_t>(after - 1);
+  if (!linear || before + 1 == at.size()) return values[before];
+  const auto share = (place - at[before]) / (at[before + 1] - at[before]);
+  return values[before] + share * (values[before + 1] - values[before]);
+}
+
+}  // namespace millrace

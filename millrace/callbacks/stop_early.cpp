@@ -1,0 +1,47 @@
+// [callbacks.stop_early]: ends training where a metric gets no better, with a checkpoint.
+#include "millrace/callbacks/common/watched_metric.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct StopEarlyOptions : Stall::Options {
+  void describe(millrace::Options& o) { Stall::Options::describe(o, "training ends"); }
+};
+
+class StopEarly final : public Callback {
+ public:
+  explicit StopEarly(const StopEarlyOptions& options) : stall_(options) {}
+
+  /// A training that has ended so is not resumed.
+  void before_train(TrainState& state) override { stop_if_over(state); }
+
+  void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
+    const auto value = stall_.metric().in(scalars);
+    if (!value || stall_.is_over()) return;
+    stall_.add(*value, of);
+    stop_if_over(state);
+  }
+
+  std::vector<std::string> watches() const override { return {stall_.metric().name()}; }
+  std::string save_state() const override { return stall_.state(); }
+  void load_state(TrainState&, const std::string& state) override { stall_.load(state); }
+
+ private:
+  void stop_if_over(TrainState& state) const {
+    if (!stall_.is_over()) return;
+    state.stop("'" + state.caller + "' (" + stall_.text() + ")");
+    state.save_checkpoint();
+  }
+
+  Stall stall_;
+};
+
+MILLRACE_REGISTER(callbacks().add<StopEarlyOptions>(
+    "stop_early", "ends training where a metric gets no better",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+      return std::make_unique<StopEarly>(read_options<StopEarlyOptions>(table));
+    }}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,121 @@
+// [callbacks.validation_loss]: the losses over the validation split, published as val/loss and val/NAME.
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/log.h"
+#include "millrace/base/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+struct ValidationLossOptions {
+  std::string every = "1 epoch";
+  std::int64_t images = 0;
+
+  void describe(Options& o) {
+    o.add("every", every, "how often; also after the last step");
+    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"});
+  }
+};
+
+/// Means over images of what the detector's losses are without training: each batch counts with its size. Each rank
+/// measures its share. Random draws are the same every time, so that curves of as many ranks compare. Where a process is
+/// asked to stop meanwhile, training ends right there and a resumed one measures first.
+class ValidationLoss final : public Callback {
+ public:
+  explicit ValidationLoss(const ValidationLossOptions& options) : images_(options.images) {}
+
+  void before_train(TrainState& state) override {
+    if (!state.validation)
+      spdlog::warn("no validation split (data.val): callback '{}' does nothing", state.caller);
+    if (owed_) trigger(state);
+  }
+
+  void trigger(TrainState& state) override {
+    if (!state.validation) return;
+    const c10::NoGradGuard no_graph;
+    const auto began = std::chrono::steady_clock::now();
+    std::map<std::string, double> sums;  // over images
+    std::int64_t seen = 0;
+    const auto share = share_of(*state.cluster);
+    const auto flow = state.validation->start(share);
+    const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
+    for (std::int64_t number = 0; images_ == 0 || seen < wanted; ++number) {
+      owed_ = !StopSignals::received().empty();
+      if (owed_) break;
+      const auto batch = flow->next();
+      if (!batch) break;
+      const auto count = static_cast<double>(batch->value.size());
+      for (const auto& [name, loss] :
+           losses_of(state.model, batch->value, {.step = number, .measured_only = true})) {
+        const auto value = loss.item<double>() * count;
+        sums["val/" + name] += value;
+        sums["val/loss"] += value;
+      }
+      seen += static_cast<std::int64_t>(batch->value.size());
+      state.activity.moves();
+    }
+    if (share.ranks > 1) add_up(*state.cluster, seen, sums);
+    if (owed_) {
+      state.stop(StopSignals::received());
+      return state.save_checkpoint();
+    }
+    if (seen == 0) return;
+    Scalars means;
+    for (const auto& [name, sum] : sums) means.emplace_back(name, sum / static_cast<double>(seen));
+    state.publish(means);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    state.publish({{"time/validation_loss_s", took.count()}});
+    spdlog::info("step {}: validation loss {:.4f} ({} in {})", state.at.step,
+                 sums["val/loss"] / static_cast<double>(seen), counted(seen, "image"),
+                 duration_text(took.count()));
+  }
+
+  bool chief_only() const override { return false; }
+
+  std::vector<std::string> publishes() const override {
+    return {"val/loss", "val/*", "time/validation_loss_s"};
+  }
+
+  std::string save_state() const override { return owed_ ? "true" : ""; }
+  void load_state(TrainState&, const std::string& state) override { owed_ = state == "true"; }
+
+ private:
+  /// Adds what all ranks have seen, in their order; a signal to one of them is one to all.
+  void add_up(const Cluster& cluster, std::int64_t& seen, std::map<std::string, double>& sums) {
+    const nlohmann::json mine = {
+        {"signal", owed_ ? StopSignals::number() : 0}, {"seen", seen}, {"sums", sums}};
+    const auto all = cluster.gather("validation loss", mine.dump());
+    seen = 0;
+    sums.clear();
+    for (const auto& text : all) {
+      const auto one = nlohmann::json::parse(text);
+      if (const auto signal = one.at("signal").get<int>(); signal != 0) {
+        if (!owed_) StopSignals::note(signal);
+        owed_ = true;
+      }
+      seen += one.at("seen").get<std::int64_t>();
+      for (const auto& [name, sum] : one.at("sums").items())
+        sums[name] += sum.is_null() ? std::nan("") : sum.get<double>();  // JSON has no NaN
+    }
+  }
+
+  std::int64_t images_;
+  bool owed_ = false;  // a measurement of this step was not made
+};
+
+MILLRACE_REGISTER(callbacks().add<ValidationLossOptions>(
+    "validation_loss", "measures the losses over the validation split",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+      return std::make_unique<ValidationLoss>(read_options<ValidationLossOptions>(table));
+    }}));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,136 @@
+// [callbacks.watchdog]: says when training stands still, or a step takes too long, and where it hangs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/require.h"
+#include "millrace/base/text.h"
+#include "millrace/callbacks/common/stall.h"
+#include "millrace/callbacks/common/ticker.h"
+#include "millrace/trainer/every.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+using Clock = Activity::Clock;
+
+struct WatchdogOptions {
+  std::string after = "5 minutes";
+  std::string step_limit;
+  std::string on_stall = "warn";
+
+  void describe(Options& o) {
+    o.add("after", after, "so long without a sign of life is a stall");
+    o.add("step_limit", step_limit,
+          "the longest that a step may take, its wait for data included; empty: any time");
+    o.add("on_stall", on_stall,
+          "abort: also end the process, which only another process can resume", {"warn", "abort"});
+  }
+};
+
+/// The time that a complete table has under `key`; nothing where that is "". Throws ConfigError.
+std::optional<Clock::duration> read_time(const Config& table, const std::string& key) {
+  const auto period = read_period(table, key);
+  if (!period) return std::nullopt;
+  require(table, key, period->unit == Period::Unit::seconds,
+          "is no time; write it as \"30 seconds\" or \"5 minutes\"");
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(period->length));
+}
+
+class WatchTraining final : public Callback {
+ public:
+  WatchTraining(Clock::duration after, std::optional<Clock::duration> step_limit, bool aborts)
+      : after_(after), step_limit_(step_limit), aborts_(aborts), watch_(after_) {}
+
+  void before_train(TrainState& state) override {
+    constexpr Clock::duration kRarest = std::chrono::seconds(1);
+    const auto period = std::min({after_ / 8, step_limit_.value_or(after_) / 8, kRarest});
+    ticker_ = std::make_unique<Ticker>(period, [this, &state] { look(state); });
+  }
+
+  void before_step(TrainState& state) override {
+    before_ = state.spent;
+    step_began_ = Clock::now().time_since_epoch().count();
+  }
+
+  void after_step(TrainState& state) override {
+    const auto took = Clock::now().time_since_epoch() - Clock::duration(step_began_.exchange(0));
+    if (!step_limit_ || took <= *step_limit_) return;
+    const auto& spent = state.spent;
+    spdlog::warn("step {} took {}: {} of waiting for data, {} of the step itself, {} of callbacks",
+                 state.at.step, seconds_text(took), duration_text(spent.data_s - before_.data_s),
+                 duration_text(spent.step_s - before_.step_s),
+                 duration_text(spent.callbacks_s - before_.callbacks_s));
+  }
+
+  void after_train(TrainState& state) override {
+    ticker_.reset();
+    look(state);
+  }
+
+  /// Each process may be the one that hangs.
+  bool chief_only() const override { return false; }
+
+ private:
+  static std::string seconds_text(Clock::duration time) {
+    return duration_text(std::chrono::duration<double>(time).count());
+  }
+
+  /// In the ticker's thread, while there is one.
+  void look(const TrainState& state) {
+    const auto at = Clock::now();
+    const auto now = state.activity.now();
+    if (const auto length = watch_.ended(now))
+      spdlog::warn("training goes on after it stood still for {}", seconds_text(*length));
+    if (watch_.sees(now, at))
+      tell(state, at, fmt::format("training has stood still for {}", seconds_text(at - now.moved)));
+    const Clock::time_point began{Clock::duration(step_began_.load())};
+    if (!step_limit_ || began == Clock::time_point{} || began == told_) return;
+    if (at - began > *step_limit_) {
+      told_ = began;
+      tell(state, at, fmt::format("a step has taken {} already", seconds_text(at - began)));
+    }
+  }
+
+  void tell(const TrainState& state, Clock::time_point at, const std::string& what) const {
+    const auto text = what + "\n  " + stall_text(state.cluster->rank(), state.activity, at);
+    if (!aborts_) return spdlog::warn(text);
+    spdlog::error(
+        "{}\n  the process ends here (callbacks.watchdog.on_stall); --resume goes on from its last "
+        "checkpoint",
+        text);
+    spdlog::default_logger()->flush();
+    std::_Exit(1);  // the thread that hangs can be asked for nothing
+  }
+
+  Clock::duration after_;
+  std::optional<Clock::duration> step_limit_;
+  bool aborts_;
+  std::atomic<Clock::rep> step_began_ = 0;  // 0: between two steps
+  Spent before_;                            // the step
+  StallWatch watch_;                        // this and told_: of the ticker's thread
+  Clock::time_point told_{};                // began the step that was last told of
+  std::unique_ptr<Ticker> ticker_;
+};
+
+MILLRACE_REGISTER(callbacks().add<WatchdogOptions>(
+    "watchdog", "says when training stands still, and where it hangs",
+    {[](const Config& table) -> std::unique_ptr<Callback> {
+       const auto after = read_time(table, "after");
+       require(table, "after", after.has_value(), "must be a time, such as \"5 minutes\"");
+       return std::make_unique<WatchTraining>(
+           *after, read_time(table, "step_limit"),
+           read_options<WatchdogOptions>(table).on_stall == "abort");
+     },
+     /*by_default=*/true}));
+
+}  // namespace
+}  // namespace millrace

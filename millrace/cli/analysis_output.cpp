@@ -1,0 +1,239 @@
+#include "millrace/cli/analysis_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "millrace/coco/evaluation/summary.h"
+
+namespace millrace::cli {
+namespace {
+
+using coco::Analysis;
+using coco::CategoryReport;
+using coco::ErrorCosts;
+using coco::Interval;
+using coco::kErrorKinds;
+using coco::kErrorNames;
+using coco::kStatNames;
+
+/// A share in per cent, right-aligned in five places.
+std::string percent(double share) {
+  return share < 0 ? "    -" : fmt::format("{:5.1f}", 100 * share);
+}
+
+template <class... Arguments>
+void put(std::string& out, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  fmt::format_to(std::back_inserter(out), format, std::forward<Arguments>(arguments)...);
+}
+
+std::size_t longest_name(const Analysis& analysis) {
+  std::size_t longest = 5;
+  for (const auto& one : analysis.categories) longest = std::max(longest, one.name.size());
+  return longest;
+}
+
+Json to_json(const Interval& interval) {
+  return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
+}
+
+Json named_stats(const std::array<double, 12>& stats) {
+  Json json;
+  for (std::size_t i = 0; i < stats.size(); ++i) json[kStatNames[i]] = stats[i];
+  return json;
+}
+
+Json to_json(const ErrorCosts& errors) {
+  Json json;
+  for (std::size_t e = 0; e < kErrorKinds; ++e) {
+    json[std::string(kErrorNames[e])] = {{"cost", errors.cost[e]}, {"count", errors.count[e]}};
+  }
+  json["false_positives"] = {{"cost", errors.false_positives}};
+  json["false_negatives"] = {{"cost", errors.false_negatives}};
+  return json;
+}
+
+void put_errors(std::string& out, const ErrorCosts& errors) {
+  out += "\nErrors at IoU 0.50: AP50 gained where one kind alone is mended\n";
+  for (std::size_t e = 0; e < kErrorKinds; ++e) {
+    put(out, "  {:<12}{:+6.1f}{:10} {}\n", kErrorNames[e], 100 * errors.cost[e], errors.count[e],
+        static_cast<coco::ErrorKind>(e) == coco::ErrorKind::missed ? "objects" : "detections");
+  }
+  put(out, "  {:<12}{:+6.1f}\n  {:<12}{:+6.1f}\n", "all wrong", 100 * errors.false_positives,
+      "all unfound", 100 * errors.false_negatives);
+}
+
+void put_classes(std::string& out, const Analysis& analysis) {
+  const std::size_t width = longest_name(analysis);
+  put(out,
+      "\n{:<{}}  objects  detections     AP{}   AP50   AP75    APs    APm    APl     AR  dearest "
+      "error\n",
+      "class", width, analysis.spread ? "    95 % interval" : "");
+  auto order = weakest_first(analysis);
+  std::ranges::reverse(order);  // the last lines are those that a person sees
+  for (const std::size_t k : order) {
+    const CategoryReport& one = analysis.categories[k];
+    put(out, "{:<{}}  {:7}  {:10}  {}", one.name, width, one.objects, one.detections,
+        percent(one.stats[0]));
+    if (analysis.spread) {
+      const Interval& ap = analysis.spread->category_ap[k];
+      put(out, "  {:5.1f} .. {:5.1f}", 100 * ap.low, 100 * ap.high);
+    }
+    for (const std::size_t i : {1, 2, 3, 4, 5, 8}) put(out, "  {}", percent(one.stats[i]));
+    const ErrorCosts& errors = analysis.errors.categories[k];
+    if (const auto kind = dearest(errors)) {
+      const auto e = static_cast<std::size_t>(*kind);
+      put(out, "  {} {:.1f}", kErrorNames[e], 100 * errors.cost[e]);
+    }
+    out += '\n';
+  }
+}
+
+std::string csv_text(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
+  std::string result = "\"";
+  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return result + '"';
+}
+
+std::string csv_share(double value) {
+  return std::isnan(value) || value == -1 ? "" : fmt::format("{}", value);
+}
+
+}  // namespace
+
+std::string analysis_text(const Analysis& analysis) {
+  std::string out;
+  put_errors(out, analysis.errors.all);
+  const auto& best = analysis.operating.best;
+  put(out, "\nBest F1 {:.3f} at score {:.3f}: precision {:.3f}, recall {:.3f}\n", best.f1,
+      best.score, best.precision, best.recall);
+  const auto pairs = coco::confused_pairs(analysis.confusion, 10);
+  if (!pairs.empty()) out += "\nMost frequent confusions from that score on\n";
+  for (const auto& pair : pairs) {
+    put(out, "  {} taken for {}: {} times, {:.1f} % of its objects\n",
+        analysis.categories[pair.truth].name, analysis.categories[pair.found].name, pair.count,
+        100 * pair.share);
+  }
+  put_classes(out, analysis);
+  return out;
+}
+
+std::string spread_text(const Analysis& analysis) {
+  const auto line = [](const char* name, const Interval& one) {
+    return fmt::format("{:<5} {:.2f}, 95 % interval {:.2f} .. {:.2f}\n", name, 100 * one.value,
+                       100 * one.low, 100 * one.high);
+  };
+  return fmt::format("\nBootstrap over images, {} draws\n", analysis.draws) +
+         line("AP", analysis.spread->ap) + line("AP50", analysis.spread->ap50);
+}
+
+std::string versus_text(const Analysis& analysis) {
+  const auto& versus = *analysis.versus;
+  std::string out = fmt::format("\n{}\n", sentence(versus));
+  const std::size_t width = longest_name(analysis);
+  for (const std::size_t k : most_different(versus, 10)) {
+    const Interval& one = versus.difference.category_ap[k];
+    put(out, "  {:<{}} {:+6.1f}  {:+6.1f} .. {:+6.1f}  p = {:.3f}\n", analysis.categories[k].name,
+        width, 100 * one.value, 100 * one.low, 100 * one.high, versus.category_p[k]);
+  }
+  return out;
+}
+
+void add_analysis(Json& json, const Analysis& analysis) {
+  Json& classes = json["per_class"] = Json::array();
+  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
+    const CategoryReport& one = analysis.categories[k];
+    classes.push_back({{"id", one.id},
+                       {"name", one.name},
+                       {"objects", one.objects},
+                       {"detections", one.detections},
+                       {"stats", named_stats(one.stats)},
+                       {"errors", to_json(analysis.errors.categories[k])}});
+  }
+  json["errors"] = to_json(analysis.errors.all);
+  const auto& best = analysis.operating.best;
+  json["operating_point"] = {{"score", best.score},
+                             {"precision", best.precision},
+                             {"recall", best.recall},
+                             {"f1", best.f1}};
+  Json rows = Json::array();
+  const auto& matrix = analysis.confusion;
+  for (std::size_t truth = 0; truth <= matrix.categories; ++truth) {
+    Json row = Json::array();
+    for (std::size_t found = 0; found <= matrix.categories; ++found)
+      row.push_back(matrix.at(truth, found));
+    rows.push_back(std::move(row));
+  }
+  json["confusion"] = {
+      {"score", matrix.score}, {"iou", coco::kForeground}, {"matrix", std::move(rows)}};
+  Json curves = Json::array();
+  for (std::size_t t = 0; t < coco::kThresholds; ++t) {
+    const auto begin = analysis.precision.begin() + static_cast<std::ptrdiff_t>(t * coco::kRecalls);
+    curves.push_back({{"iou", coco::kIouThresholds[t]},
+                      {"precision", std::vector<double>(begin, begin + coco::kRecalls)}});
+  }
+  json["curves"] = {{"recall", coco::kRecallThresholds}, {"mean", std::move(curves)}};
+}
+
+Json spread_json(const Analysis& analysis) {
+  Json classes = Json::array();
+  for (const Interval& one : analysis.spread->category_ap) classes.push_back(to_json(one));
+  return {{"draws", analysis.draws},
+          {"AP", to_json(analysis.spread->ap)},
+          {"AP50", to_json(analysis.spread->ap50)},
+          {"category_ap", std::move(classes)}};
+}
+
+Json versus_json(const Analysis& analysis) {
+  const auto& versus = *analysis.versus;
+  Json classes = Json::array();
+  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
+    Json one = to_json(versus.difference.category_ap[k]);
+    one["p"] = versus.category_p[k];
+    classes.push_back(std::move(one));
+  }
+  return {{"draws", versus.draws},
+          {"AP", versus.b.ap},
+          {"AP50", versus.b.ap50},
+          {"difference",
+           {{"AP", to_json(versus.difference.ap)}, {"AP50", to_json(versus.difference.ap50)}}},
+          {"p", versus.p},
+          {"significant", versus.significant()},
+          {"sentence", sentence(versus)},
+          {"category_ap", std::move(classes)}};
+}
+
+std::string analysis_csv(const Analysis& analysis) {
+  std::string out = "category_id,name,objects,detections";
+  for (const char* name : kStatNames) put(out, ",{}", name);
+  for (const auto name : kErrorNames) put(out, ",{0}_cost,{0}_count", name);
+  if (analysis.spread) out += ",AP_low,AP_high";
+  if (analysis.versus) out += ",difference,difference_low,difference_high,p";
+  out += "\n";
+  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
+    const CategoryReport& one = analysis.categories[k];
+    put(out, "{},{},{},{}", one.id, csv_text(one.name), one.objects, one.detections);
+    for (const double value : one.stats) put(out, ",{}", csv_share(value));
+    const ErrorCosts& errors = analysis.errors.categories[k];
+    for (std::size_t e = 0; e < kErrorKinds; ++e)
+      put(out, ",{},{}", errors.cost[e], errors.count[e]);
+    if (analysis.spread) {
+      const Interval& ap = analysis.spread->category_ap[k];
+      put(out, ",{},{}", csv_share(ap.low), csv_share(ap.high));
+    }
+    if (analysis.versus) {
+      const Interval& ap = analysis.versus->difference.category_ap[k];
+      // A difference may be -1: only NaN is nothing.
+      for (const double value : {ap.value, ap.low, ap.high})
+        out += std::isnan(value) ? "," : fmt::format(",{}", value);
+      put(out, ",{}", analysis.versus->category_p[k]);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace millrace::cli

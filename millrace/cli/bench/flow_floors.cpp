@@ -1,0 +1,130 @@
+#include "millrace/cli/bench/flow_floors.h"
+
+#include <turbojpeg.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <opencv2/core/mat.hpp>
+#include <thread>
+#include <vector>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/files.h"
+#include "millrace/dataflow/image/bilinear.h"
+
+namespace millrace::cli {
+namespace {
+
+using UniqueTurboJpeg = std::unique_ptr<void, decltype([](void* handle) { tjDestroy(handle); })>;
+using Bytes = std::vector<std::uint8_t>;
+
+struct Jpeg {
+  std::string bytes;
+  cv::Size size, delivered;
+
+  const unsigned char* data() const { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+};
+
+std::vector<Jpeg> read_jpegs(std::span<const FloorImage> images) {
+  const UniqueTurboJpeg decoder(tjInitDecompress());
+  std::vector<Jpeg> jpegs;
+  for (const auto& image : images) {
+    Jpeg jpeg{read_file(image.file), {}, image.delivered};
+    int subsampling = 0, space = 0;
+    if (tjDecompressHeader3(decoder.get(), jpeg.data(), jpeg.bytes.size(), &jpeg.size.width,
+                            &jpeg.size.height, &subsampling, &space) == 0)
+      jpegs.push_back(std::move(jpeg));
+  }
+  return jpegs;
+}
+
+double thread_cpu_s() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// An image in a buffer that only grows.
+cv::Mat in(Bytes& buffer, cv::Size size) {
+  const auto bytes = std::size_t{3} * size.width * size.height;
+  if (buffer.size() < bytes) buffer.resize(bytes);
+  return {size, CV_8UC3, buffer.data()};
+}
+
+cv::Mat decode(const Jpeg& jpeg, void* decoder, Bytes& buffer) {
+  auto image = in(buffer, jpeg.size);
+  tjDecompress2(decoder, jpeg.data(), jpeg.bytes.size(), image.data, image.cols, 0, image.rows,
+                TJPF_RGB, TJFLAG_ACCURATEDCT);
+  return image;
+}
+
+void measure_decode(const std::vector<Jpeg>& jpegs, int threads, double seconds,
+                    FlowFloors& floors) {
+  const auto began = Clock::now();
+  std::atomic<std::size_t> next = 0;
+  std::atomic<double> cpu_s = 0;
+  const auto work = [&] {
+    const UniqueTurboJpeg decoder(tjInitDecompress());
+    Bytes buffer;
+    const double before = thread_cpu_s();
+    do decode(jpegs[next++ % jpegs.size()], decoder.get(), buffer);
+    while (seconds_since(began) < seconds);
+    cpu_s += thread_cpu_s() - before;
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < threads; ++i) workers.emplace_back(work);
+  }
+  floors.decode_images_per_s = static_cast<double>(next) / seconds_since(began);
+  floors.decode_images_per_cpu_s = static_cast<double>(next) / cpu_s;
+}
+
+void measure_stages(const std::vector<Jpeg>& jpegs, double seconds, FlowFloors& floors) {
+  const UniqueTurboJpeg decoder(tjInitDecompress());
+  Bytes decoded, resized, copied;
+  std::int64_t images = 0;
+  double decode_s = 0, resize_s = 0, copy_s = 0;
+  // The first round grows the buffers and does not count.
+  const auto round = [&](bool counts) {
+    for (const auto& jpeg : jpegs) {
+      const double start = thread_cpu_s();
+      const auto image = decode(jpeg, decoder.get(), decoded);
+      const double behind_decode = thread_cpu_s();
+      auto target = in(resized, jpeg.delivered);
+      resize_bilinear(image, target);
+      const double behind_resize = thread_cpu_s();
+      std::memcpy(in(copied, jpeg.delivered).data, target.data, target.total() * 3);
+      const double behind_copy = thread_cpu_s();
+      if (!counts) continue;
+      ++images;
+      decode_s += behind_decode - start;
+      resize_s += behind_resize - behind_decode;
+      copy_s += behind_copy - behind_resize;
+    }
+  };
+  round(false);
+  const auto began = Clock::now();
+  do round(true);
+  while (seconds_since(began) < seconds);
+  const auto ms = [&](double s) { return 1e3 * s / static_cast<double>(images); };
+  floors.decode_ms = ms(decode_s);
+  floors.resize_ms = ms(resize_s);
+  floors.copy_ms = ms(copy_s);
+}
+
+}  // namespace
+
+FlowFloors measure_floors(std::span<const FloorImage> images, int threads, double seconds) {
+  FlowFloors floors;
+  const auto jpegs = read_jpegs(images);
+  if (jpegs.empty()) return floors;
+  measure_decode(jpegs, threads, seconds, floors);
+  measure_stages(jpegs, seconds, floors);
+  return floors;
+}
+
+}  // namespace millrace::cli

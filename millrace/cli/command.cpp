@@ -1,0 +1,63 @@
+#include "millrace/cli/command.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace millrace::cli {
+namespace {
+
+CLI::Validator numbers(const char* which, bool (*fit)(double)) {
+  return {[=](const std::string& text) -> std::string {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && fit(value)) return {};
+            return fmt::format("takes numbers {}, not '{}'", which, text);
+          },
+          ""};
+}
+
+int first_fault = 0;  // errno of the first write to standard output that failed
+
+void note_fault(bool failed) {
+  if (failed && first_fault == 0) first_fault = errno;
+}
+
+}  // namespace
+
+CLI::Validator positive() {
+  return numbers("above 0", [](double value) { return value > 0; });
+}
+
+CLI::Validator not_negative() {
+  return numbers("from 0 on", [](double value) { return value >= 0; });
+}
+
+void add_json_flag(CLI::App& command, bool& json) {
+  command.add_flag("--json", json,
+                   "print one JSON object in one line, and nothing else, on standard output");
+}
+
+void print_text(std::string_view text) {
+  note_fault(std::fwrite(text.data(), 1, text.size(), stdout) != text.size());
+}
+
+void print(const Json& json) {
+  // Names of files need not be UTF-8.
+  print_text(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  note_fault(std::fflush(stdout) != 0);
+}
+
+std::optional<std::string> output_fault() {
+  note_fault(std::fflush(stdout) != 0);
+  if (first_fault == 0 && !std::ferror(stdout)) return std::nullopt;
+  return std::string("standard output cannot be written") +
+         (first_fault != 0 ? std::string(": ") + std::strerror(first_fault) : "");
+}
+
+void add_examples(CLI::App& command, const std::vector<std::string>& examples) {
+  command.footer(fmt::format("Examples:\n  {}", fmt::join(examples, "\n  ")));
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,182 @@
+// trainer bench eval: what scoring costs, part by part, beside reading the same bytes.
+#include <fmt/format.h>
+#include <tbb/global_control.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process_usage.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/bench/made_results.h"
+#include "millrace/cli/commands/bench.h"
+#include "millrace/coco/data/annotation_cache.h"
+#include "millrace/coco/evaluation/evaluate.h"
+#include "millrace/trainer/cluster/processors.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BenchEvalArguments {
+  MadeResultsOptions set;
+  std::string folder, annotations;
+  int threads = 0, rounds = 3;
+  bool json = false;
+};
+
+/// A folder of the user's, or one that is gone at the end.
+class SetFolder {
+ public:
+  explicit SetFolder(const std::string& named) : path(named), ours_(named.empty()) {
+    if (ours_) path = fs::temp_directory_path() / fmt::format("millrace-bench-{}", ::getpid());
+  }
+  SetFolder(const SetFolder&) = delete;
+  ~SetFolder() {
+    std::error_code ignored;
+    if (ours_) fs::remove_all(path, ignored);
+  }
+
+  fs::path path;
+
+ private:
+  bool ours_;
+};
+
+/// Seconds of the parts, the least of all rounds, by wall clock; of the whole also of CPU.
+struct Parts {
+  double read = 1e9, truth = 1e9, detections = 1e9, evaluate = 1e9, whole = 1e9, cpu = 1e9;
+};
+
+Parts measure(const fs::path& truth, const fs::path& detections, coco::IouType iou,
+              const BenchEvalArguments& arguments) {
+  Parts least;
+  for (int round = 0; round < arguments.rounds; ++round) {
+    auto last = Clock::now();
+    const auto lap = [&](double& part) {
+      const std::chrono::duration<double> took = Clock::now() - last;
+      part = std::min(part, took.count());
+      last = Clock::now();
+      return took.count();
+    };
+    for (const auto& file : {truth, detections}) read_file(file);
+    lap(least.read);
+    const double cpu = cpu_seconds();
+    const auto objects = coco::read_dataset(truth);
+    double whole = lap(least.truth);
+    const auto found = coco::read_detections(detections);
+    whole += lap(least.detections);
+    coco::evaluate(*objects, found,
+                   {.iou = iou, .area = coco::area_from(found), .threads = arguments.threads});
+    whole += lap(least.evaluate);
+    least.whole = std::min(least.whole, whole);
+    least.cpu = std::min(least.cpu, cpu_seconds() - cpu);
+  }
+  return least;
+}
+
+/// Annotations of the user's: how long a start waits for them, with an empty cache and with a full one.
+int bench_load(const BenchEvalArguments& arguments) {
+  const SetFolder cache({});
+  ::setenv("MILLRACE_CACHE", cache.path.c_str(), 1);
+  spdlog::set_level(spdlog::level::warn);
+  const auto load = [&] {
+    const auto began = std::chrono::steady_clock::now();
+    const double cpu = cpu_seconds();
+    coco::read_dataset_cached(arguments.annotations);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    return std::pair(took.count(), cpu_seconds() - cpu);
+  };
+  const auto [first, first_cpu] = load();
+  coco::finish_caching();
+  const auto [again, again_cpu] = load();
+  if (arguments.json) {
+    print({{"seconds", first},
+           {"cpu_s", first_cpu},
+           {"cached_s", again},
+           {"cached_cpu_s", again_cpu}});
+  } else {
+    fmt::print(
+        "{:.0f} MB: {:.3f} s ({:.2f} of CPU) the first time, {:.3f} s ({:.2f}) from the cache\n",
+        1e-6 * static_cast<double>(fs::file_size(arguments.annotations)), first, first_cpu, again,
+        again_cpu);
+  }
+  return kDone;
+}
+
+int bench_eval(const BenchEvalArguments& arguments) {
+  if (!arguments.annotations.empty()) return bench_load(arguments);
+  const SetFolder folder(arguments.folder);
+  const auto files = make_results(folder.path, arguments.set);
+  const auto threads = arguments.threads > 0 ? static_cast<std::size_t>(arguments.threads)
+                                             : allowed_processor_count();
+  if (arguments.rounds == 0 || arguments.set.detections == 0) return kDone;
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+
+  Json all = {{"images", arguments.set.images},
+              {"detections", arguments.set.images * arguments.set.detections},
+              {"threads", threads}};
+  if (!arguments.json)
+    fmt::print(
+        "{} images, {} detections, {}, the least of {}; ms\n  "
+        "{:<6}{:>8}{:>12}{:>12}{:>12}{:>8}{:>8}   floor: bytes read\n",
+        arguments.set.images, arguments.set.images * arguments.set.detections,
+        counted(static_cast<long long>(threads), "thread"), counted(arguments.rounds, "round"), "",
+        "truth", "detections", "evaluate", "all", "CPU", "floor");
+  for (const auto iou : {coco::IouType::box, coco::IouType::mask}) {
+    const bool boxes = iou == coco::IouType::box;
+    const auto p = measure(files.truth, boxes ? files.boxes : files.masks, iou, arguments);
+    const std::string name = boxes ? "bbox" : "segm";
+    all[name] = {{"read_truth_s", p.truth},  {"read_detections_s", p.detections},
+                 {"evaluate_s", p.evaluate}, {"s", p.whole},
+                 {"cpu_s", p.cpu},           {"floor_s", p.read}};
+    if (!arguments.json)
+      fmt::print("  {:<6}{:>8.1f}{:>12.1f}{:>12.1f}{:>12.1f}{:>8.1f}{:>8.1f}\n", name,
+                 1e3 * p.truth, 1e3 * p.detections, 1e3 * p.evaluate, 1e3 * p.whole, 1e3 * p.cpu,
+                 1e3 * p.read);
+  }
+  if (arguments.json) print(all);
+  return kDone;
+}
+
+}  // namespace
+
+void add_bench_eval(CLI::App& bench, Action& action) {
+  auto* command = bench.add_subcommand(
+      "eval", "Seconds to read and score a made set of val2017's size, beside reading its bytes");
+  auto arguments = std::make_shared<BenchEvalArguments>();
+  command->add_option("--images", arguments->set.images, "images of the made set")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--detections", arguments->set.detections, "detections of each image")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 10000));
+  command->add_option("--seed", arguments->set.seed, "of the made set")->capture_default_str();
+  command
+      ->add_option("--rounds", arguments->rounds,
+                   "the least of so many counts; 0: the set is only made")
+      ->capture_default_str()
+      ->check(not_negative());
+  command->add_option("--threads", arguments->threads, "0: all cores")->check(not_negative());
+  command
+      ->add_option("--folder", arguments->folder,
+                   "keep the set here: instances.json, boxes.json, masks.json")
+      ->type_name("DIR");
+  command
+      ->add_option("--annotations", arguments->annotations,
+                   "instead: seconds to load this file, the first time and from the cache")
+      ->type_name("FILE");
+  add_json_flag(*command, arguments->json);
+  add_examples(*command,
+               {"trainer bench eval", "trainer bench eval --images 500 --threads 1 --json"});
+  command->callback([=, &action] { action = [=] { return bench_eval(*arguments); }; });
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,257 @@
+// trainer bench model: seconds a training step or a detection takes on batches that lie ready, where they go, and the
+// memory that it takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/process_usage.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/bench/op_profile.h"
+#include "millrace/cli/commands/bench.h"
+#include "millrace/cli/config_arguments.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/trainer/cluster/threads.h"
+#include "millrace/trainer/run/run.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr std::int64_t kWarmUp = 2;     // steps before any is timed
+constexpr std::int64_t kBatches = 16;   // different ones, at most
+constexpr std::size_t kOperators = 15;  // that are named
+
+struct BenchModelArguments {
+  ConfigArguments config;
+  std::int64_t steps = 10;
+  bool inference = false, json = false;
+};
+
+/// Batches that were made before, again and again: a step that waits for no data.
+class ReadyBatches final : public DataFlow<Batch> {
+ public:
+  ReadyBatches(DataFlow<Batch>& from, std::int64_t count) : epoch_size_(from.epoch_size()) {
+    while (std::ssize(batches_) < count) {
+      auto delivery = from.next();
+      if (!delivery) break;
+      batches_.push_back(std::move(*delivery));
+    }
+    if (batches_.empty()) throw Error("the data has no batch to measure with");
+  }
+
+  std::optional<Delivery<Batch>> next() override { return batches_[next_++ % batches_.size()]; }
+  std::int64_t epoch_size() const override { return epoch_size_; }
+  FlowReport report() const override { return {}; }
+
+ private:
+  std::int64_t epoch_size_;
+  std::vector<Delivery<Batch>> batches_;
+  std::size_t next_ = 0;
+};
+
+struct Measurement {
+  std::vector<double> step_s;  // of the timed steps
+  double cpu_s = 0;            // of the process, over all timed steps
+  double images = 0;           // the same
+  std::int64_t peak_rss_bytes = 0;
+  std::vector<OpTime> kinds, operators;  // over all timed steps
+  StepFigures first;  // losses of the first step, from which weights and data can be compared
+
+  double median_s() const {
+    auto sorted = step_s;
+    std::ranges::sort(sorted);
+    const auto n = sorted.size();
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  }
+  double whole_s() const {
+    double sum = 0;
+    for (const auto s : step_s) sum += s;
+    return sum;
+  }
+};
+
+/// Times steps, from the (kWarmUp + 1)th on.
+class Stopwatch {
+ public:
+  explicit Stopwatch(Measurement& result) : result_(result) {}
+
+  void begin() {
+    if (done_ == kWarmUp) profile_.emplace();
+    start_cpu_ = cpu_seconds();
+    start_ = Clock::now();
+  }
+  void end(std::size_t images) {
+    const std::chrono::duration<double> took = Clock::now() - start_;
+    if (done_++ < kWarmUp) return;
+    result_.step_s.push_back(took.count());
+    result_.cpu_s += cpu_seconds() - start_cpu_;
+    result_.images += static_cast<double>(images);
+  }
+  void stop() {
+    if (profile_) {
+      result_.kinds = profile_->kinds();
+      result_.operators = profile_->operators();
+    }
+    profile_.reset();
+    result_.peak_rss_bytes = peak_rss_bytes();
+  }
+
+ private:
+  Measurement& result_;
+  std::int64_t done_ = 0;
+  Clock::time_point start_;
+  double start_cpu_ = 0;
+  std::optional<OpProfile> profile_;
+};
+
+/// The stopwatch around a trainer's steps.
+class TimeSteps final : public Callback {
+ public:
+  explicit TimeSteps(Measurement& result) : result_(result), watch_(result) {}
+
+  void before_step(TrainState& state) override {
+    seen_ = state.at.images;
+    watch_.begin();
+  }
+  void after_step(TrainState& state) override {
+    watch_.end(static_cast<std::size_t>(state.at.images - seen_));
+    if (result_.first.empty()) result_.first = state.scalars;
+  }
+  void after_train(TrainState&) override { watch_.stop(); }
+
+ private:
+  Measurement& result_;
+  Stopwatch watch_;
+  std::int64_t seen_ = 0;
+};
+
+Measurement measure_training(const Recipe& recipe, std::int64_t steps) {
+  const auto data = open_train_data(recipe.data, recipe.sources);
+  const auto detector = build_detector(recipe, data.classes);
+  load_initial_weights(*detector, recipe, data.classes);
+  auto options = recipe.train;
+  options.max_steps = kWarmUp + steps;
+  options.epochs = 1e9;
+  Measurement result;
+  CallbackList callbacks;
+  callbacks.add("time", std::make_unique<TimeSteps>(result));
+  Trainer({.model = *detector,
+           .train = options,
+           .optimizer = recipe.optimizer,
+           .schedule = recipe.schedule,
+           .images_per_step = recipe.images_per_step(),
+           .start_data =
+               [&](const Cursor&) {
+                 const auto flow = start_train_flow(recipe.data, recipe.stages, data,
+                                                    static_cast<std::uint64_t>(recipe.train.seed));
+                 return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + steps));
+               }},
+          std::move(callbacks))
+      .run();
+  return result;
+}
+
+Measurement measure_inference(const Recipe& recipe, std::int64_t steps) {
+  const auto validation = open_validation(recipe, recipe.data.classes);
+  const auto detector = build_detector(recipe, validation.split.classes);
+  load_initial_weights(*detector, recipe, validation.split.classes);
+  ReadyBatches batches(*validation.start({}), std::min(kBatches, kWarmUp + steps));
+  Measurement result;
+  Stopwatch watch(result);
+  for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
+    const auto batch = batches.next();
+    watch.begin();
+    std::size_t found = 0;
+    for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
+    watch.end(batch->value.size());
+    if (step == 0) result.first = {{"detections", static_cast<double>(found)}};
+  }
+  watch.stop();
+  return result;
+}
+
+/// What no operator accounts for is our own arithmetic and bookkeeping.
+void add_rest(Measurement& m) {
+  OpTime rest{.name = "outside operators", .seconds = m.whole_s()};
+  for (const auto& kind : m.kinds) rest.seconds -= kind.seconds;
+  m.kinds.push_back(rest);
+  std::ranges::stable_sort(m.kinds, std::greater<>(), &OpTime::seconds);
+}
+
+Json to_json(const std::vector<OpTime>& times, const Measurement& m) {
+  Json list = Json::array();
+  const auto steps = static_cast<double>(m.step_s.size());
+  for (const auto& time : times)
+    list.push_back({{"name", time.name},
+                    {"step_s", time.seconds / steps},
+                    {"share", time.seconds / m.whole_s()},
+                    {"calls", static_cast<double>(time.calls) / steps}});
+  return list;
+}
+
+Json to_json(const Measurement& m) {
+  Json first = Json::object();
+  for (const auto& [name, value, kind] : m.first) first[name] = value;
+  return {{"step_s", m.median_s()},
+          {"cpu_s", m.cpu_s / static_cast<double>(m.step_s.size())},
+          {"images_per_s", m.images / m.whole_s()},
+          {"peak_rss_bytes", m.peak_rss_bytes},
+          {"steps_s", m.step_s},
+          {"first", std::move(first)},
+          {"profile", to_json(m.kinds, m)},
+          {"operators", to_json(m.operators, m)}};
+}
+
+void print_table(const std::string& title, const std::vector<OpTime>& times, const Measurement& m) {
+  const auto steps = static_cast<double>(m.step_s.size());
+  fmt::print("\n  {:<44}{:>10}{:>9}{:>9}\n", title, "ms a step", "share", "calls");
+  for (const auto& time : times)
+    fmt::print("  {:<44}{:>10.2f}{:>7.1f} %{:>9.0f}\n", time.name, 1e3 * time.seconds / steps,
+               100 * time.seconds / m.whole_s(), static_cast<double>(time.calls) / steps);
+}
+
+int bench_model(const BenchModelArguments& arguments) {
+  const auto recipe = arguments.config.load();
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  use_deterministic_maths(recipe.train.deterministic);
+  auto m = arguments.inference ? measure_inference(recipe, arguments.steps)
+                               : measure_training(recipe, arguments.steps);
+  add_rest(m);
+  if (m.operators.size() > kOperators) m.operators.resize(kOperators);
+  if (arguments.json) return print(to_json(m)), kDone;
+  fmt::print("{}: median {:.1f} ms of {} ({:.1f} ms of CPU), {:.2f} images/s, peak memory {}\n",
+             arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
+             counted(std::ssize(m.step_s), "step"),
+             1e3 * m.cpu_s / static_cast<double>(m.step_s.size()), m.images / m.whole_s(),
+             byte_text(static_cast<double>(m.peak_rss_bytes)));
+  print_table("kind", m.kinds, m);
+  print_table("operator", m.operators, m);
+  return kDone;
+}
+
+}  // namespace
+
+void add_bench_model(CLI::App& bench, Action& action) {
+  auto* command = bench.add_subcommand(
+      "model",
+      "Seconds of a training step or a detection, where they go, and the memory they take");
+  auto arguments = std::make_shared<BenchModelArguments>();
+  arguments->config.add_to(*command);
+  command->add_option("--steps", arguments->steps, "that are timed, after two to warm up")
+      ->capture_default_str()
+      ->check(positive());
+  command->add_flag("--inference", arguments->inference,
+                    "detect in the validation images, up to run-length masks, instead of training");
+  add_json_flag(*command, arguments->json);
+  add_examples(*command, {"trainer bench model configs/maskrcnn.toml --steps 20",
+                          "trainer bench model configs/maskrcnn.toml --inference --set "
+                          "data.test_batch_size=1 --json"});
+  command->callback([=, &action] { action = [=] { return bench_model(*arguments); }; });
+}
+
+}  // namespace millrace::cli

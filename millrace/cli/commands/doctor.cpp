@@ -1,0 +1,278 @@
+// trainer doctor: what is wrong with a data set.
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/config_arguments.h"
+#include "millrace/cli/doctor_report.h"
+#include "millrace/dataflow/detection/count_objects.h"
+#include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/doctor/check_copies.h"
+#include "millrace/doctor/check_images.h"
+#include "millrace/doctor/check_objects.h"
+#include "millrace/doctor/check_records.h"
+#include "millrace/doctor/check_samples.h"
+#include "millrace/trainer/detector/detector.h"
+
+namespace millrace::cli {
+namespace {
+
+using coco::FindingExample;
+using coco::FindingKind;
+using coco::Findings;
+using enum coco::Severity;
+
+constexpr FindingKind kNothing{"nothing-to-train", error, "splits without an image to train on",
+                               "training stops before its first step"};
+constexpr FindingKind kRefused{"training-refused", error,
+                               "reasons for which the model cannot learn from these data",
+                               "training stops before its first step"};
+constexpr FindingKind kDoubtful{"training-doubtful", warning,
+                                "what the model says of a training with these data",
+                                "training begins with this warning"};
+constexpr FindingKind kSource{"source-unreadable", error, "declared sources that cannot be read",
+                              "training stops before its first step"};
+
+struct DoctorArguments {
+  ConfigArguments config;
+  std::string images = "all";
+  std::size_t max_examples = 5;
+  bool json = false;
+};
+
+/// Says now and then how far a long check has come. Any thread.
+class Progress {
+ public:
+  Progress(std::string what, std::size_t count) : what_(std::move(what)), count_(count) {}
+
+  void operator()() {
+    const auto done = ++done_;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const auto now = std::chrono::steady_clock::now();
+    if (!lock || now < next_) return;
+    next_ = now + kPause;
+    spdlog::info("{}: {} of {} images", what_, done, count_);
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPause{10};
+  std::string what_;
+  std::size_t count_;
+  std::atomic<std::size_t> done_ = 0;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kPause;
+};
+
+/// Examines what a recipe trains and evaluates on.
+class Doctor {
+ public:
+  Doctor(const Recipe& recipe, const DoctorArguments& arguments)
+      : recipe_(recipe), arguments_(arguments), across_(arguments.max_examples) {}
+
+  DoctorReport examine() {
+    const auto& data = recipe_.data;
+    check_class_names(data.classes);
+    // What cannot be found is told before anything takes time.
+    if (recipe_.sources.empty()) find_split(data, data.train);
+    if (!data.val.empty()) find_split(data, data.val);
+    if (recipe_.sources.empty())
+      examine_split(data.train, /*trains=*/true);
+    else
+      examine_sources();
+    if (data.val == data.train && recipe_.sources.empty())
+      report_.unexamined.push_back("data.val, which is data.train: scores will tell nothing new");
+    else if (!data.val.empty())
+      examine_split(data.val, /*trains=*/false);
+    compare_splits();
+    ask_model();
+    if (arguments_.images == "none")
+      report_.unexamined.push_back("image files (--images none)");
+    else if (arguments_.images == "headers")
+      report_.unexamined.push_back("the pixels of JPEGs (--images headers)");
+    if (!learns_shapes())
+      report_.unexamined.push_back("shapes, which model.masks = false has no use for");
+    return std::move(report_);
+  }
+
+ private:
+  void examine_split(const std::string& name, bool trains) {
+    const auto paths = find_split(recipe_.data, name);
+    auto findings = across_.none();
+    if (const auto data = coco::check_records(paths.annotations, findings)) {
+      if (classes_.empty()) name_classes(*data);
+      const DataSplit split{data, paths.images, classes_, find_categories(*data, classes_)};
+      const auto usable = coco::check_objects(*data, split.category_ids, learns_shapes(), findings);
+      const bool is_empty = (recipe_.data.filter_empty ? usable : data->images.size()) == 0;
+      if (trains && is_empty)
+        findings.add(kNothing, [&] {
+          return FindingExample{.what = "see data.classes and data.filter_empty"};
+        });
+      report_.splits.push_back(facts(name, split, trains, findings));
+      if (trains && !is_empty)
+        train_objects_ = count_objects(DetectionSource(split, /*filter_empty=*/false));
+      splits_.push_back({name, split});
+      check_categories(splits_.back(), findings);
+      check_files(name, split, findings);
+    }
+    report_.add(name, findings);
+  }
+
+  /// What the model says of a training with these data.
+  void ask_model() {
+    if (!train_objects_ || classes_.empty()) return;
+    auto findings = across_.none();
+    const auto tell = [&](const FindingKind& kind, const std::string& what) {
+      findings.add(kind, [&] { return FindingExample{.what = what}; });
+    };
+    const auto detector = make_detector(recipe_.model_name, recipe_.model, {.classes = classes_});
+    const TrainingFacts facts{.starts_random = recipe_.weights.empty(),
+                              .count_objects = [&] { return *train_objects_; }};
+    try {
+      for (const auto& warning : warnings_of(*detector, facts)) tell(kDoubtful, warning);
+    } catch (const ConfigError& problem) {
+      tell(kRefused, problem.what());
+    }
+    report_.add("the model", findings);
+  }
+
+  /// Whether the model has a use for shapes; unless it says no.
+  bool learns_shapes() const {
+    const auto* masks = recipe_.model.find("masks");
+    const auto* wanted = masks ? std::get_if<bool>(&masks->data) : nullptr;
+    return !wanted || *wanted;
+  }
+
+  /// The classes to detect; without a list, those of the first split that can be read: of training, if all is well.
+  void name_classes(const coco::Dataset& data) {
+    classes_ = recipe_.data.classes;
+    if (!classes_.empty()) return;
+    for (const auto& category : data.categories) classes_.emplace_back(data.text(category.name));
+  }
+
+  SplitFacts facts(const std::string& name, const DataSplit& split, bool trains,
+                   Findings& findings) const {
+    const auto& data = *split.annotations;
+    const auto crowds = std::ranges::count(data.annotations, true, &coco::Annotation::crowd);
+    SplitFacts facts{name,
+                     data.source,
+                     data.images.size(),
+                     data.annotations.size(),
+                     static_cast<std::size_t>(crowds),
+                     {}};
+    const auto& sides = recipe_.data;
+    if (sides.short_side.empty()) return facts;
+    if (!trains)
+      facts.sizes = check_sizes(split, sides.settled_test_short_side(),
+                                sides.settled_test_max_side(), findings);
+    else if (recipe_.stages.empty())  // else the stages say how large images become
+      facts.sizes =
+          check_sizes(split, *std::ranges::max_element(sides.short_side), sides.max_side, findings);
+    return facts;
+  }
+
+  void check_files(const std::string& name, const DataSplit& split, Findings& findings) {
+    if (arguments_.images == "none") return;
+    check_file_names(split, findings);
+    const auto how = arguments_.images == "all" ? ImageCheck::decode : ImageCheck::heads;
+    Progress progress(name, split.annotations->images.size());
+    marked_.push_back({name, split, check_images(split, how, findings, std::ref(progress))});
+  }
+
+  void examine_sources() {
+    const std::string name = "data.sources";
+    auto findings = across_.none();
+    try {
+      const auto train = open_train_data(recipe_.data, recipe_.sources);
+      const auto& source = *train.source;
+      classes_ = train.classes;
+      Progress progress(name, static_cast<std::size_t>(source.size()));
+      check_samples(source, arguments_.images == "all", findings, std::ref(progress));
+      report_.splits.push_back({name, "[[data.sources]]", static_cast<std::size_t>(source.size())});
+      train_objects_ = count_objects(source);
+    } catch (const ConfigError&) {
+      throw;
+    } catch (const Error& problem) {
+      findings.add(kSource, [&] { return FindingExample{.what = problem.what()}; });
+    }
+    report_.add(name, findings);
+    report_.unexamined.push_back(
+        "the annotations of [[data.sources]], but for what a flow reads of them; to examine a "
+        "folder in COCO's layout, set data.root and data.train to it");
+  }
+
+  void compare_splits() {
+    report_.table = count_classes(splits_);
+    report_.classes = classes_;
+    for (const auto& split : splits_) report_.table_splits.push_back(split.name);
+    const bool knows_training =
+        recipe_.sources.empty() && !splits_.empty() && splits_.front().name == recipe_.data.train;
+    if (knows_training) check_classes(splits_, report_.table, across_);
+    check_copies(marked_, across_);
+    report_.add("all splits", across_);
+  }
+
+  const Recipe& recipe_;
+  const DoctorArguments& arguments_;
+  DoctorReport report_;
+  std::vector<std::string> classes_;
+  std::optional<ObjectCounts> train_objects_;  // nothing: there is nothing to train on at all
+  std::vector<NamedSplit> splits_;
+  std::vector<MarkedSplit> marked_;
+  Findings across_;
+};
+
+int doctor(const DoctorArguments& arguments) {
+  auto recipe = arguments.config.load();
+  recipe.data.source.clear();  // it is the data here that is examined
+  const auto threads = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
+                                               : tbb::info::default_concurrency();
+  const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(threads));
+  tbb::task_arena arena(threads);
+  const auto report = arena.execute([&] { return Doctor(recipe, arguments).examine(); });
+  if (arguments.json)
+    print(to_json(report));
+  else
+    fmt::print("{}", to_text(report));
+  return report.kinds(error) > 0 ? kFailed : kDone;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand(
+      "doctor",
+      "Check a data set, say what is wrong with it; exit code 1: training would be wrong");
+  auto arguments = std::make_shared<DoctorArguments>();
+  arguments->config.add_to(*command);
+  command
+      ->add_option(
+          "--images", arguments->images,
+          "all: decode every image file; headers: read their sizes; none: leave them alone")
+      ->check(CLI::IsMember({"all", "headers", "none"}))
+      ->capture_default_str();
+  command->add_option("--max", arguments->max_examples, "examples of each kind of finding")
+      ->type_name("N")
+      ->check(not_negative())
+      ->capture_default_str();
+  add_json_flag(*command, arguments->json);
+  add_examples(*command,
+               {"trainer doctor configs/maskrcnn.toml",
+                "trainer doctor configs/maskrcnn.toml --set data.root=/data/coco --images headers",
+                "trainer doctor configs/maskrcnn.toml --json | jq '.findings[].name'"});
+  command->callback([=, &action] { action = [=] { return doctor(*arguments); }; });
+}
+
+}  // namespace millrace::cli

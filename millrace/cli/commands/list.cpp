@@ -1,0 +1,143 @@
+// trainer list: every component that a configuration may name, and every option.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "millrace/cli/command.h"
+#include "millrace/coco/sample/sample.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/plugins/loader.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/run/recipe.h"
+
+namespace millrace::cli {
+namespace {
+
+/// A table of a configuration, and what may stand in it.
+struct TableHelp {
+  std::string name;  // "data.sample"
+  std::string doc;
+  std::vector<OptionHelp> options;
+};
+
+std::vector<TableHelp> tables() {
+  return {
+      {"",
+       "keys in front of every table; also `base`, the file to inherit, and `unset`, a list of "
+       "keys whose inherited values are taken back",
+       help_of<TopOptions>()},
+      {"data", "the data set and how it is read", help_of<DataOptions>()},
+      {"data.sample", "makes data.root on first use", help_of<coco::SampleOptions>()},
+      {"[data.sources]", "what training reads; also the options of the source that `use` names",
+       help_of<SourceKeys>()},
+      {"[data.stages]", "how batches are made; also the options of the stage that `use` names",
+       help_of<StageKeys>()},
+      {"model", "the detector; also the options of the one that `name` names",
+       help_of<ModelOptions>()},
+      {"train", "the run", help_of<TrainOptions>()},
+      {"optimizer", "how gradients become new weights", help_of<OptimizerOptions>()},
+      {"[optimizer.groups]", "what holds for some parameters; the first rule that fits counts",
+       help_of<ParameterRule>()},
+      {"schedule", "the learning rate over time", help_of<ScheduleOptions>()},
+      {"callbacks.NAME", "any callback; also the options of the one that `use` or NAME names",
+       help_of<CallbackSwitches>()},
+  };
+}
+
+void print_options(const std::vector<OptionHelp>& options) {
+  for (const auto& option : options) fmt::print("    {}\n", option.text());
+}
+
+/// `usage` shows how a configuration names a component, {} standing for the name.
+template <class Factory, class... Given>
+void print_registry(const char* title, const char* usage,
+                    const Registry<Factory, Given...>& registry) {
+  fmt::print("\n{}\n", title);
+  for (const auto& [name, entry] : registry.entries()) {
+    fmt::print("\n  {}  {}\n", fmt::format(fmt::runtime(usage), name), entry.doc);
+    if (!entry.plugin.empty()) fmt::print("    from {}\n", entry.plugin);
+    print_options(entry.help());
+  }
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json json_of(const std::vector<OptionHelp>& options) {
+  auto all = Json::array();
+  for (const auto& option : options)
+    all.push_back({{"name", option.name},
+                   {"default", option.value},
+                   {"follows", text_or_null(option.follows)},
+                   {"doc", option.doc},
+                   {"legal", text_or_null(option.legal)}});
+  return all;
+}
+
+template <class Factory, class... Given>
+Json json_of(const Registry<Factory, Given...>& registry) {
+  auto all = Json::array();
+  for (const auto& [name, entry] : registry.entries())
+    all.push_back({{"name", name},
+                   {"doc", entry.doc},
+                   {"plugin", text_or_null(entry.plugin)},
+                   {"options", json_of(entry.help())}});
+  return all;
+}
+
+Json json_of(const std::vector<TableHelp>& all_tables) {
+  auto all = Json::array();
+  for (const auto& table : all_tables)
+    all.push_back({{"name", table.name}, {"doc", table.doc}, {"options", json_of(table.options)}});
+  return all;
+}
+
+void load(const std::vector<std::string>& plugins) {
+  Config::Array files;
+  for (const auto& plugin : plugins) files.push_back({plugin, {"--plugin", 0, 0}});
+  Config tree;
+  tree.set("plugins", {std::move(files), {}});
+  load_plugins(tree);
+}
+
+int list(const std::vector<std::string>& plugins, bool json) {
+  load(plugins);
+  if (json) {
+    print({{"tables", json_of(tables())},
+           {"detectors", json_of(detectors())},
+           {"callbacks", json_of(callbacks())},
+           {"sources", json_of(detection_sources())},
+           {"stages", json_of(detection_stages())}});
+    return kDone;
+  }
+  fmt::print("TABLES of a configuration: option = default, what it does (legal values)\n");
+  for (const auto& table : tables()) {
+    fmt::print("\n  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]", table.doc);
+    print_options(table.options);
+  }
+  print_registry("DETECTORS", "[model] name = \"{}\"", detectors());
+  print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
+  print_registry("SOURCES of a data flow", "[[data.sources]] use = \"{}\"", detection_sources());
+  print_registry("STAGES of a data flow", "[[data.stages]] use = \"{}\"", detection_stages());
+  return kDone;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& action) {
+  auto* command =
+      app.add_subcommand("list", "Show every detector, callback and stage with its options");
+  auto plugins = std::make_shared<std::vector<std::string>>();
+  command
+      ->add_option("--plugin", *plugins,
+                   "also show what this shared object brings; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  auto json = std::make_shared<bool>(false);
+  add_json_flag(*command, *json);
+  add_examples(*command, {"trainer list", "trainer list --plugin build/my_detector.so"});
+  command->callback([=, &action] { action = [=] { return list(*plugins, *json); }; });
+}
+
+}  // namespace millrace::cli

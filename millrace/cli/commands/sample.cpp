@@ -1,0 +1,50 @@
+// trainer sample: make the sample data set.
+#include "millrace/coco/sample/sample.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "millrace/base/text.h"
+#include "millrace/cli/command.h"
+
+namespace millrace::cli {
+namespace {
+
+struct SampleArguments {
+  std::filesystem::path out;
+  coco::SampleOptions options;
+};
+
+int sample(const SampleArguments& arguments) {
+  coco::make_sample(arguments.out, arguments.options);
+  fmt::print("{}: {} to train on, {} to validate; use it with --set data.root={}\n",
+             arguments.out.string(), counted(arguments.options.train, "image"),
+             arguments.options.val, arguments.out.string());
+  return kDone;
+}
+
+}  // namespace
+
+void add_sample(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand(
+      "sample", "Make the sample data set: pictures of shapes with exact annotations");
+  auto arguments = std::make_shared<SampleArguments>();
+  auto& options = arguments->options;
+  command->add_option("--out", arguments->out, "the folder to make")->required()->type_name("DIR");
+  command->add_option("--train", options.train, "training images")
+      ->capture_default_str()
+      ->check(positive());
+  command->add_option("--val", options.val, "validation images")
+      ->capture_default_str()
+      ->check(positive());
+  command->add_option("--seed", options.seed, "the same seed gives the same bytes")
+      ->capture_default_str()
+      ->check(not_negative());
+  add_examples(*command, {"trainer sample --out data/sample",
+                          "trainer sample --out /tmp/large --train 118000 --val 5000 --seed 7"});
+  command->callback([=, &action] { action = [=] { return sample(*arguments); }; });
+}
+
+}  // namespace millrace::cli

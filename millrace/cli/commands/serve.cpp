@@ -1,0 +1,151 @@
+// trainer serve: make batches for trainers elsewhere.
+#include <filesystem>
+#include <memory>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/stop_signals.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/config_arguments.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/image/buffer_pool.h"
+#include "millrace/dataflow/serving/facts.h"
+#include "millrace/dataflow/serving/server.h"
+#include "millrace/dataflow/serving/this_host.h"
+#include "millrace/engine/order.h"
+#include "millrace/trainer/cluster/threads.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ServeArguments {
+  ConfigArguments config;
+  std::string bind = serving::DoorOptions{}.bind;
+  std::string key;
+  std::vector<std::string> allowed;
+  bool insecure = false;
+  std::size_t most_consumers = serving::ServerOptions{}.most_consumers;
+  std::string keygen;
+};
+
+/// Public keys of files, and of all .pub files of folders.
+std::set<std::string> read_allowed(const std::vector<std::string>& paths) {
+  std::set<std::string> keys;
+  for (const fs::path path : paths) {
+    if (!fs::is_directory(path)) {
+      keys.insert(serving::read_public_key(path));
+      continue;
+    }
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.path().extension() == ".pub") keys.insert(serving::read_public_key(entry.path()));
+  }
+  return keys;
+}
+
+serving::DoorOptions read_door(const ServeArguments& arguments) {
+  serving::DoorOptions door{.bind = arguments.bind, .keys = {}, .allowed = {}};
+  if (!arguments.key.empty()) {
+    door.keys = serving::read_secret_key(arguments.key);
+    door.allowed = read_allowed(arguments.allowed);
+    if (door.allowed.empty())
+      throw ConfigError(
+          "--key: name the consumers' public keys with --allow FILE.pub or a folder of them; "
+          "without one nobody may come in");
+  } else if (arguments.bind.starts_with("tcp://") && !serving::is_local(arguments.bind) &&
+             !arguments.insecure) {
+    throw ConfigError(fmt::format(
+        "--bind {}: other machines can reach this, and without keys anyone there could have the "
+        "data. Give --key and --allow (`trainer serve --keygen NAME` makes keys), or say "
+        "--insecure where only friends are in the network",
+        arguments.bind));
+  }
+  return door;
+}
+
+int serve(const ServeArguments& arguments) {
+  const ExitAtSignal at_signal(kDone, "ended before anything was served");
+  survive_broken_pipes();
+  release_stop_signals();
+  if (!arguments.keygen.empty()) {
+    serving::make_keys(arguments.keygen);
+    fmt::print(
+        "{0}.key: the secret key, for this side alone\n{0}.pub: the public key, for the "
+        "other side\n",
+        arguments.keygen);
+    return kDone;
+  }
+  if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --keygen");
+  const auto door = read_door(arguments);
+  auto recipe = arguments.config.load();
+  recipe.data.source.clear();  // that is for consumers with the same file
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  const auto memory = std::make_shared<serving::SharedMemory>();
+  set_batch_memory(BufferPool(memory->source()));
+  const auto train = open_train_data(recipe.data, recipe.sources);
+
+  const StopSignals signals;
+  serving::BatchServer server(
+      [&](const serving::Stream& stream, WakeUp ready) {
+        return start_numbered_train_flow(recipe.data, recipe.stages, train, stream.seed,
+                                         stream.share, stream.start, std::move(ready));
+      },
+      serving::batch_facts(recipe.data, recipe.stages, train),
+      Order(train.source->size(), train.source->repeats(), 0, {}).size(),
+      {.door = door, .most_consumers = arguments.most_consumers, .memory = memory});
+  spdlog::info("serving {} samples at {}, {}", train.source->size(), server.endpoint(),
+               door.keys                      ? fmt::format("to {} keys", door.allowed.size())
+               : serving::is_local(door.bind) ? "to this machine alone"
+                                              : "to anyone, without keys");
+  server.run([] { return StopSignals::received().empty(); });
+  spdlog::info("stopped by {} after {} batches", StopSignals::received(), server.report().batches);
+  ExitAtSignal::work_is_done(kDone);
+  return kDone;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Action& action) {
+  auto* command =
+      app.add_subcommand("serve", "Make training batches for other processes and machines");
+  auto arguments = std::make_shared<ServeArguments>();
+  arguments->config.add_to(*command)->required(false);
+  command
+      ->add_option("--bind", arguments->bind, "where to listen: tcp://ADDRESS:PORT or ipc://FILE")
+      ->capture_default_str()
+      ->type_name("ENDPOINT");
+  auto* key = command->add_option("--key", arguments->key, "the server's secret key")
+                  ->type_name("FILE.key");
+  command
+      ->add_option("--allow", arguments->allowed,
+                   "a consumer's public key, or a folder of them; may be repeated")
+      ->needs(key)
+      ->type_name("FILE.pub")
+      ->allow_extra_args(false);
+  command
+      ->add_flag("--insecure", arguments->insecure,
+                 "listen beyond this machine without keys: anyone there can have the data")
+      ->excludes(key);
+  command
+      ->add_option("--consumers", arguments->most_consumers,
+                   "so many at once at most; each has a data flow of its own")
+      ->capture_default_str()
+      ->check(positive());
+  command
+      ->add_option("--keygen", arguments->keygen,
+                   "make a pair of keys, NAME.key and NAME.pub, and do nothing else")
+      ->type_name("NAME");
+  add_examples(*command, {"trainer serve configs/maskrcnn.toml",
+                          "trainer run configs/maskrcnn.toml --set "
+                          "'data.source=[\"tcp://127.0.0.1:5555\"]'",
+                          "trainer serve --keygen server",
+                          "trainer serve configs/maskrcnn.toml --bind 'tcp://*:5555' --key "
+                          "server.key --allow trainer.pub"});
+  command->callback([=, &action] {
+    action = [=] { return serve(*arguments); };
+    action.handles_signals = true;
+  });
+}
+
+}  // namespace millrace::cli

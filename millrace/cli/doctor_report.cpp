@@ -1,0 +1,161 @@
+#include "millrace/cli/doctor_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "millrace/base/text.h"
+
+namespace millrace::cli {
+namespace {
+
+using coco::Severity;
+
+const char* name_of(Severity severity) {
+  constexpr const char* kNames[] = {"error", "warning", "note"};
+  return kNames[static_cast<std::size_t>(severity)];
+}
+
+std::string count_text(std::size_t count, std::string_view noun) {
+  return counted(static_cast<long long>(count), noun);
+}
+
+std::string sizes_text(const SizeCounts& sizes) {
+  const auto all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  if (all == 0) return "";
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    parts.push_back(fmt::format(
+        "{:.1f} % {}", 100. * static_cast<double>(sizes[i]) / static_cast<double>(all),
+        i < kSizeBounds.size() ? fmt::format("{} {}", i == 0 ? "under" : "to", kSizeBounds[i])
+                               : "above"));
+  return fmt::format("  objects in pixels, resized: {}\n", joined(parts));
+}
+
+std::string facts_text(const SplitFacts& facts) {
+  auto text = fmt::format("{}: {}", facts.name, count_text(facts.images, "image"));
+  if (facts.objects > 0 && facts.images > 0)
+    text += fmt::format(", {} ({:.1f} an image)", count_text(facts.objects, "object"),
+                        static_cast<double>(facts.objects) / static_cast<double>(facts.images));
+  if (facts.crowds > 0) text += fmt::format(", {}", count_text(facts.crowds, "crowd"));
+  return fmt::format("{}; {}\n", text, facts.source) +
+         (facts.sizes ? sizes_text(*facts.sizes) : "");
+}
+
+std::string finding_text(const LocatedFinding& located) {
+  const auto& [kind, count, examples] = located.finding;
+  auto text = fmt::format("\n{:7}  {}, {} in {}: {}\n", name_of(kind.severity), kind.name, count,
+                          located.where, kind.what);
+  text += fmt::format("    {}\n", kind.effect);
+  for (const auto& example : examples) text += fmt::format("    - {}\n", example.text());
+  if (count > examples.size()) text += fmt::format("    - and {} more\n", count - examples.size());
+  return text;
+}
+
+std::string table_text(const DoctorReport& report) {
+  if (report.table.empty()) return "";
+  std::size_t width = 5;
+  for (const auto& name : report.classes) width = std::max(width, name.size());
+  auto text = fmt::format("\n{:{}}", "class", width);
+  for (const auto& split : report.table_splits)
+    text += fmt::format("  {:>20}  {:>8}", split + ": objects", "images");
+  text += '\n';
+  for (std::size_t k = 0; k < report.table.size(); ++k) {
+    text += fmt::format("{:{}}", report.classes[k], width);
+    for (const auto& count : report.table[k])
+      text += fmt::format("  {:>20}  {:>8}", count.objects, count.images);
+    text += '\n';
+  }
+  if (const auto found = extreme_classes(report.table)) {
+    const auto [most, least] = *found;
+    text += fmt::format("most and fewest in {}: {} of '{}', {} of '{}'\n", report.table_splits[0],
+                        report.table[most][0].objects, report.classes[most],
+                        report.table[least][0].objects, report.classes[least]);
+  }
+  return text;
+}
+
+std::string verdict(const DoctorReport& report) {
+  const auto errors = report.kinds(Severity::error);
+  const auto rest = fmt::format("{}, {}", count_text(report.kinds(Severity::warning), "warning"),
+                                count_text(report.kinds(Severity::note), "note"));
+  return errors > 0
+             ? fmt::format("training would be wrong: {}, {}", count_text(errors, "error"), rest)
+             : fmt::format("nothing stands against training: no errors, {}", rest);
+}
+
+}  // namespace
+
+void DoctorReport::add(const std::string& where, const coco::Findings& found) {
+  for (auto& finding : found.sorted()) findings.push_back({where, std::move(finding)});
+  std::ranges::stable_sort(findings, {}, [](const LocatedFinding& one) {
+    return std::pair(one.finding.kind.severity, one.finding.kind.name);
+  });
+}
+
+std::size_t DoctorReport::kinds(Severity severity) const {
+  return static_cast<std::size_t>(std::ranges::count(
+      findings, severity, [](const LocatedFinding& one) { return one.finding.kind.severity; }));
+}
+
+std::string to_text(const DoctorReport& report) {
+  std::string text;
+  for (const auto& facts : report.splits) text += facts_text(facts);
+  text += fmt::format("{} to detect\n", report.classes.size() == 1
+                                            ? "1 class"
+                                            : fmt::format("{} classes", report.classes.size()));
+  for (const auto& finding : report.findings) text += finding_text(finding);
+  text += table_text(report) + '\n';
+  for (const auto& what : report.unexamined) text += fmt::format("not examined: {}\n", what);
+  return text + verdict(report) + '\n';
+}
+
+Json to_json(const DoctorReport& report) {
+  Json splits = Json::array(), findings = Json::array(), classes = Json::array();
+  for (const auto& facts : report.splits) {
+    Json one = {{"name", facts.name},
+                {"source", facts.source},
+                {"images", facts.images},
+                {"objects", facts.objects},
+                {"crowds", facts.crowds}};
+    if (facts.sizes) one["sizes"] = *facts.sizes;
+    splits.push_back(std::move(one));
+  }
+  for (const auto& [where, finding] : report.findings) {
+    Json examples = Json::array();
+    for (const auto& example : finding.examples) {
+      Json one = Json::object();
+      if (example.annotation) one["annotation"] = *example.annotation;
+      if (example.image) one["image"] = *example.image;
+      if (example.category) one["category"] = *example.category;
+      if (!example.file.empty()) one["file"] = example.file;
+      if (!example.what.empty()) one["what"] = example.what;
+      examples.push_back(std::move(one));
+    }
+    findings.push_back({{"name", finding.kind.name},
+                        {"severity", name_of(finding.kind.severity)},
+                        {"where", where},
+                        {"count", finding.count},
+                        {"what", finding.kind.what},
+                        {"effect", finding.kind.effect},
+                        {"examples", std::move(examples)}});
+  }
+  for (std::size_t k = 0; k < report.table.size(); ++k) {
+    Json one = {{"name", report.classes[k]}};
+    for (std::size_t s = 0; s < report.table_splits.size(); ++s)
+      one[report.table_splits[s]] = {{"objects", report.table[k][s].objects},
+                                     {"images", report.table[k][s].images}};
+    classes.push_back(std::move(one));
+  }
+  return {{"splits", std::move(splits)},
+          {"findings", std::move(findings)},
+          {"classes", std::move(classes)},
+          {"unexamined", report.unexamined},
+          {"errors", report.kinds(Severity::error)},
+          {"warnings", report.kinds(Severity::warning)},
+          {"notes", report.kinds(Severity::note)}};
+}
+
+}  // namespace millrace::cli

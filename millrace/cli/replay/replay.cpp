@@ -1,0 +1,125 @@
+#include "millrace/cli/replay/replay.h"
+
+#include <ATen/ops/isfinite.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/replay/bad_operator.h"
+#include "millrace/cli/replay/gradient_hooks.h"
+#include "millrace/trainer/cluster/threads.h"
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/optimizer/hyper_parameters.h"
+#include "millrace/trainer/run/run.h"
+#include "millrace/trainer/step_record.h"
+#include "millrace/trainer/training_step.h"
+
+namespace millrace::cli {
+namespace {
+
+/// The names of tensors that are not finite, with how many of their values.
+class BadTensors {
+ public:
+  explicit BadTensors(std::string kind) : kind_(std::move(kind)) {}
+
+  void look_at(const std::string& name, const at::Tensor& tensor) {
+    if (!tensor.is_floating_point()) return;
+    const auto finite = at::isfinite(tensor.detach()).sum().item<std::int64_t>();
+    if (finite == tensor.numel()) return;
+    ++count_;
+    if (first_.empty())
+      first_ =
+          fmt::format("'{}', {} of its {} values", name, tensor.numel() - finite, tensor.numel());
+  }
+
+  void print() const {
+    if (count_ > 0) fmt::print("{} {} not finite; the first is {}\n", count_, kind_, first_);
+  }
+
+ private:
+  std::string kind_, first_;
+  std::int64_t count_ = 0;
+};
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
+}
+
+/// The figures of the repeated step, each beside the recorded one where that is another; whether all are the same.
+bool print_figures(const StepEnd& end, const StepRecord& record) {
+  bool same = end.scalars.size() == record.scalars.size() && end.rejected == record.rejected;
+  for (std::size_t i = 0; i < end.scalars.size(); ++i) {
+    const auto& [name, value, kind] = end.scalars[i];
+    const bool known = i < record.scalars.size() && record.scalars[i].name == name;
+    const bool equal = known && same_bits(value, record.scalars[i].value);
+    same &= equal;
+    fmt::print("  {:<24} {:<24}{}\n", name, value,
+               equal   ? ""
+               : known ? fmt::format("recorded: {}", record.scalars[i].value)
+                       : "not recorded");
+  }
+  return same;
+}
+
+void print_operator(const std::optional<BadOperator>& bad) {
+  if (!bad) return fmt::print("no operator gave a value that is not finite\n");
+  const auto where = bad->node.empty() ? "in the forward pass"
+                                       : fmt::format("in the backward pass, {}", bad->node);
+  const auto what = fmt::format("{} {}", bad->name, where);
+  const auto names =
+      bad->weights.empty() ? "" : fmt::format(" with '{}'", fmt::join(bad->weights, "', '"));
+  if (bad->outputs.empty())
+    fmt::print("no operator made the first value that is not finite; {} was given it: {}{}\n", what,
+               bad->inputs, names);
+  else if (bad->bad_weights.empty())
+    fmt::print("the first operator that made one out of finite ones is {}: {} -> {}{}\n", what,
+               bad->inputs, bad->outputs, names);
+  else
+    fmt::print("the first operator that was given a weight that is not finite is {}: {} -> {}{}\n",
+               what, bad->inputs, bad->outputs, names);
+}
+
+}  // namespace
+
+int replay(const Recipe& recipe, const std::filesystem::path& folder) {
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  use_deterministic_maths(recipe.train.deterministic);
+  const auto record = read_step_record(folder);
+  const auto model = build_detector(recipe, record.classes);
+  restore(*model, record.model);
+  BadTensors weights("weights were"), gradients("gradients are");
+  for (const auto& [name, value] : named_values(*model)) weights.look_at(name, value);
+
+  HyperParameters hyper(recipe.optimizer);
+  hyper.load(record.hyper);
+  TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
+  auto scale = record.loss_scale;
+  const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
+    gradients.look_at(name, gradient);
+  });
+  const BadOperatorWatch watch(named_values(*model));
+  Figures figures;
+  auto info = record.info;
+  if (record.with_figures) info.figures = &figures;
+  const auto end = step(record.batches, info, record.lr, scale);
+
+  fmt::print("step {}: {}\n", record.info.step + 1,
+             end.rejected.empty() ? "all is finite" : end.rejected);
+  const bool same = print_figures(end, record);
+  weights.print();
+  gradients.print();
+  print_operator(watch.first());
+  fmt::print("{}\n", same ? "reproduced: every figure is as recorded, bit for bit"
+                          : fmt::format("not reproduced; recorded was: {}", record.rejected));
+  return same ? kDone : kFailed;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,81 @@
+// What kind of error costs how much AP: the error types of TIDE (Bolya, Foley, Hays, Hoffman: "TIDE: A General Toolbox
+// for Identifying Object Detection Errors", ECCV 2020, arXiv 2008.08115).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "millrace/coco/analysis/image_pairs.h"
+
+namespace millrace::coco {
+
+/// What is wrong at IoU .5. Of a detection: location where it fits, else the first of class, duplicate and background
+/// that fits, else both.
+enum class ErrorKind : std::uint8_t {
+  category,    // IoU of at least .5 with an object of another class
+  location,    // IoU of .1 to .5 with the object of its class that it overlaps most
+  both,        // wrong class and location: near an object of another class
+  duplicate,   // IoU of at least .5 with an object of its class that a better score has found
+  background,  // IoU of at most .1 with every object
+  missed,      // an object that is not found, and that no mended class or location would find
+};
+inline constexpr std::size_t kErrorKinds = 6;
+inline constexpr std::array<std::string_view, kErrorKinds> kErrorNames = {
+    "class", "location", "both", "duplicate", "background", "missed"};
+
+/// Errors of one category, or of all.
+struct ErrorCosts {
+  double ap50 = -1;  // as the evaluator has it; -1 and no costs where there is nothing to find
+  /// AP50 that is gained where the errors of one kind alone are mended: a wrong class or location becomes a hit, of
+  /// those that compete for one object the best score; the other wrong detections go; a missed object no longer counts.
+  std::array<double, kErrorKinds> cost{};
+  /// The same where no detection is wrong, and where no object is left unfound.
+  double false_positives = 0, false_negatives = 0;
+  std::array<std::int64_t, kErrorKinds> count{};
+};
+
+/// The kind that costs most; none where no kind costs anything.
+std::optional<ErrorKind> dearest(const ErrorCosts& errors);
+
+/// How the errors lie. Detections that count neither as right nor as wrong are no errors.
+struct ErrorReport {
+  ErrorCosts all;  // costs: the mean over the categories that have something to find, at least 0
+  std::vector<ErrorCosts> categories;  // (K)
+};
+
+/// Takes in image by image what is wrong, from any thread.
+class ErrorKinds {
+ public:
+  /// Borrows the matches.
+  ErrorKinds(const Dataset& truth, const Matches& matches);
+
+  void add(const ImagePairs& pairs);
+  /// After all images.
+  ErrorReport report() const;
+
+ private:
+  /// A detection's error, or one of these.
+  enum : std::uint8_t { kHit = kErrorKinds, kIgnored };
+  static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
+  struct Verdict {
+    std::uint8_t what = kIgnored;
+    std::uint32_t mended = kNothing;  // the category that it is a hit of where its error is mended
+  };
+  enum class Fate : std::uint8_t { does_not_count, found, mendable, missed };
+  struct Object {
+    std::uint32_t category = 0;
+    Fate fate = Fate::does_not_count;
+  };
+
+  Verdict verdict(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,
+                  std::vector<bool>& claimed) const;
+
+  const Matches& matches_;
+  std::vector<Verdict> verdicts_;  // of Matches::detections
+  std::vector<Object> objects_;    // of Dataset::annotations
+};
+
+}  // namespace millrace::coco

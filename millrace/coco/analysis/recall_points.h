@@ -1,0 +1,59 @@
+// Average precision from a walk down the scores, as COCO takes it: the best precision from each of 101 recalls on.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "millrace/coco/evaluation/matching.h"
+#include "millrace/coco/evaluation/summary.h"
+
+namespace millrace::coco {
+
+/// The fewest hits that reach each of the 101 recalls, where so many objects are there to be found. Recall 0 takes one.
+class RecallPoints {
+ public:
+  /// REQUIRES: objects > 0.
+  explicit RecallPoints(std::uint64_t objects) {
+    const auto all = static_cast<double>(objects);
+    for (std::size_t r = 0; r < kRecalls; ++r) {
+      double hits = std::max(1., std::ceil(kRecallThresholds[r] * all));  // but for rounding
+      while (hits > 1 && (hits - 1) / all >= kRecallThresholds[r]) --hits;
+      while (hits / all < kRecallThresholds[r]) ++hits;
+      needed_[r] = static_cast<std::uint64_t>(hits);
+    }
+  }
+
+  std::uint64_t operator[](std::size_t r) const { return needed_[r]; }
+
+ private:
+  std::array<std::uint64_t, kRecalls> needed_;
+};
+
+/// Precision at the 101 recalls of one category at one threshold. Detections come by falling score; only hits have to
+/// be told, since precision rises nowhere else.
+class PrecisionEnvelope {
+ public:
+  /// A hit; with it, `hits` of `counted` detections are right.
+  void hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
+    while (reached_ + 1 < kRecalls && hits >= points[reached_ + 1]) ++reached_;
+    constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
+    const double precision = static_cast<double>(hits) / (static_cast<double>(counted) + kSpacing);
+    best_[reached_] = std::max(best_[reached_], precision);
+  }
+
+  /// The mean of the best precision from each recall on; recalls that no hit reaches count as 0.
+  double average() const {
+    double sum = 0, best = 0;
+    for (std::size_t r = kRecalls; r > 0; --r) sum += best = std::max(best, best_[r - 1]);
+    return sum / static_cast<double>(kRecalls);
+  }
+
+ private:
+  std::size_t reached_ = 0;
+  std::array<double, kRecalls> best_{};  // among the hits that reach this recall and not the next
+};
+
+}  // namespace millrace::coco

@@ -1,0 +1,230 @@
+#include "millrace/coco/analysis/report_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "millrace/base/text.h"
+#include "millrace/coco/analysis/svg.h"
+#include "millrace/coco/evaluation/summary.h"
+
+namespace millrace::coco {
+namespace {
+
+std::string begin(double width, double height, std::string_view style, std::string_view about) {
+  return fmt::format(
+      "<svg class=\"{0}\" style=\"max-width: {1:.0f}px\" viewBox=\"0 0 {1:.0f} {2:.0f}\" "
+      "role=\"img\" aria-label=\"{3}\">\n",
+      style, width, height, escaped(about));
+}
+
+void rect(std::string& out, double x, double y, double width, double height, std::string_view style,
+          std::string_view title = "", double opacity = 1) {
+  fmt::format_to(std::back_inserter(out),
+                 "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"",
+                 style, x, y, width, height);
+  if (opacity < 1) fmt::format_to(std::back_inserter(out), " fill-opacity=\"{:.2f}\"", opacity);
+  if (title.empty())
+    out += "/>\n";
+  else
+    fmt::format_to(std::back_inserter(out), "><title>{}</title></rect>\n", escaped(title));
+}
+
+void text(std::string& out, double x, double y, std::string_view style, std::string_view text) {
+  fmt::format_to(std::back_inserter(out),
+                 "<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style, x, y,
+                 escaped(text));
+}
+
+void stroke(std::string& out, double x1, double y1, double x2, double y2, std::string_view style) {
+  fmt::format_to(std::back_inserter(out),
+                 "<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+                 style, x1, y1, x2, y2);
+}
+
+/// The least of 1, 2, 5, 10, 20 ... that is not less.
+double round_up(double value) {
+  double unit = 1e-3;
+  for (;; unit *= 10) {
+    for (const double factor : {1., 2., 5.}) {
+      if (unit * factor >= value) return unit * factor;
+    }
+  }
+}
+
+}  // namespace
+
+std::string error_chart(const ErrorCosts& errors) {
+  constexpr double kLabel = 120, kBar = 380, kRow = 30;
+  struct Row {
+    std::string_view name;
+    double cost;
+    std::string note;
+    const char* style;
+  };
+  std::vector<Row> rows;
+  for (std::size_t e = 0; e < kErrorKinds; ++e) {
+    const bool missed = static_cast<ErrorKind>(e) == ErrorKind::missed;
+    rows.push_back({kErrorNames[e], errors.cost[e],
+                    counted(errors.count[e], missed ? "object" : "detection"), "bar"});
+  }
+  rows.push_back({"all wrong", errors.false_positives, "", "bar other"});
+  rows.push_back({"all unfound", errors.false_negatives, "", "bar other"});
+  double most = .01;
+  for (const Row& row : rows) most = std::max(most, row.cost);
+
+  std::string out = begin(kLabel + kBar + 200, kRow * (static_cast<double>(rows.size()) + .5),
+                          "chart", "AP50 that each kind of error costs");
+  double y = 0;
+  for (const Row& row : rows) {
+    if (row.style != rows[0].style && y < kRow * kErrorKinds + 1) y += kRow / 2;
+    const double width = std::max(1., kBar * row.cost / most);
+    text(out, kLabel - 10, y + 19, "label end", row.name);
+    rect(out, kLabel, y + 5, width, kRow - 10, row.style);
+    text(out, kLabel + width + 8, y + 19, "value", fmt::format("{:.1f}", 100 * row.cost));
+    text(out, kLabel + width + 50, y + 19, "note", row.note);
+    y += kRow;
+  }
+  return out + "</svg>\n";
+}
+
+std::string precision_chart(const Analysis& analysis) {
+  Plot plot(560, 380, {0, 1, 5, "recall"}, {0, 1, 5, "precision"},
+            "Precision over recall for IoU .50 to .95");
+  for (std::size_t t = 0; t < kThresholds; ++t) {
+    std::vector<PlotPoint> points;
+    for (std::size_t r = 0; r < kRecalls; ++r) {
+      const double precision = analysis.precision[t * kRecalls + r];
+      if (precision >= 0) points.push_back({kRecallThresholds[r], precision});
+    }
+    const double share = static_cast<double>(t) / (kThresholds - 1);
+    plot.line(points, "curve", fmt::format("IoU {:.2f}", kIouThresholds[t]), 1 - .75 * share);
+  }
+  return plot.svg();
+}
+
+std::string score_chart(const OperatingPoints& points) {
+  const double last = points.curve.empty() ? 0 : points.curve.back().score;
+  const double first = points.curve.empty() ? 1 : points.curve.front().score;
+  // Scores are probabilities as a rule; where they are not, the axis is as long as they reach.
+  PlotAxis axis{std::min(0., last), first <= 1 ? 1 : round_up(first), 5,
+                "score from which on detections count"};
+  Plot plot(560, 380, axis, {0, 1, 5, "at IoU .5, all classes"},
+            "Precision, recall and F1 over score");
+  const auto draw = [&](const char* style, const char* title, double OperatingPoint::*value) {
+    std::vector<PlotPoint> line;
+    for (const auto& one : points.curve) line.push_back({one.score, one.*value});
+    plot.line(line, style, title);
+  };
+  draw("curve precision", "precision", &OperatingPoint::precision);
+  draw("curve recall", "recall", &OperatingPoint::recall);
+  draw("curve f1", "F1", &OperatingPoint::f1);
+  const OperatingPoint& best = points.best;
+  plot.dot({best.score, best.f1}, "best",
+           fmt::format("best F1 {:.3f} at score {:.3f}", best.f1, best.score));
+  return plot.svg();
+}
+
+std::string small_curve(const CategoryReport& category) {
+  std::string out =
+      "<svg class=\"small\" viewBox=\"0 0 50 18\" aria-hidden=\"true\"><polyline points=\"";
+  for (std::size_t r = 0; r < kRecalls; r += 4) {
+    fmt::format_to(std::back_inserter(out), "{:g},{:.1f} ", static_cast<double>(r) / 2,
+                   17 - 16 * std::max(0., category.precision[r]));
+  }
+  return out + "\"/></svg>";
+}
+
+std::string ap_bar(const CategoryReport& category, const Interval* interval) {
+  std::string out = "<svg class=\"ap\" viewBox=\"0 0 100 12\" aria-hidden=\"true\">";
+  rect(out, 0, 2, 100, 8, "track");
+  rect(out, 0, 2, 100 * std::max(0., category.stats[0]), 8, "bar");
+  if (interval && !std::isnan(interval->low)) {
+    stroke(out, 100 * interval->low, 6, 100 * interval->high, 6, "whisker");
+  }
+  return out + "</svg>";
+}
+
+std::string confusion_chart(const Analysis& analysis) {
+  const ConfusionMatrix& matrix = analysis.confusion;
+  const std::size_t n = matrix.categories + 1;
+  const auto side = static_cast<double>(n);
+  const double cell = std::clamp(640 / side, 9., 40.), label = std::min(150., 60 + 4 * cell);
+  const auto name = [&](std::size_t k) -> std::string {
+    return k + 1 == n ? "background" : analysis.categories[k].name;
+  };
+  std::string out = begin(label + cell * side + 4, label + cell * side + 4, "chart matrix",
+                          "Confusion matrix: rows are what is there, columns what was found");
+  fmt::format_to(std::back_inserter(out), "<g style=\"font-size:{:.0f}px\">\n",
+                 std::min(12., cell * .9));
+  for (std::size_t row = 0; row < n; ++row) {
+    const double y = label + cell * static_cast<double>(row);
+    text(out, label - 5, y + cell * .72, "label end", name(row));
+    fmt::format_to(
+        std::back_inserter(out),
+        "<text class=\"label\" transform=\"translate({:.1f} {:.1f}) rotate(-90)\">{}</text>\n",
+        y + cell * .72, label - 5, escaped(name(row)));
+    std::int64_t sum = 0;
+    for (std::size_t column = 0; column < n; ++column) sum += matrix.at(row, column);
+    rect(out, label, y, cell * side, cell, "track");
+    for (std::size_t column = 0; column < n; ++column) {
+      const std::int64_t count = matrix.at(row, column);
+      const double share =
+          static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(sum, 1));
+      if (share < .005) continue;  // would not be seen
+      rect(out, label + cell * static_cast<double>(column) + .5, y + .5, cell - 1, cell - 1,
+           row == column ? "right" : "wrong",
+           fmt::format("{} as {}: {} ({:.1f} %)", name(row), name(column), count, 100 * share),
+           .08 + .92 * std::sqrt(share));
+      if (cell >= 28) {
+        text(out, label + cell * (static_cast<double>(column) + .5), y + cell * .62, "count middle",
+             fmt::format("{}", count));
+      }
+    }
+  }
+  return out + "</g></svg>\n";
+}
+
+std::string difference_chart(const Analysis& analysis) {
+  constexpr double kLabel = 150, kField = 430, kRow = 18;
+  const Spread& difference = analysis.versus->difference;
+  struct Row {
+    std::string name;
+    Interval interval;
+  };
+  std::vector<Row> rows;
+  for (const std::size_t k : most_different(*analysis.versus, kDrawnDifferences)) {
+    rows.push_back({analysis.categories[k].name, difference.category_ap[k]});
+  }
+  std::ranges::stable_sort(
+      rows, [](const Row& a, const Row& b) { return a.interval.value > b.interval.value; });
+  if (!std::isnan(difference.ap.value)) rows.insert(rows.begin(), {"all classes", difference.ap});
+  double most = .01;
+  for (const auto& [name, one] : rows)
+    most = std::max({most, std::abs(one.low), std::abs(one.high)});
+  most = round_up(most);
+
+  const double height = kRow * static_cast<double>(rows.size() + 2);
+  const auto at = [&](double value) { return kLabel + kField * (value + most) / (2 * most); };
+  std::string out = begin(kLabel + kField + 80, height, "chart", "Difference of AP of each class");
+  for (const double value : {-most, -most / 2, 0., most / 2, most}) {
+    stroke(out, at(value), kRow, at(value), height - kRow, value == 0 ? "axis" : "grid");
+    text(out, at(value), 12, "tick middle", value == 0 ? "0" : fmt::format("{:+g}", 100 * value));
+  }
+  double y = 1.5 * kRow;
+  for (const auto& [name, one] : rows) {
+    const char* style = one.low > 0 ? "better" : one.high < 0 ? "worse" : "unsure";
+    text(out, kLabel - 8, y + 4, "label end", name);
+    stroke(out, at(one.low), y, at(one.high), y, style);
+    fmt::format_to(std::back_inserter(out),
+                   "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", style,
+                   at(one.value), y);
+    text(out, kLabel + kField + 76, y + 4, "value end", fmt::format("{:+.2f}", 100 * one.value));
+    y += kRow;
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,95 @@
+#include "millrace/coco/analysis/svg.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace millrace::coco {
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+Plot::Plot(int width, int height, const PlotAxis& x, const PlotAxis& y, std::string_view about)
+    : x_(x), y_(y), left_(44), top_(12), width_(width - 56), height_(height - 56) {
+  auto out = std::back_inserter(text_);
+  fmt::format_to(out, "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
+                 width, height, escaped(about));
+  for (int i = 0; i <= x_.steps; ++i) {
+    const double value = x_.low + (x_.high - x_.low) * i / x_.steps;
+    const double at = place({value, 0}).x;
+    fmt::format_to(
+        out,
+        "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>"
+        "<text class=\"tick middle\" x=\"{0:.1f}\" y=\"{3:.1f}\">{4:.3g}</text>\n",
+        at, top_, top_ + height_, top_ + height_ + 16, value);
+  }
+  for (int i = 0; i <= y_.steps; ++i) {
+    const double value = y_.low + (y_.high - y_.low) * i / y_.steps;
+    const double at = place({0, value}).y;
+    fmt::format_to(
+        out,
+        "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{2:.1f}\" x2=\"{1:.1f}\" y2=\"{2:.1f}\"/>"
+        "<text class=\"tick end\" x=\"{3:.1f}\" y=\"{4:.1f}\">{5:.3g}</text>\n",
+        left_, left_ + width_, at, left_ - 6, at + 4, value);
+  }
+  fmt::format_to(
+      out,
+      "<text class=\"name middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n"
+      "<text class=\"name middle\" transform=\"translate(12 {:.1f}) rotate(-90)\">{}</text>\n",
+      left_ + width_ / 2, top_ + height_ + 36, escaped(x_.name), top_ + height_ / 2,
+      escaped(y_.name));
+}
+
+PlotPoint Plot::place(PlotPoint at) const {
+  return {left_ + width_ * (at.x - x_.low) / (x_.high - x_.low),
+          top_ + height_ * (1 - (at.y - y_.low) / (y_.high - y_.low))};
+}
+
+void Plot::line(std::span<const PlotPoint> points, std::string_view style, std::string_view title,
+                double opacity) {
+  if (points.size() < 2) return;
+  auto out = std::back_inserter(text_);
+  fmt::format_to(out, "<polyline class=\"{}\" stroke-opacity=\"{:.2f}\" points=\"", style, opacity);
+  for (const PlotPoint& point : points) {
+    const auto [x, y] = place(point);
+    fmt::format_to(out, "{:.1f},{:.1f} ", x, y);
+  }
+  fmt::format_to(out, "\"><title>{}</title></polyline>\n", escaped(title));
+}
+
+void Plot::dot(PlotPoint at, std::string_view style, std::string_view title) {
+  const auto [x, y] = place(at);
+  fmt::format_to(
+      std::back_inserter(text_),
+      "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}</title></circle>\n",
+      style, x, y, escaped(title));
+}
+
+void Plot::text(PlotPoint at, std::string_view text, std::string_view style, Anchor anchor) {
+  const auto [x, y] = place(at);
+  fmt::format_to(std::back_inserter(text_),
+                 "<text class=\"{} {}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style,
+                 anchor == Anchor::end ? "end" : "start", x, y, escaped(text));
+}
+
+}  // namespace millrace::coco

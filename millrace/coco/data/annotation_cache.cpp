@@ -1,0 +1,315 @@
+#include "millrace/coco/data/annotation_cache.h"
+
+#include <fmt/format.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/coco/data/json.h"
+
+namespace millrace::coco {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".annotations";  // behind a digest
+constexpr std::size_t kDigits = 32;
+constexpr auto kKept = std::chrono::days(90);     // after its last use
+constexpr auto kWriting = std::chrono::hours(1);  // longer than that no writer takes
+
+/// The digest of the digests of blocks, which all threads of the caller's arena take side by side.
+/// `block(offset, size)` gives the digest of a block.
+template <typename F>
+WideDigest digest_of_blocks(std::uint64_t size, F block) {
+  constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
+  std::vector<WideDigest> digests((size + kBlock - 1) / kBlock);
+  tbb::parallel_for(std::size_t{0}, digests.size(), [&](std::size_t i) {
+    digests[i] = block(i * kBlock, std::min(kBlock, size - i * kBlock));
+  });
+  return wide_digest(digests.data(), digests.size() * sizeof(WideDigest));
+}
+
+/// What tells one JSON text from another.
+struct Key {
+  WideDigest digest;
+  std::uint64_t size = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+
+  std::string name() const { return hex(digest.high) + hex(digest.low).append(kSuffix); }
+};
+
+Key key_of(const InputFile& file) {
+  tbb::enumerable_thread_specific<std::vector<char>> buffers;
+  const auto block = [&](std::uint64_t offset, std::uint64_t size) {
+    auto& bytes = buffers.local();
+    bytes.resize(size);
+    file.read(offset, bytes);
+    return wide_digest(bytes.data(), size);
+  };
+  return {digest_of_blocks(file.size(), block), file.size()};
+}
+
+/// Hands on the arrays of a data set in the order of a cache, where each is aligned without a gap.
+template <typename Data, typename F>
+void each_array(Data& data, F use) {
+  use(data.images);
+  use(data.annotations);
+  use(data.categories);
+  use(data.coordinates);
+  use(data.polygon_ends);
+  use(data.runs);
+  use(data.names);
+}
+constexpr std::size_t kArrays = 7;
+
+template <typename T>
+std::string_view as_text(const T* data, std::size_t count) {
+  return {reinterpret_cast<const char*>(data), count * sizeof(T)};
+}
+
+/// The first bytes of a cache; the arrays of the data set follow to the end of the file.
+///
+/// The checksum is all that is looked at of the arrays: offsets that lie in range would not be enough for the rest
+/// of the program, which relies on everything that the reader checks (ids that ascend, runs that fill their image).
+/// It is no defence against somebody who can write to the folder.
+struct Header {
+  std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
+  std::uint32_t byte_order = 0x01020304;
+  std::uint32_t version =
+      3;  // raise with any change of these structs or of what the reader accepts
+  std::array<std::uint32_t, 4> sizes = {sizeof(Header), sizeof(Image), sizeof(Annotation),
+                                        sizeof(Category)};
+  Key key;
+  std::array<std::uint64_t, kArrays> lengths = {};
+
+  WideDigest checksum;  // of the arrays and of what stands above
+
+  /// What the checksum of these arrays has to be.
+  WideDigest sum(const Dataset& data) const {
+    std::vector<WideDigest> digests;
+    each_array(data, [&](auto array) {
+      const auto bytes = as_text(array.data(), array.size());
+      digests.push_back(
+          digest_of_blocks(bytes.size(), [&](std::uint64_t offset, std::uint64_t size) {
+            return wide_digest(bytes.data() + offset, size);
+          }));
+    });
+    digests.push_back(wide_digest(this, offsetof(Header, checksum)));
+    return wide_digest(digests.data(), digests.size() * sizeof(WideDigest));
+  }
+};
+static_assert(std::has_unique_object_representations_v<Header> && sizeof(Header) % 16 == 0 &&
+                  std::has_unique_object_representations_v<Image> &&
+                  std::has_unique_object_representations_v<Category> && sizeof(Annotation) == 88,
+              "no padding that a digest would read, and arrays behind the header are aligned");
+
+/// A file that holds a data set of this content, or why it does not.
+struct Opened {
+  std::shared_ptr<Dataset> data;
+  std::string fault;
+};
+
+Opened open_cache(const fs::path& file, const Key& key) {
+  const auto mapped = map_file(file);
+  const Header expected;
+  const auto fault = [](const char* why) { return Opened{nullptr, why}; };
+  if (mapped.size < sizeof(Header)) return fault("it is truncated");
+  const auto& header = *reinterpret_cast<const Header*>(mapped.data.get());
+  if (header.magic != expected.magic) return fault("it is no cache of annotations");
+  if (header.byte_order != expected.byte_order)
+    return fault("it is of a machine of another byte order");
+  if (header.version != expected.version || header.sizes != expected.sizes)
+    return fault("it is of another version of this program");
+  if (!(header.key == key)) return fault("it is of other content");
+
+  auto data = std::make_shared<Dataset>();
+  data->memory = mapped.data;
+  const std::byte* at = mapped.data.get() + sizeof(Header);
+  std::size_t left = mapped.size - sizeof(Header), i = 0;
+  bool fits = true;
+  each_array(*data, [&]<typename T>(std::span<const T>& array) {
+    const std::uint64_t count = header.lengths[i++];
+    fits = fits && count <= left / sizeof(T);
+    if (!fits) return;
+    array = {reinterpret_cast<const T*>(at), static_cast<std::size_t>(count)};
+    at += array.size_bytes();
+    left -= array.size_bytes();
+  });
+  if (!fits || left > 0) return fault("it has a wrong length");
+  if (!(header.checksum == header.sum(*data))) return fault("its checksum is wrong");
+  return {std::move(data), {}};
+}
+
+/// Where caches lie, and whether the user said so.
+struct Folder {
+  fs::path path;
+  bool named = false;
+};
+
+std::string environment(const char* name) {
+  const char* set = std::getenv(name);
+  return set ? set : "";
+}
+
+/// Nothing where no cache is wanted or the user has no such place.
+std::optional<Folder> cache_folder() {
+  if (const auto named = environment("MILLRACE_CACHE"); named == "off")
+    return {};
+  else if (!named.empty())
+    return Folder{named, true};
+  if (const fs::path caches = environment("XDG_CACHE_HOME"); caches.is_absolute())
+    return Folder{caches / "millrace"};
+  if (const auto home = environment("HOME"); !home.empty())
+    return Folder{fs::path(home) / ".cache" / "millrace"};
+  return {};
+}
+
+class Cache {
+ public:
+  Cache(Folder folder, const Key& key)
+      : folder_(std::move(folder)), key_(key), file_(folder_.path / key.name()) {}
+
+  /// nullptr where there is none that can be used; a warning says why.
+  std::shared_ptr<const Dataset> load(const std::string& source) const {
+    std::error_code unknown;  // told by `can_store`
+    if (!fs::exists(file_, unknown)) return nullptr;
+    try {
+      auto opened = open_cache(file_, key_);
+      if (opened.data) {
+        fs::last_write_time(file_, fs::file_time_type::clock::now(), unknown);  // used; see kKept
+        opened.data->source = source;
+        return opened.data;
+      }
+      spdlog::warn("the cached annotations {} cannot be used and are made anew: {}", file_.string(),
+                   opened.fault);
+    } catch (const Error& problem) {
+      spdlog::warn("cached annotations cannot be used and are made anew: {}", problem.what());
+    }
+    return nullptr;
+  }
+
+  /// Where the folder cannot be used, throws ConfigError or warns; false then.
+  bool can_store() const {
+    try {
+      make_writable_folder(folder_.path);
+      return true;
+    } catch (const Error& problem) {
+      if (folder_.named)
+        throw ConfigError(fmt::format(
+            "MILLRACE_CACHE: {}; name a folder that can be written to, or set it to 'off'",
+            problem.what()));
+      warn_of(problem);
+      return false;
+    }
+  }
+
+  /// Writes the cache, unless the file has changed since its key was taken; warns where that fails.
+  void store(const Dataset& data) const {
+    try {
+      if (!(key_of(InputFile(data.source)) == key_)) return;
+      remove_forgotten();
+      Header header{.key = key_};
+      std::size_t i = 0;
+      std::vector<std::string_view> parts{{as_text(&header, 1)}};
+      each_array(data, [&](auto array) {
+        header.lengths[i++] = array.size();
+        parts.push_back(as_text(array.data(), array.size()));
+      });
+      header.checksum = header.sum(data);
+      replace_file(file_, parts);
+      spdlog::info("{}: cached for the next start in {}", data.source, file_.string());
+    } catch (const std::exception& problem) {
+      warn_of(problem);
+    }
+  }
+
+ private:
+  static void warn_of(const std::exception& problem) {
+    static std::atomic_flag said;
+    if (!said.test_and_set())
+      spdlog::warn(
+          "annotations cannot be cached, so that each start reads them anew: {}; "
+          "MILLRACE_CACHE names another folder",
+          problem.what());
+  }
+
+  /// Removes what a killed writer left behind and what nobody has used for long.
+  void remove_forgotten() const {
+    const auto now = fs::file_time_type::clock::now();
+    for (const auto& entry : fs::directory_iterator(folder_.path)) {
+      const auto name = entry.path().filename().string();
+      const auto digits = name.find_first_not_of("0123456789abcdef");
+      if (digits != kDigits || name.compare(digits, kSuffix.size(), kSuffix) != 0)
+        continue;            // not ours
+      std::error_code gone;  // another process removed it
+      const auto unused = now - fs::last_write_time(entry, gone);
+      if (!gone && unused > (name.ends_with(kSuffix) ? kKept : kWriting)) fs::remove(entry, gone);
+    }
+  }
+
+  Folder folder_;
+  Key key_;
+  fs::path file_;
+};
+
+/// Threads that write caches; the end of the program waits for them.
+class Writers {
+ public:
+  void start(std::function<void()> write) {
+    const std::lock_guard lock(mutex_);
+    threads_.emplace_back([write = std::move(write)] {
+      tbb::task_arena(1).execute(write);  // nobody waits: the other cores are for what is trained
+    });
+  }
+  void finish() {
+    std::vector<std::jthread> threads;  // joined here
+    const std::lock_guard lock(mutex_);
+    threads.swap(threads_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::jthread> threads_;
+};
+
+Writers& writers() {
+  static const auto logger = spdlog::default_logger();  // to be there as long as the threads
+  static Writers all;
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json) {
+  const auto folder = cache_folder();
+  std::error_code no_size;
+  const auto size = fs::file_size(json, no_size);
+  if (!folder || no_size || size < kLeastCached) return read_dataset(json);
+  const Cache cache(*folder, key_of(open_json(json, '{')));
+  if (auto data = cache.load(json.string())) return data;
+  auto data = read_dataset(json);
+  if (cache.can_store()) writers().start([=] { cache.store(*data); });
+  return data;
+}
+
+void finish_caching() { writers().finish(); }
+
+}  // namespace millrace::coco

@@ -1,0 +1,103 @@
+// COCO's instances_*.json in memory: read once, checked, then shared and const.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "millrace/coco/masks/boxes.h"
+#include "millrace/coco/masks/masks.h"
+
+namespace millrace::coco {
+
+/// An object's shape: polygons (parts of one object), a run-length mask, or nothing (boxes only).
+using Segmentation = std::variant<std::monostate, std::vector<Polygon>, Rle>;
+
+/// Area of the shape in pixels: of polygons by their vertices, of a mask by counting. 0 for none.
+double shape_area(const Segmentation& shape);
+
+enum class ShapeKind : std::uint32_t { none, polygons, mask };
+
+/// Where an object's shape stands in the arrays of its data set.
+struct ShapeRef {
+  std::uint64_t first = 0;  // of polygons in `polygon_ends`, of a mask in `runs`
+  std::uint32_t count = 0;
+  ShapeKind kind = ShapeKind::none;
+};
+
+/// Where a name stands in the text of its data set.
+struct TextRef {
+  std::uint64_t first = 0, count = 0;
+};
+
+struct Annotation {
+  std::int64_t id = 0;
+  std::int64_t image_id = 0;
+  std::int64_t category_id = 0;
+  double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels, as written
+  double area = 0;  // pixels; the file's field, or derived from the shape where it is absent
+  ShapeRef shape;   // see Dataset::segmentation
+  bool crowd = false;
+  bool ignored = false;         // 'ignore': not to be learned; evaluation goes by `crowd` alone
+  std::uint8_t unused[6] = {};  // no byte is left open: equal records are equal bytes
+};
+
+struct Image {
+  std::int64_t id = 0;
+  TextRef file_name;  // see Dataset::text
+  std::int32_t width = 0, height = 0;
+  std::uint32_t first = 0, count = 0;  // its annotations in Dataset::annotations
+};
+
+/// The part of an object's box that lies in its image, which is what a detector learns.
+Box clipped_box(const Annotation& object, const Image& image);
+
+/// Whether that part is at least a pixel wide and a pixel high: less cannot be learned.
+bool has_pixels(const Annotation& object, const Image& image);
+
+struct Category {
+  std::int64_t id = 0;
+  TextRef name;  // see Dataset::text
+};
+
+/// A data set. Images and categories ascend by id; annotations stand together by image in the order of the file.
+/// Const, so any thread may read. `assemble` in millrace/coco/data/records.h makes one.
+struct Dataset {
+  std::string source;                  // the file, for messages
+  std::shared_ptr<const void> memory;  // where the arrays lie: vectors or a mapped file
+  std::span<const Image> images;
+  std::span<const Annotation> annotations;
+  std::span<const Category> categories;
+  std::span<const double> coordinates;  // of polygons: x0 y0 x1 y1 ..., pixels
+  std::span<const std::uint64_t>
+      polygon_ends;                     // in `coordinates`; each begins where the last one ends
+  std::span<const std::uint32_t> runs;  // of each mask its height, its width and its counts
+  std::span<const char> names;
+
+  std::span<const Annotation> objects(const Image& image) const {
+    return annotations.subspan(image.first, image.count);
+  }
+  Segmentation segmentation(const Annotation& object) const;
+  std::string_view text(TextRef name) const { return {names.data() + name.first, name.count}; }
+
+  /// Position of a category id in `categories`, or -1.
+  int category_index(std::int64_t id) const;
+  /// nullptr where there is none.
+  const Image* find_image(std::int64_t id) const;
+};
+
+/// Reads an annotation file in one pass, a large one by all threads of the caller's arena. Throws Error saying what
+/// is wrong and where (byte, line, the annotation's id): no JSON, truncated, missing section or field, wrong type,
+/// duplicate id, an annotation of an unknown image or category, polygon of odd or < 6 numbers, RLE that does not fill
+/// its image, non-finite or negative box.
+std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json);
+
+/// The same from JSON text, by the calling thread; `source` names it in messages.
+std::shared_ptr<const Dataset> parse_dataset(std::string_view json, const std::string& source);
+
+}  // namespace millrace::coco

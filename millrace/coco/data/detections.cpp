@@ -1,0 +1,116 @@
+#include "millrace/coco/data/detections.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "millrace/base/errors.h"
+
+namespace millrace::coco {
+namespace {
+
+template <class T>
+void put(std::string& bytes, const std::vector<T>& values) {
+  const std::uint64_t count = values.size();
+  bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
+  bytes.append(reinterpret_cast<const char*>(values.data()), count * sizeof(T));
+}
+
+/// Takes what `put` has put from the front.
+template <class T>
+std::vector<T> take(std::string_view& bytes) {
+  std::uint64_t count = 0;
+  if (bytes.size() < sizeof count) throw Error("detections: the partial result is broken");
+  std::memcpy(&count, bytes.data(), sizeof count);
+  bytes.remove_prefix(sizeof count);
+  if (count > bytes.size() / sizeof(T)) throw Error("detections: the partial result is broken");
+  std::vector<T> values(count);
+  if (count > 0) std::memcpy(values.data(), bytes.data(), count * sizeof(T));
+  bytes.remove_prefix(count * sizeof(T));
+  return values;
+}
+
+}  // namespace
+
+Detections::Detections(std::span<const Detection> all) {
+  records_.reserve(all.size());
+  for (const Detection& one : all) add(one);
+}
+
+Rle Detections::mask(std::size_t i) const {
+  Rle runs;
+  if (records_[i].mask != kNoMask) decode(i, runs);
+  return runs;
+}
+
+void Detections::decode(std::size_t i, Rle& runs) const {
+  const Mask& mask = mask_of(records_[i]);
+  decode_counts(counts(mask), mask.extent.height, mask.extent.width, runs);
+}
+
+void Detections::clear() {
+  records_.clear();
+  masks_.clear();
+  counts_.clear();
+}
+
+void Detections::append(const Detections& others, std::size_t times) {
+  const auto first_mask = static_cast<std::uint32_t>(masks_.size());
+  const std::uint64_t first_byte = counts_.size();
+  const auto append = [times](auto& to, const auto& from) {
+    if (to.empty()) to.reserve(from.size() * (times + 1) / 8 * 9);
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  append(records_, others.records_);
+  append(masks_, others.masks_);
+  append(counts_, others.counts_);
+  for (Record& one : std::span(records_).last(others.size()))
+    if (one.mask != kNoMask) one.mask += first_mask;
+  for (Mask& one : std::span(masks_).last(others.masks_.size())) one.first += first_byte;
+}
+
+std::string Detections::partial() const {
+  std::string bytes;
+  put(bytes, records_);
+  put(bytes, masks_);
+  put(bytes, counts_);
+  return bytes;
+}
+
+void Detections::append_partial(std::string_view partial) {
+  Detections others;
+  others.records_ = take<Record>(partial);
+  others.masks_ = take<Mask>(partial);
+  others.counts_ = take<char>(partial);
+  const auto is_out = [&](const Record& one) {
+    return one.mask != kNoMask && one.mask >= others.masks_.size();
+  };
+  const auto is_beyond = [&](const Mask& one) {
+    return one.bytes > others.counts_.size() || one.first > others.counts_.size() - one.bytes;
+  };
+  if (!partial.empty() || std::ranges::any_of(others.records_, is_out) ||
+      std::ranges::any_of(others.masks_, is_beyond))
+    throw Error("detections: the partial result is broken");
+  append(others);
+}
+
+void Detections::sort_by_image() { std::ranges::stable_sort(records_, {}, &Record::image_id); }
+
+void Detections::add(const Detection& one) {
+  Record record{one.image_id, one.category_id, {}, one.score, kNoMask, one.has_bbox};
+  std::copy_n(one.bbox, 4, record.bbox);
+  if (one.mask.counts.empty())
+    add(record);
+  else
+    add(record, encode_counts(one.mask), one.mask.height, one.mask.width);
+}
+
+void Detections::add(Record one, std::string_view counts, std::uint32_t height,
+                     std::uint32_t width) {
+  const MaskExtent extent = extent_of(counts, height, width);
+  one.mask = static_cast<std::uint32_t>(masks_.size());
+  masks_.push_back({counts_.size(), static_cast<std::uint32_t>(counts.size()), extent});
+  counts_.insert(counts_.end(), counts.begin(), counts.end());
+  records_.push_back(one);
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,97 @@
+// What a detector found in the images of a data set: flat arrays, masks as COCO's text of run lengths.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/coco/data/annotations.h"
+#include "millrace/coco/masks/mask_extent.h"
+
+namespace millrace::coco {
+
+/// One detection as a detector hands it over.
+struct Detection {
+  std::int64_t image_id = 0;
+  std::int64_t category_id = 0;
+  double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels
+  bool has_bbox = false;
+  double score = 0;
+  Rle mask;  // empty counts: none
+};
+
+/// Any number of detections, in the order in which they were added. Const, any thread may read.
+class Detections {
+ public:
+  static constexpr std::uint32_t kNoMask = std::numeric_limits<std::uint32_t>::max();
+
+  struct Record {
+    std::int64_t image_id = 0;
+    std::int64_t category_id = 0;
+    double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels
+    double score = 0;
+    std::uint32_t mask = kNoMask;  // position among the masks
+    bool has_bbox = false;
+  };
+
+  /// What is known of a mask without its runs.
+  struct Mask {
+    std::uint64_t first = 0;  // byte where its counts begin
+    std::uint32_t bytes = 0;  // of its counts
+    MaskExtent extent;
+  };
+
+  Detections() = default;
+  explicit Detections(std::span<const Detection> all);
+
+  std::size_t size() const { return records_.size(); }
+  bool empty() const { return records_.empty(); }
+  const Record& operator[](std::size_t i) const { return records_[i]; }
+  std::span<const Record> records() const { return records_; }
+  bool has_masks() const { return !masks_.empty(); }
+
+  /// Of a record that has a mask.
+  const Mask& mask_of(const Record& one) const { return masks_[one.mask]; }
+  std::string_view counts(const Mask& mask) const {
+    return std::string_view(counts_.data() + mask.first, mask.bytes);
+  }
+  /// The runs of the mask of detection `i`, decoded; no counts where it has none.
+  Rle mask(std::size_t i) const;
+  /// The same of one that has a mask, into memory that is used again.
+  void decode(std::size_t i, Rle& runs) const;
+
+  /// Appends others, in their order; the first ones make room for so many `times` as many, and a little more.
+  void append(const Detections& others, std::size_t times = 1);
+  /// All of them for `append_partial` elsewhere: on machines of the same byte order.
+  std::string partial() const;
+  /// Appends what `partial` gave. Throws Error where it is broken, and then appends nothing.
+  void append_partial(std::string_view partial);
+  /// By ascending id of the image; those of an image stay in their order.
+  void sort_by_image();
+  /// Keeps the memory.
+  void clear();
+  void add(const Detection& one);
+  /// One without a mask.
+  void add(Record one) { records_.push_back(one); }
+  /// The same with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
+  void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width);
+
+ private:
+  std::vector<Record> records_;
+  std::vector<Mask> masks_;
+  std::vector<char> counts_;
+};
+
+/// Reads a results file: an array of detections, each with a box, a mask or both. Polygons, which pycocotools takes
+/// beside boxes, become masks of their image's size in `images`; without `images`, or of an image that is not there,
+/// they are an error. Throws Error as `read_dataset`.
+Detections read_detections(const std::filesystem::path& json, const Dataset* images = nullptr);
+
+/// Writes a results file, atomically: numbers so that reading gives the same values back.
+void write_detections(const std::filesystem::path& json, const Detections& detections);
+
+}  // namespace millrace::coco

@@ -1,0 +1,201 @@
+// Reading large JSON files record by record, with errors that say where. Not for several threads.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "millrace/base/files.h"
+
+namespace millrace::coco {
+
+namespace json = simdjson::ondemand;
+
+/// Something wrong at a place in the text. `JsonText` turns it into an Error that names file, line, byte and record.
+struct Wrong {
+  const char* at;
+  std::string why;
+  std::string_view field = {};  // the innermost field that is wrong; empty: the record itself
+};
+
+/// A record that cannot be read, for those who go on behind it.
+struct RecordFault {
+  std::string_view section;
+  std::size_t index = 0;           // in the section
+  std::optional<std::int64_t> id;  // where it can be read
+  std::size_t byte = 0;            // of the fault in the text
+  std::string_view field;          // see Wrong
+  std::string why;
+};
+
+/// The value of a field, or Wrong naming the field.
+std::int64_t integer(json::value value, std::string_view field);
+double number(json::value value, std::string_view field);
+std::string_view text(json::value value, std::string_view field);
+json::array array(json::value value, std::string_view field);
+/// true, false or a number: COCO writes 0 and 1.
+bool flag(json::value value, std::string_view field);
+/// Exactly as many numbers as `out` holds.
+void numbers(json::value value, std::string_view field, std::span<double> out);
+/// The same, or false for an empty array.
+bool numbers_if_any(json::value value, std::string_view field, std::span<double> out);
+
+/// Looks at the first bytes of a text: it has to be UTF-8 and open with `opening`, the brace of an object or the bracket
+/// of an array of objects. Throws Error, so that large files of another kind are refused before they are read.
+void expect_opening(std::string_view head, std::string_view source, char opening);
+
+/// A JSON file that opens so, to be read in parts. Throws Error.
+InputFile open_json(const std::filesystem::path& file, char opening);
+
+/// The text of a JSON file or pipe that opens so. Throws Error.
+std::string read_json(const std::filesystem::path& file, char opening);
+
+/// Where a value begins, for Wrong.
+const char* place(json::value value);
+
+/// What to do with one field of an object.
+template <typename F>
+struct Field {
+  std::string_view name;
+  bool required;
+  F read;
+  bool seen = false;
+};
+template <typename F>
+Field<F> required(std::string_view name, F read) {
+  return {name, true, std::move(read)};
+}
+template <typename F>
+Field<F> optional(std::string_view name, F read) {
+  return {name, false, std::move(read)};
+}
+
+/// Hands each field of an object that begins at `at` to its reader, in any order; other fields are left alone.
+/// Throws Wrong where a required one is missing.
+template <typename... Fs>
+void read_fields(json::object fields, const char* at, Field<Fs>... known) {
+  for (json::field field : fields) {
+    const auto key = field.key();
+    json::value value = field.value();
+    const auto took = [&](auto& one) {
+      if (!(key == one.name)) return false;
+      try {
+        one.read(value);
+      } catch (Wrong& wrong) {
+        if (wrong.field.empty()) wrong.field = one.name;
+        throw;
+      }
+      return one.seen = true;
+    };
+    static_cast<void>((took(known) || ...));
+  }
+  const auto check = [&](const auto& one) {
+    if (one.required && !one.seen) throw Wrong{at, "'" + std::string(one.name) + "' is missing"};
+  };
+  (check(known), ...);
+}
+
+/// A document and its text.
+class JsonText {
+ public:
+  JsonText(std::string text, std::string source);
+  /// Without a text: see `replace`.
+  explicit JsonText(std::string source) : source_(std::move(source)) {}
+
+  /// Takes the text that `fill(std::string&)` leaves in place of the present one, whose memory it finds there.
+  template <typename F>
+  void replace(F fill) {
+    fill(text_);
+    begin();
+  }
+
+  /// From now on a record that is wrong is told to `on_fault` and left out, instead of ending everything.
+  void tolerate(std::function<void(RecordFault)> on_fault) { on_fault_ = std::move(on_fault); }
+
+  /// Reads the document as one object; see `read_fields`.
+  template <typename... Fs>
+  void read(Field<Fs>... fields) {
+    checked([&] { read_fields(document_.get_object(), text_.data(), std::move(fields)...); });
+  }
+
+  /// Calls `on_record(object, begin)` for each object of an array; its faults are told with section, index and id.
+  template <typename F>
+  void each_record(json::array records, std::string_view section, F on_record) {
+    std::size_t index = 0;
+    for (json::value value : records) {
+      const char* begin = place(value);
+      if (*begin != '{') fail(begin, named(section, index) + " is not an object");
+      json::object record = value.get_object();
+      try {
+        on_record(record, begin);
+      } catch (const Wrong& wrong) {
+        const auto id = id_of(record);
+        if (!on_fault_) fail(wrong.at, named(section, index, id) + ": " + wrong.why);
+        on_fault_({section, index, id, offset(wrong.at), wrong.field, wrong.why});
+      }
+      ++index;
+    }
+  }
+
+  /// The same where the document itself is the array.
+  template <typename F>
+  void each_record(std::string_view section, F on_record) {
+    checked([&] { each_record(document_.get_array(), section, on_record); });
+  }
+
+  /// The same where the text begins with the array and goes on with anything; the byte of the closing bracket.
+  template <typename F>
+  std::size_t each_record_of_prefix(std::string_view section, F on_record) {
+    translated([&] { each_record(document_.get_array(), section, on_record); });
+    return text_.rfind(']', offset(here()) - 1);
+  }
+
+  std::size_t offset(const char* at) const { return static_cast<std::size_t>(at - text_.data()); }
+
+  /// Throws Error: "file: line 3, byte 120: why".
+  [[noreturn]] void fail(const char* at, const std::string& why) const;
+  [[noreturn]] void fail(std::size_t byte, const std::string& why) const;
+  /// Throws Error without a place.
+  [[noreturn]] void fail(const std::string& why) const;
+
+ private:
+  template <typename F>
+  void checked(F read) {
+    translated(read);
+    if (const char* at = here(); at != text_.data() + text_.size()) {
+      fail(at, "text goes on behind the end of the JSON document");
+    }
+  }
+  template <typename F>
+  void translated(F read) {
+    try {
+      read();
+    } catch (const Wrong& wrong) {
+      fail(wrong.at, wrong.why);
+    } catch (const simdjson::simdjson_error& problem) {
+      fail_json(problem.error());
+    }
+  }
+  void begin();
+  [[noreturn]] void fail_json(simdjson::error_code code);
+  /// Where reading stands: the end of the text once all is read.
+  const char* here();
+  static std::optional<std::int64_t> id_of(json::object& record);
+  static std::string named(std::string_view section, std::size_t index,
+                           std::optional<std::int64_t> id = {});
+
+  std::string text_, source_;
+  json::parser parser_;
+  json::document document_;
+  std::function<void(RecordFault)> on_fault_;
+};
+
+}  // namespace millrace::coco

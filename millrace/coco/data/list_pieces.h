@@ -1,0 +1,112 @@
+// A long list of records in a JSON file, read in pieces by all threads of the caller's arena.
+#pragma once
+
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/coco/data/json.h"
+
+namespace millrace::coco {
+
+struct ByteRange {
+  std::uint64_t begin, end;
+};
+
+/// Cuts what follows `begin` between records after about each `piece_bytes`. Where records begin is a guess ("}, {").
+/// Nothing where pieces would be too large.
+std::vector<ByteRange> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes);
+
+/// Up to so many bytes from `begin` on.
+std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t count);
+
+/// Position of the next character that is not white space.
+std::size_t skip_space(std::string_view text, std::size_t at);
+
+/// One piece, in memory that serves for one after the other. A `Part` takes its records: `clear()`, and
+/// `read(json::object, const char* begin)`, which may throw Wrong.
+template <typename Part>
+class ListPiece {
+ public:
+  ListPiece(const InputFile& file, Part new_part) : part(std::move(new_part)), file_(file) {}
+
+  void read(ByteRange range) {
+    part.clear();
+    last.reset();
+    const std::size_t count = range.end - range.begin;
+    try {
+      text_.replace([&](std::string& text) {
+        text.resize(count + 2);
+        text.front() = '[';
+        file_.read(range.begin, std::span(text).subspan(1, count));
+        text.back() = ']';
+      });
+      const std::size_t end = text_.each_record_of_prefix(
+          "", [&](json::object fields, const char* at) { part.read(fields, at); });
+      if (end <= count) last = range.begin + end - 1;
+      whole = true;
+    } catch (const Error&) {  // told by whoever reads the file in order
+      whole = false;
+    }
+  }
+
+  Part part;
+  bool whole = false;                 // it could be read
+  std::optional<std::uint64_t> last;  // byte of the ']' where the list ended inside of it
+
+ private:
+  const InputFile& file_;
+  JsonText text_{"a piece"};
+};
+
+/// Reads the list whose '[' stands at byte `first`. Each piece goes to a `Part` of its own, and these to
+/// `append(const Part&, pieces)` in the order of the file, one at a time. Returns the byte of the closing ']'; nothing where
+/// a guess failed or anything is wrong: no guess is trusted, but a piece that is a list of whole records proves that the
+/// next one begins at a record. Then a reader that goes through the file in order gives the records or says what is wrong.
+template <typename Part, typename Append>
+std::optional<std::uint64_t> read_list(const InputFile& file, std::uint64_t first,
+                                       std::size_t piece_bytes, const Part& empty, Append append) {
+  const auto ranges = cut(file, first + 1, piece_bytes);
+  if (ranges.empty()) return {};
+  // Of the slots, one a token, those of the oldest tokens are free first.
+  const auto tokens = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency()) + 1;
+  std::deque<ListPiece<Part>> slots;
+  for (std::size_t i = 0; i < tokens; ++i) slots.emplace_back(file, empty);
+  std::optional<std::uint64_t> last;
+  std::atomic<bool> ended = false;
+  std::size_t next = 0;
+  const auto issue = [&](tbb::flow_control& flow) {
+    if (ended || next == ranges.size()) flow.stop();
+    return next++;
+  };
+  const auto read = [&](std::size_t i) {
+    slots[i % tokens].read(ranges[i]);
+    return i;
+  };
+  const auto take = [&](std::size_t i) {
+    if (ended) return;
+    const auto& piece = slots[i % tokens];
+    append(piece.part, ranges.size());
+    last = piece.last;
+    ended = !piece.whole || piece.last;
+  };
+  using tbb::filter_mode;
+  tbb::parallel_pipeline(
+      tokens, tbb::make_filter<void, std::size_t>(filter_mode::serial_in_order, issue) &
+                  tbb::make_filter<std::size_t, std::size_t>(filter_mode::parallel, read) &
+                  tbb::make_filter<std::size_t, void>(filter_mode::serial_in_order, take));
+  return last;
+}
+
+}  // namespace millrace::coco

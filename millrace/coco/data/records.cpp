@@ -1,0 +1,206 @@
+#include "millrace/coco/data/records.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_sort.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace millrace::coco {
+namespace {
+
+constexpr std::uint32_t kNowhere = UINT32_MAX;
+
+using Tell = std::function<void(const Contradiction&)>;
+
+/// Sorts by id; of records that share one the first stays.
+template <typename Record>
+void order_by_id(std::vector<Record>& records, Clash clash, std::string_view noun,
+                 const Tell& tell) {
+  std::ranges::stable_sort(records, {}, &Record::id);
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const std::int64_t id = records[i].id;
+    if (records[i - 1].id == id)
+      tell({clash, id, fmt::format("{} id {} is there twice", noun, id)});
+  }
+  const auto same = [](const Record& a, const Record& b) { return a.id == b.id; };
+  records.erase(std::unique(records.begin(), records.end(), same), records.end());
+}
+
+/// Leaves out, in `owners`, annotations whose id an earlier one has.
+void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_t>& owners,
+               const Tell& tell) {
+  using Seen = std::pair<std::int64_t, std::size_t>;  // id, position
+  std::vector<Seen> seen;
+  seen.reserve(annotations.size());
+  for (const Annotation& one : annotations) seen.emplace_back(one.id, seen.size());
+  if (!std::ranges::is_sorted(seen)) tbb::parallel_sort(seen.begin(), seen.end());
+  for (std::size_t i = 1, first = 0; i < seen.size(); ++i) {
+    if (seen[i].first != seen[first].first) {
+      first = i;
+      continue;
+    }
+    const std::size_t index = seen[i].second;
+    tell({Clash::annotation_twice, index, annotations[index],
+          fmt::format("annotations[{}] has this id already", seen[first].second)});
+    owners[index] = kNowhere;
+  }
+}
+
+/// Why an annotation cannot belong to its image, or nothing.
+std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, const Image* image,
+                                                      const Dataset& data) {
+  if (!image) return {{Clash::no_image, fmt::format("there is no image with id {}", one.image_id)}};
+  if (data.category_index(one.category_id) < 0)
+    return {{Clash::no_category, fmt::format("there is no category with id {}", one.category_id)}};
+  if (one.shape.kind == ShapeKind::mask) {
+    const std::int64_t height = data.runs[one.shape.first], width = data.runs[one.shape.first + 1];
+    if (height != image->height || width != image->width)
+      return {
+          {Clash::mask_size, fmt::format("its mask is {} x {}, its image {} x {} (height x width)",
+                                         height, width, image->height, image->width)}};
+  }
+  return {};
+}
+
+/// The position of each annotation's image; kNowhere of one that does not fit.
+std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
+  const auto& all = data.annotations;
+  std::vector<std::uint32_t> owners(all.size());
+  tbb::parallel_for(std::size_t{0}, all.size(), [&](std::size_t i) {
+    const Image* image = data.find_image(all[i].image_id);
+    owners[i] = fault_of(all[i], image, data)
+                    ? kNowhere
+                    : static_cast<std::uint32_t>(image - data.images.data());
+  });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (owners[i] != kNowhere) continue;
+    const auto fault = fault_of(all[i], data.find_image(all[i].image_id), data);
+    tell({fault->first, i, all[i], fault->second});
+  }
+  check_ids(all, owners, tell);
+  return owners;
+}
+
+/// Puts annotations behind those of earlier images and earlier ones of their own; says in the images where.
+std::vector<Annotation> grouped(const std::vector<Annotation>& annotations,
+                                const std::vector<std::uint32_t>& owners,
+                                std::vector<Image>& images) {
+  for (Image& image : images) image.count = 0;
+  std::size_t kept = 0;
+  for (const std::uint32_t owner : owners)
+    if (owner != kNowhere) ++images[owner].count, ++kept;
+  std::uint32_t first = 0;
+  for (Image& image : images) {
+    image.first = first;
+    first += std::exchange(image.count, 0);
+  }
+  std::vector<Annotation> result(kept);
+  for (std::size_t i = 0; i < annotations.size(); ++i) {
+    if (owners[i] == kNowhere) continue;
+    Image& image = images[owners[i]];
+    result[image.first + image.count++] = annotations[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+TextRef Records::add_text(std::string_view text) {
+  const TextRef where{names.size(), text.size()};
+  names.insert(names.end(), text.begin(), text.end());
+  return where;
+}
+
+void Records::add_image(std::int64_t id, std::string_view file_name, std::int32_t width,
+                        std::int32_t height) {
+  images.push_back({id, add_text(file_name), width, height});
+}
+
+void Records::add_category(std::int64_t id, std::string_view name) {
+  categories.push_back({id, add_text(name)});
+}
+
+ShapeRef Records::add_mask(const Rle& mask) {
+  const std::size_t first = runs.size();
+  runs.insert(runs.end(), {mask.height, mask.width});
+  runs.insert(runs.end(), mask.counts.begin(), mask.counts.end());
+  return {first, static_cast<std::uint32_t>(runs.size() - first), ShapeKind::mask};
+}
+
+void Records::add(Annotation one, const Segmentation& shape) {
+  one.shape = {};
+  if (const auto* mask = std::get_if<Rle>(&shape)) one.shape = add_mask(*mask);
+  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape)) {
+    one.shape = {polygon_ends.size(), static_cast<std::uint32_t>(polygons->size()),
+                 ShapeKind::polygons};
+    for (const Polygon& polygon : *polygons) {
+      coordinates.insert(coordinates.end(), polygon.begin(), polygon.end());
+      polygon_ends.push_back(coordinates.size());
+    }
+  }
+  annotations.push_back(one);
+}
+
+void Records::clear() {
+  images.clear();
+  annotations.clear();
+  categories.clear();
+  coordinates.clear();
+  polygon_ends.clear();
+  runs.clear();
+  names.clear();
+}
+
+void Records::add_annotations(const Records& others) {
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  const std::size_t first = annotations.size(), first_polygon = polygon_ends.size();
+  append(annotations, others.annotations);
+  for (Annotation& one : std::span(annotations).subspan(first)) {
+    if (one.shape.kind == ShapeKind::polygons) one.shape.first += first_polygon;
+    if (one.shape.kind == ShapeKind::mask) one.shape.first += runs.size();
+  }
+  append(polygon_ends, others.polygon_ends);
+  for (std::uint64_t& end : std::span(polygon_ends).subspan(first_polygon))
+    end += coordinates.size();
+  append(coordinates, others.coordinates);
+  append(runs, others.runs);
+}
+
+Contradiction::Contradiction(Clash which, std::size_t index, const Annotation& one,
+                             const std::string& reason)
+    : Error(fmt::format("annotations[{}] (id {}): {}", index, one.id, reason)),
+      clash(which),
+      id(one.id),
+      annotation(index),
+      image_id(one.image_id),
+      why(reason) {}
+
+std::shared_ptr<const Dataset> assemble(Records given, std::string source,
+                                        const Tell& on_contradiction) {
+  const Tell tell =
+      on_contradiction ? on_contradiction : [](const Contradiction& problem) { throw problem; };
+  const auto records = std::make_shared<Records>(std::move(given));
+  order_by_id(records->images, Clash::image_twice, "image", tell);
+  order_by_id(records->categories, Clash::category_twice, "category", tell);
+  auto data = std::make_shared<Dataset>();
+  data->source = std::move(source);
+  data->memory = records;
+  data->images = records->images;
+  data->annotations = records->annotations;
+  data->categories = records->categories;
+  data->coordinates = records->coordinates;
+  data->polygon_ends = records->polygon_ends;
+  data->runs = records->runs;
+  data->names = records->names;
+  records->annotations = grouped(records->annotations, find_images(*data, tell), records->images);
+  data->annotations = records->annotations;
+  return data;
+}
+
+}  // namespace millrace::coco

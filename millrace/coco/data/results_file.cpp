@@ -1,0 +1,160 @@
+// Results files: an array of detections.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <system_error>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/coco/data/detections.h"
+#include "millrace/coco/data/json.h"
+#include "millrace/coco/data/list_pieces.h"
+#include "millrace/coco/data/results_pieces.h"
+#include "millrace/coco/data/segmentation.h"
+
+namespace millrace::coco {
+namespace {
+
+/// Reads detections one after the other.
+class DetectionReader {
+ public:
+  explicit DetectionReader(const Dataset* images) : images_(images) {}
+
+  Detections detections;
+
+  void clear() { detections.clear(); }
+
+  void read(json::object fields, const char* at) {
+    Detections::Record one;
+    shape_.counts = {};
+    shape_.polygons.clear();
+    read_fields(fields, at,
+                required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
+                required("category_id",
+                         [&](json::value v) { one.category_id = integer(v, "category_id"); }),
+                required("score", [&](json::value v) { one.score = number(v, "score"); }),
+                optional("bbox", [&](json::value v) { one.has_bbox = read_box(v, one.bbox); }),
+                optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }));
+    if (!shape_.polygons.empty()) rasterize(one.image_id);
+    if (shape_.counts.empty()) {
+      if (!one.has_bbox) throw Wrong{at, "neither 'bbox' nor 'segmentation' is there"};
+      detections.add(one);
+      return;
+    }
+    try {
+      detections.add(one, shape_.counts, shape_.height, shape_.width);
+    } catch (const Error& problem) {
+      throw Wrong{shape_.at, problem.what()};
+    }
+  }
+
+ private:
+  /// Polygons say nothing of the image's size.
+  void rasterize(std::int64_t image_id) {
+    const Image* image = images_ ? images_->find_image(image_id) : nullptr;
+    if (!image)
+      throw Wrong{shape_.at,
+                  fmt::format("polygons need the size of their image, and image {} is not known; "
+                              "write run lengths instead",
+                              image_id)};
+    shape_.height = static_cast<std::uint32_t>(image->height);
+    shape_.width = static_cast<std::uint32_t>(image->width);
+    shape_.encoded = encode_counts(from_polygons(shape_.polygons, shape_.height, shape_.width));
+    shape_.counts = shape_.encoded;
+  }
+
+  const Dataset* images_;
+  DetectionShape shape_;
+};
+
+/// Appends a number that reads back as the same bits.
+void put(std::string& out, double value, std::size_t index, std::string_view field) {
+  if (!std::isfinite(value)) {
+    throw Error(
+        fmt::format("detection {}: its {} is {}; JSON has no such number", index, field, value));
+  }
+  fmt::format_to(std::back_inserter(out), "{}", value);
+}
+
+void put_text(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c;
+  }
+  out += '"';
+}
+
+Detections read_in_order(std::string json, const std::string& source, const Dataset* images) {
+  JsonText text(std::move(json), source);
+  DetectionReader reader(images);
+  text.each_record("detections",
+                   [&](json::object fields, const char* at) { reader.read(fields, at); });
+  return std::move(reader.detections);
+}
+
+constexpr std::size_t kHead = 4096;  // bytes that say what a file is
+// Where a second thread gains more than the cutting costs.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+}  // namespace
+
+std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t piece_bytes,
+                                             const Dataset* images) {
+  const std::string head = text_at(file, 0, kHead);
+  const std::size_t first = skip_space(head, 0);
+  if (head.substr(first, 1) != "[") return {};
+  Detections all;
+  const auto last = read_list(file, first, piece_bytes, DetectionReader(images),
+                              [&](const DetectionReader& part, std::size_t pieces) {
+                                all.append(part.detections, pieces);
+                              });
+  if (!last) return {};
+  const std::string rest = text_at(file, *last + 1, kHead);
+  if (*last + 1 + rest.size() != file.size() || skip_space(rest, 0) != rest.size()) return {};
+  return all;
+}
+
+Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
+  std::error_code no_size;  // of what is no file: a pipe can be read once
+  if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
+    const InputFile file(json);
+    expect_opening(text_at(file, 0, kHead), json.string(), '[');
+    if (auto detections = read_result_pieces(file, kPiece, images)) return std::move(*detections);
+  }
+  return read_in_order(read_json(json, '['), json.string(), images);
+}
+
+void write_detections(const std::filesystem::path& json, const Detections& detections) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < detections.size(); ++i) {
+    const Detections::Record& one = detections[i];
+    fmt::format_to(std::back_inserter(out), "{}{{\"image_id\":{},\"category_id\":{}",
+                   i == 0 ? "\n" : ",\n", one.image_id, one.category_id);
+    if (one.has_bbox) {
+      out += ",\"bbox\":[";
+      for (int k = 0; k < 4; ++k) {
+        if (k > 0) out += ',';
+        put(out, one.bbox[k], i, "box");
+      }
+      out += ']';
+    }
+    out += ",\"score\":";
+    put(out, one.score, i, "score");
+    if (one.mask != Detections::kNoMask) {
+      const Detections::Mask& mask = detections.mask_of(one);
+      fmt::format_to(std::back_inserter(out),
+                     ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.extent.height,
+                     mask.extent.width);
+      put_text(out, detections.counts(mask));
+      out += '}';
+    }
+    out += '}';
+  }
+  out += "\n]\n";
+  write_file_atomically(json, out);
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,180 @@
+#include "millrace/coco/data/segmentation.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "millrace/base/errors.h"
+
+namespace millrace::coco {
+namespace {
+
+ShapeRef read_polygons(json::array parts, Records& records) {
+  ShapeRef shape{records.polygon_ends.size(), 0, ShapeKind::polygons};
+  for (json::value part : parts) {
+    const auto field = [&] { return fmt::format("polygon {}", shape.count); };
+    const char* at = place(part);
+    if (*at != '[') throw Wrong{at, fmt::format("'{}' is not an array", field())};
+    const std::size_t begin = records.coordinates.size();
+    for (json::value coordinate : part.get_array()) {
+      double read = 0;
+      if (coordinate.get_double().get(read) != simdjson::SUCCESS) {
+        throw Wrong{place(coordinate), fmt::format("'{}' holds no finite number here", field())};
+      }
+      records.coordinates.push_back(read);
+    }
+    const std::size_t count = records.coordinates.size() - begin;
+    if (count < 6 || count % 2 == 1) {
+      throw Wrong{at, fmt::format("{} has {} numbers; three or more points as x y are needed",
+                                  field(), count)};
+    }
+    records.polygon_ends.push_back(records.coordinates.size());
+    ++shape.count;
+  }
+  return shape.count > 0 ? shape : ShapeRef{};
+}
+
+std::uint32_t side(double value, const char* at) {
+  if (value < 0 || value > UINT32_MAX || value != std::floor(value)) {
+    throw Wrong{at, "'size' is not two sizes in pixels"};
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+Rle from_runs(const std::vector<std::int64_t>& runs, std::uint32_t height, std::uint32_t width) {
+  Rle mask{height, width, {}};
+  mask.counts.reserve(runs.size());
+  const std::uint64_t pixels = std::uint64_t{height} * width;
+  std::uint64_t sum = 0;
+  for (const std::int64_t run : runs) {
+    if (run < 0) throw Error("counts: a run is negative");
+    sum += static_cast<std::uint64_t>(run);
+    if (sum > pixels) break;
+    mask.counts.push_back(static_cast<std::uint32_t>(run));
+  }
+  if (sum != pixels || pixels > UINT32_MAX) {
+    throw Error(fmt::format("counts: the runs do not add up to {} x {} pixels", height, width));
+  }
+  return mask;
+}
+
+/// Run lengths as they are written.
+struct RleFields {
+  std::uint32_t height = 0, width = 0;
+  const char* counts_at;
+  std::optional<std::string_view> compressed;
+  std::vector<std::int64_t> runs;
+
+  RleFields(json::object fields, const char* at) : counts_at(at) {
+    double size[2] = {-1, -1};
+    const char* size_at = at;
+    read_fields(fields, at,
+                required("size",
+                         [&](json::value value) {
+                           size_at = place(value);
+                           numbers(value, "size", size);
+                         }),
+                required("counts", [&](json::value value) {
+                  counts_at = place(value);
+                  if (*counts_at == '"') {
+                    compressed = text(value, "counts");
+                  } else {
+                    for (json::value run : array(value, "counts"))
+                      runs.push_back(integer(run, "counts"));
+                  }
+                }));
+    height = side(size[0], size_at), width = side(size[1], size_at);
+  }
+
+  Rle mask() const {
+    try {
+      return compressed ? decode_counts(*compressed, height, width)
+                        : from_runs(runs, height, width);
+    } catch (const Error& problem) {
+      throw Wrong{counts_at, problem.what(), "counts"};
+    }
+  }
+};
+
+void expect_null(json::value value) {
+  const char* at = place(value);
+  if (*at != 'n' || !value.is_null()) {
+    throw Wrong{at, "'segmentation' is neither polygons nor run lengths"};
+  }
+}
+
+double polygon_area(std::span<const double> polygon) {
+  double doubled = 0;
+  for (std::size_t i = 0, last = polygon.size() - 2; i < polygon.size(); last = i, i += 2) {
+    doubled += polygon[last] * polygon[i + 1] - polygon[i] * polygon[last + 1];
+  }
+  return std::abs(doubled) / 2;
+}
+
+}  // namespace
+
+bool read_box(json::value value, std::span<double, 4> box) {
+  const char* at = place(value);
+  const bool any = numbers_if_any(value, "bbox", box);
+  if (any && (box[2] < 0 || box[3] < 0)) {
+    throw Wrong{at, fmt::format("'bbox' has a negative size: {} x {}", box[2], box[3])};
+  }
+  return any;
+}
+
+ShapeRef read_segmentation(json::value value, Records& records) {
+  const char* at = place(value);
+  if (*at == '[') return read_polygons(value.get_array(), records);
+  if (*at == '{') return records.add_mask(RleFields(value.get_object(), at).mask());
+  expect_null(value);
+  return {};
+}
+
+void read_segmentation(json::value value, DetectionShape& shape) {
+  shape.at = place(value);
+  shape.counts = {};
+  shape.polygons.clear();
+  if (*shape.at == '{') {
+    const RleFields fields(value.get_object(), shape.at);
+    shape.at = fields.counts_at;
+    shape.height = fields.height, shape.width = fields.width;
+    if (!fields.compressed) shape.encoded = encode_counts(fields.mask());
+    shape.counts = fields.compressed.value_or(shape.encoded);
+  } else if (*shape.at == '[') {
+    Records aside;
+    read_polygons(value.get_array(), aside);
+    for (std::size_t begin = 0; const std::size_t end : aside.polygon_ends) {
+      shape.polygons.emplace_back(aside.coordinates.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  aside.coordinates.begin() + static_cast<std::ptrdiff_t>(end));
+      begin = end;
+    }
+  } else {
+    expect_null(value);
+  }
+}
+
+double shape_area(const Segmentation& shape) {
+  if (const auto* mask = std::get_if<Rle>(&shape)) return static_cast<double>(area(*mask));
+  double sum = 0;
+  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape))
+    for (const auto& polygon : *polygons) sum += polygon_area(polygon);
+  return sum;
+}
+
+double shape_area(const ShapeRef& shape, const Records& records) {
+  if (shape.kind == ShapeKind::mask) {  // every second run is inside
+    double sum = 0;
+    for (std::size_t i = 3; i < shape.count; i += 2) sum += records.runs[shape.first + i];
+    return sum;
+  }
+  double sum = 0;
+  for (std::size_t k = shape.first; k < shape.first + shape.count; ++k) {
+    const std::uint64_t begin = k == 0 ? 0 : records.polygon_ends[k - 1];
+    sum += polygon_area(
+        std::span(records.coordinates).subspan(begin, records.polygon_ends[k] - begin));
+  }
+  return sum;
+}
+
+}  // namespace millrace::coco

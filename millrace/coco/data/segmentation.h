@@ -1,0 +1,34 @@
+// The shapes in COCO's JSON: boxes, polygons, run lengths as numbers or as text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/coco/data/json.h"
+#include "millrace/coco/data/records.h"
+
+namespace millrace::coco {
+
+/// Reads a `bbox`, x y width height; false for []. Throws Wrong, also where a size is negative.
+bool read_box(json::value value, std::span<double, 4> box);
+
+/// Reads a `segmentation` into the arrays of `records`; null and [] are none. Throws Wrong.
+ShapeRef read_segmentation(json::value value, Records& records);
+
+/// The `segmentation` of a detection: none, run lengths as compressed text, or polygons.
+struct DetectionShape {
+  const char* at = nullptr;  // where what matters begins, for Wrong
+  std::uint32_t height = 0, width = 0;
+  std::string_view counts;  // of run lengths, unchecked; lies in the JSON's memory, or is `encoded`
+  std::string encoded;      // of counts that are written as numbers
+  std::vector<Polygon> polygons;
+};
+
+/// Reads a detection's `segmentation` into `shape`; null and [] are none. Throws Wrong.
+void read_segmentation(json::value value, DetectionShape& shape);
+
+/// Area of a shape of `records` in pixels: of polygons by their vertices, of a mask by counting. 0 for none.
+double shape_area(const ShapeRef& shape, const Records& records);
+
+}  // namespace millrace::coco

@@ -1,0 +1,277 @@
+#include "millrace/coco/drawing/draw.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+
+namespace millrace::coco {
+namespace {
+
+constexpr int kReadableSide = 480;     // pixels: pictures with a shorter side are enlarged,
+constexpr int kLongestSide = 1920;     // ... but none to a longer side than this
+constexpr int kMostOfJpeg = 65500;     // pixels a side that libjpeg writes
+constexpr double kOpacity = 0.33;      // of masks
+constexpr double kTextOpacity = 0.85;  // of the plates behind text
+
+/// Sizes that grow with the picture, in pixels.
+struct Style {
+  explicit Style(cv::Size picture)
+      : unit(std::max(1.0, std::min(picture.width, picture.height) / 600.0)),
+        line(static_cast<int>(std::lround(unit))),
+        text_height(static_cast<int>(std::lround(9 * unit))),
+        margin(std::max(2, static_cast<int>(std::lround(3 * unit)))) {}
+
+  double unit;
+  int line;         // width of boxes and of masks' edges
+  int text_height;  // of capitals
+  int margin;       // around text on its plate
+};
+
+cv::Scalar scalar(cv::Vec3b colour) {
+  return {double(colour[0]), double(colour[1]), double(colour[2])};
+}
+
+/// Black or white, whichever is easier to read on `ground` (Rec. 709 luma).
+cv::Vec3b contrasting(cv::Vec3b ground) {
+  const double luma = 0.2126 * ground[0] + 0.7152 * ground[1] + 0.0722 * ground[2];
+  return luma > 120 ? cv::Vec3b(0, 0, 0) : cv::Vec3b(255, 255, 255);
+}
+
+/// Text as coverage 0..255. OpenCV's stroke fonts are drawn four times too large and averaged down,
+/// which makes them as smooth as outline fonts.
+cv::Mat1b render(const std::string& text, int height) {
+  constexpr int over = 4;
+  constexpr int font = cv::FONT_HERSHEY_DUPLEX;
+  const double scale = cv::getFontScaleFromHeight(font, height * over, over);
+  const int stroke = std::max(over, height * over / 10);
+  int below = 0;
+  const auto size = cv::getTextSize(text, font, scale, stroke, &below);
+  cv::Mat1b large((height + height / 2) * over, size.width + 2 * over, std::uint8_t{0});
+  cv::putText(large, text, {over, height * over + over / 2}, font, scale, 255, stroke, cv::LINE_AA);
+  cv::Mat1b small;
+  cv::resize(large, small, {large.cols / over, large.rows / over}, 0, 0, cv::INTER_AREA);
+  return small;
+}
+
+/// A colour laid over the picture where `coverage` says, at `opacity`.
+void blend(cv::Mat3b picture, const cv::Mat1b& coverage, cv::Vec3b colour, double opacity) {
+  for (int y = 0; y < picture.rows; ++y)
+    for (int x = 0; x < picture.cols; ++x) {
+      const double share = opacity * coverage(y, x) / 255.0;
+      for (int c = 0; c < 3; ++c) {
+        auto& value = picture(y, x)[c];
+        value = cv::saturate_cast<std::uint8_t>(value + share * (colour[c] - value));
+      }
+    }
+}
+
+/// A line of text on a coloured plate.
+struct Plate {
+  cv::Mat1b text;
+  cv::Size size;
+
+  Plate(const std::string& words, const Style& style)
+      : text(render(words, style.text_height)),
+        size(text.cols + 2 * style.margin, text.rows + style.margin) {}
+
+  void draw(cv::Mat3b picture, cv::Point at, const Style& style, cv::Vec3b colour) const {
+    const cv::Rect frame(cv::Point(), picture.size());
+    const auto plate = cv::Rect(at, size) & frame;
+    if (plate.empty()) return;
+    blend(picture(plate), cv::Mat1b(plate.size(), std::uint8_t{255}), colour, kTextOpacity);
+    const auto words = cv::Rect(at + cv::Point(style.margin, style.margin), text.size()) & plate;
+    if (!words.empty())
+      blend(picture(words), text(cv::Rect(cv::Point(), words.size())), contrasting(colour), 1);
+  }
+};
+
+/// Finds room for plates beside boxes: where the least lies under them already.
+class Placer {
+ public:
+  explicit Placer(cv::Size picture) : picture_(picture) {}
+
+  cv::Point place(cv::Size plate, const cv::Rect& box) {
+    const int w = plate.width, h = plate.height;
+    const std::array candidates = {
+        cv::Point(box.x, box.y - h),                  // above, left
+        cv::Point(box.x + box.width - w, box.y - h),  // above, right
+        cv::Point(box.x, box.y + box.height),         // below
+        cv::Point(box.x, box.y),                      // inside, at the top
+        cv::Point(box.x + box.width, box.y),          // to the right
+        cv::Point(box.x - w, box.y),                  // to the left
+        cv::Point(box.x + box.width - w, box.y + box.height - h),
+        cv::Point(box.x, box.y - 2 * h),
+        cv::Point(box.x, box.y + box.height + h),
+    };
+    cv::Rect best;
+    int least = std::numeric_limits<int>::max();
+    for (auto at : candidates) {
+      at.x = std::clamp(at.x, 0, std::max(0, picture_.width - w));
+      at.y = std::clamp(at.y, 0, std::max(0, picture_.height - h));
+      const cv::Rect here(at, plate);
+      int hidden = 0;
+      for (const auto& other : taken_) hidden += (here & other).area();
+      if (hidden < least) least = hidden, best = here;
+      if (least == 0) break;
+    }
+    taken_.push_back(best);
+    return best.tl();
+  }
+
+ private:
+  cv::Size picture_;
+  std::vector<cv::Rect> taken_;
+};
+
+cv::Mat1b bitmap(const Rle& mask, cv::Size size) {
+  cv::Mat1b inside(static_cast<int>(mask.height), static_cast<int>(mask.width));
+  decode(mask, inside.data);
+  inside *= 255;
+  if (inside.size() != size) cv::resize(inside, inside, size, 0, 0, cv::INTER_LINEAR);
+  return inside;
+}
+
+void draw_mask(cv::Mat3b& picture, const Rle& mask, cv::Vec3b colour, const Style& style) {
+  auto inside = bitmap(mask, picture.size());
+  blend(picture, inside, colour, kOpacity);
+  std::vector<std::vector<cv::Point>> outlines;
+  cv::findContours(inside >= 128, outlines, cv::RETR_CCOMP, cv::CHAIN_APPROX_NONE);
+  cv::drawContours(picture, outlines, -1, scalar(colour), style.line, cv::LINE_AA);
+}
+
+/// Crowds get dashes: they are regions, not objects.
+void draw_box(cv::Mat3b& picture, const cv::Rect& box, bool dashed, cv::Vec3b colour,
+              const Style& style) {
+  if (!dashed) return cv::rectangle(picture, box, scalar(colour), style.line);
+  const int dash = 5 * style.line;
+  const std::array corners = {box.tl(), cv::Point(box.br().x, box.y), box.br(),
+                              cv::Point(box.x, box.br().y)};
+  for (std::size_t side = 0; side < 4; ++side) {
+    const cv::Point2d from = corners[side], step = cv::Point2d(corners[(side + 1) % 4]) - from;
+    const double length = std::hypot(step.x, step.y);
+    for (double at = 0; at < length; at += 2 * dash)
+      cv::line(picture, from + step * (at / length),
+               from + step * (std::min(at + dash, length) / length), scalar(colour), style.line);
+  }
+}
+
+std::string caption(const Overlay& object, std::span<const std::string> names) {
+  const auto label = static_cast<std::size_t>(object.label);
+  auto text = label < names.size() ? names[label] : fmt::format("class {}", object.label);
+  if (object.crowd) text += " (crowd)";
+  return object.score < 0 ? text : fmt::format("{} {:.0f}%", text, 100 * object.score);
+}
+
+/// The larger objects first, so that the smaller ones stay visible.
+std::vector<std::size_t> back_to_front(std::span<const Overlay> objects) {
+  std::vector<std::size_t> order(objects.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return objects[a].box.area() > objects[b].box.area();
+  });
+  return order;
+}
+
+}  // namespace
+
+cv::Vec3b label_colour(int label) {
+  // Hues a golden angle apart never meet; lightness takes turns too.
+  const double hue = std::fmod(0.55 + 0.6180339887498949 * label, 1.0) * 6;
+  const double value = label % 3 == 1 ? 0.80 : 1.0, saturation = label % 2 == 1 ? 0.70 : 0.90;
+  cv::Vec3b colour;
+  for (int c = 0; c < 3; ++c) {
+    const double k =
+        std::fmod(5 - 2 * c + hue, 6.0);  // hue to red, green, blue: each is a shifted trapezoid
+    const double share = 1 - saturation * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
+    colour[c] = cv::saturate_cast<std::uint8_t>(255 * value * share);
+  }
+  return colour;
+}
+
+cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
+                     std::span<const std::string> names) {
+  const double shorter = std::min(image.cols, image.rows);
+  const double longer = std::max(image.cols, image.rows);
+  const double zoom = std::max(1.0, std::min(kReadableSide / shorter, kLongestSide / longer));
+  cv::Mat3b picture;
+  cv::resize(image, picture, {}, zoom, zoom, cv::INTER_CUBIC);
+  const Style style(picture.size());
+  const auto frame = [&](const Box& box) {
+    const cv::Point2d low(box.x1 * zoom, box.y1 * zoom), high(box.x2 * zoom, box.y2 * zoom);
+    return cv::Rect(cv::Point(low), cv::Point(high)) & cv::Rect(cv::Point(), picture.size());
+  };
+
+  const auto order = back_to_front(objects);
+  for (const auto i : order)
+    if (!objects[i].mask.counts.empty())
+      draw_mask(picture, objects[i].mask, label_colour(objects[i].label), style);
+  for (const auto i : order)
+    draw_box(picture, frame(objects[i].box), objects[i].crowd, label_colour(objects[i].label),
+             style);
+  Placer placer(picture.size());
+  for (const auto i : order) {
+    const Plate plate(caption(objects[i], names), style);
+    plate.draw(picture, placer.place(plate.size, frame(objects[i].box)), style,
+               label_colour(objects[i].label));
+  }
+  return picture;
+}
+
+cv::Mat side_by_side(const cv::Mat& left, std::string_view left_title, const cv::Mat& right,
+                     std::string_view right_title) {
+  const Style style(left.size());
+  const cv::Vec3b ground(32, 32, 32);
+  const Plate titles[] = {Plate(std::string(left_title), style),
+                          Plate(std::string(right_title), style)};
+  const int head = titles[0].size.height + style.margin, gap = 2 * style.margin;
+  cv::Mat3b both(head + std::max(left.rows, right.rows), left.cols + gap + right.cols, ground);
+  left.copyTo(both(cv::Rect(cv::Point(0, head), left.size())));
+  right.copyTo(both(cv::Rect(cv::Point(left.cols + gap, head), right.size())));
+  titles[0].draw(both, {0, 0}, style, ground);
+  titles[1].draw(both, {left.cols + gap, 0}, style, ground);
+  return both;
+}
+
+std::vector<Overlay> overlays(const Dataset& truth, const Image& image) {
+  const auto height = static_cast<std::uint32_t>(image.height),
+             width = static_cast<std::uint32_t>(image.width);
+  std::vector<Overlay> result;
+  for (const auto& object : truth.objects(image)) {
+    const auto [x, y, w, h] = object.bbox;
+    Overlay overlay{.box = {float(x), float(y), float(x + w), float(y + h)},
+                    .label = truth.category_index(object.category_id),
+                    .crowd = object.crowd};
+    auto shape = truth.segmentation(object);
+    if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape))
+      overlay.mask = from_polygons(*polygons, height, width);
+    else if (auto* rle = std::get_if<Rle>(&shape))
+      overlay.mask = std::move(*rle);
+    result.push_back(std::move(overlay));
+  }
+  return result;
+}
+
+void write_picture(const std::filesystem::path& file, const cv::Mat& picture) {
+  cv::Mat bgr;
+  cv::cvtColor(picture, bgr, cv::COLOR_RGB2BGR);
+  if (const auto longer = std::max(bgr.cols, bgr.rows);
+      longer > kMostOfJpeg && file.extension() != ".png") {
+    const double share = double(kMostOfJpeg) / longer;
+    const auto shrunk = [&](int side) { return std::max(1, static_cast<int>(side * share)); };
+    cv::resize(bgr, bgr, {shrunk(bgr.cols), shrunk(bgr.rows)}, 0, 0, cv::INTER_AREA);
+  }
+  std::vector<std::uint8_t> bytes;
+  if (!cv::imencode(file.extension().string(), bgr, bytes, {cv::IMWRITE_JPEG_QUALITY, 92}))
+    throw Error(file.string() + ": cannot be written as a picture; use .jpg or .png");
+  write_file_atomically(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,47 @@
+// Objects drawn over an image for a person to look at. Images are (H, W, 3) 8-bit RGB. Pure, but for
+// `write_picture`; any thread may call it.
+#pragma once
+
+#include <filesystem>
+#include <opencv2/core.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/coco/data/annotations.h"
+#include "millrace/coco/masks/boxes.h"
+#include "millrace/coco/masks/masks.h"
+
+namespace millrace::coco {
+
+/// One object to draw.
+struct Overlay {
+  Box box;           // pixels of the image
+  int label = 0;     // position in the list of names; the same label always has the same colour
+  float score = -1;  // 0 .. 1; < 0: ground truth, no score is written
+  bool crowd = false;
+  Rle mask;  // of the image's size; no counts: the box alone
+};
+
+/// A bright colour of its own for each label, stable over runs and data sets.
+cv::Vec3b label_colour(int label);
+
+/// A copy of the image with translucent masks, outlines, boxes, and "name score" beside each box where
+/// it hides least. Small images are enlarged first, so that the text can be read: to a shorter side of 480 pixels, as far
+/// as the longer one stays within 1920.
+cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
+                     std::span<const std::string> names);
+
+/// Two pictures next to each other, each under its title.
+cv::Mat side_by_side(const cv::Mat& left, std::string_view left_title, const cv::Mat& right,
+                     std::string_view right_title);
+
+/// The annotations of an image as objects to draw; labels are positions in `truth.categories`.
+std::vector<Overlay> overlays(const Dataset& truth, const Image& image);
+
+/// Writes a picture whose extension says the format (.jpg, .png), atomically; one that is too large for a JPEG is shrunk.
+/// Throws Error.
+void write_picture(const std::filesystem::path& file, const cv::Mat& picture);
+
+}  // namespace millrace::coco

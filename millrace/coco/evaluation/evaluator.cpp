@@ -1,0 +1,165 @@
+#include "millrace/coco/evaluation/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/coco/evaluation/accumulate.h"
+
+namespace millrace::coco {
+namespace {
+
+/// What a partial result begins with; everything behind it belongs to the digest.
+struct Header {
+  char name[8] = {'m', 'r', 'e', 'v', 'a', 'l', '1', '\0'};
+  std::uint64_t digest = 0;
+  std::uint64_t setting = 0;
+};
+
+/// Before the detections of each image.
+struct ImageHeader {
+  std::uint32_t image = 0, unknown_categories = 0;
+  std::uint64_t detections = 0;
+};
+
+template <typename T>
+void put(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// Takes a value from the front of `bytes`; false where they are too few.
+template <typename T>
+bool take(std::string_view& bytes, T& value) {
+  if (bytes.size() < sizeof value) return false;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return true;
+}
+
+template <typename T>
+std::uint64_t digest_of(std::span<const T> values, std::uint64_t seed) {
+  return digest(values.data(), values.size_bytes(), seed);
+}
+
+[[noreturn]] void fail(std::int64_t image_id, std::string_view why) {
+  throw Error(fmt::format("evaluation: image {}: {}", image_id, why));
+}
+
+}  // namespace
+
+Evaluator::Evaluator(std::shared_ptr<const Dataset> truth, EvaluateOptions options)
+    : truth_(std::move(truth)),
+      options_(checked(std::move(options))),
+      state_(truth_->images.size()),
+      outcomes_(truth_->images.size()) {}
+
+void Evaluator::add(std::int64_t image_id, std::span<const Detection> found) {
+  const Image* image = truth_->find_image(image_id);
+  if (!image) fail(image_id, "it is not in " + truth_->source);
+  for (const Detection& one : found)
+    if (one.image_id != image_id)
+      fail(image_id, fmt::format("a detection is of image {}", one.image_id));
+  const auto position = static_cast<std::size_t>(image - truth_->images.data());
+
+  const Detections all(found);
+  std::vector<std::uint32_t> indices(found.size());
+  std::iota(indices.begin(), indices.end(), 0U);
+  std::vector<Scored> outcomes;
+  const std::uint32_t unknown =
+      ImageMatcher(*truth_, options_).match(*image, all, indices, outcomes);
+
+  const std::lock_guard lock(mutex_);
+  if (state_[position].added) fail(image_id, "it was added before");
+  state_[position] = {true, unknown};
+  outcomes_[position] = std::move(outcomes);
+}
+
+std::size_t Evaluator::images() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(std::ranges::count(state_, true, &State::added));
+}
+
+std::uint64_t Evaluator::setting() const {
+  std::uint64_t all = digest_of(truth_->images, 0);
+  all = digest_of(truth_->categories, all);
+  all = digest_of(truth_->annotations, all);
+  if (options_.iou == IouType::mask) {
+    all = digest_of(truth_->coordinates, all);
+    all = digest_of(truth_->polygon_ends, all);
+    all = digest_of(truth_->runs, all);
+  }
+  const std::uint32_t choices[] = {static_cast<std::uint32_t>(options_.iou),
+                                   static_cast<std::uint32_t>(options_.area),
+                                   options_.class_agnostic};
+  return digest(options_.max_detections, digest(choices, sizeof choices, all));
+}
+
+std::string Evaluator::partial() const {
+  std::string body;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < state_.size(); ++i) {
+      if (!state_[i].added) continue;
+      put(body, ImageHeader{static_cast<std::uint32_t>(i), state_[i].unknown_categories,
+                            outcomes_[i].size()});
+      for (const Scored& one : outcomes_[i]) put(body, one);
+    }
+  }
+  Header header;
+  header.setting = setting();
+  header.digest = digest(body.data(), body.size(), header.setting);
+  std::string bytes;
+  bytes.reserve(sizeof header + body.size());
+  put(bytes, header);
+  return bytes + body;
+}
+
+void Evaluator::merge(std::string_view partial) {
+  Header header;
+  const Header expected;
+  if (!take(partial, header) || std::memcmp(header.name, expected.name, sizeof header.name) != 0 ||
+      digest(partial.data(), partial.size(), header.setting) != header.digest)
+    throw Error("evaluation: the partial result is broken");
+  if (header.setting != setting())
+    throw Error("evaluation: the partial result is of another data set or other options than " +
+                truth_->source);
+
+  const std::uint64_t categories = category_count(*truth_, options_);
+  std::vector<std::pair<ImageHeader, std::vector<Scored>>> images;
+  while (!partial.empty()) {
+    auto& [image, outcomes] = images.emplace_back();
+    bool good = take(partial, image) && image.image < state_.size() &&
+                image.detections <= partial.size() / sizeof(Scored);
+    if (good) outcomes.resize(image.detections);
+    for (Scored& one : outcomes)
+      good = good && take(partial, one) && one.category < categories && one.image == image.image;
+    if (!good) throw Error("evaluation: the partial result is broken");
+  }
+
+  const std::lock_guard lock(mutex_);
+  for (const auto& [image, outcomes] : images)
+    if (state_[image.image].added)
+      fail(truth_->images[image.image].id, "it is in two partial results");
+  for (auto& [image, outcomes] : images) {
+    state_[image.image] = {true, image.unknown_categories};
+    outcomes_[image.image] = std::move(outcomes);
+  }
+}
+
+Evaluation Evaluator::result(Scope scope) const {
+  const std::lock_guard lock(mutex_);
+  Matches matches = gather(outcomes_, category_count(*truth_, options_));
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    matches.unknown_categories += state_[i].unknown_categories;
+    if (state_[i].added || scope == Scope::all)
+      count_truths(*truth_, truth_->images[i], options_.class_agnostic, matches.truths);
+  }
+  return accumulate(*truth_, matches, options_);
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,77 @@
+// How large a mask is and where it lies, from one pass over its runs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "millrace/coco/masks/masks.h"
+
+namespace millrace::coco {
+
+struct MaskExtent {
+  std::uint32_t height = 0, width = 0;
+  std::uint32_t pixels = 0;  // inside
+  Box box;                   // as `bounding_box` gives it
+};
+
+MaskExtent extent_of(const Rle& mask);
+
+/// The same of counts as text. Throws Error as `decode_counts`.
+MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_t width);
+
+/// Takes the runs of a mask, `outside` and `inside` in turn, which must not leave it.
+class ExtentMeter {
+ public:
+  ExtentMeter(std::uint32_t height, std::uint32_t width)
+      : height_(height), width_(width), left_(width) {}
+
+  void outside(std::uint32_t run) { advance(run); }
+
+  void inside(std::uint32_t run) {
+    if (run == 0) return;
+    pixels_ += run;
+    left_ = std::min(left_, column_);
+    const std::uint32_t below = row_ + run;
+    if (below <= height_) {
+      top_ = std::min(top_, row_);
+      bottom_ = std::max(bottom_, below);
+      right_ = column_ + 1;
+    } else {  // one that goes on in the next column counts as full height: so does COCO
+      top_ = 0;
+      bottom_ = height_;
+      right_ = column_ + 1 + (below - 1) / height_;
+    }
+    advance(run);
+  }
+
+  MaskExtent finish() const {
+    if (pixels_ == 0) return {height_, width_, 0, {}};
+    return {height_,
+            width_,
+            pixels_,
+            {static_cast<float>(left_), static_cast<float>(top_), static_cast<float>(right_),
+             static_cast<float>(bottom_)}};
+  }
+
+ private:
+  void advance(std::uint32_t run) {
+    if (height_ - row_ > run) {
+      row_ += run;
+      return;
+    }
+    run -= height_ - row_;  // to the top of the next column
+    ++column_;
+    row_ = run;
+    if (run < height_ || height_ == 0) return;
+    column_ += run / height_;
+    row_ = run % height_;
+  }
+
+  std::uint32_t height_, width_;
+  std::uint32_t row_ = 0, column_ = 0;  // of the next pixel
+  std::uint32_t pixels_ = 0;
+  std::uint32_t left_, top_ = UINT32_MAX, right_ = 0, bottom_ = 0;
+};
+
+}  // namespace millrace::coco

@@ -1,0 +1,111 @@
+// Between regions and images: a detection's mask into the image, an object's mask out of it.
+#include <algorithm>
+#include <cmath>
+
+#include "millrace/coco/masks/masks.h"
+#include "millrace/coco/masks/run_writer.h"
+
+namespace millrace::coco {
+namespace {
+
+/// One axis of a region laid over the image: which pixels it reaches, and between which two cells each lies.
+/// Cells have a border of zeros, so cell 0 is the one before the first.
+class Axis {
+ public:
+  Axis(float low, float high, int cells, std::uint32_t pixels) {
+    const float extent = high - low, count = static_cast<float>(cells);
+    if (!(extent > 0) || !std::isfinite(low) || !std::isfinite(extent)) return;
+    const float margin = extent / (2 * count);  // half a cell: as far as bilinear weights reach
+    const auto end = static_cast<float>(pixels);
+    begin = static_cast<std::uint32_t>(std::clamp(std::floor(low - margin), 0.F, end));
+    const auto stop = static_cast<std::uint32_t>(std::clamp(std::ceil(high + margin), 0.F, end));
+    for (std::uint32_t pixel = begin; pixel < stop; ++pixel) {
+      const float at = (static_cast<float>(pixel) + .5F - low) / extent * count + .5F;
+      const float bounded = std::clamp(at, 0.F, count + 1);
+      const int cell_before = std::min(static_cast<int>(bounded), cells);
+      cell.push_back(cell_before);
+      weight.push_back(bounded - static_cast<float>(cell_before));
+    }
+  }
+
+  std::uint32_t begin = 0;    // first pixel
+  std::vector<int> cell;      // of each pixel from there on: the cell before it
+  std::vector<float> weight;  // and how much the next one counts
+};
+
+/// The stretches of `axis` that lie between the same two cells: first[c] to first[c + 1].
+std::vector<std::uint32_t> stretches(const Axis& axis, int cells) {
+  std::vector<std::uint32_t> first(static_cast<std::size_t>(cells) + 2, 0);
+  for (const int c : axis.cell) ++first[static_cast<std::size_t>(c) + 1];
+  for (std::size_t c = 1; c < first.size(); ++c) first[c] += first[c - 1];
+  return first;
+}
+
+}  // namespace
+
+Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height,
+          std::uint32_t width, float threshold) {
+  const Axis rows(box.y1, box.y2, size, height), columns(box.x1, box.x2, size, width);
+  const auto first = stretches(rows, size);
+  RunWriter out(height, width);
+  const auto side = static_cast<std::size_t>(size);
+  std::vector<float> column(side + 2, 0.F);  // the mask at one pixel column, a zero at either end
+  for (std::size_t i = 0; i < columns.cell.size(); ++i) {
+    const int cell = columns.cell[i];
+    const float right = columns.weight[i], left = 1 - right;
+    for (std::size_t r = 0; r < side; ++r) {
+      const float* row = probabilities + r * side;
+      column[r + 1] = (cell > 0 ? left * row[cell - 1] : 0) + (cell < size ? right * row[cell] : 0);
+    }
+    const std::uint32_t top = (columns.begin + static_cast<std::uint32_t>(i)) * height + rows.begin;
+    for (std::size_t c = 0; c <= side; ++c) {
+      const float above = column[c], below = column[c + 1];
+      const bool above_in = above >= threshold, below_in = below >= threshold;
+      if (above_in && below_in) {  // between two that are inside, all is inside
+        out.add(top + first[c], top + first[c + 1]);
+      } else if (above_in || below_in) {
+        for (std::uint32_t y = first[c]; y < first[c + 1]; ++y) {
+          const float lower = rows.weight[y];
+          if ((1 - lower) * above + lower * below >= threshold) out.add(top + y, top + y + 1);
+        }
+      }
+    }
+  }
+  return std::move(out).finish();
+}
+
+void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out) {
+  constexpr double kThinnest = 0.1;  // pixels, as for polygons
+  const double cell_width = std::max<double>(double{box.x2} - box.x1, kThinnest) / size;
+  const double cell_height = std::max<double>(double{box.y2} - box.y1, kThinnest) / size;
+  const auto side = static_cast<std::size_t>(size);
+  // The pixel under each cell's centre; one behind the last means none.
+  const auto pixel_at = [&](double low, double cell, std::size_t i, std::uint32_t pixels) {
+    const double at = std::floor(low + (static_cast<double>(i) + .5) * cell);
+    return at >= 0 && at < pixels ? static_cast<std::uint32_t>(at) : pixels;
+  };
+  std::vector<std::uint32_t> row(side);
+  for (std::size_t r = 0; r < side; ++r) row[r] = pixel_at(box.y1, cell_height, r, mask.height);
+
+  std::fill_n(out, side * side, std::uint8_t{0});
+  std::size_t run = 0;
+  std::uint32_t run_end = mask.counts.empty() ? 0 : mask.counts[0];
+  std::uint32_t previous = mask.width;
+  for (std::size_t c = 0; c < side; ++c) {
+    const std::uint32_t x = pixel_at(box.x1, cell_width, c, mask.width);
+    if (x == mask.width) continue;
+    for (std::size_t r = 0; r < side; ++r) {
+      if (row[r] == mask.height) continue;
+      if (x == previous) {  // positions only ascend from one pixel column to the next
+        out[r * side + c] = out[r * side + c - 1];
+        continue;
+      }
+      const std::uint32_t position = x * mask.height + row[r];
+      while (run_end <= position && run + 1 < mask.counts.size()) run_end += mask.counts[++run];
+      out[r * side + c] = run_end > position && run % 2 == 1;
+    }
+    previous = x;
+  }
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,130 @@
+#include "millrace/coco/sample/sample.h"
+
+#include <spdlog/spdlog.h>
+#include <tbb/parallel_for.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <string>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/random.h"
+#include "millrace/coco/sample/sample_annotations.h"
+#include "millrace/coco/sample/sample_folder.h"
+#include "millrace/coco/sample/sample_painting.h"
+#include "millrace/coco/sample/sample_scene.h"
+
+namespace millrace::coco {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// One of the two splits. Training images have odd ids and validation images even ones, so that the
+/// ids are disjoint and neither split changes with the size of the other.
+struct Split {
+  std::string name;
+  std::int64_t images;
+  std::int64_t first_id;
+
+  std::int64_t id(std::int64_t index) const { return first_id + 2 * index; }
+};
+
+/// The JSON texts of one image.
+struct Entry {
+  std::string image, annotations;
+};
+
+/// Writes a file that nobody reads yet; whether it reached the disk is settled when the folder is
+/// published.
+void write_new_file(const fs::path& file, const std::vector<std::uint8_t>& bytes) {
+  const auto fail = [&] {
+    throw Error(file.string() + ": cannot be written: " + std::strerror(errno));
+  };
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "wb"), std::fclose);
+  if (!out) fail();
+  if (std::fwrite(bytes.data(), 1, bytes.size(), out.get()) != bytes.size()) fail();
+  if (std::fclose(out.release()) != 0) fail();
+}
+
+Entry make_image(const fs::path& folder, std::int64_t id, std::int64_t seed) {
+  Rng rng{static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(id)};
+  const auto scene = plan_scene(rng);
+  std::vector<std::uint8_t> jpeg;
+  cv::imencode(".jpg", paint(scene, rng), jpeg, {cv::IMWRITE_JPEG_QUALITY, 90});
+  const auto name = fmt::format("{:012}.jpg", id);
+  write_new_file(folder / name, jpeg);
+  const Json image = {{"license", 1},
+                      {"file_name", name},
+                      {"height", scene.size.height},
+                      {"width", scene.size.width},
+                      {"id", id}};
+  return {image.dump(), annotate(scene, id)};
+}
+
+/// The start of an annotation file, up to the images.
+std::string preamble(const SampleOptions& options) {
+  Json categories = Json::array();
+  for (const auto& kind : kinds()) {
+    categories.push_back(
+        {{"supercategory", "shape"}, {"id", categories.size() + 1}, {"name", kind.name}});
+  }
+  const Json info = {{"description", fmt::format("Millrace sample, seed {}", options.seed)},
+                     {"version", "1.0"}};
+  const Json license = {{"id", 1},
+                        {"name", "CC0 1.0"},
+                        {"url", "https://creativecommons.org/publicdomain/zero/1.0/"}};
+  return fmt::format("{{\"info\": {},\n\"licenses\": [{}],\n\"categories\": {},\n", info.dump(),
+                     license.dump(), categories.dump());
+}
+
+/// The texts of a list, leaving out empty ones.
+void append_list(std::string& text, std::string_view name, const std::vector<Entry>& entries,
+                 std::string Entry::*part) {
+  text += fmt::format("\"{}\": [", name);
+  const char* before = "\n";
+  for (const auto& entry : entries) {
+    if ((entry.*part).empty()) continue;
+    text += before;
+    text += entry.*part;
+    before = ",\n";
+  }
+  text += "\n]";
+}
+
+void write_split(const fs::path& root, const Split& split, const SampleOptions& options) {
+  const auto folder = root / split.name;
+  make_writable_folder(folder);
+  std::vector<Entry> entries(static_cast<std::size_t>(split.images));
+  std::atomic<std::int64_t> done = 0;
+  tbb::parallel_for(std::int64_t{0}, split.images, [&](std::int64_t i) {
+    entries[static_cast<std::size_t>(i)] = make_image(folder, split.id(i), options.seed);
+    if (const auto n = ++done; n % 10000 == 0)
+      spdlog::info("{}: {} of {} images drawn", split.name, n, split.images);
+  });
+  auto text = preamble(options);
+  append_list(text, "images", entries, &Entry::image);
+  text += ",\n";
+  append_list(text, "annotations", entries, &Entry::annotations);
+  text += "}\n";
+  write_file_atomically(root / "annotations" / ("instances_" + split.name + ".json"), text);
+}
+
+}  // namespace
+
+void make_sample(const fs::path& folder, const SampleOptions& options) {
+  PartFolder part(folder);
+  make_writable_folder(part.path() / "annotations");
+  write_split(part.path(), {"train2017", options.train, 1}, options);
+  write_split(part.path(), {"val2017", options.val, 2}, options);
+  part.publish();
+}
+
+}  // namespace millrace::coco

@@ -1,0 +1,27 @@
+// The sample data set: pictures of textured shapes with exact COCO annotations, made, not downloaded.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "millrace/base/options.h"
+
+namespace millrace::coco {
+
+struct SampleOptions {
+  std::int64_t train = 512;  // images
+  std::int64_t val = 128;
+  std::int64_t seed = 1;
+
+  void describe(Options& o) {
+    o.add("train", train, "images of the training split", {.min = 1, .max = 1e6, .unit = "images"});
+    o.add("val", val, "images of the validation split", {.min = 1, .max = 1e6, .unit = "images"});
+    o.add("seed", seed, "the same seed gives the same bytes", {.min = 0, .max = kAnySeed});
+  }
+};
+
+/// Writes `train2017/`, `val2017/` and `annotations/instances_{train,val}2017.json` under `folder`, which appears
+/// whole or not at all. Same options, same bytes, for any number of threads. Throws Error.
+void make_sample(const std::filesystem::path& folder, const SampleOptions& options);
+
+}  // namespace millrace::coco

@@ -1,0 +1,99 @@
+#include "millrace/coco/sample/sample_annotations.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <opencv2/imgproc.hpp>
+#include <optional>
+
+#include "millrace/coco/masks/masks.h"
+#include "millrace/coco/sample/sample_contours.h"
+
+namespace millrace::coco {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Rle rle_of(const cv::Mat1b& mask) {
+  return encode(mask.data, static_cast<std::uint32_t>(mask.rows),
+                static_cast<std::uint32_t>(mask.cols));
+}
+
+/// A boundary with fewer corners, nowhere more than `tolerance` pixels off.
+Polygon simplified(const Boundary& boundary, double tolerance) {
+  std::vector<cv::Point2f> corners;
+  cv::approxPolyDP(boundary.points, corners, tolerance, /*closed=*/true);
+  Polygon polygon;
+  for (const auto corner : corners) {
+    polygon.push_back(corner.x);
+    polygon.push_back(corner.y);
+  }
+  return polygon;
+}
+
+/// A part or hole of a pixel or two, as left along the edge of what lies in front.
+bool is_speck(const Boundary& boundary) { return boundary.points.size() < 9; }
+
+struct Shape {
+  Json segmentation;
+  Rle mask;  // what the segmentation says
+};
+
+/// The mask as the coarsest polygons that give back nearly every pixel, and its box too where any
+/// do; none where it has holes.
+std::optional<Shape> as_polygons(const cv::Mat1b& visible) {
+  constexpr double least_iou = 0.98;
+  constexpr std::uint8_t crowd = 0;
+  auto boundaries = trace_boundaries(visible);
+  std::erase_if(boundaries, is_speck);
+  if (boundaries.empty() || std::ranges::any_of(boundaries, &Boundary::hole)) return std::nullopt;
+  const auto wanted = rle_of(visible);
+  std::optional<Shape> close;
+  for (const double tolerance : {0.8, 0.6, 0.45, 0.3, 0.0}) {
+    if (close && tolerance == 0) break;  // only the smallest shapes need every point
+    std::vector<Polygon> polygons;
+    for (const auto& boundary : boundaries) polygons.push_back(simplified(boundary, tolerance));
+    if (std::ranges::any_of(polygons, [](const Polygon& p) { return p.size() < 6; })) continue;
+    const auto drawn = from_polygons(polygons, wanted.height, wanted.width);
+    if (mask_iou({&drawn, 1}, {&wanted, 1}, {&crowd, 1})[0] < least_iou) continue;
+    if (bounding_box(drawn) == bounding_box(wanted)) return Shape{polygons, drawn};
+    if (!close) close = Shape{polygons, drawn};
+  }
+  return close;
+}
+
+Shape as_run_lengths(const cv::Mat1b& visible, bool as_list) {
+  auto mask = rle_of(visible);
+  Json counts = as_list ? Json(mask.counts) : Json(encode_counts(mask));
+  return {{{"counts", std::move(counts)}, {"size", {mask.height, mask.width}}}, std::move(mask)};
+}
+
+Shape shape_of(const Thing& thing, const cv::Mat1b& visible) {
+  if (!thing.crowd) {
+    if (auto shape = as_polygons(visible)) return *std::move(shape);
+  }
+  return as_run_lengths(visible, /*as_list=*/thing.crowd);
+}
+
+}  // namespace
+
+std::string annotate(const Scene& scene, std::int64_t image_id) {
+  std::string text;
+  for (std::size_t i = 0; i < scene.things.size(); ++i) {
+    const auto& thing = scene.things[i];
+    if (!thing.kind) continue;
+    auto [segmentation, mask] = shape_of(thing, scene.visible(i));
+    const auto box = bounding_box(mask);
+    const Json annotation = {{"segmentation", std::move(segmentation)},
+                             {"area", area(mask)},
+                             {"iscrowd", thing.crowd ? 1 : 0},
+                             {"image_id", image_id},
+                             {"bbox", {box.x1, box.y1, box.width(), box.height()}},
+                             {"category_id", *thing.kind + 1},
+                             {"id", 100 * image_id + static_cast<std::int64_t>(i)}};
+    if (!text.empty()) text += ",\n";
+    text += annotation.dump();
+  }
+  return text;
+}
+
+}  // namespace millrace::coco

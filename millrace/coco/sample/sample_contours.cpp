@@ -1,0 +1,73 @@
+#include "millrace/coco/sample/sample_contours.h"
+
+#include <array>
+
+namespace millrace::coco {
+namespace {
+
+/// The four ways along pixel edges, clockwise: right, down, left, up.
+constexpr std::array<std::array<int, 2>, 4> kStep = {{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}};
+
+/// Walks edges with the inside at its right hand.
+class Walker {
+ public:
+  explicit Walker(const cv::Mat1b& mask) : mask_(mask), walked_(mask.size(), std::uint8_t{0}) {}
+
+  /// Is the upper edge of this pixel a boundary that no walk has passed?
+  bool starts_at(int x, int y) const { return inside(x, y) && !inside(x, y - 1) && !walked_(y, x); }
+
+  /// Once around, from the upper edge of pixel (x, y).
+  Boundary walk(int x, int y) {
+    Boundary boundary;
+    const int start_x = x, start_y = y;
+    int way = 0;
+    double twice_area = 0;
+    do {
+      const auto [dx, dy] = kStep[way];
+      boundary.points.emplace_back(static_cast<float>(x + 0.5 * dx),
+                                   static_cast<float>(y + 0.5 * dy));
+      if (way == 0) walked_(y, x) = 1;
+      twice_area += x * dy - y * dx;
+      x += dx;
+      y += dy;
+      // Ahead lie two pixels: at the right hand and at the left. The corner decides where to turn.
+      if (!inside_ahead(x, y, way, /*right=*/true))
+        way = (way + 1) % 4;
+      else if (inside_ahead(x, y, way, /*right=*/false))
+        way = (way + 3) % 4;
+    } while (x != start_x || y != start_y || way != 0);
+    boundary.hole = twice_area < 0;
+    return boundary;
+  }
+
+ private:
+  bool inside(int x, int y) const {
+    return x >= 0 && y >= 0 && x < mask_.cols && y < mask_.rows && mask_(y, x) != 0;
+  }
+
+  /// The pixel ahead of corner (x, y) on one side of the way.
+  bool inside_ahead(int x, int y, int way, bool right) const {
+    static constexpr std::array<std::array<int, 2>, 4> kRight = {
+        {{0, 0}, {-1, 0}, {-1, -1}, {0, -1}}};
+    static constexpr std::array<std::array<int, 2>, 4> kLeft = {
+        {{0, -1}, {0, 0}, {-1, 0}, {-1, -1}}};
+    const auto [dx, dy] = right ? kRight[way] : kLeft[way];
+    return inside(x + dx, y + dy);
+  }
+
+  const cv::Mat1b& mask_;
+  cv::Mat1b walked_;  // upper edges passed
+};
+
+}  // namespace
+
+std::vector<Boundary> trace_boundaries(const cv::Mat1b& mask) {
+  Walker walker(mask);
+  std::vector<Boundary> boundaries;
+  for (int y = 0; y < mask.rows; ++y)
+    for (int x = 0; x < mask.cols; ++x)
+      if (walker.starts_at(x, y)) boundaries.push_back(walker.walk(x, y));
+  return boundaries;
+}
+
+}  // namespace millrace::coco

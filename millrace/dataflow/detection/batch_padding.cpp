@@ -1,0 +1,107 @@
+#include "millrace/dataflow/detection/batch_padding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <opencv2/core.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "millrace/dataflow/image/buffer_pool.h"
+
+namespace millrace {
+namespace {
+
+cv::Mat slot_of(const Batch& batch, std::size_t image) {
+  const auto bytes =
+      static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
+  return {batch.height, batch.width, CV_8UC3, batch.pixels.get() + image * bytes};
+}
+
+/// The size that an image of the batch has alone.
+cv::Size own_size(const Batch& batch, const ImageInfo& image) {
+  const auto rounded_up = [&](std::int32_t side) {
+    return (side + batch.divisor - 1) / batch.divisor * batch.divisor;
+  };
+  return {rounded_up(image.width), rounded_up(image.height)};
+}
+
+/// The images at `places`, padded to `size`.
+Batch images_of(const Batch& batch, const std::vector<std::size_t>& places, cv::Size size) {
+  Batch part{.height = size.height, .width = size.width, .divisor = batch.divisor};
+  for (const auto place : places) {
+    part.images.push_back(batch.images[place]);
+    part.objects.push_back(batch.objects[place]);
+  }
+  part.pixels = batch_memory().acquire(part.bytes());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto& own = part.images[i];
+    fill_slot({slot_of(batch, places[i])(cv::Rect(0, 0, own.width, own.height))}, slot_of(part, i));
+  }
+  return part;
+}
+
+}  // namespace
+
+void fill_slot(const LazyImage& image, cv::Mat slot) {
+  const auto size = image.size();
+  auto corner = slot(cv::Rect({0, 0}, size));
+  image.write_to(corner);
+  slot(cv::Range(0, size.height), cv::Range(size.width, slot.cols)).setTo(0);
+  slot.rowRange(size.height, slot.rows).setTo(0);
+}
+
+Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
+  if (batch.width == width && batch.height == height) return batch;
+  if (batch.width > width || batch.height > height)
+    throw std::invalid_argument(fmt::format("a batch of {} x {} pixels cannot be padded to {} x {}",
+                                            batch.width, batch.height, width, height));
+  const auto before = std::move(batch.pixels);
+  const Batch from{.pixels = before, .height = batch.height, .width = batch.width};
+  batch.width = width;
+  batch.height = height;
+  batch.pixels = batch_memory().acquire(batch.bytes());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto& own = batch.images[i];
+    fill_slot({slot_of(from, i)(cv::Rect(0, 0, own.width, own.height))}, slot_of(batch, i));
+  }
+  return batch;
+}
+
+std::vector<BatchPart> parts_of_one_size(const Batch& batch) {
+  std::vector<std::size_t> all(batch.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (batch.divisor == 0 || std::ranges::all_of(batch.images, [&](const ImageInfo& image) {
+        return own_size(batch, image) == cv::Size(batch.width, batch.height);
+      }))
+    return {{batch, std::move(all)}};
+  std::vector<std::pair<cv::Size, std::vector<std::size_t>>> by_size;
+  for (const auto place : all) {
+    const auto size = own_size(batch, batch.images[place]);
+    auto same = std::ranges::find(by_size, size, [](const auto& group) { return group.first; });
+    if (same == by_size.end()) same = by_size.insert(same, {size, {}});
+    same->second.push_back(place);
+  }
+  std::vector<BatchPart> parts;
+  for (auto& [size, places] : by_size) {
+    auto images = images_of(batch, places, size);
+    parts.push_back({std::move(images), std::move(places)});
+  }
+  return parts;
+}
+
+cv::Size parse_shape(const std::string& text) {
+  cv::Size shape;
+  int read = 0;
+  const bool whole =
+      std::sscanf(text.c_str(), "%dx%d%n", &shape.width, &shape.height, &read) == 2 &&
+      static_cast<std::size_t>(read) == text.size();
+  if (!whole || shape.width < 1 || shape.height < 1 || std::max(shape.width, shape.height) > 65535)
+    throw std::invalid_argument(
+        fmt::format("'{}' is no shape; write width and height, such as \"1344x800\"", text));
+  return shape;
+}
+
+}  // namespace millrace

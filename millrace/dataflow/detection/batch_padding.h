@@ -1,0 +1,37 @@
+// The zeros around the images of a batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <opencv2/core/mat.hpp>
+
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/image/lazy_image.h"
+
+namespace millrace {
+
+/// Writes an image into the top left corner of its slot of a batch and clears the rest.
+void fill_slot(const LazyImage& image, cv::Mat slot);
+
+/// The batch with slots of `width` x `height` pixels: the bytes that it would have had, had an image of that size been
+/// in it. So batches of several processes get one size. Copies nothing where the size is right already.
+/// Throws std::invalid_argument where the batch is larger.
+Batch pad_to(Batch batch, std::int32_t width, std::int32_t height);
+
+/// The width and height that "1344x800" says. Throws std::invalid_argument for what is no shape.
+cv::Size parse_shape(const std::string& text);
+
+/// Some images of a batch.
+struct BatchPart {
+  Batch batch;
+  std::vector<std::size_t> places;  // of its images in the whole batch, ascending
+};
+
+/// A batch cut into parts in which every image has the padded size that it would have alone, in the order of their first
+/// images. The batch itself is the only part where all its images have its size, or where its divisor is not known.
+std::vector<BatchPart> parts_of_one_size(const Batch& batch);
+
+}  // namespace millrace

@@ -1,0 +1,114 @@
+#include "millrace/dataflow/detection/data_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+#include "millrace/dataflow/detection/annotation_file.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require(bool there, const std::string& what, const fs::path& path, const std::string& remedy) {
+  if (!there) throw ConfigError(fmt::format("no {} '{}': {}", what, path.string(), remedy));
+}
+
+const coco::Category& category_named(const std::string& name, const coco::Dataset& dataset) {
+  std::vector<std::string> known;
+  for (const auto& category : dataset.categories) {
+    if (dataset.text(category.name) == name) return category;
+    known.emplace_back(dataset.text(category.name));
+  }
+  throw ConfigError(fmt::format("data.classes: {} has no category '{}'{}", dataset.source, name,
+                                suggestion(name, known)));
+}
+
+/// How to get the data folder that is missing.
+std::string remedy_for_root(const DataOptions& options) {
+  if (!options.sample)
+    return fmt::format(
+        "set data.root to a folder in COCO's layout, or make the sample data set with `trainer "
+        "sample --out {}`",
+        options.root);
+  const auto& [train, val, seed] = *options.sample;
+  return fmt::format(
+      "`trainer run` makes the sample data set there, and so does `trainer sample --out {} --train "
+      "{} --val {} --seed {}`; or set data.root to a folder in COCO's layout",
+      options.root, train, val, seed);
+}
+
+}  // namespace
+
+DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path images,
+                     const std::vector<std::string>& classes) {
+  DataSplit split{std::move(annotations), std::move(images), {}, {}};
+  check_class_names(classes);
+  const auto add = [&split](const coco::Category& category) {
+    split.classes.emplace_back(split.annotations->text(category.name));
+    split.category_ids.push_back(category.id);
+  };
+  if (classes.empty()) {
+    for (const auto& category : split.annotations->categories) add(category);
+  } else {
+    for (const auto& name : classes) add(category_named(name, *split.annotations));
+  }
+  check_category_names(*split.annotations, split.classes);
+  return split;
+}
+
+SplitPaths find_split(const DataOptions& options, const std::string& name) {
+  const fs::path root = options.root;
+  SplitPaths paths{root / "annotations" / ("instances_" + name + ".json"), root / name};
+  require(fs::is_directory(root), "data folder", root, remedy_for_root(options));
+  require(fs::is_regular_file(paths.annotations), "annotation file", paths.annotations,
+          "set data.train and data.val to the names of the splits in data.root");
+  require(
+      fs::is_directory(paths.images), "image folder", paths.images,
+      fmt::format("put the images that '{}' names there", paths.annotations.filename().string()));
+  return paths;
+}
+
+void check_class_names(const std::vector<std::string>& classes) {
+  for (const auto& name : classes)
+    if (std::ranges::count(classes, name) > 1)
+      throw ConfigError(fmt::format("data.classes: '{}' is there twice", name));
+}
+
+std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,
+                                          const std::vector<std::string>& names) {
+  std::vector<std::int64_t> ids;
+  for (const auto& name : names) {
+    const auto found =
+        std::ranges::find(annotations.categories, name,
+                          [&](const coco::Category& one) { return annotations.text(one.name); });
+    ids.push_back(found == annotations.categories.end() ? kNoCategory : found->id);
+  }
+  return ids;
+}
+
+void check_category_names(const coco::Dataset& annotations, const std::vector<std::string>& names) {
+  std::map<std::string_view, std::int64_t> ids;
+  for (const auto& category : annotations.categories) {
+    const auto name = annotations.text(category.name);
+    const auto [first, is_new] = ids.try_emplace(name, category.id);
+    if (!is_new && std::ranges::count(names, name) > 0)
+      throw Error(fmt::format(
+          "{}: categories {} and {} are both named '{}', but classes are told by their names: "
+          "rename one of them, or join them",
+          annotations.source, first->second, category.id, name));
+  }
+}
+
+DataSplit open_split(const DataOptions& options, const std::string& name) {
+  const auto paths = find_split(options, name);
+  return make_split(read_annotations(paths.annotations, options), paths.images, options.classes);
+}
+
+}  // namespace millrace

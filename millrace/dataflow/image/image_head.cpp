@@ -1,0 +1,115 @@
+#include "millrace/dataflow/image/image_head.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+
+#include "millrace/base/errors.h"
+
+namespace millrace {
+namespace {
+
+// OpenCV decodes no larger ones, and no detector looks at them.
+constexpr std::int64_t kMostSide = std::int64_t{1} << 20, kMostPixels = std::int64_t{1} << 30;
+
+/// Numbers in a text of bytes; reading past its end gives 0.
+class Reader {
+ public:
+  Reader(std::string_view bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
+
+  std::uint32_t number(std::size_t at, std::size_t count) const {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      value = value << 8 | byte(at + (big_endian_ ? i : count - 1 - i));
+    return value;
+  }
+
+ private:
+  std::uint32_t byte(std::size_t at) const {
+    return at < bytes_.size() ? static_cast<unsigned char>(bytes_[at]) : 0;
+  }
+
+  std::string_view bytes_;
+  bool big_endian_;
+};
+
+std::optional<ImageHead> read_png(std::string_view bytes) {
+  if (bytes.size() < 24 || bytes.substr(12, 4) != "IHDR") return {};
+  const Reader read(bytes, /*big_endian=*/true);
+  // Deflate makes at most 1032 bytes of one, and a byte holds eight pixels of one bit.
+  return ImageHead{read.number(16, 4), read.number(20, 4), 1032 * 8};
+}
+
+std::optional<ImageHead> read_bmp(std::string_view bytes) {
+  if (bytes.size() < 26) return {};
+  const Reader read(bytes, /*big_endian=*/false);
+  constexpr std::int64_t kPacked = 255;  // a run of so many pixels takes two bytes
+  if (read.number(14, 4) == 12) return ImageHead{read.number(18, 2), read.number(20, 2), kPacked};
+  const auto side = [&](std::size_t at) {  // a negative height: rows from the top
+    return std::abs(std::int64_t{static_cast<std::int32_t>(read.number(at, 4))});
+  };
+  return ImageHead{side(18), side(22), kPacked};
+}
+
+/// Two numbers in decimal digits, between white space and comments.
+std::optional<ImageHead> read_pnm(std::string_view bytes) {
+  std::size_t at = 2;
+  const auto number = [&]() -> std::optional<std::int64_t> {
+    while (at < bytes.size() &&
+           (std::isspace(static_cast<unsigned char>(bytes[at])) != 0 || bytes[at] == '#'))
+      at = bytes[at] == '#' ? bytes.find('\n', at) : at + 1;
+    if (at >= bytes.size()) return {};
+    std::int64_t value = 0;
+    const auto* begin = bytes.data() + at;
+    const auto [end, problem] = std::from_chars(begin, bytes.data() + bytes.size(), value);
+    at += static_cast<std::size_t>(end - begin);
+    if (problem == std::errc::result_out_of_range) return INT64_MAX;
+    return problem == std::errc() ? std::optional(value) : std::nullopt;
+  };
+  const auto width = number(), height = number();
+  if (!width || !height) return {};
+  return ImageHead{*width, *height, 8};
+}
+
+std::optional<ImageHead> read_tiff(std::string_view bytes, bool big_endian) {
+  const Reader read(bytes, big_endian);
+  constexpr std::uint32_t kWidth = 256, kHeight = 257, kShort = 3;
+  const std::size_t directory = read.number(4, 4), entries = read.number(directory, 2);
+  ImageHead head;
+  for (std::size_t i = 0; i < entries; ++i) {
+    const auto entry = directory + 2 + 12 * i;
+    const auto tag = read.number(entry, 2);
+    const auto value = read.number(entry + 8, read.number(entry + 2, 2) == kShort ? 2 : 4);
+    if (tag == kWidth) head.width = value;
+    if (tag == kHeight) head.height = value;
+  }
+  if (head.width == 0 || head.height == 0) return {};
+  return head;
+}
+
+}  // namespace
+
+std::optional<ImageHead> read_image_head(std::string_view bytes) {
+  if (bytes.starts_with("\x89PNG\r\n\x1A\n")) return read_png(bytes);
+  if (bytes.starts_with("BM")) return read_bmp(bytes);
+  if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6')
+    return read_pnm(bytes);
+  if (bytes.starts_with(std::string_view("II*\0", 4))) return read_tiff(bytes, false);
+  if (bytes.starts_with(std::string_view("MM\0*", 4))) return read_tiff(bytes, true);
+  return {};
+}
+
+void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file) {
+  const auto& [width, height, packed] = head;
+  const auto says = fmt::format("says that it is {} x {} pixels, but ", width, height);
+  if (width < 1 || height < 1) throw DataError(file, says + "an image has some");
+  if (width > kMostSide || height > kMostSide || width > kMostPixels / height)
+    throw DataError(file, fmt::format("{}an image has at most {} a side and {} in all", says,
+                                      kMostSide, kMostPixels));
+  if (packed > 0 && width > packed * static_cast<std::int64_t>(bytes) / height)
+    throw DataError(file, fmt::format("{}has only {} bytes", says, bytes));
+}
+
+}  // namespace millrace

@@ -1,0 +1,138 @@
+#include "millrace/dataflow/serving/door.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+
+namespace millrace::serving {
+namespace {
+
+constexpr std::int64_t kMostRequestBytes = 4 << 20;  // of what a consumer says
+constexpr int kMostWaiting = 64;  // messages of one consumer that nobody has read yet
+constexpr int kHeartbeatMs = 2000, kHeartbeatTimeoutMs = 10000, kHandshakeMs = 5000;
+
+/// libzmq binds to addresses and interfaces, not to names of hosts.
+std::string with_address(std::string endpoint) {
+  constexpr std::string_view kName = "tcp://localhost:";
+  if (endpoint.starts_with(kName)) endpoint.replace(0, kName.size(), "tcp://127.0.0.1:");
+  return endpoint;
+}
+
+zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
+  const auto& endpoint = options.bind;
+  if (!endpoint.starts_with("tcp://") && !endpoint.starts_with("ipc://"))
+    throw ConfigError(
+        fmt::format("'{}' is no endpoint: write tcp://ADDRESS:PORT or ipc://FILE", endpoint));
+  zmq::socket_t socket(context, zmq::socket_type::router);
+  socket.set(zmq::sockopt::linger, 0);
+  socket.set(zmq::sockopt::ipv6, endpoint.find('[') != std::string::npos);
+  socket.set(zmq::sockopt::router_mandatory, true);
+  socket.set(zmq::sockopt::maxmsgsize, kMostRequestBytes);
+  socket.set(zmq::sockopt::rcvhwm, kMostWaiting);
+  socket.set(zmq::sockopt::sndhwm, 0);  // what consumers may ask for is the bound
+  socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
+  socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
+  socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
+  if (options.keys) {
+    socket.set(zmq::sockopt::curve_server, true);
+    socket.set(zmq::sockopt::curve_secretkey, options.keys->secret_key);
+    socket.set(zmq::sockopt::zap_domain, "millrace");
+  }
+  return socket;
+}
+
+zmq::socket_t answer_key_requests(zmq::context_t& context) {
+  zmq::socket_t socket(context, zmq::socket_type::rep);
+  socket.set(zmq::sockopt::linger, 0);
+  socket.bind("inproc://zeromq.zap.01");
+  return socket;
+}
+
+}  // namespace
+
+Door::Door(zmq::context_t& context, const DoorOptions& options)
+    : options_(options),
+      file_(options.bind),
+      key_requests_(answer_key_requests(context)),
+      socket_(listen(context, options)),
+      events_(context, socket_,
+              ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED |
+                  ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
+  try {
+    socket_.bind(with_address(options.bind));
+    file_.note();
+  } catch (const zmq::error_t& problem) {
+    throw Error(fmt::format("cannot listen at {}: {}", options.bind, problem.what()));
+  }
+}
+
+void Door::wait(int wake, std::chrono::milliseconds most) {
+  std::array<zmq::pollitem_t, 4> items = {{{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                           {key_requests_.handle(), 0, ZMQ_POLLIN, 0},
+                                           {events_.socket().handle(), 0, ZMQ_POLLIN, 0},
+                                           {nullptr, wake, ZMQ_POLLIN, 0}}};
+  zmq_poll(items.data(), static_cast<int>(items.size()), static_cast<long>(most.count()));
+}
+
+void Door::look(const std::function<void(std::int32_t)>& gone) {
+  check_keys();
+  while (const auto event = events_.take()) {
+    if (event->what == ZMQ_EVENT_DISCONNECTED)
+      gone(event->value);
+    else if (event->what == ZMQ_EVENT_ACCEPT_FAILED)
+      refuse("for want of descriptors", zmq_strerror(event->value));
+    else
+      refuse("that do not speak ZeroMQ as it is spoken here",
+             options_.keys ? "the handshake failed: another protocol, or another server's key"
+                           : "the handshake failed: another protocol, or with keys");
+  }
+}
+
+// ZAP 1.0 (rfc.zeromq.org/spec/27): libzmq asks here whether a key that was proved may come in.
+void Door::check_keys() {
+  while (true) {
+    std::vector<std::string> parts;
+    zmq::message_t part;
+    do {
+      if (!key_requests_.recv(part, zmq::recv_flags::dontwait)) return;
+      parts.push_back(part.to_string());
+    } while (part.more());
+    const auto id = parts.size() > 1 ? parts[1] : "";
+    std::array<char, 41> key{};
+    const bool is_key =
+        parts.size() == 7 && parts[5] == "CURVE" && parts[6].size() == 32 &&
+        zmq_z85_encode(key.data(), reinterpret_cast<const std::uint8_t*>(parts[6].data()), 32);
+    const bool is_allowed = is_key && options_.allowed.contains(key.data());
+    if (!is_allowed)
+      refuse("with a key that is not allowed",
+             fmt::format("{} has the key {}", parts.size() > 3 ? parts[3] : "someone",
+                         is_key ? key.data() : "of another kind"));
+    const std::array<std::string, 6> reply = {
+        "1.0", id, is_allowed ? "200" : "400", is_allowed ? "OK" : "this key is not allowed",
+        "",    ""};
+    for (std::size_t i = 0; i < reply.size(); ++i)
+      key_requests_.send(zmq::buffer(reply[i]),
+                         i + 1 < reply.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+  }
+}
+
+void Door::refuse(const std::string& reason, const std::string& detail) {
+  if (refused_[reason]++ == 0) spdlog::warn("turned away, {}: {}", reason, detail);
+  refused_more_ = true;
+}
+
+std::string Door::take_refusals() {
+  if (!refused_more_) return {};
+  refused_more_ = false;
+  std::vector<std::string> all;
+  for (const auto& [reason, count] : refused_) all.push_back(fmt::format("{} {}", count, reason));
+  return joined(all);
+}
+
+}  // namespace millrace::serving

@@ -1,0 +1,81 @@
+#include "millrace/dataflow/serving/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/text.h"
+
+namespace millrace::serving {
+namespace {
+
+/// Options that say where the data lies, how fast it comes, or speak of evaluation. The samples and the classes are facts
+/// of their own.
+constexpr std::array<std::string_view, 14> kNoFacts = {"root",
+                                                       "train",
+                                                       "val",
+                                                       "classes",
+                                                       "test_batch_size",
+                                                       "test_short_side",
+                                                       "test_max_side",
+                                                       "threads",
+                                                       "in_flight",
+                                                       "memory",
+                                                       "source",
+                                                       "source_key",
+                                                       "source_server_key",
+                                                       "source_timeout"};
+
+std::uint64_t digest_of(const Source<Sample>& source) {
+  std::uint64_t sum = digest(source.size(), 0);
+  sum = digest(source.repeats(), sum);
+  for (std::int64_t i = 0; i < source.size(); ++i) {
+    const auto sample = source[i];
+    sum = digest(sample.image_id, sum);
+    sum = digest(sample.width, digest(sample.height, sum));
+    sum = digest(sample.objects, digest(sample.encoded.digest, sum));
+  }
+  return sum;
+}
+
+}  // namespace
+
+Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
+                  const TrainData& train) {
+  Facts facts;
+  auto copy = options;
+  Options described;
+  copy.describe(described);
+  for (const auto& entry : described.entries())
+    if (!std::ranges::count(kNoFacts, entry.name))
+      facts["data." + entry.name] = value_text(Options::value(entry));
+  facts["classes"] = joined(train.classes);
+  std::vector<std::string> tables;
+  for (const auto& stage : stages) tables.push_back(value_text(stage));
+  facts["data.stages"] = joined(tables);
+  if (train.source)
+    facts["samples"] =
+        fmt::format("{} with digest {}", train.source->size(), hex(digest_of(*train.source)));
+  return facts;
+}
+
+std::string difference(const Facts& consumer, const Facts& server) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : consumer) {
+    const auto found = server.find(name);
+    if (found == server.end())
+      lines.push_back(
+          fmt::format("{} is {} for the training and unknown to the server", name, value));
+    else if (found->second != value)
+      lines.push_back(fmt::format("{} is {} for the training and {} for the server", name,
+                                  value.empty() ? "empty" : value,
+                                  found->second.empty() ? "empty" : found->second));
+  }
+  return joined(lines);
+}
+
+}  // namespace millrace::serving

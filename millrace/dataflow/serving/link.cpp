@@ -1,0 +1,210 @@
+#include "millrace/dataflow/serving/link.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/dataflow/store/batch_codec.h"
+
+namespace millrace::serving {
+namespace {
+
+constexpr std::int64_t kMostBatchBytes = std::int64_t{1} << 30;  // of a batch's pixels
+constexpr int kReconnectMs = 100, kMostReconnectMs = 2000, kHandshakeTimeoutMs = 5000,
+              kLeaveMs = 500;
+constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{2};
+constexpr int kMostBadMessages = 3;
+constexpr int kMostAtOnce = 16;  // messages of one server, before others have their turn
+
+/// Bytes of a received frame, which lives as long as they do.
+Frame frame_of(zmq::message_t message) {
+  const auto owner = std::make_shared<zmq::message_t>(std::move(message));
+  return {{owner, static_cast<std::uint8_t*>(owner->data())}, owner->size()};
+}
+
+}  // namespace
+
+Link::Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello)
+    : context_(context),
+      endpoint_(std::move(endpoint)),
+      keys_(std::move(keys)),
+      hello_(std::move(hello)) {
+  open();
+}
+
+void Link::open() {
+  socket_.emplace(context_, zmq::socket_type::dealer);
+  auto& socket = *socket_;
+  socket.set(zmq::sockopt::linger, 0);
+  socket.set(zmq::sockopt::ipv6, endpoint_.find('[') != std::string::npos);
+  socket.set(zmq::sockopt::immediate, true);  // nothing waits for a server to come back
+  socket.set(zmq::sockopt::maxmsgsize, kMostBatchBytes);
+  socket.set(zmq::sockopt::rcvhwm, static_cast<int>(2 * kMostCredit));
+  socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
+  socket.set(zmq::sockopt::reconnect_ivl_max, kMostReconnectMs);
+  socket.set(zmq::sockopt::handshake_ivl, kHandshakeTimeoutMs);
+  if (keys_) {
+    socket.set(zmq::sockopt::curve_serverkey, keys_->server);
+    socket.set(zmq::sockopt::curve_publickey, keys_->own.public_key);
+    socket.set(zmq::sockopt::curve_secretkey, keys_->own.secret_key);
+  }
+  events_.emplace(context_, socket, ZMQ_EVENT_ALL);
+  try {
+    socket.connect(endpoint_);
+  } catch (const zmq::error_t& problem) {
+    throw ConfigError(
+        fmt::format("data.source: cannot connect to '{}': {}; write "
+                    "tcp://HOST:PORT or ipc://FILE",
+                    endpoint_, problem.what()));
+  }
+}
+
+void Link::start_over(Clock::time_point now, std::string why) {
+  spdlog::warn("data server {}: {}", endpoint_, why);
+  word_ = std::move(why);
+  state_ = State::down;
+  heard_ = now;
+  events_.reset();
+  socket_.reset();
+  open();
+}
+
+void Link::greet(Clock::time_point now) {
+  state_ = State::greeting;
+  heard_ = pinged_ = now;
+  auto hello = hello_;
+  hello.held = held();
+  send(std::move(hello));
+}
+
+void Link::look(Clock::time_point now, const std::function<void(Answer)>& answered) {
+  while (const auto event = events_->take()) see(*event, now);
+  try {
+    for (int i = 0; i < kMostAtOnce; ++i) {
+      zmq::message_t part;
+      if (!socket_->recv(part, zmq::recv_flags::dontwait)) break;
+      hear(decode(part.to_string_view(), "message"), now, answered);
+    }
+  } catch (const DataError& problem) {
+    // What a server sent last cannot be had any more once it has gone, with its memory.
+    const bool has_gone = view_ && !view_->is_there();
+    start_over(
+        now, has_gone ? "has gone" : fmt::format("sent what cannot be read ({})", problem.what()));
+    refused_for_good_ = !has_gone && ++bad_messages_ >= kMostBadMessages;
+    if (refused_for_good_) state_ = State::refused;
+  }
+  if (state_ == State::refused && !refused_for_good_ && now - heard_ > kHelloAgainAfter) greet(now);
+  if ((state_ == State::greeting || state_ == State::live) && now - heard_ > kGiveUpAfter)
+    start_over(now, fmt::format("has been silent for {} s: given up", kGiveUpAfter.count()));
+  if (state_ == State::live && view_)
+    if (auto pieces = view_->take_released(); !pieces.empty()) send(Release{std::move(pieces)});
+  if (state_ == State::live && now - pinged_ > kPingEvery) {
+    pinged_ = now;
+    send(Ping{});
+  }
+}
+
+void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
+  switch (event.what) {
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+      greet(now);
+      break;
+    case ZMQ_EVENT_DISCONNECTED:
+      if (state_ == State::live) spdlog::warn("data server {}: closed the connection", endpoint_);
+      if (state_ != State::down) word_ = "closed the connection";
+      state_ = State::down;
+      break;
+    case ZMQ_EVENT_CONNECT_RETRIED:
+      if (state_ == State::down && word_.starts_with("has not")) word_ = "cannot be reached";
+      break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+      word_ = "does not allow our key";
+      break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+      word_ =
+          "broke off the handshake: it is no data server, has another key than "
+          "data.source_server_key, or wants keys where none are given";
+      break;
+    default:
+      break;
+  }
+}
+
+void Link::welcome(const Welcome& welcome) {
+  if (!welcome.probe)
+    view_.reset();
+  else if (!view_ || view_->token() != welcome.probe->token)
+    view_ = SharedView::open(*welcome.probe);
+  word_ = "here";
+  spdlog::info("data server {}: here, batches come {}", endpoint_,
+               view_ ? "through shared memory" : "through the connection");
+  state_ = State::live;
+  epoch_size_ = welcome.epoch_size;
+  ++age_;
+}
+
+void Link::hear(Message message, Clock::time_point now,
+                const std::function<void(Answer)>& answered) {
+  heard_ = now;
+  if (const auto* in = std::get_if<Welcome>(&message)) {
+    welcome(*in);
+  } else if (auto* refusal = std::get_if<Refusal>(&message)) {
+    if (word_ != refusal->why) spdlog::error("data server {}: {}", endpoint_, refusal->why);
+    word_ = refusal->why;
+    state_ = State::refused;
+    refused_for_good_ = refusal->for_good;
+  } else if (std::holds_alternative<Stranger>(message)) {
+    greet(now);
+  } else if (const auto* head = std::get_if<BatchHead>(&message)) {
+    auto answer = take(*head);
+    bad_messages_ = 0;
+    answered(std::move(answer));
+  } else if (auto* failure = std::get_if<Failure>(&message)) {
+    answered({failure->number, std::nullopt, {}, std::move(*failure)});
+  } else if (!std::holds_alternative<Pong>(message)) {
+    throw DataError("message", "a server does not say this");
+  }
+}
+
+Frame Link::pixels_of(const BatchHead& head) {
+  if (head.piece) {
+    if (!view_) throw DataError("message", "it speaks of shared memory, which was not asked for");
+    return view_->take(*head.piece);
+  }
+  zmq::message_t pixels;
+  if (!socket_->recv(pixels, zmq::recv_flags::dontwait))
+    throw DataError("message", "the pixels are missing");
+  return frame_of(std::move(pixels));
+}
+
+Link::Answer Link::take(const BatchHead& head) {
+  auto batch = decode_batch({head.batch.data(), head.batch.size()}, {pixels_of(head)},
+                            fmt::format("batch {} of {}", head.number, endpoint_));
+  return {head.number,
+          Delivery<Batch>{std::move(batch), head.cursor, head.epoch, head.progress, head.number},
+          head.skipped, std::nullopt};
+}
+
+void Link::ask(std::int64_t number) { send(Ask{{number}, view_ ? ::getpid() : 0}); }
+
+void Link::leave() {
+  if (!is_live()) return;
+  socket_->set(zmq::sockopt::linger, kLeaveMs);
+  send(Bye{held()});
+}
+
+std::vector<std::int64_t> Link::held() const {
+  return view_ ? view_->held() : std::vector<std::int64_t>();
+}
+
+void Link::send(Message message) {
+  // Where the connection has just gone the message is lost with it, as it would be a moment later.
+  static_cast<void>(
+      socket_->send(zmq::buffer(encode(std::move(message))), zmq::send_flags::dontwait));
+}
+
+}  // namespace millrace::serving

@@ -1,0 +1,94 @@
+// A consumer's connection to one data server, whatever becomes of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+#include <zmq.hpp>
+
+#include "millrace/dataflow/serving/keys.h"
+#include "millrace/dataflow/serving/messages.h"
+#include "millrace/dataflow/serving/shared_memory.h"
+#include "millrace/dataflow/serving/socket_events.h"
+
+namespace millrace::serving {
+
+/// A consumer's keys.
+struct LinkKeys {
+  std::string server;  // the public key that the server must prove to have
+  KeyPair own;
+};
+
+/// Connects, says hello, keeps saying that it is there, and starts over when the server has gone or is silent; libzmq
+/// knocks again and again, ever more slowly. One thread.
+class Link {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Link(zmq::context_t& context, std::string endpoint, std::optional<LinkKeys> keys, Hello hello);
+
+  /// To poll on; both change when the link starts over.
+  zmq::socket_ref socket() { return *socket_; }
+  zmq::socket_ref events() { return events_->socket(); }
+
+  /// What a server answers to an Ask.
+  struct Answer {
+    std::int64_t number = 0;
+    std::optional<Delivery<Batch>> batch;
+    std::vector<SkippedSample> skipped;
+    std::optional<Failure> failure;  // instead of the batch
+  };
+  /// Deals with all that has come and all that is due.
+  void look(Clock::time_point now, const std::function<void(Answer)>& answered);
+
+  void ask(std::int64_t number);
+  /// The last word; the link is not used any more.
+  void leave();
+
+  /// The server has said welcome and gives signs of life. A server may go and come between two looks: then the link's
+  /// `age` is another.
+  bool is_live() const { return state_ == State::live; }
+  std::int64_t age() const { return age_; }
+  /// The server wants nothing to do with this consumer, now and later.
+  bool is_refused_for_good() const { return state_ == State::refused && refused_for_good_; }
+  const std::string& endpoint() const { return endpoint_; }
+  /// "tcp://a:5555: refused the connection": what was last heard.
+  std::string text() const { return endpoint_ + ": " + word_; }
+  /// Of the welcome.
+  std::optional<std::int64_t> epoch_size() const { return epoch_size_; }
+
+ private:
+  enum class State { down, greeting, live, refused };
+
+  void open();
+  void start_over(Clock::time_point now, std::string why);
+  void greet(Clock::time_point now);
+  void see(const SocketEvents::Event& event, Clock::time_point now);
+  void welcome(const Welcome& welcome);
+  void hear(Message message, Clock::time_point now, const std::function<void(Answer)>& answered);
+  Answer take(const BatchHead& head);
+  Frame pixels_of(const BatchHead& head);
+  std::vector<std::int64_t> held() const;
+  void send(Message message);
+
+  zmq::context_t& context_;
+  const std::string endpoint_;
+  const std::optional<LinkKeys> keys_;
+  const Hello hello_;
+  std::optional<zmq::socket_t> socket_;
+  std::optional<SocketEvents> events_;
+  State state_ = State::down;
+  bool refused_for_good_ = false;
+  int bad_messages_ = 0;  // since the last good batch
+  std::int64_t age_ = 0;
+  std::string word_ = "has not answered yet";
+  std::optional<std::int64_t> epoch_size_;
+  std::unique_ptr<SharedView> view_;  // of the server's memory, where we can have it
+  Clock::time_point heard_, pinged_;
+};
+
+}  // namespace millrace::serving

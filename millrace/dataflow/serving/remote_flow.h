@@ -1,0 +1,32 @@
+// A flow whose batches are made by data servers (docs/serving.md).
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "millrace/dataflow/serving/link.h"
+#include "millrace/dataflow/serving/messages.h"
+
+namespace millrace::serving {
+
+struct RemoteOptions {
+  std::vector<std::string> servers;  // endpoints
+  std::optional<LinkKeys> keys;
+  Stream stream;
+  Facts facts;                        // what is known of the batches; servers of others are refused
+  std::chrono::seconds timeout{300};  // without any server: an error
+  // Bytes that wait for the consumer, but at least one batch.
+  std::int64_t memory = std::int64_t{2048} << 20;
+  double max_skipped = 0.1;  // share of an epoch's samples
+};
+
+/// The batches of a stream, byte for byte those of a flow without servers, in the same order, each once, as long as
+/// some server answers now and then. A thread of its own asks, receives and puts in order. `next` throws Error where
+/// no server has been there for `timeout` or all have refused, saying what was heard of each.
+/// Throws ConfigError for endpoints that cannot be.
+std::unique_ptr<DataFlow<Batch>> connect_flow(RemoteOptions options);
+
+}  // namespace millrace::serving

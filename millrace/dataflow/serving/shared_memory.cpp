@@ -1,0 +1,162 @@
+#include "millrace/dataflow/serving/shared_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <random>
+#include <utility>
+
+#include "millrace/base/errors.h"
+
+namespace millrace::serving {
+namespace {
+
+constexpr std::size_t kMostMaps = 64;  // of files that no batch lies in at the moment
+constexpr std::size_t kProbeBytes = 4096;
+constexpr std::align_val_t kAlignment{64};
+
+struct File {
+  int descriptor = -1;
+  std::size_t bytes = 0;
+  std::uint64_t number = 0;
+};
+
+/// A new file, mapped. Throws Error.
+std::pair<File, void*> make_file(std::size_t bytes, std::uint64_t number) {
+  const File file{::memfd_create("millrace-batch", MFD_CLOEXEC), bytes, number};
+  const auto fail = [&] {
+    const auto problem = errno;
+    if (file.descriptor >= 0) ::close(file.descriptor);
+    throw Error(fmt::format("no shared memory of {} bytes: {}", bytes, std::strerror(problem)));
+  };
+  if (file.descriptor < 0 || ::ftruncate(file.descriptor, static_cast<off_t>(bytes)) != 0) fail();
+  // Taken at once: where memory ends, this fails, and nothing breaks when it is written to.
+  if (const auto problem = ::posix_fallocate(file.descriptor, 0, static_cast<off_t>(bytes))) {
+    errno = problem;
+    fail();
+  }
+  auto* memory =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.descriptor, 0);
+  if (memory == MAP_FAILED) fail();
+  return {file, memory};
+}
+
+/// Maps an open file of at least so many bytes; nullptr: it cannot be.
+std::shared_ptr<std::uint8_t[]> map(std::int64_t process, std::int64_t descriptor,
+                                    std::size_t bytes) {
+  const auto name = fmt::format("/proc/{}/fd/{}", process, descriptor);
+  const int fd = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  struct stat state {};
+  void* memory = MAP_FAILED;
+  if (::fstat(fd, &state) == 0 && S_ISREG(state.st_mode) && bytes > 0 &&
+      static_cast<std::uint64_t>(state.st_size) >= bytes)
+    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  ::close(fd);
+  if (memory == MAP_FAILED) return nullptr;
+  return {static_cast<std::uint8_t*>(memory), [bytes](std::uint8_t* p) { ::munmap(p, bytes); }};
+}
+
+}  // namespace
+
+struct SharedMemory::Files {
+  void* allocate(std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    try {
+      const auto [file, memory] = make_file(bytes, ++made);
+      by_address.emplace(memory, file);
+      return memory;
+    } catch (const Error&) {
+      return ::operator new(bytes, kAlignment);  // sent as it is: slower, and no fault
+    }
+  }
+  void release(void* memory) {
+    const std::lock_guard lock(mutex);
+    const auto found = by_address.extract(memory);
+    if (found.empty()) return ::operator delete(memory, kAlignment);
+    ::munmap(memory, found.mapped().bytes);
+    ::close(found.mapped().descriptor);
+  }
+
+  std::mutex mutex;
+  std::map<const void*, File> by_address;
+  std::uint64_t made = 0;
+};
+
+SharedMemory::SharedMemory()
+    : files_(std::make_shared<Files>()),
+      probe_(files_->allocate(kProbeBytes),
+             [files = files_](void* memory) { files->release(memory); }) {
+  std::random_device random;
+  token_ = std::uint64_t{random()} << 32 | random();
+  std::memcpy(probe_.get(), &token_, sizeof(token_));
+}
+
+MemorySource SharedMemory::source() const {
+  return {[files = files_](std::size_t bytes) { return files->allocate(bytes); },
+          [files = files_](void* memory) { files->release(memory); }};
+}
+
+std::optional<SharedPiece> SharedMemory::find(const void* buffer, std::size_t bytes,
+                                              std::int64_t piece) const {
+  const std::lock_guard lock(files_->mutex);
+  const auto found = files_->by_address.find(buffer);
+  if (found == files_->by_address.end()) return std::nullopt;
+  const auto& file = found->second;
+  return SharedPiece{piece, file.descriptor, file.number, file.bytes, bytes};
+}
+
+std::optional<SharedFile> SharedMemory::probe() const {
+  const auto piece = find(probe_.get(), kProbeBytes, 0);
+  if (!piece) return std::nullopt;
+  return SharedFile{::getpid(), piece->descriptor, token_};
+}
+
+std::unique_ptr<SharedView> SharedView::open(const SharedFile& probe) {
+  const auto memory = map(probe.process, probe.descriptor, kProbeBytes);
+  if (!memory || std::memcmp(memory.get(), &probe.token, sizeof(probe.token)) != 0) return nullptr;
+  return std::unique_ptr<SharedView>(new SharedView(probe));
+}
+
+Frame SharedView::take(const SharedPiece& piece) {
+  auto& memory = maps_[piece.file];
+  if (!memory) memory = map(probe_.process, piece.descriptor, piece.file_bytes);
+  if (!memory)
+    throw DataError("message", fmt::format("there is no shared file {} of process {}",
+                                           piece.descriptor, probe_.process));
+  {
+    const std::lock_guard lock(pieces_->mutex);
+    pieces_->held.insert(piece.piece);
+  }
+  auto let_go = [owner = memory, pieces = pieces_, piece = piece.piece](std::uint8_t*) {
+    const std::lock_guard lock(pieces->mutex);
+    pieces->held.erase(piece);
+    pieces->released.push_back(piece);
+  };
+  Frame frame{{memory.get(), std::move(let_go)}, piece.bytes};
+  if (maps_.size() > kMostMaps) maps_.clear();
+  return frame;
+}
+
+std::vector<std::int64_t> SharedView::take_released() {
+  const std::lock_guard lock(pieces_->mutex);
+  return std::exchange(pieces_->released, {});
+}
+
+std::vector<std::int64_t> SharedView::held() const {
+  const std::lock_guard lock(pieces_->mutex);
+  return {pieces_->held.begin(), pieces_->held.end()};
+}
+
+bool is_running(std::int64_t process) {
+  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
+}
+
+}  // namespace millrace::serving

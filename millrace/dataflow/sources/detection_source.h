@@ -1,0 +1,42 @@
+// The samples of a split: what is known of an image before it is decoded.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "millrace/dataflow/detection/data_split.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/engine/source.h"
+
+namespace millrace {
+
+/// The usable images of a split as samples, by ascending image id. Const, so any thread may read.
+class DetectionSource final : public Source<Sample> {
+ public:
+  /// `filter_empty`: leaves out images without an object that is usable and no crowd. Objects that are marked `ignore`
+  /// (unless they are crowds) or have less than a pixel inside their image are left out.
+  DetectionSource(DataSplit split, bool filter_empty);
+
+  std::int64_t size() const override { return static_cast<std::int64_t>(images_.size()); }
+
+  /// Path, size and objects; no pixels yet. Boxes are clipped to the image.
+  Sample operator[](std::int64_t index) const override;
+
+  /// Objects of the classes that count which are left out.
+  std::int64_t unusable_objects() const { return ignored_ + thin_; }
+  /// Says in the log how many are and why, if any.
+  void report_unusable() const;
+
+ private:
+  int class_of(const coco::Annotation& object) const;
+
+  DataSplit split_;
+  std::vector<int> class_of_category_;  // by coco::Dataset::category_index; -1: does not count
+  std::vector<std::uint32_t> images_;   // positions in coco::Dataset::images
+  std::int64_t ignored_ = 0, thin_ = 0, first_thin_ = 0;  // objects; the last one's id
+};
+
+/// The same, with a report of the objects that are left out. Throws ConfigError where no image is left.
+SourcePtr<Sample> open_source(DataSplit split, bool filter_empty);
+
+}  // namespace millrace

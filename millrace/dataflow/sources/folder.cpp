@@ -1,0 +1,39 @@
+// use = "folder": images that nobody has annotated.
+#include <filesystem>
+#include <stdexcept>
+
+#include "millrace/base/require.h"
+#include "millrace/dataflow/image/image_folder.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+
+namespace millrace {
+namespace {
+
+struct FolderOptions {
+  std::string root;
+  void describe(Options& o) { o.add("root", root, "the folder; those below it are not read"); }
+
+  void check(const Config& table) const {
+    require(table, "root", !root.empty(), "is wanted: say which folder");
+  }
+};
+
+SourcePtr<Sample> open_folder(const FolderOptions& options, const SourceContext&) {
+  if (!std::filesystem::is_directory(options.root))
+    throw std::invalid_argument("there is no folder '" + options.root + "'; set `root`");
+  auto files = images_in(options.root);
+  const auto size = std::ssize(files);
+  return generate(size, [files = std::move(files)](std::int64_t index) {
+    Sample sample;
+    sample.image_id = index + 1;
+    sample.path = files[static_cast<std::size_t>(index)].string();
+    return sample;
+  });
+}
+
+MILLRACE_REGISTER(register_source<FolderOptions>("folder",
+                                                 "the images of a folder by name, without objects",
+                                                 open_folder));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,77 @@
+// use = "records": what `trainer pack` has made.
+#include <algorithm>
+#include <stdexcept>
+
+#include "millrace/base/require.h"
+#include "millrace/base/text.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/store/record_store.h"
+
+namespace millrace {
+namespace {
+
+struct RecordOptions {
+  std::string folder;
+  bool filter_empty = true;
+
+  static RecordOptions from(const DataOptions& data) { return {{}, data.filter_empty}; }
+
+  void describe(Options& o) {
+    o.add("folder", folder, "that `trainer pack --out` made");
+    o.add("filter_empty", filter_empty, "leave out images without a usable object")
+        .follow("data.filter_empty");
+  }
+
+  void check(const Config& table) const {
+    require(table, "folder", !folder.empty(), "is wanted: say what `trainer pack` made");
+  }
+};
+
+/// The records' objects, numbered by the names of the classes; those of other classes are left out.
+class Renumbered final : public Source<Sample> {
+ public:
+  Renumbered(std::shared_ptr<const RecordStore> store, const std::vector<std::string>& classes)
+      : store_(std::move(store)) {
+    for (const auto& name : store_->classes()) {
+      const auto found = std::ranges::find(classes, name) - classes.begin();
+      number_.push_back(found == std::ssize(classes) ? -1 : static_cast<std::int32_t>(found));
+    }
+    if (std::ranges::count(number_, -1) == std::ssize(number_))
+      throw std::invalid_argument("the store has none of the classes " + joined(classes) +
+                                  "; it has " + joined(store_->classes()));
+  }
+
+  std::int64_t size() const override { return store_->size(); }
+
+  Sample operator[](std::int64_t index) const override {
+    auto sample = (*store_)[index];
+    auto& classes = sample.objects.classes;
+    std::vector<bool> counts;
+    for (auto& label : classes) {
+      label = number_.at(static_cast<std::size_t>(label));
+      counts.push_back(label >= 0);
+    }
+    keep(sample.objects, counts);
+    return sample;
+  }
+
+ private:
+  std::shared_ptr<const RecordStore> store_;
+  std::vector<std::int32_t> number_;  // of the store's class k; -1: does not count
+};
+
+SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext& context) {
+  const SourcePtr<Sample> all = std::make_shared<const Renumbered>(
+      std::make_shared<const RecordStore>(options.folder), context.classes);
+  if (!options.filter_empty) return all;
+  return select(all, [&](std::int64_t index) {
+    const auto crowd = (*all)[index].objects.crowd;
+    return std::ranges::count(crowd, 0) > 0;
+  });
+}
+
+MILLRACE_REGISTER(register_source<RecordOptions>("records", "a store that `trainer pack` made",
+                                                 open_records));
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,52 @@
+#include "millrace/dataflow/stages/affine.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/ranges.h"
+#include "millrace/dataflow/detection/transforms.h"
+
+namespace millrace {
+namespace {
+
+MILLRACE_REGISTER(register_map<Sample, Affine>(
+    "scales, turns, shears and moves the image and its objects in one warp"));
+
+double radians(double degrees) { return degrees * std::numbers::pi / 180; }
+
+}  // namespace
+
+void Affine::check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
+
+Affine::Draw Affine::draw(Rng& rng) const {
+  check();
+  Draw drawn;
+  drawn.rotation = rng.uniform(-rotation, rotation);
+  drawn.scale = rng.uniform(min_scale, max_scale);
+  drawn.translate_x = rng.uniform(-translation, translation);
+  drawn.translate_y = rng.uniform(-translation, translation);
+  drawn.shear_x = rng.uniform(-shear, shear);
+  drawn.shear_y = rng.uniform(-shear, shear);
+  return drawn;
+}
+
+cv::Matx23d Affine::matrix(const Draw& draw, cv::Size image) {
+  const double sine = draw.scale * std::sin(radians(draw.rotation));
+  const double cosine = draw.scale * std::cos(radians(draw.rotation));
+  const cv::Matx22d shear(1, std::tan(radians(draw.shear_x)), std::tan(radians(draw.shear_y)), 1);
+  const auto turn = shear * cv::Matx22d(cosine, -sine, sine, cosine);
+  const cv::Vec2d centre(image.width / 2.0, image.height / 2.0);
+  const cv::Vec2d shift(draw.translate_x * image.width, draw.translate_y * image.height);
+  const auto origin = centre + shift - turn * centre;
+  return {turn(0, 0), turn(0, 1), origin[0], turn(1, 0), turn(1, 1), origin[1]};
+}
+
+Sample Affine::operator()(Sample sample, Rng& rng) const {
+  const auto size = image_of(sample, kName).size();
+  if (!rng.chance(probability)) return sample;
+  warp(sample, matrix(draw(rng), size), static_cast<int>(fill), visibility);
+  return sample;
+}
+
+}  // namespace millrace

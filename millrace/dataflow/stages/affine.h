@@ -1,0 +1,57 @@
+#pragma once
+
+#include <opencv2/core/matx.hpp>
+#include <opencv2/core/types.hpp>
+#include <string_view>
+
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/visibility.h"
+
+namespace millrace {
+
+/// Scales, turns, shears and moves the image about its centre in one bilinear warp (MMDetection's
+/// RandomAffine: translation * shear * rotation * scale); the size stays. By default it does nothing:
+/// `rotation = 15` alone is a rotation. For training only: a sample's scales do not tell of it.
+struct Affine {
+  static constexpr std::string_view kName = "affine";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 1;
+  double rotation = 0;                  // degrees, to either side
+  double min_scale = 1, max_scale = 1;  // factors
+  double translation = 0;               // share of width and height, to either side
+  double shear = 0;                     // degrees, to either side, of each axis
+  std::int64_t fill = 114;
+  Visibility visibility;
+
+  /// What was drawn: degrees, a factor, shares of width and height.
+  struct Draw {
+    double rotation = 0, scale = 1, translate_x = 0, translate_y = 0, shear_x = 0, shear_y = 0;
+  };
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  Draw draw(Rng& rng) const;
+  /// The matrix for an image of size `image`, in continuous coordinates. A positive rotation turns
+  /// clockwise as seen, since y points down.
+  static cv::Matx23d matrix(const Draw& draw, cv::Size image);
+
+  /// Throws std::invalid_argument where min_scale is above max_scale.
+  void check() const;
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to warp an image", {.min = 0, .max = 1});
+    o.add("rotation", rotation, "turns by up to this, either way",
+          {.min = 0, .max = 180, .unit = "degrees"});
+    o.add("min_scale", min_scale, "least factor", {.min = 0.01, .max = 100});
+    o.add("max_scale", max_scale, "greatest factor", {.min = 0.01, .max = 100});
+    o.add("translation", translation, "moves by up to this share of the width and the height",
+          {.min = 0, .max = 1});
+    o.add("shear", shear, "shears each axis by up to this, either way",
+          {.min = 0, .max = 40, .unit = "degrees"});
+    o.add("fill", fill, "level of what comes from beyond the image", {.min = 0, .max = 255});
+    visibility.describe(o);
+  }
+};
+
+}  // namespace millrace

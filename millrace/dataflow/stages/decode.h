@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string_view>
+
+#include "millrace/base/options.h"
+#include "millrace/dataflow/detection/sample.h"
+
+namespace millrace {
+
+/// Reads and decodes a sample's file into an RGB image of the annotated size, where there is one. Leaves alone a sample
+/// that has its pixels already.
+struct Decode {
+  static constexpr std::string_view kName = "decode";
+  bool strict = true;
+  std::int64_t short_side = 0, max_side = 65535;  // pixels; see describe()
+
+  Sample operator()(Sample sample) const;
+
+  void describe(Options& o) {
+    o.add("strict", strict, "a JPEG with damaged or missing data cannot be used");
+    o.add("short_side", short_side,
+          "that will do: a JPEG of twice its size, or more, is decoded at a half, a quarter or an "
+          "eighth of its own; 0: none",
+          {.min = 0, .max = 16384, .unit = "pixels"});
+    o.add("max_side", max_side, "of the longer side, with short_side",
+          {.min = 1, .max = 65535, .unit = "pixels"});
+  }
+};
+
+}  // namespace millrace

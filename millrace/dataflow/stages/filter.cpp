@@ -1,0 +1,29 @@
+#include "millrace/dataflow/stages/filter.h"
+
+#include <algorithm>
+
+#include "millrace/dataflow/detection/detection_stages.h"
+
+namespace millrace {
+namespace {
+
+MILLRACE_REGISTER(register_as<Filter>("lets through only images of some size with enough objects",
+                                      [](std::string name, Filter filter) {
+                                        return filter_stage<Sample>(std::move(name), filter);
+                                      }));
+
+}  // namespace
+
+bool Filter::operator()(const Sample& sample) const {
+  const auto size =
+      sample.image.empty() ? cv::Size(sample.width, sample.height) : sample.image.size();
+  if (std::min(size.width, size.height) < min_side) return false;
+  std::int64_t objects = 0;
+  for (std::size_t i = 0; i < sample.objects.size(); ++i) {
+    const auto& box = sample.objects.boxes[i];
+    objects += !sample.objects.crowd[i] && std::min(box.width(), box.height()) >= min_object_side;
+  }
+  return objects >= min_objects;
+}
+
+}  // namespace millrace

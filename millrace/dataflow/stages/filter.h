@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "millrace/base/options.h"
+#include "millrace/dataflow/detection/sample.h"
+
+namespace millrace {
+
+/// Says which samples are worth training on. Looks at what is known without pixels, so that it may stand in front
+/// of `decode`; behind a crop it sees what the crop has left.
+struct Filter {
+  static constexpr std::string_view kName = "filter";
+  std::int64_t min_objects = 0;  // crowds do not count
+  double min_object_side = 0;    // pixels; shorter boxes do not count
+  std::int64_t min_side = 0;     // of the image, pixels
+
+  bool operator()(const Sample& sample) const;
+
+  void describe(Options& o) {
+    o.add("min_objects", min_objects, "images with fewer objects go; crowds do not count",
+          {.min = 0});
+    o.add("min_object_side", min_object_side, "objects whose box has a shorter side do not count",
+          {.min = 0, .unit = "pixels"});
+    o.add("min_side", min_side, "images with a shorter side go", {.min = 0, .unit = "pixels"});
+  }
+};
+
+}  // namespace millrace

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <opencv2/core/types.hpp>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/visibility.h"
+
+namespace millrace {
+
+/// Four images around a random centre on a canvas of 2 width x 2 height pixels (YOLOv4; MMDetection's
+/// Mosaic). Each is fitted into width x height, its shape kept, and touches the centre with a corner; what
+/// reaches beyond the canvas is cut off. The result has the first sample's id, path and scales. For training
+/// only. It takes three partners, by chance.
+struct Mosaic {
+  static constexpr std::string_view kName = "mosaic";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 1;
+  std::int64_t width = 640, height = 640;     // pixels
+  double min_center = 0.5, max_center = 1.5;  // in width and height
+  std::int64_t pad_value = 114;
+  Visibility visibility;
+
+  /// 3 or 0 further samples.
+  std::size_t partners(const Sample& sample, Rng& rng) const;
+  Sample operator()(Sample sample, std::vector<Sample> others, Rng& rng) const;
+
+  /// The centre on the canvas, pixels.
+  cv::Point draw(Rng& rng) const;
+  /// Samples go top left, top right, bottom left, bottom right. REQUIRES: four, with pixels.
+  Sample join(std::vector<Sample> samples, cv::Point centre) const;
+
+  /// Throws std::invalid_argument where min_center is above max_center.
+  void check() const;
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to put four images together", {.min = 0, .max = 1});
+    o.add("width", width, "of the frame that each image is fitted into; the result has twice that",
+          {.min = 1, .max = 8192, .unit = "pixels"});
+    o.add("height", height, "of the frame that each image is fitted into",
+          {.min = 1, .max = 8192, .unit = "pixels"});
+    o.add("min_center", min_center, "least place of the centre, in frames", {.min = 0, .max = 2});
+    o.add("max_center", max_center, "greatest place of the centre", {.min = 0, .max = 2});
+    o.add("pad_value", pad_value, "level where no image lies", {.min = 0, .max = 255});
+    visibility.describe(o);
+  }
+};
+
+}  // namespace millrace

@@ -1,0 +1,79 @@
+#include "millrace/dataflow/stages/pad.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection/check_messages.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/transforms.h"
+
+namespace millrace {
+namespace {
+
+MILLRACE_REGISTER(register_map<std::vector<Sample>, Pad>(
+    "puts a group of samples into one batch, padded with zeros to one size"));
+
+/// The smallest of the shapes that holds `size`.
+cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
+  cv::Size best;
+  for (const auto& text : shapes) {
+    const auto shape = parse_shape(text);
+    const bool fits = shape.width >= size.width && shape.height >= size.height;
+    if (fits && (best.empty() || shape.area() < best.area())) best = shape;
+  }
+  if (best.empty())
+    throw ConfigError(fmt::format(
+        "pad: images of up to {} x {} pixels fit into none of the shapes {}; add a larger one, let "
+        "data.aspect_grouping batch images of like shape, or let max_side keep images smaller",
+        size.width, size.height, fmt::join(shapes, ", ")));
+  return best;
+}
+
+}  // namespace
+
+void Pad::check() const {
+  for (const auto& shape : shapes) parse_shape(shape);
+}
+
+cv::Size Pad::shape_for(cv::Size size) const {
+  if (!shapes.empty()) return smallest_that_fits(size, shapes);
+  const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
+    return (side + step - 1) / step * step;
+  };
+  return {rounded_up(size.width), rounded_up(size.height)};
+}
+
+Batch Pad::operator()(std::vector<Sample> samples) const {
+  cv::Size size;
+  for (auto& sample : samples) {
+    const auto own = image_of(sample, kName).size();
+    check_sample(sample);
+    size = {std::max(size.width, own.width), std::max(size.height, own.height)};
+  }
+  size = shape_for(size);
+  Batch batch;
+  batch.width = size.width;
+  batch.height = size.height;
+  if (shapes.empty()) batch.divisor = static_cast<std::int32_t>(divisor);
+
+  const auto slot =
+      static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
+  batch.pixels = pool.acquire(slot * samples.size());
+  for (auto& sample : samples) {
+    const auto own = sample.image.size();
+    fill_slot(sample.image,
+              {batch.height, batch.width, CV_8UC3, batch.pixels.get() + slot * batch.size()});
+    sample.image = {};
+    batch.images.push_back({sample.image_id, sample.width, sample.height, own.width, own.height,
+                            sample.scale_x, sample.scale_y});
+    batch.objects.push_back(std::move(sample.objects));
+  }
+  return batch;
+}
+
+}  // namespace millrace

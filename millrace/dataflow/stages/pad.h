@@ -1,0 +1,49 @@
+#pragma once
+
+#include <opencv2/core/types.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/image/buffer_pool.h"
+
+namespace millrace {
+
+/// Puts samples side by side into one batch, each in the top left corner of its slot, zero around it. Slots are as
+/// large as the largest image, or of the first of some `shapes` that all images fit into: then a model sees few
+/// shapes, one for a fixed size.
+struct Pad {
+  static constexpr std::string_view kName = "pad";
+  static constexpr std::string_view kAfter = "decode";
+  std::int64_t divisor = 32;  // slots are multiples of so many pixels
+  Options::Strings shapes;  // "1344x800": width and height in pixels; none: as large as the images
+  BufferPool pool = batch_memory();  // of the batches' pixels
+
+  static Pad from(const DataOptions& data) {
+    return {.divisor = data.divisor, .shapes = data.pad_shapes};
+  }
+
+  /// Throws ConfigError where images fit into none of the shapes, std::invalid_argument for a sample that cannot be; see
+  /// check_sample.
+  Batch operator()(std::vector<Sample> samples) const;
+
+  /// The slot for images of up to `size`. Throws ConfigError where it fits into none of the shapes.
+  cv::Size shape_for(cv::Size size) const;
+
+  /// Throws std::invalid_argument for a shape that is none.
+  void check() const;
+
+  void describe(Options& o) {
+    o.add("divisor", divisor, "sides are rounded up to a multiple of it",
+          {.min = 1, .max = 1024, .unit = "pixels"})
+        .follow("data.divisor");
+    o.add("shapes", shapes,
+          "batches have the smallest of these shapes that fits instead, such as [\"1344x800\", "
+          "\"800x1344\"]; one: a fixed size")
+        .follow("data.pad_shapes");
+  }
+};
+
+}  // namespace millrace

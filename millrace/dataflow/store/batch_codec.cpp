@@ -1,0 +1,89 @@
+#include "millrace/dataflow/store/batch_codec.h"
+
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "millrace/dataflow/store/codec_pieces.h"
+
+namespace millrace {
+namespace {
+
+using namespace codec;
+
+constexpr int kSchema = 1;
+
+void pack_image(Packer& out, const ImageInfo& image, const Instances& objects) {
+  out.pack_map(4 + kObjectMembers);
+  out.pack("id").pack(image.image_id);
+  pack_pair(out, "original", image.original_width, image.original_height);
+  pack_pair(out, "size", image.width, image.height);
+  pack_pair(out, "scale", image.scale_x, image.scale_y);
+  pack_objects(out, objects);
+}
+
+std::pair<std::int32_t, std::int32_t> read_size(const Fields& fields, std::string_view key,
+                                                std::int32_t least) {
+  const auto [width, height] = fields.pair<std::int32_t>(key);
+  if (width < least || height < least || width > kMostPixels || height > kMostPixels)
+    throw Wrong{fmt::format("'{}' makes no sense", key)};
+  return {width, height};
+}
+
+void read_image(const Fields& fields, Batch& batch) {
+  ImageInfo image;
+  image.image_id = fields.value<std::int64_t>("id");
+  std::tie(image.original_width, image.original_height) = read_size(fields, "original", 0);
+  std::tie(image.width, image.height) = read_size(fields, "size", 0);
+  require(image.width <= batch.width && image.height <= batch.height,
+          "an image is larger than the batch");
+  std::tie(image.scale_x, image.scale_y) = fields.pair<float>("scale");
+  require(std::isfinite(image.scale_x) && std::isfinite(image.scale_y) && image.scale_x > 0 &&
+              image.scale_y > 0,
+          "a scale makes no sense");
+  batch.images.push_back(image);
+  batch.objects.push_back(read_objects(fields));
+}
+
+Batch read_batch(const Fields& fields, const std::vector<Frame>& frames) {
+  const auto schema = fields.value<std::int64_t>("schema");
+  if (schema != kSchema)
+    throw Wrong{fmt::format("it is of schema {}, but this program reads {}", schema, kSchema)};
+  Batch batch;
+  std::tie(batch.width, batch.height) = read_size(fields, "size", 0);
+  const auto& images = fields.at("images");
+  require(images.type == msgpack::type::ARRAY, "'images' is not a list");
+  for (const auto& image : std::span(images.via.array.ptr, images.via.array.size))
+    read_image(Fields(image), batch);
+  require(frames.size() == 1, "it has one frame, its pixels");
+  if (frames[0].size != batch.bytes())
+    throw Wrong{fmt::format("its pixels are {} bytes, {} fill it", frames[0].size, batch.bytes())};
+  batch.pixels = frames[0].bytes;
+  require(digest(batch) == fields.value<std::uint64_t>("digest"), "its bytes have changed");
+  return batch;
+}
+
+}  // namespace
+
+EncodedBatch encode(const Batch& batch) {
+  msgpack::sbuffer bytes;
+  Packer out(bytes);
+  out.pack_map(4);
+  out.pack("schema").pack(kSchema);
+  out.pack("digest").pack(digest(batch));
+  pack_pair(out, "size", batch.width, batch.height);
+  out.pack("images").pack_array(static_cast<std::uint32_t>(batch.size()));
+  for (std::size_t i = 0; i < batch.size(); ++i) pack_image(out, batch.images[i], batch.objects[i]);
+  return {{bytes.data(), bytes.size()},
+          {{reinterpret_cast<const char*>(batch.pixels.get()), batch.bytes()}}};
+}
+
+Batch decode_batch(std::string_view header, const std::vector<Frame>& frames,
+                   const std::string& where) {
+  Batch batch;
+  unpack(header, where, "batch",
+         [&](const msgpack::object& object) { batch = read_batch(Fields(object), frames); });
+  return batch;
+}
+
+}  // namespace millrace

@@ -1,0 +1,127 @@
+// What the codecs of samples and batches are made of: msgpack maps with rows of numbers as they lie in memory.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <msgpack.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "millrace/dataflow/detection/sample.h"
+
+namespace millrace::codec {
+
+static_assert(std::endian::native == std::endian::little,
+              "rows of numbers are written as they lie");
+
+constexpr std::int64_t kMostPixels = 1 << 20;  // of a side
+
+using Packer = msgpack::packer<msgpack::sbuffer>;
+
+template <class T>
+void pack_row(Packer& out, const T* values, std::size_t count) {
+  const auto bytes = static_cast<std::uint32_t>(count * sizeof(T));
+  out.pack_bin(bytes);
+  out.pack_bin_body(reinterpret_cast<const char*>(values), bytes);
+}
+template <class T>
+void pack_row(Packer& out, const std::vector<T>& values) {
+  pack_row(out, values.data(), values.size());
+}
+
+template <class T>
+void pack_pair(Packer& out, const char* key, T first, T second) {
+  out.pack(key);
+  out.pack_array(2).pack(first).pack(second);
+}
+
+/// The members "boxes", "classes", "crowd" and "shapes" of a map (sample_codec.h).
+constexpr std::uint32_t kObjectMembers = 4;
+void pack_objects(Packer& out, const Instances& objects);
+
+/// What is wrong with the bytes.
+struct Wrong {
+  std::string why;
+};
+
+void require(bool holds, std::string_view why);
+
+/// A map's members by name.
+class Fields {
+ public:
+  explicit Fields(const msgpack::object& object) {
+    require(object.type == msgpack::type::MAP, "a map is wanted");
+    members_ = {object.via.map.ptr, object.via.map.size};
+  }
+
+  const msgpack::object& at(std::string_view key) const {
+    for (const auto& [name, value] : members_)
+      if (name.type == msgpack::type::STR &&
+          std::string_view(name.via.str.ptr, name.via.str.size) == key)
+        return value;
+    throw Wrong{fmt::format("'{}' is missing", key)};
+  }
+
+  /// A value that a T holds.
+  template <class T>
+  T value(std::string_view key) const {
+    return as<T>(at(key), key);
+  }
+
+  template <class T>
+  std::pair<T, T> pair(std::string_view key) const {
+    const auto& object = at(key);
+    if (object.type != msgpack::type::ARRAY || object.via.array.size != 2)
+      throw Wrong{fmt::format("'{}' is not a pair", key)};
+    return {as<T>(object.via.array.ptr[0], key), as<T>(object.via.array.ptr[1], key)};
+  }
+
+  std::string_view bytes(std::string_view key) const {
+    const auto& object = at(key);
+    if (object.type != msgpack::type::BIN) throw Wrong{fmt::format("'{}' is not binary", key)};
+    return {object.via.bin.ptr, object.via.bin.size};
+  }
+
+  template <class T>
+  std::vector<T> row(std::string_view key) const {
+    return values<T>(bytes(key), key);
+  }
+
+  template <class T>
+  static std::vector<T> values(std::string_view bytes, std::string_view key) {
+    if (bytes.size() % sizeof(T) != 0)
+      throw Wrong{fmt::format("'{}' is {} bytes, no whole number of values", key, bytes.size())};
+    std::vector<T> result(bytes.size() / sizeof(T));
+    if (!bytes.empty()) std::memcpy(result.data(), bytes.data(), bytes.size());
+    return result;
+  }
+
+ private:
+  template <class T>
+  static T as(const msgpack::object& object, std::string_view key) {
+    try {
+      return object.as<T>();
+    } catch (const msgpack::type_error&) {
+      throw Wrong{fmt::format("'{}' has a value of another kind or out of range", key)};
+    }
+  }
+
+  std::span<const msgpack::object_kv> members_;
+};
+
+/// Of a map with kObjectMembers; throws Wrong.
+Instances read_objects(const Fields& fields);
+
+/// Hands the one msgpack value in `bytes` to `read`. Throws DataError with `where`, and `what` it should have been, where
+/// the bytes are none, go on behind it, or `read` throws Wrong. Memory is taken in proportion to the bytes.
+void unpack(std::string_view bytes, const std::string& where, std::string_view what,
+            const std::function<void(const msgpack::object&)>& read);
+
+}  // namespace millrace::codec

@@ -1,0 +1,34 @@
+// What the stages in front of a cache made of each sample, kept in memory or on disk. Both keep what comes until they
+// are full and then keep what they have; any thread may find and keep.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/engine/source.h"
+
+namespace millrace {
+
+class SampleCache {
+ public:
+  virtual ~SampleCache() = default;
+  /// A copy of its own of what was made of sample `index`, or nothing.
+  virtual std::optional<Sample> find(std::int64_t index) = 0;
+  virtual void keep(std::int64_t index, const Sample& sample) = 0;
+};
+
+/// At most `max_bytes` in memory.
+std::shared_ptr<SampleCache> memory_cache(std::size_t max_bytes);
+
+/// At most `max_bytes` in the file FOLDER/<pipeline>.mdb, where other processes and later runs find it. `pipeline` is
+/// a digest of all that the stages in front depend on besides their input. A sample is found only while its input is
+/// the same: what `source` says of it, and the size and time of its file. What is damaged counts as not there; a file
+/// that cannot be opened is made anew, with a warning. Throws Error where the folder cannot be written to.
+std::shared_ptr<SampleCache> disk_cache(const std::filesystem::path& folder, std::uint64_t pipeline,
+                                        SourcePtr<Sample> source, std::size_t max_bytes);
+
+}  // namespace millrace

@@ -1,0 +1,210 @@
+#include "millrace/doctor/check_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <new>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/dataflow/image/exif.h"
+#include "millrace/dataflow/image/image_file.h"
+#include "millrace/dataflow/image/image_folder.h"
+#include "millrace/doctor/check_each.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using coco::FindingExample;
+using coco::FindingKind;
+using enum coco::Severity;
+
+constexpr std::string_view kSkipped =
+    "the image is skipped (data.on_error); training stops where data.max_skipped is passed";
+
+constexpr FindingKind kMissing{"image-missing", error, "images without a file", kSkipped};
+constexpr FindingKind kUnreadable{"image-unreadable", error,
+                                  "image files that are damaged or no images", kSkipped};
+constexpr FindingKind kWrongSize{"image-size", error,
+                                 "images of another size than their annotations say", kSkipped};
+constexpr FindingKind kUnturned{
+    "image-unturned", warning, "photos that are not turned as their EXIF data say",
+    "annotated is the size before the turn; if the objects were drawn on the photo as viewers turn "
+    "it, they lie elsewhere"};
+constexpr FindingKind kMisnamed{"image-misnamed", note,
+                                "image files of another format than their name says",
+                                "none: the format is told by the content; other tools may stumble"};
+constexpr FindingKind kShared{"file-name-twice", error, "images with the file of another",
+                              "each is learned with a part of the objects, the others as "
+                              "background"};
+constexpr FindingKind kOrphan{"file-orphan", note, "image files that no image names",
+                              "none: they are not used"};
+
+// Holds what stands in front of the pixels of nearly any JPEG.
+constexpr std::uint64_t kHead = 64 << 10;
+
+/// The format that the first bytes of a file tell; empty: none that is known here.
+std::string_view format_of_content(std::string_view bytes) {
+  if (bytes.starts_with("\xFF\xD8")) return "JPEG";
+  if (bytes.starts_with("\x89PNG")) return "PNG";
+  if (bytes.starts_with("BM")) return "BMP";
+  if (bytes.starts_with("GIF8")) return "GIF";
+  if (bytes.starts_with("RIFF") && bytes.substr(8).starts_with("WEBP")) return "WebP";
+  if (bytes.starts_with(std::string_view("II*\0", 4)) ||
+      bytes.starts_with(std::string_view("MM\0*", 4)))
+    return "TIFF";
+  return {};
+}
+
+/// The format that a file's name tells, by its extension.
+std::string_view format_of_name(const fs::path& file) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKnown = {
+      {{".jpg", "JPEG"},
+       {".jpeg", "JPEG"},
+       {".png", "PNG"},
+       {".bmp", "BMP"},
+       {".gif", "GIF"},
+       {".webp", "WebP"},
+       {".tif", "TIFF"},
+       {".tiff", "TIFF"}}};
+  auto extension = file.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  const auto* found =
+      std::ranges::find(kKnown, extension, &std::pair<std::string_view, std::string_view>::first);
+  return found == kKnown.end() ? std::string_view{} : found->second;
+}
+
+FileMark mark_of(std::string_view head, std::uint64_t bytes) {
+  return {bytes, wide_digest(head.data(), head.size())};
+}
+
+/// Checks one file after the other.
+class FileCheck {
+ public:
+  FileCheck(const coco::Image& image, std::string name, fs::path path, coco::Findings& findings)
+      : image_(image), name_(std::move(name)), path_(std::move(path)), findings_(findings) {}
+
+  FileMark check(ImageCheck how) {
+    std::error_code unknown;
+    if (!fs::exists(path_, unknown)) {
+      tell(kMissing, "");
+      return {};
+    }
+    try {
+      return check_content(how);
+    } catch (const WrongSize& problem) {
+      tell(kWrongSize, problem.what());
+    } catch (const Error& problem) {
+      tell(kUnreadable, problem.what());
+    } catch (const std::bad_alloc&) {
+      tell(kUnreadable, "there is not enough memory to read it");
+    }
+    return mark_;
+  }
+
+ private:
+  FileMark check_content(ImageCheck how) {
+    const InputFile file(path_);
+    std::string bytes(std::min(file.size(), kHead), '\0');
+    file.read(0, bytes);
+    mark_ = mark_of(bytes, file.size());
+    const auto format = format_of_content(bytes), named = format_of_name(path_);
+    if (!format.empty() && !named.empty() && format != named)
+      tell(kMisnamed, fmt::format("is {}", format));
+    if (how == ImageCheck::heads && check_beginning(bytes)) return mark_;
+    const auto head = bytes.size();
+    check_image_bytes(file.size(), name_);
+    bytes.resize(file.size());
+    file.read(head, std::span(bytes).subspan(head));
+    const auto turn = check_head(bytes, name_, annotated());
+    // At the least size that the decoder can give: it goes through all data just the same.
+    if (how == ImageCheck::decode || !turn)
+      decode_rgb(bytes, name_, annotated(), /*strict=*/true, /*enough=*/{1, 1});
+    if (turn) check_turn(bytes, *turn);
+    return mark_;
+  }
+
+  /// Whether the first bytes tell that all is right. What is wrong with them may be that they end.
+  bool check_beginning(std::string_view head) {
+    try {
+      const auto turn = check_head(head, name_, annotated());
+      if (turn) check_turn(head, *turn);
+      return turn.has_value();
+    } catch (const DataError&) {
+      return false;
+    }
+  }
+
+  void check_turn(std::string_view head, int turn) {
+    if (const int orientation = exif_orientation(head); orientation != turn)
+      tell(kUnturned, fmt::format("EXIF orientation {}", orientation));
+  }
+
+  cv::Size annotated() const { return {image_.width, image_.height}; }
+
+  void tell(const FindingKind& kind, std::string_view what) {
+    findings_.add(kind, [&] {
+      if (what.starts_with(name_ + ": ")) what.remove_prefix(name_.size() + 2);
+      return FindingExample{.image = image_.id, .file = name_, .what = std::string(what)};
+    });
+  }
+
+  const coco::Image& image_;
+  std::string name_;
+  fs::path path_;
+  coco::Findings& findings_;
+  FileMark mark_;
+};
+
+}  // namespace
+
+std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco::Findings& findings,
+                                   const std::function<void()>& on_image) {
+  const auto& data = *split.annotations;
+  std::vector<FileMark> marks(data.images.size());
+  coco::check_each(data.images.size(), findings, [&](std::size_t i, coco::Findings& part) {
+    const auto& image = data.images[i];
+    const std::string name(data.text(image.file_name));
+    marks[i] = FileCheck(image, name, split.images / name, part).check(how);
+    on_image();
+  });
+  return marks;
+}
+
+void check_file_names(const DataSplit& split, coco::Findings& findings) {
+  const auto& data = *split.annotations;
+  std::map<std::string, std::int64_t> named;  // path, id of the first image of that name
+  std::set<fs::path> folders = {split.images};
+  for (const auto& image : data.images) {
+    const std::string name(data.text(image.file_name));
+    const auto path = (split.images / name).lexically_normal();
+    folders.insert(path.parent_path());
+    const auto [first, is_new] = named.try_emplace(path.string(), image.id);
+    if (is_new) continue;
+    findings.add(kShared, [&, first = first] {
+      return FindingExample{.image = image.id,
+                            .file = name,
+                            .what = fmt::format("is the file of image {} too", first->second)};
+    });
+  }
+  for (const auto& folder : folders) {
+    if (!fs::is_directory(folder)) continue;  // told as missing files
+    for (const auto& file : images_in(folder))
+      if (!named.contains(file.lexically_normal().string()))
+        findings.add(kOrphan, [&] {
+          return FindingExample{.file = file.lexically_relative(split.images).string()};
+        });
+  }
+}
+
+}  // namespace millrace

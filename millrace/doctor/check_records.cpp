@@ -1,0 +1,90 @@
+#include "millrace/doctor/check_records.h"
+
+#include <fmt/format.h>
+
+#include "millrace/base/errors.h"
+#include "millrace/coco/data/sound_records.h"
+
+namespace millrace::coco {
+namespace {
+
+constexpr std::string_view kStops = "training stops before its first step";
+constexpr std::string_view kLeftOut =
+    "the object is left out (data.on_error); training stops before its first step where more than "
+    "data.max_skipped are";
+
+constexpr FindingKind kFile{"file-unreadable", Severity::error,
+                            "annotation files that cannot be read", kStops};
+constexpr FindingKind kRecord{
+    "record-unreadable", Severity::error, "records with a field that is missing or of a wrong type",
+    "the object is left out, or the image with its objects (data.on_error); training stops before "
+    "its first step where more than data.max_skipped are, or where it is a category"};
+constexpr FindingKind kBox{"box-unreadable", Severity::error,
+                           "boxes that are not four finite numbers without a negative size",
+                           kLeftOut};
+constexpr FindingKind kShape{
+    "shape-unreadable", Severity::error,
+    "shapes that are neither run lengths nor polygons of three points or more", kLeftOut};
+constexpr FindingKind kRuns{"mask-unreadable", Severity::error,
+                            "run lengths that are damaged or do not fill their mask", kLeftOut};
+
+/// By Clash.
+constexpr FindingKind kClashes[] = {
+    {"image-id-twice", Severity::error, "images with an id that another has", kStops},
+    {"category-id-twice", Severity::error, "categories with an id that another has", kStops},
+    {"annotation-id-twice", Severity::error, "annotations with an id that another has", kLeftOut},
+    {"image-unknown", Severity::error, "annotations of an image that is not there", kLeftOut},
+    {"category-unknown", Severity::error, "annotations of a category that is not there", kLeftOut},
+    {"mask-size", Severity::error, "masks of another size than their image", kLeftOut}};
+
+const FindingKind& kind_of(const RecordFault& fault) {
+  if (fault.field == "bbox") return kBox;
+  if (fault.field == "segmentation") return kShape;
+  if (fault.field == "counts" || fault.field == "size") return kRuns;
+  return kRecord;
+}
+
+FindingExample example_of(const RecordFault& fault) {
+  FindingExample example;
+  if (fault.section == "annotations") example.annotation = fault.id;
+  if (fault.section == "images") example.image = fault.id;
+  if (fault.section == "categories") example.category = fault.id;
+  example.what =
+      fmt::format("{}[{}], byte {}: {}", fault.section, fault.index, fault.byte, fault.why);
+  return example;
+}
+
+FindingExample example_of(const Contradiction& problem) {
+  FindingExample example;
+  if (problem.clash == Clash::image_twice) example.image = problem.id;
+  if (problem.clash == Clash::category_twice) example.category = problem.id;
+  if (!problem.annotation) return example;
+  example.annotation = problem.id;
+  example.image = problem.image_id;
+  // Positions count only the records that could be read.
+  if (problem.clash != Clash::annotation_twice) example.what = problem.why;
+  return example;
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json,
+                                             Findings& findings) {
+  try {
+    return read_sound_records(
+        json, {.unreadable =
+                   [&](const RecordFault& fault) {
+                     findings.add(kind_of(fault), [&] { return example_of(fault); });
+                   },
+               .contradiction =
+                   [&](const Contradiction& problem) {
+                     findings.add(kClashes[static_cast<std::size_t>(problem.clash)],
+                                  [&] { return example_of(problem); });
+                   }});
+  } catch (const Error& problem) {
+    findings.add(kFile, [&] { return FindingExample{.what = problem.what()}; });
+    return nullptr;
+  }
+}
+
+}  // namespace millrace::coco

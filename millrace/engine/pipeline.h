@@ -1,0 +1,238 @@
+// How a flow is declared: in C++, stage by stage and typed; or as a list of tables, looked up by name.
+//
+//   auto flow = from(paths)                                  // anything with size() and operator[]
+//                   .map(Decode{})
+//                   .group_by(is_wide, /*groups=*/2, /*size=*/4)  // by the elements of the source
+//                   .map(Pad{})
+//                   .start({.seed = 1, .shuffle = {true}, .epochs = 0});
+//   while (auto batch = flow->next()) train(batch->value);
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "millrace/base/registry.h"
+#include "millrace/engine/engine.h"
+
+namespace millrace {
+
+/// Starts a plan that ends in messages of type `T`. Throws ConfigError where it ends in something else.
+template <class T>
+std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options);
+
+/// The same for items by number.
+template <class T>
+std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
+                                                     WakeUp wake);
+
+/// A declared pipeline over a source of `Element`s that yields messages of type `T` so far. Each step consumes it and
+/// gives the next.
+template <class T, class Element = T>
+class Pipeline {
+ public:
+  explicit Pipeline(Plan plan) : plan_(std::move(plan)) {}
+
+  /// Applies a pure function of (T, Rng&) or (T) to each message, many at a time.
+  template <class F>
+  auto map(F function) && {
+    auto name = stage_name<F>();
+    return std::move(*this).template map<F>(std::move(name), std::move(function));
+  }
+  template <class F>
+  auto map(std::string name, F function) && {
+    using Out = typename Result<F>::type;
+    plan_.stages.push_back(map_stage<T>(std::move(name), std::move(function)));
+    return Pipeline<Out, Element>(std::move(plan_));
+  }
+
+  /// Lets through what `wanted`, a function of (const T&), says.
+  template <class F>
+  Pipeline filter(F wanted) && {
+    plan_.stages.push_back(filter_stage<T>("filter", std::move(wanted)));
+    return std::move(*this);
+  }
+
+  /// Makes one T of each message and further ones, drawn at random from the whole source: as many as
+  /// `partners(const T&, Rng&)` says, given to `work(T, std::vector<T>, Rng&)`.
+  template <class Partners, class F>
+  Pipeline mix(std::string name, Partners partners, F work) && {
+    plan_.stages.push_back(mix_stage<T>(std::move(name), std::move(partners), std::move(work)));
+    return std::move(*this);
+  }
+
+  /// Remembers messages by sample, so that the stages so far run once for each; see `cache_stage`.
+  template <class Store>
+  Pipeline cache(std::shared_ptr<Store> store) && {
+    plan_.stages.push_back(cache_stage<T>("cache", std::move(store)));
+    return std::move(*this);
+  }
+
+  /// Collects `size` messages each whose elements of the source have one key, which a function of (const Element&)
+  /// gives: 0 .. groups-1.
+  template <class Key>
+  Pipeline<std::vector<T>, Element> group_by(Key key, std::size_t groups, std::size_t size) && {
+    plan_.stages.push_back(
+        group_stage<T, Element>(stage_name<Key>(), std::move(key), groups, size));
+    return Pipeline<std::vector<T>, Element>(std::move(plan_));
+  }
+  Pipeline<std::vector<T>, Element> group(std::size_t size) && {
+    plan_.stages.push_back(group_stage<T>("group", size));
+    return Pipeline<std::vector<T>, Element>(std::move(plan_));
+  }
+
+  /// What has been declared so far.
+  Plan plan() && { return std::move(plan_); }
+
+  std::unique_ptr<DataFlow<T>> start(const FlowOptions& options) && {
+    return start_flow<T>(std::move(plan_), options);
+  }
+
+ private:
+  template <class F>
+  struct Result : std::invoke_result<F, T> {};
+  template <class F>
+  requires std::invocable<F, T, Rng&>
+  struct Result<F> : std::invoke_result<F, T, Rng&> {
+  };
+
+  Plan plan_;
+};
+
+/// The stage that reads the elements of a source, which has size() and a const operator[] that any number
+/// of threads may call.
+template <class Source>
+Stage source_stage(std::shared_ptr<const Source> source) {
+  return map_stage<Index>("read", [source = std::move(source)](Index index) {
+    return (*source)[static_cast<decltype(source->size())>(index.value)];
+  });
+}
+
+/// What plans of one source have in common: how many samples, how often each comes, what they are called, what is known
+/// of them beforehand.
+template <class Source>
+Plan plan_of(const std::shared_ptr<const Source>& source) {
+  using Element = std::decay_t<decltype((*source)[0])>;
+  Plan plan{.size = static_cast<std::int64_t>(source->size())};
+  const auto about = [source](std::int64_t sample) {
+    if constexpr (requires { source->about(sample); })
+      return Message::of<Element>(source->about(sample));
+    else
+      return Message::of<Element>((*source)[static_cast<decltype(source->size())>(sample)]);
+  };
+  plan.about = About{MessageType::of<Element>(), about};
+  if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
+  if constexpr (requires { (*source)[0].path; })
+    plan.name_of = [source](std::int64_t sample) { return (*source)[sample].path; };
+  return plan;
+}
+
+/// A pipeline that starts with the elements of `source`.
+template <class Source>
+auto from(std::shared_ptr<const Source> source) {
+  using T = std::decay_t<decltype((*source)[0])>;
+  auto plan = plan_of(source);
+  plan.stages.push_back(source_stage(std::move(source)));
+  return Pipeline<T>(std::move(plan));
+}
+template <class Source>
+auto from(Source source) {
+  return from(std::make_shared<const Source>(std::move(source)));
+}
+
+/// Makes a stage from its table; `Context` is what stages of one kind of flow may know beside it.
+template <class Context>
+using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
+
+/// The `use` of a component's table. Throws ConfigError naming its kind where there is none.
+std::string used_name(const Config& table, const std::string& kind);
+
+/// The stages of a list of tables, each `use = "name"` and the options of that stage. A context that has a member
+/// `in_front` sees there, for each stage, the tables before its own. Throws ConfigError naming file and line.
+template <class Context, class... Given>
+std::vector<Stage> build_stages(const Registry<StageFactory<Context>, Given...>& registry,
+                                std::span<const Config> tables, Context context) {
+  std::vector<Stage> stages;
+  for (const auto& table : tables) {
+    if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
+    const auto name = used_name(table, registry.kind());
+    const auto& entry = registry.at(name, table.origin);
+    stages.push_back(blaming(registry.title(entry), "its factory",
+                             [&] { return entry.create(table, context); }));
+    stages.back().plugin = entry.plugin;
+    stages.back().where = table.origin.text();
+  }
+  return stages;
+}
+
+// Implementation.
+
+/// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.
+void check_yields(const Plan& plan, const MessageType& wanted);
+
+template <class T>
+Delivery<T> typed_delivery(Delivery<Message> item) {
+  return {item.value.take<T>(), std::move(item.cursor), item.epoch, item.progress, item.number};
+}
+
+/// Gives the messages of a flow their type back.
+template <class T>
+class TypedFlow final : public DataFlow<T> {
+ public:
+  explicit TypedFlow(std::unique_ptr<DataFlow<Message>> flow) : flow_(std::move(flow)) {}
+
+  std::optional<Delivery<T>> next() override {
+    auto item = flow_->next();
+    if (!item) return std::nullopt;
+    return typed_delivery<T>(std::move(*item));
+  }
+  bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
+  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
+  FlowReport report() const override { return flow_->report(); }
+
+ private:
+  std::unique_ptr<DataFlow<Message>> flow_;
+};
+
+/// The same for items by number.
+template <class T>
+class TypedNumberedFlow final : public NumberedFlow<T> {
+ public:
+  explicit TypedNumberedFlow(std::unique_ptr<NumberedFlow<Message>> flow)
+      : flow_(std::move(flow)) {}
+
+  void ask(std::int64_t number) override { flow_->ask(number); }
+  std::optional<Made<T>> take() override {
+    auto made = flow_->take();
+    if (!made) return std::nullopt;
+    Made<T> typed{.number = made->number,
+                  .failure = std::move(made->failure),
+                  .skipped = std::move(made->skipped)};
+    if (made->item) typed.item = typed_delivery<T>(std::move(*made->item));
+    return typed;
+  }
+  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
+  FlowReport report() const override { return flow_->report(); }
+
+ private:
+  std::unique_ptr<NumberedFlow<Message>> flow_;
+};
+
+template <class T>
+std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
+  check_yields(plan, MessageType::of<T>());
+  return std::make_unique<TypedFlow<T>>(start(std::move(plan), options));
+}
+
+template <class T>
+std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
+                                                     WakeUp wake) {
+  check_yields(plan, MessageType::of<T>());
+  return std::make_unique<TypedNumberedFlow<T>>(
+      start_numbered(std::move(plan), options, std::move(wake)));
+}
+
+}  // namespace millrace

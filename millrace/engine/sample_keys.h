@@ -1,0 +1,39 @@
+// Which group each sample belongs to.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "millrace/engine/plan.h"
+
+namespace millrace {
+
+/// The keys of a plan's samples, from what the source says of them; each is looked up when it is first asked for. Not
+/// for several threads at once.
+class SampleKeys {
+ public:
+  static constexpr std::int64_t kUnwanted = -1;
+
+  /// `plan` is borrowed.
+  explicit SampleKeys(const Plan& plan);
+
+  std::int64_t groups() const { return group_ ? static_cast<std::int64_t>(group_->groups) : 1; }
+
+  /// 0 .. groups - 1, or kUnwanted: a filter right behind the first stage does not let the sample through. A sample of
+  /// which the source cannot tell belongs to group 0, until the stage that reads it says what is wrong. Throws Error
+  /// naming the stage and the sample where the key fails.
+  std::int64_t operator()(std::int64_t sample);
+  /// Whether keys differ at all; where not, nobody need ask.
+  bool differ() const { return !filters_.empty() || groups() > 1; }
+
+ private:
+  std::int64_t look_up(std::int64_t sample) const;
+  std::int64_t key_of(const Message& about, std::int64_t sample) const;
+
+  const Plan& plan_;
+  const Group* group_;
+  std::vector<const Map*> filters_;  // that see what the source says
+  std::vector<std::int32_t> known_;  // by sample
+};
+
+}  // namespace millrace

@@ -1,0 +1,236 @@
+// A stage of a flow: a pure function with a name, its types forgotten but remembered by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <typeindex>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "millrace/base/random.h"
+#include "millrace/engine/message.h"
+
+namespace millrace {
+
+/// What enters a flow: the number of a sample, 0 .. size-1.
+struct Index {
+  std::int64_t value = 0;
+};
+
+/// What people call messages of type `T`: the type's name, unless a specialisation says better.
+std::string readable(std::type_index type);
+template <class T>
+struct MessageName {
+  static std::string get() { return readable(typeid(T)); }
+};
+template <class T>
+struct MessageName<std::vector<T>> {
+  static std::string get() { return "group of " + MessageName<T>::get() + "s"; }
+};
+
+/// The memory that a message holds: of values that own much, a specialisation says how much.
+template <class T>
+struct MessageBytes {
+  static std::size_t get(const T&) { return sizeof(T); }
+};
+template <class T>
+struct MessageBytes<std::vector<T>> {
+  static std::size_t get(const std::vector<T>& group) {
+    return std::transform_reduce(group.begin(), group.end(), std::size_t{0}, std::plus<>(),
+                                 MessageBytes<T>::get);
+  }
+};
+
+/// The type of a message, and its name.
+struct MessageType {
+  std::type_index type;
+  std::string name;  // "sample"
+  std::size_t (*bytes)(const Message&) = nullptr;
+
+  template <class T>
+  static MessageType of() {
+    return {typeid(T), MessageName<T>::get(),
+            [](const Message& message) { return MessageBytes<T>::get(message.peek<T>()); }};
+  }
+  std::string text() const;  // "a sample"
+  friend bool operator==(const MessageType& a, const MessageType& b) { return a.type == b.type; }
+};
+
+/// In -> Out, from any number of threads at once; an empty message: the sample is not wanted. The Rng depends on
+/// (seed, epoch, index, stage) alone.
+struct Map {
+  std::function<Message(Message, Rng&)> function;
+  bool random = false;   // draws from the Rng
+  bool watches = false;  // gives back what it takes, unchanged
+  bool filters = false;  // gives back what it takes, unchanged, or nothing
+};
+
+/// A map that sees further samples beside each: `partners` says how many, and the engine makes so many
+/// by the stages in front, each drawn at random from the whole source.
+struct Mix {
+  std::function<std::size_t(const Message&, Rng&)> partners;
+  std::function<Message(Message, std::vector<Message>, Rng&)> function;
+};
+
+/// Remembers what the stages in front made of a sample, so that they need not make it again. Called from
+/// any number of threads at once.
+struct Cache {
+  std::function<Message(std::int64_t sample)> find;  // a copy; empty where it is not there
+  std::function<void(std::int64_t sample, const Message&)> keep;
+};
+
+/// Collects messages of samples with the same key into vectors of `size`. The key is that of what the source says of
+/// a sample (see About), so that groups are known before anything is made.
+struct Group {
+  std::function<std::size_t(const Message& about)> key;  // 0 .. groups-1; not asked for one group
+  std::optional<MessageType> of;                         // what the key looks at
+  std::function<Message(std::vector<Message>)> join;
+  std::size_t groups = 1;
+  std::size_t size = 1;
+};
+
+struct Stage {
+  std::string name;  // in reports and messages
+  MessageType takes, yields;
+  std::variant<Map, Mix, Cache, Group> work;
+  std::string plugin = {};  // that brought it; empty: built in
+  std::string where = {};   // its table, "a.toml:12:1"; empty: it has none
+  std::string after = {};   // works on what this stage makes, unless the source gives it already
+
+  /// "a.toml:12:1: " in front of what is said about it.
+  std::string place() const { return where.empty() ? "" : where + ": "; }
+  bool is_group() const { return std::holds_alternative<Group>(work); }
+  bool is_cache() const { return std::holds_alternative<Cache>(work); }
+  /// Changes no message: the flow gives the same bytes without it.
+  bool changes_nothing() const {
+    const auto* map = std::get_if<Map>(&work);
+    return is_cache() || (map && map->watches);
+  }
+};
+
+/// Whether a function object draws from the Rng that it may take: `draws()` where it has one, else yes.
+template <class F, class In>
+bool draws_at_random(const F& function) {
+  if constexpr (!std::is_invocable_v<const F&, In, Rng&>)
+    return false;
+  else if constexpr (requires { function.draws(); })
+    return function.draws();
+  else
+    return true;
+}
+
+/// A stage from a function of (In, Rng&) or (In) alone.
+template <class In, class F>
+Stage map_stage(std::string name, F function) {
+  const bool random = draws_at_random<F, In>(function);
+  const auto apply = [function = std::move(function)](In in, Rng& rng) {
+    if constexpr (std::is_invocable_v<const F&, In, Rng&>)
+      return function(std::move(in), rng);
+    else
+      return function(std::move(in));
+  };
+  using Out = std::invoke_result_t<decltype(apply), In, Rng&>;
+  return {std::move(name), MessageType::of<In>(), MessageType::of<Out>(),
+          Map{[apply](Message in, Rng& rng) { return Message::of(apply(in.take<In>(), rng)); },
+              random}};
+}
+
+/// A stage that lets through what `wanted`, a function of (const T&), says.
+template <class T, class F>
+Stage filter_stage(std::string name, F wanted) {
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
+          Map{[wanted = std::move(wanted)](Message in, Rng&) {
+                return wanted(in.peek<T>()) ? std::move(in) : Message();
+              },
+              /*random=*/false, /*watches=*/false, /*filters=*/true}};
+}
+
+/// A stage that lets everything through after `see`, a function of (const T&), has seen it.
+template <class T, class F>
+Stage watch_stage(std::string name, F see) {
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
+          Map{[see = std::move(see)](Message in, Rng&) {
+                see(in.peek<T>());
+                return in;
+              },
+              /*random=*/false, /*watches=*/true}};
+}
+
+/// A stage that sees other samples beside each message: `partners(const T&, Rng&)` says how many, and `work(T,
+/// std::vector<T>, Rng&)` makes one T of them. See Mix.
+template <class T, class Partners, class F>
+Stage mix_stage(std::string name, Partners partners, F work) {
+  Mix mix;
+  mix.partners = [partners = std::move(partners)](const Message& message, Rng& rng) {
+    return static_cast<std::size_t>(partners(message.peek<T>(), rng));
+  };
+  mix.function = [work = std::move(work)](Message message, std::vector<Message> others, Rng& rng) {
+    std::vector<T> values;
+    values.reserve(others.size());
+    for (auto& other : others) values.push_back(other.take<T>());
+    return Message::of(T(work(message.take<T>(), std::move(values), rng)));
+  };
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(mix)};
+}
+
+/// A stage that remembers messages in `store`, which has std::optional<T> find(std::int64_t) and
+/// keep(std::int64_t, const T&). See Cache.
+template <class T, class Store>
+Stage cache_stage(std::string name, std::shared_ptr<Store> store) {
+  Cache cache;
+  cache.find = [store](std::int64_t sample) {
+    std::optional<T> found = store->find(sample);
+    return found ? Message::of(std::move(*found)) : Message();
+  };
+  cache.keep = [store](std::int64_t sample, const Message& message) {
+    store->keep(sample, message.peek<T>());
+  };
+  return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(cache)};
+}
+
+/// A stage that collects `size` messages each.
+template <class T>
+Stage group_stage(std::string name, std::size_t size) {
+  Group group;
+  group.join = [](std::vector<Message> members) {
+    std::vector<T> joined;
+    joined.reserve(members.size());
+    for (auto& member : members) joined.push_back(member.take<T>());
+    return Message::of(std::move(joined));
+  };
+  group.size = size;
+  return {std::move(name), MessageType::of<T>(), MessageType::of<std::vector<T>>(),
+          std::move(group)};
+}
+
+/// A stage that collects `size` messages of one key each; `key`, a function of (const Element&), the source's
+/// elements, gives 0 .. groups-1.
+template <class T, class Element, class Key>
+Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t size) {
+  auto stage = group_stage<T>(std::move(name), size);
+  auto& group = std::get<Group>(stage.work);
+  group.key = [key = std::move(key)](const Message& about) -> std::size_t {
+    return key(about.peek<Element>());
+  };
+  group.of = MessageType::of<Element>();
+  group.groups = groups;
+  return stage;
+}
+
+/// The name under which a function object appears in reports: its `kName`, or its type's.
+template <class F>
+std::string stage_name() {
+  if constexpr (requires { F::kName; })
+    return std::string(F::kName);
+  else
+    return readable(typeid(F));
+}
+
+}  // namespace millrace

@@ -1,0 +1,238 @@
+#include "millrace/engine/stage_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/registry.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::int64_t kOthersTried = 100;  // as replacement, or as partner of a mix
+
+std::int64_t nanoseconds(Clock::duration time) { return std::chrono::nanoseconds(time).count(); }
+
+std::size_t place_of(const std::vector<Stage>& stages, bool (Stage::*kind)() const) {
+  return static_cast<std::size_t>(std::ranges::find_if(stages, kind) - stages.begin());
+}
+
+}  // namespace
+
+StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions& options)
+    : plan_(plan),
+      stages_(plan.stages),
+      order_(order),
+      seed_(options.seed),
+      on_error_(options.on_error),
+      group_(place_of(stages_, &Stage::is_group)),
+      cache_(nullptr),
+      behind_cache_(0),
+      counters_(stages_.size() + 1),
+      // oneTBB makes an arena of one thread with two places.
+      slots_(static_cast<std::size_t>(std::max<std::int64_t>(options.threads, 2))) {
+  if (const auto k = place_of(stages_, &Stage::is_cache); k < stages_.size()) {
+    cache_ = &std::get<Cache>(stages_[k].work);
+    behind_cache_ = k + 1;
+  }
+  for (std::uint64_t name = 0; const auto& stage : stages_) {
+    random_names_.push_back(name);
+    if (!stage.changes_nothing()) ++name;
+  }
+}
+
+void StageRunner::run(std::size_t k, Item& item, std::size_t worker) {
+  leave(k);
+  if (item.message) {
+    const auto start = Clock::now();
+    auto& slot = slots_[worker];
+    slot.stage.store(static_cast<std::int64_t>(k), std::memory_order_relaxed);
+    slot.sample.store(item.turn.sample, std::memory_order_relaxed);
+    slot.began_ns.store(nanoseconds(start.time_since_epoch()), std::memory_order_release);
+    try {
+      if (k == 0) enter(item);
+      if (k >= item.first_stage) work(k, item);
+    } catch (const DataError& error) {
+      leave_out(k, item, error.what());
+    } catch (...) {
+      item.message = {};
+      item.failure = std::current_exception();
+    }
+    slot.began_ns.store(0, std::memory_order_release);
+    count(k, nanoseconds(Clock::now() - start));
+  }
+  arrive(k + 1);
+}
+
+/// What a cache has need not be made.
+void StageRunner::enter(Item& item) const {
+  if (!cache_) return;
+  if (auto found = cache_->find(item.turn.sample)) {
+    item.message = std::move(found);
+    item.first_stage = behind_cache_;
+  }
+}
+
+void StageRunner::work(std::size_t k, Item& item) {
+  item.message = apply(k, std::move(item.message), item.epoch, item.turn);
+  if (!item.message) filtered_.fetch_add(item.samples(), std::memory_order_relaxed);
+}
+
+/// One stage's work for one message. What it throws leaves with the place where it happened: a DataError as one, anything
+/// else as an Error.
+Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
+                           const Turn& turn) const {
+  Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k]};
+  const auto& stage = stages_[k];
+  const auto why = [&](const char* what) {
+    return fmt::format("epoch {}, sample {}, stage '{}'{}: {}", epoch, turn.sample, stage.name,
+                       of_plugin(stage.plugin), what);
+  };
+  try {
+    if (const auto* map = std::get_if<Map>(&stage.work))
+      return map->function(std::move(message), rng);
+    if (const auto* mix = std::get_if<Mix>(&stage.work))
+      return apply_mix(k, *mix, std::move(message), epoch, turn, rng);
+    if (const auto* group = std::get_if<Group>(&stage.work)) {  // of one
+      std::vector<Message> member;
+      member.push_back(std::move(message));
+      return group->join(std::move(member));
+    }
+    std::get<Cache>(stage.work).keep(turn.sample, message);
+    return message;
+  } catch (const DataError& error) {
+    throw DataError(why(error.what()));
+  } catch (const std::exception& error) {
+    throw Error(why(error.what()));
+  } catch (...) {
+    throw Error(why("it threw something that is no std::exception"));
+  }
+}
+
+Message StageRunner::apply_mix(std::size_t k, const Mix& mix, Message message, std::int64_t epoch,
+                               const Turn& turn, Rng& rng) const {
+  std::vector<Message> others(mix.partners(message, rng));
+  Rng draw{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k], /*partners*/ 1};
+  for (auto& other : others) other = partner(k, epoch, draw);
+  return mix.function(std::move(message), std::move(others), rng);
+}
+
+/// A message that the first `stages` stages make of a sample drawn at random.
+Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) const {
+  std::string why = "all were filtered out";
+  for (std::int64_t tried = 0; tried < kOthersTried; ++tried) {
+    const auto place =
+        static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(order_.size())));
+    try {
+      if (auto message = make(stages, epoch, {order_.sample(place, epoch), rng()})) return message;
+    } catch (const DataError& error) {
+      why = error.what();
+    }
+  }
+  throw DataError(
+      fmt::format("none of {} samples can be mixed in; the last: {}", kOthersTried, why));
+}
+
+/// Puts a turn's sample through the first `stages` stages; empty where one filters it out.
+Message StageRunner::make(std::size_t stages, std::int64_t epoch, const Turn& turn) const {
+  std::size_t k = 0;
+  Message message;
+  if (cache_ && behind_cache_ <= stages) message = cache_->find(turn.sample);
+  if (message)
+    k = behind_cache_;
+  else
+    message = Message::of(Index{turn.sample});
+  for (; k < stages && message; ++k) message = apply(k, std::move(message), epoch, turn);
+  return message;
+}
+
+void StageRunner::leave_out(std::size_t k, Item& item, const char* why) const {
+  item.message = {};
+  if (on_error_ == OnError::fail) {
+    item.failure = std::make_exception_ptr(DataError(why));
+    return;
+  }
+  // A fault behind the group stage costs the group: no sample could take the place of all its members.
+  for (const auto& [epoch, turn] : item.members)
+    item.skipped.push_back({epoch, turn.name, turn.sample, why});
+  if (item.members.empty())
+    item.skipped.push_back({item.epoch, item.turn.name, item.turn.sample, why});
+  if (on_error_ == OnError::replace && k < group_) replace(k, item);
+}
+
+std::int64_t StageRunner::others_tried() const { return std::min(order_.size() - 1, kOthersTried); }
+
+/// Puts the samples that follow in the order through stages 0 .. k until one comes out.
+void StageRunner::replace(std::size_t k, Item& item) const {
+  for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
+    const auto turn = order_.turn(item.position, ahead);
+    try {
+      if (auto message = make(k + 1, item.epoch, turn)) {
+        item.message = std::move(message);
+        item.turn = turn;
+        return;
+      }
+    } catch (const DataError& error) {
+      item.skipped.push_back({item.epoch, turn.name, turn.sample, error.what()});
+    } catch (...) {
+      item.failure = std::current_exception();
+      return;
+    }
+  }
+}
+
+void StageRunner::refill(Item& item) const {
+  replace(stages_.size() - 1, item);
+  if (!item.message && !item.failure)
+    item.failure = std::make_exception_ptr(Error(
+        fmt::format("epoch {}, sample {}: it and the {} that follow it in the order were filtered "
+                    "out or cannot be used{}",
+                    item.epoch, item.turn.sample, others_tried(),
+                    item.skipped.empty() ? "" : "; the last: " + item.skipped.back().why)));
+}
+
+void StageRunner::count(std::size_t k, std::int64_t busy_ns) {
+  counters_[k].items.fetch_add(1, std::memory_order_relaxed);
+  counters_[k].busy_ns.fetch_add(busy_ns, std::memory_order_relaxed);
+}
+
+std::vector<StageReport> StageRunner::report() const {
+  std::vector<StageReport> report;
+  for (std::size_t k = 0; k <= stages_.size(); ++k)
+    report.push_back({k < stages_.size() ? stages_[k].name : "ready", counters_[k].items,
+                      static_cast<double>(counters_[k].busy_ns) * 1e-9, counters_[k].waiting});
+  return report;
+}
+
+/// For reports about a sample in stage `k`.
+std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
+  if (plan_.name_of && k > 0)
+    try {  // the source is not asked while it may be the one that is stuck
+      return plan_.name_of(sample);
+    } catch (const std::exception&) {  // one that cannot be read has a number, too
+    }
+  return fmt::format("sample {}", sample);
+}
+
+std::vector<StageWork> StageRunner::in_work() const {
+  std::vector<StageWork> work;
+  for (const auto& slot : slots_) {
+    const auto began = slot.began_ns.load(std::memory_order_acquire);
+    if (began == 0) continue;
+    const auto k = static_cast<std::size_t>(slot.stage.load(std::memory_order_relaxed));
+    const auto sample = slot.sample.load(std::memory_order_relaxed);
+    work.push_back(
+        {stages_[k].name, name_of(k, sample),
+         static_cast<double>(nanoseconds(Clock::now().time_since_epoch()) - began) * 1e-9});
+  }
+  std::ranges::sort(work, std::greater<>(), &StageWork::seconds);
+  return work;
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+// An estimate of what a step of a pyramid detector keeps in memory between its forward and its backward pass.
+#pragma once
+
+#include "millrace/weights/parameters.h"
+
+namespace millrace {
+
+/// Regions that the heads of the second stage work on, over all images of a batch, and the cells of each.
+struct RegionLoad {
+  double boxes = 0, box_cells = 0;   // such as 512 an image, 7 x 7
+  double masks = 0, mask_cells = 0;  // at most; such as 128 an image, 14 x 14
+};
+
+/// Bytes of activations for a batch of so many pixels (images x padded height x width), from the shapes and names of
+/// the model's tensors: each convolution that is trained keeps its output at its stride, kKeptPerLayer times over.
+/// `finest`: log2 of the stride of the pyramid's finest map.
+double activation_bytes(const Parameters& parameters, double pixels, int finest,
+                        const RegionLoad& regions = {});
+
+}  // namespace millrace

@@ -1,0 +1,112 @@
+#include "millrace/models/backbones/pyramid.h"
+
+#include <fmt/format.h>
+
+#include "millrace/models/layers/style.h"
+
+namespace millrace {
+
+void PyramidOptions::describe(Options& o) {
+  o.add("pixel_order", pixel_order, "order of the input's channels", {"rgb", "bgr"})
+      .decides(OfWeights::meaning);
+  o.add("pixel_mean", pixel_mean, "subtracted from each channel, in pixel_order")
+      .decides(OfWeights::meaning);
+  o.add("pixel_std", pixel_std, "each channel is divided by it, in pixel_order", {.min = 1e-6})
+      .decides(OfWeights::meaning);
+
+  o.add("backbone", backbone, "the residual network",
+        {"resnet18", "resnet34", "resnet50", "resnet101"})
+      .decides(OfWeights::tensors);
+  // oneDNN writes beyond its memory in the gradient of strided 1x1 convolutions of fewer than 16 channels.
+  o.add("width", width, "channels of the first stage; 64 is the published network",
+        {.min = 16, .max = 1024})
+      .decides(OfWeights::tensors);
+  o.add("norm", norm, "normalisation of the backbone",
+        {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"})
+      .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
+  o.add("norm_epsilon", norm_epsilon, "added to variances", {.min = 0, .max = 1})
+      .decides(OfWeights::meaning);
+  o.add("freeze_at", freeze_at, "stages not trained: 1 the stem, 2 also C2, ...; 0 none",
+        {.min = 0, .max = 5});
+  o.add("stride_in_1x1", stride_in_1x1, "bottlenecks stride in the 1x1 (MSRA) instead of the 3x3")
+      .decides(OfWeights::meaning);
+  o.add("deep_stem", deep_stem, "three 3x3 convolutions instead of the 7x7 (ResNet-C and -D)")
+      .decides(OfWeights::tensors);
+  o.add("pool_shortcut", pool_shortcut,
+        "shortcuts that stride average 2x2 pixels before their 1x1 (ResNet-D)")
+      .decides(OfWeights::meaning);
+  o.add("zero_init_residual", zero_init_residual, "norms that end a residual branch start at 0");
+  o.add("fpn_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096})
+      .decides(OfWeights::tensors);
+  o.add("fpn_norm", fpn_norm, "normalisation of the pyramid and the mask head",
+        {"none", "gn", "bn", "sync_bn"})
+      .decides(OfWeights::tensors, {"bn", "sync_bn"});
+}
+
+void PyramidOptions::check(const Config& table) const {
+  require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one a channel");
+  require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one a channel");
+}
+
+std::vector<IdleOption> PyramidOptions::idle() const {
+  std::vector<IdleOption> idle;
+  if (backbone == "resnet18" || backbone == "resnet34")
+    idle.push_back(
+        {"stride_in_1x1", fmt::format("blocks of {} have no 1x1 to stride in", backbone)});
+  if (norm == "none") {
+    idle.push_back({"zero_init_residual", "norm = \"none\" has no scale to start at 0"});
+    if (fpn_norm == "none") idle.push_back({"norm_epsilon", "no norm has a variance"});
+  }
+  return idle;
+}
+
+void PyramidOptions::use_torchvision() {
+  pixel_order = "rgb";
+  pixel_mean = {123.675, 116.28, 103.53};
+  pixel_std = {58.395, 57.12, 57.375};
+  stride_in_1x1 = false;
+}
+
+PixelOptions PyramidOptions::pixels() const {
+  PixelOptions result{.bgr = pixel_order == "bgr"};
+  for (std::size_t c = 0; c < 3; ++c) {
+    result.mean[c] = static_cast<float>(pixel_mean[c]);
+    result.std[c] = static_cast<float>(pixel_std[c]);
+  }
+  return result;
+}
+
+ResNetOptions PyramidOptions::resnet() const {
+  return {.depth = std::stoll(backbone.substr(6)),
+          .width = width,
+          .freeze_at = freeze_at,
+          .stride_in_1x1 = stride_in_1x1,
+          .deep_stem = deep_stem,
+          .pool_shortcut = pool_shortcut,
+          .zero_init_residual = zero_init_residual,
+          .norm = {norm, norm_epsilon}};
+}
+
+Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
+    : pixels_(options.pixels()),
+      first_(top == FpnTop::pool ? 0 : 1),
+      device_(scope.device()),
+      body_(scope / "body", options.resnet()) {
+  const auto channels = body_.channels();
+  fpn_ = Fpn(scope / "fpn", at::IntArrayRef(channels).slice(first_), options.channels,
+             options.head_norm(), top);
+  for (const auto& prefix : ResNet::frozen_prefixes(options.freeze_at))
+    (scope / "body").freeze(prefix);
+}
+
+std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass) const {
+  const auto c = body_(normalize(batch, pixels_, device_), pass);
+  return fpn_(at::TensorList(c).slice(first_), pass);
+}
+
+void Pyramid::refresh() {
+  body_.refresh();
+  fpn_.refresh();
+}
+
+}  // namespace millrace

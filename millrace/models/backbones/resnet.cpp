@@ -1,0 +1,126 @@
+#include "millrace/models/backbones/resnet.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/max_pool2d.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace millrace {
+namespace {
+
+struct Layout {
+  std::array<int, 4> blocks;
+  bool bottleneck;
+};
+
+Layout layout(std::int64_t depth) {
+  switch (depth) {
+    case 18:
+      return {{2, 2, 2, 2}, false};
+    case 34:
+      return {{3, 4, 6, 3}, false};
+    case 50:
+      return {{3, 4, 6, 3}, true};
+    case 101:
+      return {{3, 4, 23, 3}, true};
+    default:
+      throw std::invalid_argument("ResNet depth " + std::to_string(depth) +
+                                  " is not 18, 34, 50 or 101");
+  }
+}
+
+}  // namespace
+
+ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
+  const auto conv1 = scope / "conv1", bn1 = scope / "bn1";
+  if (options.deep_stem) {
+    const auto half = options.width / 2;
+    stem_ = {ConvNorm(conv1 / 0, conv1 / 1, {3, half, 3, 2}, options.norm),
+             ConvNorm(conv1 / 3, conv1 / 4, {half, half, 3}, options.norm),
+             ConvNorm(conv1 / 6, bn1, {half, options.width, 3}, options.norm)};
+  } else {
+    stem_ = {ConvNorm(conv1, bn1, {3, options.width, 7, 2}, options.norm)};
+  }
+  const auto [blocks, bottleneck] = layout(options.depth);
+  const double last_scale = options.zero_init_residual ? 0 : 1;
+  auto in = options.width;
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    const auto middle = options.width << stage;
+    const auto out = bottleneck ? middle * 4 : middle;
+    const auto layer = scope / ("layer" + std::to_string(stage + 1));
+    for (int index = 0; index < blocks[stage]; ++index) {
+      const std::int64_t stride = stage > 0 && index == 0 ? 2 : 1;
+      const auto place = layer / index;
+      const auto conv = [&](int number, std::int64_t from, std::int64_t to, std::int64_t kernel,
+                            std::int64_t step, double scale = 1) {
+        const auto name = std::to_string(number);
+        return ConvNorm(place / ("conv" + name), place / ("bn" + name), {from, to, kernel, step},
+                        options.norm, scale);
+      };
+      Block block;
+      if (bottleneck) {
+        const bool early = options.stride_in_1x1;
+        block.convs = {conv(1, in, middle, 1, early ? stride : 1),
+                       conv(2, middle, middle, 3, early ? 1 : stride),
+                       conv(3, middle, out, 1, 1, last_scale)};
+      } else {
+        block.convs = {conv(1, in, out, 3, stride), conv(2, out, out, 3, 1, last_scale)};
+      }
+      block.projects = stride != 1 || in != out;
+      block.pools = options.pool_shortcut && stride != 1;
+      if (block.projects) {
+        const auto shortcut = place / "downsample";
+        const std::int64_t behind = options.pool_shortcut ? 1 : 0;  // the pooling is child 0
+        block.shortcut = ConvNorm(shortcut / behind, shortcut / (behind + 1),
+                                  {in, out, 1, block.pools ? 1 : stride}, options.norm);
+      }
+      stages_[stage].push_back(std::move(block));
+      in = out;
+    }
+    channels_[stage] = out;
+  }
+}
+
+at::Tensor ResNet::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
+  auto y = x;
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, pass, {.relu = true});
+  const auto& last = convs.back();
+  if (!projects) return last(y, pass, {x, true});
+  const auto from = pools ? at::avg_pool2d(x, 2, 2, 0, /*ceil_mode=*/true,
+                                           /*count_include_pad=*/false)
+                          : x;
+  return last(y, pass, {shortcut(from, pass), true});
+}
+
+std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& pass) const {
+  auto y = x;
+  for (const auto& conv : stem_) y = conv(y, pass, {.relu = true});
+  y = at::max_pool2d(y, 3, 2, 1);
+  std::vector<at::Tensor> outputs;
+  for (const auto& stage : stages_) {
+    for (const auto& block : stage) y = block(y, pass);
+    outputs.push_back(y);
+  }
+  return outputs;
+}
+
+std::vector<std::string> ResNet::frozen_prefixes(std::int64_t freeze_at) {
+  std::vector<std::string> prefixes;
+  if (freeze_at >= 1) prefixes = {"conv1.", "bn1."};
+  for (std::int64_t stage = 2; stage <= freeze_at; ++stage)
+    prefixes.push_back("layer" + std::to_string(stage - 1) + ".");
+  return prefixes;
+}
+
+void ResNet::refresh() {
+  for (auto& conv : stem_) conv.refresh();
+  for (auto& stage : stages_)
+    for (auto& block : stage) {
+      for (auto& conv : block.convs) conv.refresh();
+      block.shortcut.refresh();
+    }
+}
+
+}  // namespace millrace

@@ -1,0 +1,117 @@
+#include "millrace/models/layers/convolution.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/_add_relu.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/threshold_backward.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "millrace/trainer/optimizer/precision.h"
+
+namespace millrace {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Scalars = c10::List<std::optional<at::Scalar>>;
+using OptionalTensor = std::optional<at::Tensor>;
+
+/// libtorch's operator around oneDNN; nothing where it was built without.
+using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
+                             at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
+                             std::string_view, Scalars, std::optional<std::string_view>);
+std::optional<c10::TypedOperatorHandle<Pointwise>> find_onednn() {
+  const auto found =
+      c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", ""});
+  if (!found) return std::nullopt;
+  return found->typed<Pointwise>();
+}
+
+/// Convolution and epilogue, all of one type. (oneDNN can add while it convolves too, at three times the cost.)
+at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                   std::int64_t stride, std::int64_t padding, const After& after) {
+  static const auto onednn = find_onednn();
+  const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+  if (!onednn || !known || !x.is_cpu() || x.numel() == 0)
+    return finish(at::conv2d(x, weight, bias, stride, padding), after);
+  const std::array paddings{padding, padding}, strides{stride, stride}, dilations{1L, 1L};
+  const bool add = after.add.defined();
+  auto y = onednn->call(x, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, paddings,
+                        strides, dilations, 1, after.relu && !add ? "relu" : "none", Scalars(), "");
+  if (add && after.relu && y.scalar_type() == at::kFloat) return at::_add_relu_(y, after.add);
+  return add ? finish(y, after) : y;
+}
+
+at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
+  return scale.defined() ? weight * scale.view({-1, 1, 1, 1}) : weight;
+}
+
+class Convolve : public torch::autograd::Function<Convolve> {
+ public:
+  /// Tensors that may need a gradient are arguments of their own; what is undefined must be absent.
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const OptionalTensor& bias, const OptionalTensor& add,
+                            const Convolution& c, bool relu) {
+    const auto type = x.scalar_type();
+    const auto y =
+        millrace::forward(x, scaled(weight, c.scale).to(type), bias ? bias->to(type) : at::Tensor(),
+                          c.stride, c.padding, {add.value_or(at::Tensor()), relu});
+    context->save_for_backward({x, weight, c.scale, relu ? y : at::Tensor()});
+    context->saved_data["stride"] = c.stride;
+    context->saved_data["padding"] = c.padding;
+    context->saved_data["bias"] = bias.has_value();
+    context->saved_data["add"] = add.has_value();
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
+    const auto stride = context->saved_data["stride"].toInt(),
+               padding = context->saved_data["padding"].toInt();
+    // Absent tensors are not counted.
+    const std::size_t bias = context->saved_data["bias"].toBool(),
+                      add = context->saved_data["add"].toBool();
+    const auto needs = [&](std::size_t input) { return context->needs_input_grad(input); };
+    const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
+    const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
+    const std::array<std::int64_t, 1> biases{weight.size(0)};
+    auto [dx, dw, db] = at::convolution_backward(
+        gradient, x, scaled(weight, scale).to(x.scalar_type()), at::OptionalIntArrayRef(biases),
+        sides, paddings, ones, false, none, 1, {needs(0), needs(1), bias && needs(2)});
+    const auto type = weight.scalar_type();
+    if (dw.defined()) {
+      dw = dw.to(type);
+      if (scale.defined()) dw.mul_(scale.view({-1, 1, 1, 1}));
+    }
+    if (db.defined()) db = db.to(type);
+    return {dx, dw, db, add && needs(2 + bias) ? gradient : at::Tensor(), {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor finish(at::Tensor y, const After& after) {
+  if (after.add.defined()) y.add_(after.add);
+  if (after.relu) at::relu_(y);
+  return y;
+}
+
+at::Tensor convolve(const at::Tensor& x, const Convolution& c, const After& after) {
+  const auto type = compute_type(x);
+  const auto present = [](const at::Tensor& t) {
+    return t.defined() ? OptionalTensor(t) : std::nullopt;
+  };
+  return Convolve::apply(x.to(type), c.weight, present(c.bias),
+                         present(after.add.defined() ? after.add.to(type) : after.add), c,
+                         after.relu);
+}
+
+}  // namespace millrace

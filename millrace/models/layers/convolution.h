@@ -1,0 +1,31 @@
+// A convolution with what surrounds it: the weight's scale before, a sum and a ReLU after, in one pass over the output.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace millrace {
+
+/// What is done to a layer's output.
+struct After {
+  at::Tensor add = {};  // of the output's shape, added to it; undefined: nothing
+  bool relu = false;    // negative values become 0, behind the sum
+};
+
+struct Convolution {
+  at::Tensor weight;  // (out, in, k, k)
+  at::Tensor scale;   // (out), fixed, multiplies the weight; undefined: 1
+  at::Tensor bias;    // (out), undefined where there is none
+  std::int64_t stride = 1, padding = 0;
+};
+
+/// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type() (millrace/trainer/optimizer/precision.h). Keeps for the
+/// backward pass the input, the weight and, for a ReLU, the output; nothing where nothing needs a gradient. On a
+/// CPU, oneDNN rectifies while it convolves.
+at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
+
+/// The same epilogue in place on `y`, for outputs that no backward pass needs.
+at::Tensor finish(at::Tensor y, const After& after);
+
+}  // namespace millrace

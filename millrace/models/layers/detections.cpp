@@ -1,0 +1,65 @@
+#include "millrace/models/layers/detections.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+
+#include "millrace/models/ops/boxes.h"
+#include "millrace/models/ops/nms.h"
+#include "millrace/models/ops/soft_nms.h"
+
+namespace millrace {
+namespace {
+
+Found rows(const Found& all, const at::Tensor& index) {
+  return {all.boxes.index_select(0, index), all.scores.index_select(0, index),
+          all.labels.index_select(0, index)};
+}
+
+}  // namespace
+
+void DetectionOptions::describe(Options& o) {
+  o.add("score_threshold", score_threshold, "detections must exceed it", {.min = 0, .max = 1});
+  o.add("detection_nms", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("nms_kind", nms_kind,
+        "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)",
+        {"hard", "linear", "gaussian"});
+  o.add("soft_nms_sigma", sigma, "of the gaussian: larger takes less score",
+        {.min = 1e-6, .max = 1e6});
+  o.add("detections", most, "at most so many an image", {.min = 1, .max = 1e5});
+  o.add("detection_min_side", min_side, "smaller detections go", {.min = 0, .unit = "px"});
+}
+
+std::vector<IdleOption> DetectionOptions::idle() const {
+  if (nms_kind == "gaussian")
+    return {{"detection_nms", "nms_kind = \"gaussian\" lowers scores at any IoU"}};
+  return {{"soft_nms_sigma", "it belongs to nms_kind = \"gaussian\""}};
+}
+
+Found best_detections(const Found& candidates, const ImageSize& size, double offset,
+                      const DetectionOptions& options) {
+  const auto boxes = clip_boxes(candidates.boxes, size.first, size.second);
+  const auto w = boxes.select(1, 2) - boxes.select(1, 0),
+             h = boxes.select(1, 3) - boxes.select(1, 1);
+  const auto good = ((w >= options.min_side) & (h >= options.min_side) & at::isfinite(w + h))
+                        .nonzero()
+                        .squeeze(1);
+  const auto found = rows({boxes, candidates.scores, candidates.labels}, good);
+  if (options.nms_kind == "hard") {
+    const auto best = batched_nms(found.boxes, found.scores, found.labels, options.nms, offset);
+    return rows(found, best.narrow(0, 0, std::min(options.most, best.size(0))));
+  }
+  const auto [best, scores] = soft_nms(found.boxes, found.scores, found.labels,
+                                       {.gaussian = options.nms_kind == "gaussian",
+                                        .sigma = options.sigma,
+                                        .threshold = options.nms,
+                                        .score_threshold = options.score_threshold,
+                                        .offset = offset});
+  const auto count = std::min(options.most, best.size(0));
+  auto kept = rows(found, best.narrow(0, 0, count));
+  kept.scores = scores.narrow(0, 0, count);
+  return kept;
+}
+
+}  // namespace millrace

@@ -1,0 +1,129 @@
+#include "millrace/models/layers/layers.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/conv_transpose2d.h>
+#include <ATen/ops/group_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/rsqrt.h>
+
+#include <cmath>
+
+#include "millrace/models/layers/sync_batch_norm.h"
+
+namespace millrace {
+namespace {
+
+constexpr double kMomentum = 0.1;  // of running statistics
+
+at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init& init) {
+  const auto receptive = shape.size() == 4 ? shape[2] * shape[3] : 1;
+  switch (init.kind) {
+    case Init::Kind::he:
+      return scope.normal("weight", shape,
+                          std::sqrt(2.0 / static_cast<double>(shape[0] * receptive)),
+                          ParameterKind::weight);
+    case Init::Kind::xavier:
+      return scope.uniform("weight", shape,
+                           std::sqrt(3.0 / static_cast<double>(shape[1] * receptive)),
+                           ParameterKind::weight);
+    case Init::Kind::normal:
+      break;
+  }
+  return scope.normal("weight", shape, init.value, ParameterKind::weight);
+}
+
+}  // namespace
+
+Conv2d::Conv2d(const Scope& scope, const Shape& shape, const Init& init)
+    : weight(initial_weight(scope, {shape.out, shape.in, shape.kernel, shape.kernel}, init)),
+      stride(shape.stride),
+      padding(shape.kernel / 2) {
+  if (shape.bias) bias = scope.constant("bias", {shape.out}, 0, ParameterKind::bias);
+}
+
+at::Tensor Conv2d::operator()(const at::Tensor& x, const After& after) const {
+  return convolve(x, {weight, {}, bias, stride, padding}, after);
+}
+
+Deconv2x2::Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out)
+    : weight(scope.normal("weight", {in, out, 2, 2}, std::sqrt(2.0 / static_cast<double>(out * 4)),
+                          ParameterKind::weight)),
+      bias(scope.constant("bias", {out}, 0, ParameterKind::bias)) {}
+
+at::Tensor Deconv2x2::operator()(const at::Tensor& x) const {
+  return at::conv_transpose2d(x, weight, bias, 2);
+}
+
+Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Init& init)
+    : weight(initial_weight(scope, {out, in}, init)),
+      bias(scope.constant("bias", {out}, 0, ParameterKind::bias)) {}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+
+ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
+                   const NormOptions& norm, double scale, const Init& init)
+    : norm_(norm) {
+  shape.bias = norm.kind == "none";
+  conv_ = Conv2d(conv_scope, shape, init);
+  if (norm.kind == "none") return;
+  const bool frozen = norm.kind == "frozen_bn";
+  const auto affine = frozen ? ParameterKind::buffer : ParameterKind::norm;
+  weight_ = norm_scope.constant("weight", {shape.out}, scale, affine);
+  bias_ = norm_scope.constant("bias", {shape.out}, 0, affine);
+  if (norm.kind == "gn") {
+    while (groups_ < 32 && shape.out % (groups_ * 2) == 0 && shape.out / (groups_ * 2) >= 2)
+      groups_ *= 2;
+    return;
+  }
+  mean_ = norm_scope.constant("running_mean", {shape.out}, 0, ParameterKind::buffer);
+  var_ = norm_scope.constant("running_var", {shape.out}, 1, ParameterKind::buffer);
+}
+
+ConvNorm::Folded ConvNorm::fold() const {
+  const auto scale = weight_ * at::rsqrt(var_ + norm_.epsilon);
+  return {scale, bias_ - mean_ * scale, {}};
+}
+
+at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
+                                const After& after) const {
+  if (norm_.kind == "none") return conv_(x, after);
+  if (norm_.kind == "gn")
+    return finish(at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon), after);
+  if (norm_.kind == "bn" || norm_.kind == "sync_bn")
+    return finish(batch_norm(conv_(x), pass), after);
+  return frozen(x, after);
+}
+
+at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked) const {
+  // Where scale and shift are frozen, so are the statistics: they would go on to move what is not trained any more.
+  const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
+  const auto pass = is_frozen ? NormPass{} : asked;
+  if (norm_.kind == "sync_bn" && pass.training && pass.ranks)
+    return sync_batch_norm(y, {weight_, bias_, mean_, var_}, kMomentum, norm_.epsilon, *pass.ranks);
+  // One value a channel has no variance: running statistics that took it in would be no numbers ever after.
+  // Nor do they take in what is looked at without gradients: a step's first pass for its totals.
+  const bool tells = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
+  return at::batch_norm(y, weight_, bias_, tells ? mean_ : at::Tensor(),
+                        tells ? var_ : at::Tensor(), pass.training, kMomentum, norm_.epsilon,
+                        false);
+}
+
+at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
+  const auto with = [&](const at::Tensor& weight, const Folded& folded, const at::Tensor& scale) {
+    return convolve(x, {weight, scale, folded.shift, conv_.stride, conv_.padding}, after);
+  };
+  const bool affine_trained = weight_.requires_grad();
+  if (affine_trained && at::GradMode::is_enabled()) {  // its fold belongs to the graph
+    const auto folded = fold();
+    return with(conv_.weight * folded.scale.view({-1, 1, 1, 1}), folded, {});
+  }
+  if (!folded_ || affine_trained) folded_ = fold();
+  if (conv_.weight.requires_grad()) return with(conv_.weight, *folded_, folded_->scale);
+  if (!folded_->weight.defined())
+    folded_->weight = conv_.weight * folded_->scale.view({-1, 1, 1, 1});
+  return with(folded_->weight, *folded_, {});
+}
+
+}  // namespace millrace

@@ -1,0 +1,113 @@
+// The layers that detectors are made of: small values that share their tensors with Parameters.
+// Tensors are (N, C, H, W), channels last in memory.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "millrace/models/layers/convolution.h"
+#include "millrace/models/layers/scope.h"
+
+namespace millrace {
+
+class RankSum;
+
+/// How a layer's weights start.
+struct Init {
+  enum class Kind {
+    normal,  // deviation `value`
+    he,      // normal, sqrt(2 / fan_out): MSRA's, for convolutions before a ReLU
+    xavier,  // uniform, sqrt(3 / fan_in): caffe2's XavierFill
+  };
+  Kind kind = Kind::he;
+  double value = 0;
+};
+
+struct Conv2d {
+  struct Shape {
+    std::int64_t in, out, kernel;
+    std::int64_t stride = 1;
+    bool bias = true;
+  };
+
+  at::Tensor weight;  // (out, in, k, k)
+  at::Tensor bias;    // (out), undefined where there is none
+  std::int64_t stride = 1, padding = 0;
+
+  Conv2d() = default;
+  Conv2d(const Scope& scope, const Shape& shape, const Init& init);
+  at::Tensor operator()(const at::Tensor& x, const After& after = {}) const;
+};
+
+/// A 2x2 transposed convolution of stride 2: doubles height and width.
+struct Deconv2x2 {
+  at::Tensor weight;  // (in, out, 2, 2)
+  at::Tensor bias;
+
+  Deconv2x2() = default;
+  Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out);
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+struct Linear {
+  at::Tensor weight;  // (out, in)
+  at::Tensor bias;
+
+  Linear() = default;
+  Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Init& init);
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+/// Which normalisation follows a convolution.
+struct NormOptions {
+  /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics; sync_bn: those of
+  /// all ranks (both: running statistics, which stay, where the affine is not trained); gn: 32 groups (or fewer where
+  /// there are fewer than 32 x 2 channels); none.
+  std::string kind = "frozen_bn";
+  double epsilon = 1e-5;
+};
+
+/// What batch norm normalises by in a pass through the network.
+struct NormPass {
+  bool training =
+      false;  // what the batch holds, and running statistics follow it; false: running statistics
+  RankSum* ranks =
+      nullptr;  // sync_bn: what the batches of all ranks hold together; nullptr: there is one rank
+};
+
+/// A convolution, its normalisation and what follows. Frozen statistics are folded into the convolution: once where
+/// nothing in it is trained, on the fly otherwise (a product of the weight's size instead of two passes over the
+/// activations).
+class ConvNorm {
+ public:
+  ConvNorm() = default;
+  /// The norm's tensors are declared under `norm_scope`, with the scale starting at `scale`.
+  ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
+           const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
+
+  at::Tensor operator()(const at::Tensor& x, const NormPass& pass, const After& after = {}) const;
+
+  /// Forgets what was folded; call after parameters changed.
+  void refresh() { folded_.reset(); }
+
+ private:
+  at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass) const;
+  /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
+  struct Folded {
+    at::Tensor scale, shift;
+    at::Tensor weight;  // the convolution's, scaled, where it is not trained
+  };
+  at::Tensor frozen(const at::Tensor& x, const After& after) const;
+  Folded fold() const;
+
+  Conv2d conv_;
+  at::Tensor weight_, bias_, mean_, var_;  // (C) each
+  NormOptions norm_;
+  std::int64_t groups_ = 1;
+  mutable std::optional<Folded> folded_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,62 @@
+#include "millrace/models/layers/normalize.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+
+#include "millrace/trainer/run/upload.h"
+
+namespace millrace {
+namespace {
+
+at::Tensor normalize_here(const Batch& batch, const PixelOptions& options) {
+  const auto n = static_cast<std::int64_t>(batch.size());
+  const std::int64_t height = batch.height, width = batch.width;
+  auto result =
+      at::empty({n, 3, height, width},
+                at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
+  float* const out = result.data_ptr<float>();
+
+  at::parallel_for(0, n * height, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      const auto& image = batch.images[static_cast<std::size_t>(line / height)];
+      const std::int64_t inside = line % height < image.height ? image.width : 0;
+      const std::uint8_t* from = batch.pixels.get() + line * width * 3;
+      float* to = out + line * width * 3;
+      for (std::int64_t x = 0; x < inside; ++x, from += 3, to += 3)
+        for (int c = 0; c < 3; ++c)
+          to[c] = (static_cast<float>(from[options.bgr ? 2 - c : c]) - options.mean[c]) /
+                  options.std[c];
+      std::fill(to, to + (width - inside) * 3, 0.0F);
+    }
+  });
+  return result;
+}
+
+/// The same numbers by the device's operators.
+at::Tensor normalize_there(const Batch& batch, const PixelOptions& options, at::Device device) {
+  const auto values = [&](const std::array<float, 3>& of) {
+    return at::tensor(at::ArrayRef<float>(of), at::kFloat).to(device);
+  };
+  auto pixels = pixels_on(batch, device);
+  if (options.bgr) pixels = pixels.flip(3);
+  const auto result = (pixels.to(at::kFloat) - values(options.mean)) / values(options.std);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto image = result[static_cast<std::int64_t>(i)];
+    const std::int64_t height = batch.images[i].height, width = batch.images[i].width;
+    image.narrow(0, height, batch.height - height).zero_();
+    image.narrow(1, width, batch.width - width).zero_();
+  }
+  return result.permute({0, 3, 1, 2});  // channels last as they lie
+}
+
+}  // namespace
+
+at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device) {
+  return device.is_cpu() ? normalize_here(batch, options) : normalize_there(batch, options, device);
+}
+
+}  // namespace millrace

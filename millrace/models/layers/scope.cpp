@@ -1,0 +1,47 @@
+#include "millrace/models/layers/scope.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include "millrace/base/random.h"
+
+namespace millrace {
+
+at::Generator Scope::generator(std::string_view name) const {
+  std::uint64_t key = mix(seed_ + 1);
+  for (const char c : full(name)) key = mix(key + static_cast<unsigned char>(c));
+  return at::detail::createCPUGenerator(key);
+}
+
+namespace {
+
+at::Tensor blank(at::IntArrayRef shape) {
+  return at::empty(shape, at::TensorOptions(at::kFloat)
+                              .memory_format(shape.size() == 4 ? at::MemoryFormat::ChannelsLast
+                                                               : at::MemoryFormat::Contiguous));
+}
+
+}  // namespace
+
+at::Tensor Scope::declare(std::string_view name, const at::Tensor& value,
+                          ParameterKind kind) const {
+  return parameters_.add(full(name), value.to(device_), kind);
+}
+
+at::Tensor Scope::constant(std::string_view name, at::IntArrayRef shape, double value,
+                           ParameterKind kind) const {
+  return declare(name, at::full(shape, value, at::kFloat), kind);
+}
+
+at::Tensor Scope::normal(std::string_view name, at::IntArrayRef shape, double deviation,
+                         ParameterKind kind) const {
+  return declare(name, blank(shape).normal_(0, deviation, generator(name)), kind);
+}
+
+at::Tensor Scope::uniform(std::string_view name, at::IntArrayRef shape, double bound,
+                          ParameterKind kind) const {
+  return declare(name, blank(shape).uniform_(-bound, bound, generator(name)), kind);
+}
+
+}  // namespace millrace

@@ -1,0 +1,41 @@
+// Test-time augmentation: the same images seen larger, smaller and mirrored.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/dataflow/detection/sample.h"
+
+namespace millrace {
+
+struct View {
+  double scale = 1;  // of the batch's images
+  bool flipped = false;
+
+  bool changes() const { return scale != 1 || flipped; }
+};
+
+struct TestViews {
+  std::vector<double> scales = {1};
+  bool flip = false;
+
+  void describe(Options& o);
+  void check(const Config& table) const;
+
+  /// Every scale, and mirrored behind it where `flip` says so.
+  std::vector<View> views() const;
+};
+
+/// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of 32 pixels: so images
+/// that are padded to one size are so in every view. Objects stay behind: this is for detecting.
+Batch seen(const Batch& batch, const View& view);
+
+/// Boxes (D, 4) in pixels of an image into those of its view, and back.
+at::Tensor into_view(const at::Tensor& boxes, const ImageInfo& image, const ImageInfo& in_view,
+                     const View& view);
+at::Tensor out_of_view(const at::Tensor& boxes, const ImageInfo& image, const ImageInfo& in_view,
+                       const View& view);
+
+}  // namespace millrace

@@ -1,0 +1,141 @@
+#include "millrace/models/maskrcnn/box_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros_like.h>
+
+namespace millrace {
+
+void BoxHeadOptions::describe(Options& o) {
+  o.add("box_head", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
+        {"2fc", "4conv1fc"})
+      .decides(OfWeights::tensors);
+  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"})
+      .decides(OfWeights::tensors, {"bn", "sync_bn"});
+  o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64})
+      .decides(OfWeights::tensors);
+  o.add("box_channels", channels, "width of the box head's layers", {.min = 1, .max = 16384})
+      .decides(OfWeights::tensors);
+  o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each")
+      .decides(OfWeights::tensors);
+  o.add("roi_loss", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
+        {"smooth_l1", "giou"});
+  o.add("roi_beta", loss.beta, "smooth-L1 beta of the regions' boxes; 0 is L1", {.min = 0});
+  o.add("label_smoothing", label_smoothing, "share of a region's class given to all classes",
+        {.min = 0, .max = 0.999});
+}
+
+void BoxHeadOptions::use_torchvision() { loss.beta = 1.0 / 9; }
+
+std::vector<IdleOption> BoxHeadOptions::idle() const {
+  std::vector<IdleOption> idle;
+  if (kind == "2fc") idle.push_back({"box_norm", "box_head = \"2fc\" has no convolutions"});
+  if (loss.kind == "giou") idle.push_back({"roi_beta", "roi_loss = \"giou\" has no beta"});
+  return idle;
+}
+
+BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
+                 const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first)
+    : options_(options), coder_(coder), classes_(classes), first_(first) {
+  const Init xavier{Init::Kind::xavier};
+  const auto width = options.channels, cells = options.size * options.size;
+  if (options.kind == "4conv1fc") {  // names as in torchvision's sequence of modules
+    for (std::int64_t i = 0; i < 4; ++i)
+      convs_.emplace_back(head / i / 0, head / i / 1, Conv2d::Shape{in, in, 3},
+                          NormOptions{.kind = options.norm});
+    layers_ = {Linear(head / 5, in * cells, width, xavier)};
+  } else {
+    layers_ = {Linear(head / "fc6", in * cells, width, xavier),
+               Linear(head / "fc7", width, width, xavier)};
+  }
+  logits_ = Linear(predictor / "cls_score", width, classes + 1, {Init::Kind::normal, 0.01});
+  deltas_ = Linear(predictor / "bbox_pred", width,
+                   (options.class_agnostic ? 1 : classes + first) * 4, {Init::Kind::normal, 0.001});
+  predictor.set_classes("cls_score", {1, first ? Background::first : Background::last});
+  if (!options.class_agnostic)
+    predictor.set_classes("bbox_pred", {4, first ? Background::first : Background::none});
+}
+
+at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
+  auto x = pooled;
+  for (const auto& conv : convs_) x = conv(x, pass, {.relu = true});
+  x = x.flatten(1);  // as (C, H, W)
+  for (const auto& layer : layers_) x = layer(x).relu_();
+  return x;
+}
+
+BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormPass& pass) const {
+  const auto x = hidden(pooled, pass);
+  const auto deltas = deltas_(x).to(at::kFloat);
+  return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
+}
+
+BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegions>& regions,
+                            const std::vector<Truth>& truths, const StepInfo& step,
+                            const std::string& number) const {
+  const auto count_here = output.logits.size(0);
+  const double total = step.total("box regions" + number, static_cast<double>(count_here));
+  if (count_here == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
+  std::vector<at::Tensor> labels, foreground, foreground_labels, references, targets;
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto& [boxes, truth, count] = regions[i];
+    const auto label = truths[i].labels.index_select(0, truth) + first_;
+    labels.push_back(label);
+    labels.push_back(at::full({boxes.size(0) - count}, background(), label.options()));
+    foreground.push_back(at::arange(first, first + count, label.options()));
+    foreground_labels.push_back(label);
+    references.push_back(boxes.narrow(0, 0, count));
+    targets.push_back(truths[i].boxes.index_select(0, truth));
+    first += boxes.size(0);
+  }
+  auto group = at::cat(foreground_labels);
+  if (options_.class_agnostic) group = at::zeros_like(group);
+  const auto predicted = output.deltas.index({at::cat(foreground), group});  // (F, 4)
+  const auto all_labels = at::cat(labels);
+  if (step.figures)
+    tell(output.logits, all_labels, at::cat(foreground), static_cast<double>(truths.size()),
+         *step.figures, number);
+  return {at::cross_entropy_loss(output.logits, all_labels, /*weight=*/{}, at::Reduction::Sum,
+                                 /*ignore_index=*/-100, options_.label_smoothing) /
+              total,
+          options_.loss.sum(coder_, at::cat(references), predicted, at::cat(targets)) / total};
+}
+
+void BoxHead::tell(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+                   double images, Figures& figures, const std::string& number) const {
+  const auto said = logits.detach().argmax(1), right = said == labels;
+  const auto objects = said.index_select(0, foreground);
+  const auto count = static_cast<double>(foreground.size(0));
+  const auto all = static_cast<double>(labels.size(0));
+  const auto share = [&](const char* name, const at::Tensor& fits) {
+    const auto part = fits.sum();
+    figures.add(name + number, part, at::full_like(part, fits.numel()));
+  };
+  share("box/accuracy", right);
+  share("box/fg_accuracy", right.index_select(0, foreground));
+  share("box/false_negatives", objects == background());
+  figures.add("box/fg" + number, count, images);
+  figures.add("box/bg" + number, all - count, images);
+}
+
+at::Tensor BoxHead::scores(const Output& output) const {
+  return at::softmax(output.logits, 1).narrow(1, first_, classes_);
+}
+
+at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) const {
+  const auto own = options_.class_agnostic ? deltas : deltas.narrow(1, first_, classes_);
+  return coder_.decode(regions, own.flatten(1)).view({regions.size(0), own.size(1), 4});
+}
+
+void BoxHead::refresh() {
+  for (auto& conv : convs_) conv.refresh();
+}
+
+}  // namespace millrace

@@ -1,0 +1,80 @@
+// The second stage's network and losses (Girshick 2015): classifies regions and refines their boxes.
+// Shapes: R regions, K classes, B groups of box deltas: one a class (and one for a background that comes first), or one
+// in all.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/models/layers/box_loss.h"
+#include "millrace/models/layers/idle_options.h"
+#include "millrace/models/layers/layers.h"
+#include "millrace/models/maskrcnn/region_samples.h"
+
+namespace millrace {
+
+struct BoxHeadOptions {
+  std::string kind = "2fc";
+  std::string norm = "none";
+  std::int64_t size = 7;
+  std::int64_t channels = 1024;
+  bool class_agnostic = false;
+  BoxLoss loss;
+  double label_smoothing = 0;
+
+  void describe(Options& o);
+  void use_torchvision();
+  std::vector<IdleOption> idle() const;
+};
+
+class BoxHead {
+ public:
+  struct Output {
+    at::Tensor logits;  // (R, K + 1)
+    at::Tensor deltas;  // (R, B, 4)
+  };
+
+  /// Declares its tensors under the two scopes for regions of `in` channels. `first` is 1 where the background is class
+  /// 0 and the others follow, 0 where it comes last.
+  BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
+          const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
+
+  /// (R, C, size, size) -> (R, channels)
+  at::Tensor hidden(const at::Tensor& pooled, const NormPass& pass) const;
+  Output operator()(const at::Tensor& pooled, const NormPass& pass) const;
+
+  struct Loss {
+    at::Tensor classification, regression;
+  };
+  /// Over all regions of the batch, in the order of the images. `number` of the stage is put behind the names of totals
+  /// and figures.
+  Loss loss(const Output& output, const std::vector<SampledRegions>& regions,
+            const std::vector<Truth>& truths, const StepInfo& step,
+            const std::string& number) const;
+
+  /// Probabilities of the K classes, (R, K).
+  at::Tensor scores(const Output& output) const;
+  /// Boxes of each class from regions (R, 4): (R, K, 4), or (R, 1, 4) for all classes.
+  at::Tensor boxes(const at::Tensor& deltas, const at::Tensor& regions) const;
+
+  void refresh();
+
+ private:
+  /// How well logits (R, K + 1) fit the labels (R), of which those of the foreground are `foreground`.
+  void tell(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+            double images, Figures& figures, const std::string& number) const;
+
+  std::int64_t background() const { return first_ ? 0 : classes_; }
+
+  BoxHeadOptions options_;
+  BoxCoder coder_;
+  std::int64_t classes_, first_;
+  std::vector<ConvNorm> convs_;
+  std::vector<Linear> layers_;
+  Linear logits_, deltas_;
+};
+
+}  // namespace millrace

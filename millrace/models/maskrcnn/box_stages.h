@@ -1,0 +1,74 @@
+// From proposals to the regions that are trained on, and to detections, in one stage or in a cascade of them (Cai and
+// Vasconcelos 2018): each stage's boxes are the next one's regions, which must overlap objects more.
+// Shapes: P proposals, K classes, S stages.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/models/layers/box_options.h"
+#include "millrace/models/maskrcnn/box_head.h"
+#include "millrace/models/maskrcnn/regions.h"
+#include "millrace/models/pyramid_detector.h"
+
+namespace millrace {
+
+struct BoxStagesOptions {
+  std::vector<double> iou = {0.5};  // (S)
+  std::int64_t batch = 512;
+  double positive = 0.25;
+  std::vector<double> weights = {10, 10, 5, 5};  // (4 S)
+  BoxHeadOptions head;
+
+  void describe(Options& o);
+  void use_torchvision() { head.use_torchvision(); }
+  void check(const Config& table) const;
+};
+
+class BoxStages {
+ public:
+  /// Declares its tensors under `scope`: box_head and box_predictor as in torchvision, in a cascade box_head.0,
+  /// box_head.1 ... as in detectron2. `in` are the pyramid's channels, `first` as in BoxHead.
+  BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
+            const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
+
+  /// Proposals (P, 4) and the ground truth behind them, matched for the first stage.
+  Candidates candidates(const at::Tensor& proposals, const Truth& truth) const;
+
+  /// The first stage's regions, of the candidates of image `image`.
+  Samples draw(const Candidates& candidates, const StepInfo& step, std::size_t image) const;
+
+  /// "box_class" and "box_regression" over the batch, with the stage's number behind them in a cascade.
+  Losses losses(const Features& features, std::vector<SampledRegions> regions,
+                const std::vector<Truth>& truths, const StepInfo& step) const;
+
+  /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages' probabilities.
+  std::vector<Found> detect(const Features& features, std::vector<at::Tensor> proposals,
+                            const DetectionOptions& detection) const;
+
+  /// Detections of one image from the probabilities (P, K) and the last stage's deltas of its proposals (P, 4).
+  Found detect(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
+               const ImageSize& size, const DetectionOptions& detection) const;
+
+  /// Classes and deltas of a stage for rois (R, 5).
+  BoxHead::Output output(const Features& features, const at::Tensor& rois, std::size_t stage,
+                         const NormPass& pass) const;
+
+  void refresh();
+
+ private:
+  /// Where a stage moves the regions of each image, cut to the image.
+  std::vector<at::Tensor> refined(const BoxHead& head, const at::Tensor& deltas,
+                                  const std::vector<at::Tensor>& regions,
+                                  const std::vector<ImageSize>& sizes) const;
+
+  BoxStagesOptions options_;
+  BoxOptions boxes_;
+  PoolOptions pool_;
+  std::vector<BoxHead> heads_;  // (S)
+};
+
+}  // namespace millrace

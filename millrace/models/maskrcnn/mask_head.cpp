@@ -1,0 +1,123 @@
+#include "millrace/models/maskrcnn/mask_head.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tensor.h>
+
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/maskrcnn/mask_targets.h"
+
+namespace millrace {
+namespace {
+
+/// Shares of the pixels of the regions' own masks (F, M, M) that are right when cut at a probability of a half.
+void tell(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
+  const auto object = targets > 0.5, right = (logits > 0) == object;
+  const auto pixels = object.sum();
+  const auto all = at::full_like(pixels, object.numel());
+  figures.add("mask/accuracy", right.sum(), all);
+  figures.add("mask/fg_accuracy", (right & object).sum(), pixels);
+  figures.add("mask/fg", pixels, all);
+}
+
+}  // namespace
+
+void MaskHeadOptions::describe(Options& o) {
+  o.add("mask_size", size, "cells of the mask head's regions; masks have twice as many",
+        {.min = 1, .max = 128})
+      .decides(OfWeights::meaning);
+  o.add("mask_channels", channels, "channels of the mask head", {.min = 1, .max = 4096})
+      .decides(OfWeights::tensors);
+  o.add("mask_convs", convs, "its 3x3 convolutions", {.min = 0, .max = 16})
+      .decides(OfWeights::tensors);
+  o.add("mask_init", init,
+        "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
+  o.add("mask_target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)",
+        {"binary", "soft"});
+  o.add("mask_paste", paste,
+        "grid (continuous box, detectron2) or padded (integer box, torchvision)",
+        {"grid", "padded"})
+      .decides(OfWeights::meaning);
+}
+
+void MaskHeadOptions::use_torchvision() {
+  init = 0;
+  target = "soft";
+  paste = "padded";
+}
+
+MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
+                   const PoolOptions& pool, std::int64_t in, std::int64_t classes,
+                   std::int64_t first)
+    : options_(options), pool_(pool), first_(first) {
+  const auto predictor = scope / "mask_predictor";
+  for (std::int64_t i = 0; i < options.convs; ++i, in = options.channels) {
+    const auto place = scope / "mask_head" / i;
+    convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{in, options.channels, 3}, norm);
+  }
+  upsample_ = Deconv2x2(predictor / "conv5_mask", in, options.channels);
+  logits_ =
+      Conv2d(predictor / "mask_fcn_logits", {options.channels, classes + first, 1},
+             options.init > 0 ? Init{Init::Kind::normal, options.init} : Init{Init::Kind::he});
+  predictor.set_classes("mask_fcn_logits", {1, first ? Background::first : Background::none});
+}
+
+at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
+                                const NormPass& pass) const {
+  auto x = pool_regions(features.maps, rois, options_.size, pool_);  // (F, C, 14, 14)
+  for (const auto& conv : convs_) x = conv(x, pass, {.relu = true});
+  return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
+}
+
+at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels) {
+  return logits.index({at::arange(logits.size(0), channels.options()), channels});
+}
+
+at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledRegions>& regions,
+                          const std::vector<Truth>& truths, const StepInfo& step) const {
+  std::vector<at::Tensor> boxes, labels, targets;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto own_truth = regions[i].truth.cpu();
+    const auto* truth = own_truth.const_data_ptr<std::int64_t>();
+    std::vector<std::int64_t> rows;
+    std::vector<const coco::Segmentation*> shapes;
+    for (std::int64_t row = 0; row < regions[i].foreground; ++row) {
+      const auto* shape = truths[i].segmentations[static_cast<std::size_t>(truth[row])];
+      if (std::holds_alternative<std::monostate>(*shape)) continue;
+      rows.push_back(row);
+      shapes.push_back(shape);
+    }
+    const auto index = at::tensor(rows, at::kLong).to(regions[i].truth.device());
+    boxes.push_back(regions[i].boxes.index_select(0, index));
+    labels.push_back(truths[i].labels.index_select(0, regions[i].truth.index_select(0, index)));
+    if (!shapes.empty())
+      targets.push_back(mask_targets(shapes, boxes.back(), options_.size * 2, options_.target,
+                                     truths[i].height, truths[i].width));
+    count += static_cast<std::int64_t>(shapes.size());
+  }
+  const double total = step.total("mask regions", static_cast<double>(count));
+  if (total == 0) return features.maps[0].sum() * 0;
+  const auto logits = (*this)(features, as_rois(boxes), features.pass);
+  if (count == 0)
+    return logits.sum();  // 0, with gradients of 0: other parts of the step have regions
+  const auto own = own_masks(logits, at::cat(labels) + first_);
+  const auto target = at::cat(targets);
+  if (step.figures) tell(own.detach(), target, *step.figures);
+  return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
+}
+
+at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
+                            const at::Tensor& labels) const {
+  const auto logits = (*this)(features, as_rois(boxes), NormPass{});
+  return at::sigmoid(own_masks(logits, labels + first_)).contiguous();
+}
+
+void MaskHead::refresh() {
+  for (auto& conv : convs_) conv.refresh();
+}
+
+}  // namespace millrace

@@ -1,0 +1,62 @@
+// One mask per class for every region (He et al. 2017).
+// Shapes: F foreground regions, K classes, M = 2 x mask_size.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/models/layers/layers.h"
+#include "millrace/models/maskrcnn/region_samples.h"
+#include "millrace/models/maskrcnn/regions.h"
+#include "millrace/models/pyramid_detector.h"
+
+namespace millrace {
+
+struct MaskHeadOptions {
+  std::int64_t size = 14;
+  std::int64_t channels = 256;
+  std::int64_t convs = 4;
+  double init = 0.001;
+  std::string target = "binary";
+  std::string paste = "grid";
+
+  void describe(Options& o);
+  void use_torchvision();
+};
+
+/// The logits (F, K, M, M) of each region's own class, `channels` (F) int64: (F, M, M).
+at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels);
+
+class MaskHead {
+ public:
+  /// Declares its tensors under `scope`; `in` are the pyramid's channels, `first` as in BoxHead.
+  MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
+           const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
+
+  /// "mask" over the foreground regions of the batch. Objects without a shape do not take part.
+  at::Tensor loss(const Features& features, const std::vector<SampledRegions>& regions,
+                  const std::vector<Truth>& truths, const StepInfo& step) const;
+
+  /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images together.
+  at::Tensor detect(const Features& features, const std::vector<at::Tensor>& boxes,
+                    const at::Tensor& labels) const;
+
+  /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes first.
+  at::Tensor operator()(const Features& features, const at::Tensor& rois,
+                        const NormPass& pass) const;
+
+  void refresh();
+
+ private:
+  MaskHeadOptions options_;
+  PoolOptions pool_;
+  std::int64_t first_;
+  std::vector<ConvNorm> convs_;
+  Deconv2x2 upsample_;
+  Conv2d logits_;
+};
+
+}  // namespace millrace

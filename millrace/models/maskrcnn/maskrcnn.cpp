@@ -1,0 +1,117 @@
+// Mask R-CNN (He et al. 2017) on a feature pyramid and its kin: wires the parts together and registers them.
+#include <ATen/ops/cat.h>
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "millrace/base/errors.h"
+#include "millrace/models/maskrcnn/options.h"
+
+namespace millrace {
+namespace {
+
+class MaskRcnn final : public PyramidDetector {
+ public:
+  MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
+      : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
+        load_(options.regions_of_an_image()),
+        detection_(options.detection),
+        box_norm_(options.box_stages.head.norm),
+        rpn_(root() / "rpn", options.rpn, options.boxes, options.pyramid.channels),
+        box_stages_(root() / "roi_heads", options.box_stages, options.boxes, options.pool,
+                    options.pyramid.channels, std::ssize(context.classes), options.first_class()) {
+    if (options.masks)
+      mask_head_.emplace(root() / "roi_heads", options.mask_head, options.pyramid.head_norm(),
+                         options.pool, options.pyramid.channels, std::ssize(context.classes),
+                         options.first_class());
+  }
+
+  void parameters_changed() override {
+    PyramidDetector::parameters_changed();
+    box_stages_.refresh();
+    if (mask_head_) mask_head_->refresh();
+  }
+  bool gives_masks() const override { return mask_head_.has_value(); }
+
+  /// Refuses data without shapes where there is a mask head.
+  std::vector<std::string> check_training(const TrainingFacts& facts) const override {
+    auto warnings = PyramidDetector::check_training(facts);
+    if (box_norm_ == "bn" && facts.ranks > 1)
+      warnings.push_back(norm_by_rank_warning("model.box_norm is", facts.ranks));
+    if (!mask_head_ || !facts.count_objects) return warnings;
+    const auto counts = facts.count_objects();
+    if (counts.without_shape == counts.objects)
+      throw ConfigError(fmt::format(
+          "model.masks is true, but none of the {} objects to train on has a shape "
+          "(\"segmentation\"): the mask head would learn nothing; set model.masks = false to train "
+          "on boxes alone",
+          counts.objects));
+    if (counts.without_shape > 0)
+      warnings.push_back(fmt::format(
+          "{} of the {} objects to train on have no shape (\"segmentation\"): the mask head does "
+          "not learn from them; the first is in {}",
+          counts.without_shape, counts.objects, counts.first_without_shape));
+    return warnings;
+  }
+
+ private:
+  Losses head_losses(const Features& features, const std::vector<Truth>& truths,
+                     const StepInfo& step) override {
+    const auto rpn = rpn_(features);
+    auto losses = rpn_.losses(rpn, truths, rpn_.draw(rpn, truths, step), step);
+
+    const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);
+    if (step.figures) tell_recall(proposals, truths, *step.figures);
+    std::vector<SampledRegions> regions;
+    for (std::size_t i = 0; i < truths.size(); ++i) {
+      const auto candidates = box_stages_.candidates(proposals[i], truths[i]);
+      regions.push_back(take(candidates, box_stages_.draw(candidates, step, i)));
+    }
+    for (auto& loss : box_stages_.losses(features, regions, truths, step))
+      losses.push_back(std::move(loss));
+    if (mask_head_) losses.emplace_back("mask", mask_head_->loss(features, regions, truths, step));
+    return losses;
+  }
+
+  RegionLoad regions_of_an_image() const override { return load_; }
+
+  std::vector<Found> find(const Features& features) override {
+    const auto rpn = rpn_(features);
+    return box_stages_.detect(features, rpn_.proposals(rpn, features.sizes, /*training=*/false),
+                              detection_);
+  }
+
+  at::Tensor masks(const Features& features, const std::vector<Found>& found) override {
+    if (!mask_head_) return {};
+    std::vector<at::Tensor> boxes, labels;
+    for (const auto& image : found) boxes.push_back(image.boxes), labels.push_back(image.labels);
+    const auto all_labels = at::cat(labels);
+    if (all_labels.size(0) == 0) return {};
+    return mask_head_->detect(features, boxes, all_labels);
+  }
+
+  RegionLoad load_;
+  DetectionOptions detection_;
+  std::string box_norm_;
+  Rpn rpn_;
+  BoxStages box_stages_;
+  std::optional<MaskHead> mask_head_;
+};
+
+template <class T>
+bool add(const char* name, const char* doc) {
+  return detectors().add<T>(
+      name, doc, [](const Config& table, const ModelContext& context) -> std::unique_ptr<Detector> {
+        return std::make_unique<MaskRcnn>(read_options<T>(table, {"name", "weights"}), context);
+      });
+}
+
+MILLRACE_REGISTER(
+    add<FasterRcnnOptions>("fasterrcnn", "Faster R-CNN on a ResNet feature pyramid: boxes only") &&
+    add<MaskRcnnOptions>("maskrcnn", "Mask R-CNN on a ResNet feature pyramid") &&
+    add<CascadeRcnnOptions>(
+        "cascadercnn",
+        "Cascade R-CNN on a ResNet feature pyramid; masks = true: Cascade Mask R-CNN"));
+
+}  // namespace
+}  // namespace millrace

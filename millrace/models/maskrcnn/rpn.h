@@ -1,0 +1,84 @@
+// Region proposal network (Ren et al. 2015) on a feature pyramid.
+// Shapes: N images, L levels, A anchors a cell, T anchors in all, H_l x W_l cells.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/models/layers/box_options.h"
+#include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/pyramid_anchors.h"
+#include "millrace/models/ops/matcher.h"
+#include "millrace/models/pyramid_detector.h"
+
+namespace millrace {
+
+struct RpnOptions {
+  PyramidAnchors anchors;
+  double anchor_boundary = -1;
+  double high = 0.7, low = 0.3;
+  std::int64_t batch = 256;
+  double positive = 0.5;
+  double beta = 0;
+  std::string normalizer = "batch";
+  std::int64_t pre_nms_train = 2000, pre_nms_test = 1000;
+  std::int64_t post_nms_train = 1000, post_nms_test = 1000;
+  double nms = 0.7;
+  std::string rank = "logit";
+  double min_side = 0;
+
+  void describe(Options& o);
+  void use_torchvision();
+  void check(const Config& table) const;
+};
+
+class Rpn {
+ public:
+  struct Output {
+    at::Tensor logits;                       // (N, T)
+    at::Tensor deltas;                       // (N, T, 4)
+    at::Tensor anchors;                      // (T, 4), order: level, y, x, cell
+    std::vector<std::int64_t> level_counts;  // (L) anchors of each level
+  };
+
+  /// The anchors of one image that are trained on.
+  struct Drawn {
+    Samples anchors;   // which of the T
+    at::Tensor truth;  // ground truth of each positive one, int64
+  };
+
+  /// Declares its tensors under `scope` for maps of `channels`.
+  Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
+      std::int64_t channels);
+
+  Output operator()(const Features& features) const;
+
+  /// Proposals of each image, (P, 4), best first; not differentiable.
+  std::vector<at::Tensor> proposals(const Output& output, const std::vector<ImageSize>& sizes,
+                                    bool training) const;
+
+  /// The ground truth of each anchor (T, 4).
+  Matches match_anchors(const at::Tensor& anchors, const Truth& truth) const;
+
+  /// Matches and samples for every image.
+  std::vector<Drawn> draw(const Output& output, const std::vector<Truth>& truths,
+                          const StepInfo& step) const;
+
+  /// "rpn_objectness" and "rpn_box" over the anchors drawn.
+  Losses losses(const Output& output, const std::vector<Truth>& truths,
+                const std::vector<Drawn>& drawn, const StepInfo& step) const;
+
+ private:
+  RpnOptions options_;
+  BoxCoder coder_;
+  Conv2d conv_, logits_, deltas_;
+};
+
+/// "rpn/recall50" and "rpn/recall70": shares of all objects that a proposal (P, 4) of their image overlaps by so much.
+void tell_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
+                 Figures& figures);
+
+}  // namespace millrace

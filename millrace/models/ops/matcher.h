@@ -1,0 +1,39 @@
+// Which ground truth a box belongs to, and which boxes are trained on.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "millrace/base/random.h"
+
+namespace millrace {
+
+struct Matches {
+  at::Tensor truth;  // (N) int64: index of the best ground truth, 0 where there is none
+  at::Tensor label;  // (N) int8: 1 foreground, 0 background, -1 between the thresholds (ignored)
+};
+
+struct MatchOptions {
+  double low = 0.5, high = 0.5;  // IoU: >= high is foreground, < low background
+  /// The best boxes of each ground truth (ties included) are foreground whatever their IoU, and keep their own best
+  /// truth (detectron2's and torchvision's Matcher; but a truth that no box overlaps has no best box, where theirs has
+  /// all).
+  bool low_quality = false;
+  double offset = 0;  // added to widths and heights (1: the legacy convention)
+};
+
+/// Matches boxes (N, 4) to the ground truth (G, 4) that each overlaps most, the first of equal ones. G may be 0.
+/// The G x N overlaps are worked out block by block and never kept: memory is of N numbers and G N / 1024.
+Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options);
+
+struct Samples {
+  at::Tensor positive;  // ascending indices, int64
+  at::Tensor negative;
+};
+
+/// Draws up to `count` boxes of which up to `count * positive_fraction` are foreground, uniformly without
+/// replacement, from labels (N) int8; the same ones on every device.
+Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng);
+
+}  // namespace millrace

@@ -1,0 +1,151 @@
+#include "millrace/models/pyramid_detector.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+
+#include <fmt/format.h>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+#include "millrace/models/layers/results.h"
+#include "millrace/models/layers/style.h"
+
+namespace millrace {
+
+void PyramidDetectorOptions::describe(Options& o) {
+  add_style(o, style);
+  pyramid.describe(o);
+  boxes.describe(o);
+  detection.describe(o);
+  views.describe(o);
+}
+
+void PyramidDetectorOptions::check(const Config& table) const {
+  pyramid.check(table);
+  views.check(table);
+}
+
+std::vector<IdleOption> PyramidDetectorOptions::idle() const {
+  return together(pyramid.idle(), detection.idle());
+}
+
+PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop top,
+                                 std::string mask_paste, const ModelContext& context)
+    : options_(options.pyramid),
+      finest_(top == FpnTop::pool ? 2 : 3),
+      views_(options.views.views()),
+      detection_(options.detection),
+      box_offset_(options.boxes.offset),
+      mask_paste_(std::move(mask_paste)),
+      root_(parameters_, context.seed, context.device),
+      pyramid_(root_ / "backbone", options.pyramid, top) {}
+
+std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
+  return fmt::format(
+      "{} \"bn\": each of the {} ranks normalises by its own images, which trains another model "
+      "than one process does; \"sync_bn\" normalises by those of all ranks, as one process would",
+      names, ranks);
+}
+
+std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& facts) const {
+  if (facts.count_objects) {
+    const auto counts = facts.count_objects();
+    if (counts.objects == 0)
+      throw ConfigError(fmt::format(
+          "there is nothing to learn: none of the {} to train on has an object that is no crowd (a "
+          "source \"folder\" never has any)",
+          counted(counts.samples, "image")));
+  }
+  std::vector<std::string> warnings;
+  const bool has_fixed_norm = options_.norm == "frozen_bn" || options_.norm == "frozen_stats";
+  if (facts.starts_random && has_fixed_norm)
+    warnings.push_back(fmt::format(
+        "model.norm = \"{}\" starts without weights (model.weights is ''): its statistics stay at "
+        "mean 0 and variance 1, so nothing keeps values in bounds, and {} is likely to diverge in "
+        "its first steps; name weights, or set model.norm = \"gn\" and model.freeze_at = 0",
+        options_.norm, options_.backbone));
+  else if (facts.starts_random && options_.freeze_at > 0)
+    warnings.push_back(fmt::format(
+        "model.freeze_at = {} freezes layers at random values (model.weights is ''): name weights, "
+        "or set model.freeze_at = 0",
+        options_.freeze_at));
+  if (facts.ranks > 1) {
+    std::vector<std::string> by_rank;
+    if (options_.norm == "bn") by_rank.emplace_back("model.norm");
+    if (options_.fpn_norm == "bn") by_rank.emplace_back("model.fpn_norm");
+    if (!by_rank.empty())
+      warnings.push_back(norm_by_rank_warning(
+          joined(by_rank, " and ") + (by_rank.size() > 1 ? " are" : " is"), facts.ranks));
+  }
+  return warnings;
+}
+
+Features PyramidDetector::features(const Batch& batch, const NormPass& pass) const {
+  Features features{pyramid_(batch, pass), {batch.height, batch.width}, {}, pass};
+  for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
+  return features;
+}
+
+Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
+  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
+  const auto features = this->features(batch, pass);
+  return head_losses(features, truths_of(batch, features.maps[0].device()), step);
+}
+
+double PyramidDetector::activation_bytes(std::int64_t images, double pixels) const {
+  auto regions = regions_of_an_image();
+  regions.boxes *= static_cast<double>(images);
+  regions.masks *= static_cast<double>(images);
+  return millrace::activation_bytes(parameters_, pixels, finest_, regions);
+}
+
+std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {
+  std::vector<std::vector<at::Tensor>> boxes(batch.size()), scores(batch.size()),
+      labels(batch.size());
+  for (const auto& view : views_) {
+    const auto changed = seen(batch, view);
+    const auto found = find(features(changed, NormPass{}));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      boxes[i].push_back(out_of_view(found[i].boxes, batch.images[i], changed.images[i], view));
+      scores[i].push_back(found[i].scores);
+      labels[i].push_back(found[i].labels);
+    }
+  }
+  std::vector<Found> merged;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto& image = batch.images[i];
+    merged.push_back(best_detections({at::cat(boxes[i]), at::cat(scores[i]), at::cat(labels[i])},
+                                     ImageSize(image.height, image.width), box_offset_,
+                                     detection_));
+  }
+  return merged;
+}
+
+at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector<Found>& found) {
+  at::Tensor sum;
+  for (const auto& view : views_) {
+    const auto changed = seen(batch, view);
+    auto moved = found;
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      moved[i].boxes = into_view(found[i].boxes, batch.images[i], changed.images[i], view);
+    auto mask = masks(features(changed, NormPass{}), moved);
+    if (!mask.defined()) return {};
+    if (view.flipped) mask = mask.flip(2);
+    sum = sum.defined() ? sum + mask : mask;
+  }
+  return (sum / static_cast<double>(views_.size())).contiguous();
+}
+
+std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
+  const at::NoGradGuard no_grad;
+  if (views_.size() == 1 && !views_[0].changes()) {
+    const auto features = this->features(batch, NormPass{});
+    const auto found = find(features);
+    return in_original_pixels(batch, found, masks(features, found), mask_paste_);
+  }
+  const auto found = find_in_views(batch);
+  return in_original_pixels(batch, found, masks_in_views(batch, found), mask_paste_);
+}
+
+}  // namespace millrace

@@ -1,0 +1,96 @@
+// What detectors on a feature pyramid share: a class of this kind adds its heads and nothing else.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/models/activation_bytes.h"
+#include "millrace/models/backbones/pyramid.h"
+#include "millrace/models/layers/box_options.h"
+#include "millrace/models/layers/detections.h"
+#include "millrace/models/layers/truth.h"
+#include "millrace/models/layers/views.h"
+#include "millrace/trainer/detector/detector.h"
+
+namespace millrace {
+
+/// The options that they share. Defaults are detectron2's.
+struct PyramidDetectorOptions {
+  std::string style = "detectron2";
+  PyramidOptions pyramid;
+  BoxOptions boxes;
+  DetectionOptions detection;
+  TestViews views;
+
+  void describe(Options& o);
+  void use_torchvision() { pyramid.use_torchvision(); }
+  void check(const Config& table) const;
+  std::vector<IdleOption> idle() const;
+};
+
+/// What is said of batch norms, named by their options, that look at one rank's images alone.
+std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
+
+/// The pyramid of a batch.
+struct Features {
+  std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
+  std::pair<std::int64_t, std::int64_t> padded;  // the batch's (height, width)
+  std::vector<ImageSize> sizes;                  // (N)
+  NormPass pass;
+};
+
+class PyramidDetector : public Detector {
+ public:
+  Losses losses(const Batch& batch, const StepInfo& step) final;
+
+  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are the mean of what each
+  /// view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
+  std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
+
+  const Parameters& parameters() const final { return parameters_; }
+  void parameters_changed() override { pyramid_.refresh(); }
+  double activation_bytes(std::int64_t images, double pixels) const final;
+
+  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch norm by rank.
+  std::vector<std::string> check_training(const TrainingFacts& facts) const override;
+
+ protected:
+  /// `mask_paste` as in paste_mask.
+  PyramidDetector(const PyramidDetectorOptions& options, FpnTop top, std::string mask_paste,
+                  const ModelContext& context);
+
+  /// Where heads declare their tensors.
+  const Scope& root() const { return root_; }
+
+ private:
+  virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
+                             const StepInfo& step) = 0;
+
+  /// What the second stage works on in an image; nothing: there is no second stage.
+  virtual RegionLoad regions_of_an_image() const { return {}; }
+
+  /// What the heads find in each image.
+  virtual std::vector<Found> find(const Features& features) = 0;
+
+  /// Mask probabilities of what was found, (D over all images, M, M); undefined where there are none.
+  virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
+
+  Features features(const Batch& batch, const NormPass& pass) const;
+  std::vector<Found> find_in_views(const Batch& batch);
+  at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found);
+
+  PyramidOptions options_;
+  int finest_;  // log2 of the stride of the finest map
+  std::vector<View> views_;
+  DetectionOptions detection_;
+  double box_offset_;
+  std::string mask_paste_;
+  Parameters parameters_;
+  Scope root_;
+  Pyramid pyramid_;
+};
+
+}  // namespace millrace

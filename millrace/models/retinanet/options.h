@@ -1,0 +1,42 @@
+// Every number of RetinaNet that changes a result. Defaults are detectron2's (but for its running mean of the number of
+// foreground anchors); `style = "torchvision"` picks the other published set.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "millrace/models/backbones/fpn.h"
+#include "millrace/models/layers/box_loss.h"
+#include "millrace/models/layers/pyramid_anchors.h"
+#include "millrace/models/layers/style.h"
+#include "millrace/models/ops/focal_loss.h"
+#include "millrace/models/pyramid_detector.h"
+
+namespace millrace {
+
+struct RetinaNetOptions : PyramidDetectorOptions {
+  std::string background = "none";
+  std::string p6_from = "c5";
+  PyramidAnchors anchors{.scales = 3};
+  double high = 0.5, low = 0.4;
+  std::int64_t convs = 4;
+  std::string norm = "none";
+  double prior = 0.01;
+  FocalOptions focal;
+  BoxLoss loss;
+  std::string normalizer = "batch";
+  std::int64_t candidates = 1000;
+
+  void describe(Options& o);
+  void use_torchvision();
+  void check(const Config& table) const;
+  std::vector<IdleOption> idle() const;
+
+  static RetinaNetOptions defaults_for(const Config& table) {
+    return defaults_in_style<RetinaNetOptions>(table);
+  }
+
+  FpnTop top() const { return p6_from == "c5" ? FpnTop::c5 : FpnTop::p5; }
+};
+
+}  // namespace millrace

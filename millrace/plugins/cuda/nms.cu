@@ -1,0 +1,84 @@
+#include "millrace/plugins/cuda/nms.h"
+
+#include "millrace/plugins/cuda/boxes_math.h"
+#include "millrace/plugins/cuda/launch.h"
+
+namespace millrace::cuda {
+namespace {
+
+using Word = unsigned long long;
+constexpr int kBits = 64;
+
+std::int64_t words_for(std::int64_t most) { return (most + kBits - 1) / kBits; }
+
+/// overlaps[i][w] gets a bit for each worse box of the group that box i overlaps. blockIdx: word, 64 rows, group.
+__global__ void find_overlaps(const float* boxes, const std::int64_t* begins, float threshold,
+                              float offset, std::int64_t words, Word* overlaps) {
+  const auto begin = begins[blockIdx.z], size = begins[blockIdx.z + 1] - begin;
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kBits + threadIdx.x;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kBits;
+  if (static_cast<std::int64_t>(blockIdx.y) * kBits >= size || first >= size ||
+      blockIdx.x < blockIdx.y)
+    return;
+
+  __shared__ BoxValues columns[kBits];
+  if (first + threadIdx.x < size) columns[threadIdx.x] = box_at(boxes, begin + first + threadIdx.x);
+  __syncthreads();
+  if (row >= size) return;
+  const auto box = box_at(boxes, begin + row);
+  Word word = 0;
+  for (int i = 0; i < kBits; ++i)
+    if (first + i > row && first + i < size && iou(columns[i], box, offset) > threshold)
+      word |= Word{1} << i;
+  overlaps[(begin + row) * words + blockIdx.x] = word;
+}
+
+/// A block a group: from the best box on, what stays removes what it overlaps.
+__global__ void remove_overlapping(const std::uint8_t* valid, const std::int64_t* begins,
+                                   std::int64_t words, const Word* overlaps, std::uint8_t* keep) {
+  extern __shared__ Word removed[];
+  const auto begin = begins[blockIdx.x], size = begins[blockIdx.x + 1] - begin;
+  const auto used = (size + kBits - 1) / kBits;
+  for (auto w = static_cast<std::int64_t>(threadIdx.x); w < used; w += blockDim.x) removed[w] = 0;
+  __syncthreads();
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto word = i / kBits;
+    const bool stays = valid[begin + i] && !(removed[word] >> (i % kBits) & 1);
+    __syncthreads();  // all have looked before anyone writes
+    if (stays)
+      for (auto w = word + threadIdx.x; w < used; w += blockDim.x)
+        removed[w] |= overlaps[(begin + i) * words + w];
+    if (threadIdx.x == 0) keep[begin + i] = stays;
+    __syncthreads();
+  }
+}
+
+}  // namespace
+
+std::size_t nms_scratch_bytes(std::int64_t count, std::int64_t most) {
+  return static_cast<std::size_t>(count * words_for(most)) * sizeof(Word);
+}
+
+void nms(const float* boxes, const std::uint8_t* valid, const std::int64_t* begins,
+         std::int64_t groups, std::int64_t count, std::int64_t most, float threshold, float offset,
+         void* scratch, std::uint8_t* keep, Stream stream) {
+  if (count == 0 || groups == 0) return;
+  constexpr std::int64_t kMostWords = 4096;  // 32 KiB of shared memory: 262,144 boxes a group
+  const auto words = words_for(most);
+  if (words > kMostWords) throw std::invalid_argument("nms: more than 262144 boxes in a group");
+  auto* const overlaps = static_cast<Word*>(scratch);
+  constexpr std::int64_t kMostGroups = 65535;  // of a grid's last axis
+  for (std::int64_t first = 0; first < groups; first += kMostGroups) {
+    const auto some =
+        static_cast<unsigned>(groups - first < kMostGroups ? groups - first : kMostGroups);
+    const dim3 grid(static_cast<unsigned>(words), static_cast<unsigned>(words), some);
+    find_overlaps<<<grid, kBits, 0, stream>>>(boxes, begins + first, threshold, offset, words,
+                                              overlaps);
+    check_launch("nms: find_overlaps");
+    remove_overlapping<<<some, kBits, static_cast<std::size_t>(words) * sizeof(Word), stream>>>(
+        valid, begins + first, words, overlaps, keep);
+    check_launch("nms: remove_overlapping");
+  }
+}
+
+}  // namespace millrace::cuda

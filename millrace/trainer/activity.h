@@ -1,0 +1,92 @@
+// What the training thread and its data are doing and since when, for whoever watches over them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/engine/dataflow.h"
+
+namespace millrace {
+
+/// One thread says what it does; any thread may ask.
+class Activity {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Now {
+    std::string what;         // "waits for data", "callback 'evaluate' in trigger"
+    Clock::time_point since;  // when that began
+    Clock::time_point moved;  // the last sign of life: that, or what came of moves()
+  };
+
+  void begin(std::string what) {
+    const std::scoped_lock lock(mutex_);
+    const auto at = Clock::now();
+    now_ = {std::move(what), at, at};
+    if (is_recorded_) record_.push_back(now_);
+  }
+
+  /// A sign of life in the midst of something long.
+  void moves() {
+    const std::scoped_lock lock(mutex_);
+    now_.moved = Clock::now();
+  }
+
+  Now now() const {
+    const std::scoped_lock lock(mutex_);
+    return now_;
+  }
+
+  /// Keeps what begins from now on.
+  void start_recording() {
+    const std::scoped_lock lock(mutex_);
+    is_recorded_ = true;
+  }
+
+  /// What has begun since then, in order.
+  std::vector<Now> stop_recording() {
+    const std::scoped_lock lock(mutex_);
+    is_recorded_ = false;
+    return std::exchange(record_, {});
+  }
+
+  /// Lets others look at a flow of data while this lives.
+  class Data {
+   public:
+    Data(Activity& activity, std::function<FlowReport()> report) : activity_(activity) {
+      activity_.set_data(std::move(report));
+    }
+    Data(const Data&) = delete;
+    ~Data() { activity_.set_data({}); }
+
+   private:
+    Activity& activity_;
+  };
+
+  /// How the training's data flow; nothing where there is no flow now.
+  std::optional<FlowReport> data() const {
+    const std::scoped_lock lock(data_mutex_);
+    if (!data_) return std::nullopt;
+    return data_();
+  }
+
+ private:
+  void set_data(std::function<FlowReport()> report) {
+    const std::scoped_lock lock(data_mutex_);
+    data_ = std::move(report);
+  }
+
+  mutable std::mutex mutex_;
+  Now now_{"starts", Clock::now(), Clock::now()};
+  bool is_recorded_ = false;
+  std::vector<Now> record_;
+  mutable std::mutex data_mutex_;  // held while somebody looks: a flow is not taken away meanwhile
+  std::function<FlowReport()> data_;
+};
+
+}  // namespace millrace

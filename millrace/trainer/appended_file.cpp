@@ -1,0 +1,68 @@
+#include "millrace/trainer/appended_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/errors.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+std::uintmax_t size_of(const std::filesystem::path& file) {
+  std::error_code missing;
+  const auto size = std::filesystem::file_size(file, missing);
+  return missing ? 0 : size;
+}
+
+}  // namespace
+
+void append_to(const std::filesystem::path& file, std::string_view bytes) {
+  const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const bool written =
+      out >= 0 && ::write(out, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  const int problem = errno;
+  if (out >= 0) ::close(out);
+  if (!written) throw Error(file.string() + ": cannot be written: " + std::strerror(problem));
+}
+
+void cut_file(const std::filesystem::path& file, std::uintmax_t size) {
+  if (size_of(file) <= size) return;
+  std::error_code problem;
+  std::filesystem::resize_file(file, size, problem);
+  if (problem) throw Error(file.string() + ": cannot be cut: " + problem.message());
+}
+
+void AppendedFile::open(const TrainState& state, std::filesystem::path file) {
+  if (const auto mark = goes_on_from(state))
+    cut_file(mark->file.empty() ? file : file.parent_path() / mark->file, mark->bytes);
+  file_ = std::move(file);
+}
+
+std::optional<AppendedFile::Mark> AppendedFile::goes_on_from(const TrainState& state) const {
+  return loaded_ || state.at.step > 0 ? loaded_ : Mark{};
+}
+
+void AppendedFile::append(std::string_view bytes) {
+  if (lasting_) cut_file(file_, *std::exchange(lasting_, std::nullopt));
+  append_to(file_, bytes);
+}
+
+void AppendedFile::append_provisionally(std::string_view bytes) {
+  if (!lasting_) lasting_ = size_of(file_);
+  append_to(file_, bytes);
+}
+
+nlohmann::json AppendedFile::state() const {
+  return {{"file", file_.filename().string()}, {"bytes", lasting_ ? *lasting_ : size_of(file_)}};
+}
+
+void AppendedFile::load(const nlohmann::json& state) {
+  loaded_ = {state.at("file").get<std::string>(), state.at("bytes").get<std::uintmax_t>()};
+}
+
+}  // namespace millrace

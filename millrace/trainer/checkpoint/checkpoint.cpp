@@ -1,0 +1,173 @@
+#include "millrace/trainer/checkpoint/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/trainer/checkpoint/checkpoint_state.h"
+#include "millrace/weights/seal.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kModel = "model.safetensors";
+constexpr auto kOptimizer = "optimizer.safetensors";
+
+std::string tensor_file(const std::string& callback) {
+  return "callback." + callback + ".safetensors";
+}
+
+/// The files of a checkpoint but for state.json.
+std::vector<std::string> payload(const Checkpoint& checkpoint) {
+  std::vector<std::string> names = {kModel, kOptimizer, kCheckpointConfig};
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    names.push_back(tensor_file(callback));
+  return names;
+}
+
+/// Writes the files of a checkpoint but for state.json; their digests by name.
+std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
+                                                 const fs::path& folder) {
+  std::map<std::string, std::string> digests;
+  const auto write = [&](const std::string& name, const NamedTensors& tensors,
+                         const Metadata& metadata) {
+    digests[name] = hex(write_safetensors(folder / name, tensors,
+                                          metadata.empty() ? metadata : sealed(metadata, tensors)));
+  };
+  write(kModel, checkpoint.model, checkpoint.metadata);
+  write(kOptimizer, checkpoint.optimizer, {});
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    write(tensor_file(callback), tensors, checkpoint.metadata);  // weights like the model's
+  write_file_atomically(folder / kCheckpointConfig, checkpoint.config);
+  digests[kCheckpointConfig] = digest_text(checkpoint.config);
+  return digests;
+}
+
+/// What a killed process left half done here.
+void remove_parts(const fs::path& folder) {
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto name = entry.path().filename().string();
+    if (name.ends_with(".part") && (name.starts_with("step-") || name.starts_with("latest")))
+      parts.push_back(entry.path());
+  }
+  for (const auto& part : parts) fs::remove_all(part);
+}
+
+/// Gives `part` the name `whole`. An older one of that name is at no instant missing, and is removed then.
+void put_in_place(const fs::path& part, const fs::path& whole) {
+  if (!fs::exists(whole)) return fs::rename(part, whole);
+  if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
+    auto old = whole;  // a file system that cannot exchange two names
+    old += ".replaced.part";
+    fs::rename(whole, old);
+    fs::rename(part, whole);
+  }
+}
+
+/// Makes `latest` a link to a checkpoint. Nothing here reads it: where that cannot be, training goes on.
+void point_latest_at(const fs::path& checkpoint) {
+  const auto latest = checkpoint.parent_path() / "latest",
+             part = checkpoint.parent_path() / "latest.part";
+  std::error_code problem;
+  fs::create_symlink(checkpoint.filename(), part, problem);
+  if (!problem) fs::rename(part, latest, problem);
+  if (!problem) return;
+  spdlog::warn("{} cannot be made a link to {}: {}; move away what is there", latest.string(),
+               checkpoint.filename().string(), problem.message());
+  fs::remove(part, problem);
+}
+
+}  // namespace
+
+fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
+  return folder / fmt::format("step-{:06}", step);
+}
+
+std::int64_t step_of(const fs::path& checkpoint) {
+  const auto name = checkpoint.filename().string();
+  if (!name.starts_with("step-") || name.size() == 5 ||
+      name.find_first_not_of("0123456789", 5) != std::string::npos)
+    return -1;
+  return std::stoll(name.substr(5));
+}
+
+fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
+  const auto whole = checkpoint_of(folder, checkpoint.at.step);
+  auto part = whole;
+  part += ".part";
+  try {
+    make_writable_folder(folder);
+    remove_parts(folder);
+    make_writable_folder(part);
+    write_state(part, checkpoint, write_payload(checkpoint, part));
+    sync_path(part);
+
+    put_in_place(part, whole);
+    point_latest_at(whole);
+    sync_path(folder);
+    remove_parts(folder);
+    return whole;
+  } catch (const std::exception& problem) {
+    std::error_code nothing_there;
+    fs::remove_all(part, nothing_there);
+    throw Error(fmt::format("the checkpoint of step {} cannot be written: {}", checkpoint.at.step,
+                            problem.what()));
+  }
+}
+
+Checkpoint read_checkpoint(const fs::path& checkpoint) {
+  Checkpoint result;
+  in_checkpoint(checkpoint, [&] {
+    const SealedState state(checkpoint);
+    read_state(state, result);
+    for (const auto& name : payload(result)) state.check(name);
+  });
+  result.model = read_safetensors(checkpoint / kModel);
+  result.optimizer = read_safetensors(checkpoint / kOptimizer);
+  for (auto& [callback, tensors] : result.callback_tensors)
+    tensors = read_safetensors(checkpoint / tensor_file(callback));
+  result.config = read_file(checkpoint / kCheckpointConfig);
+  return result;
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+  std::vector<fs::path> found;
+  if (!fs::is_directory(folder)) return found;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory() && !entry.is_symlink() && step_of(entry.path()) >= 0)
+      found.push_back(entry.path());
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return step_of(a) < step_of(b); });
+  return found;
+}
+
+std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
+  const auto all = list_checkpoints(folder);
+  for (auto candidate = all.rbegin(); candidate != all.rend(); ++candidate) {
+    try {
+      return read_checkpoint(*candidate);
+    } catch (const NewerCheckpoint&) {
+      throw;
+    } catch (const Error& problem) {
+      spdlog::warn("{}; trying the one before", problem.what());
+    }
+  }
+  if (!all.empty())
+    throw Error(fmt::format(
+        "every checkpoint in {} is damaged, as said above; nothing is trained anew over them. Put "
+        "a copy of one back in its place, or start a new run without --resume: model.weights may "
+        "name any model.safetensors in there that is whole",
+        folder.string()));
+  return std::nullopt;
+}
+
+}  // namespace millrace

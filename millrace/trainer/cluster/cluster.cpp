@@ -1,0 +1,104 @@
+#include "millrace/trainer/cluster/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/exit_codes.h"
+#include "millrace/base/log.h"
+#include "millrace/trainer/cluster/mpi_world.h"
+
+namespace millrace {
+Cluster::Cluster() = default;
+
+Cluster::Cluster(std::unique_ptr<MpiWorld> world)
+    : world_(std::move(world)),
+      rank_(world_->rank()),
+      size_(world_->size()),
+      local_rank_(world_->local_rank()),
+      local_size_(world_->local_size()) {}
+
+Cluster::~Cluster() = default;
+
+const Cluster& Cluster::alone() {
+  static const Cluster alone;
+  return alone;
+}
+
+int Cluster::run(const std::function<int(const Cluster&)>& work) {
+  if (!MpiWorld::is_here()) return work(alone());
+  const Cluster cluster(std::make_unique<MpiWorld>());
+  log_as(cluster.name(), cluster.is_chief());
+  const auto fail = [&](const char* what, int exit_code) {
+    // What is wrong with a configuration is so on every rank, and need be said once.
+    if (exit_code == kWrongUse && !cluster.is_chief())
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    spdlog::error(what);
+    cluster.world_->abort(exit_code);
+  };
+  try {
+    const auto codes = cluster.gather("end", std::to_string(work(cluster)));
+    int highest = 0;
+    for (const auto& code : codes) highest = std::max(highest, std::stoi(code));
+    return highest;
+  } catch (const ConfigError& problem) {
+    fail(problem.what(), kWrongUse);
+  } catch (const std::exception& problem) {
+    fail(problem.what(), kFailed);
+  } catch (...) {
+    fail("something was thrown that is no std::exception", kFailed);
+  }
+  return kFailed;
+}
+
+std::string Cluster::name(std::int64_t rank) const {
+  return world_ ? world_->name(static_cast<int>(rank)) : "the only rank";
+}
+
+std::vector<std::string> Cluster::gather(std::string_view what, std::string_view mine) const {
+  if (!world_) return {std::string(mine)};
+  const auto began = std::chrono::steady_clock::now();
+  auto all = world_->gather(what, mine);
+  waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return all;
+}
+
+std::string Cluster::broadcast(std::string_view what, std::string_view mine) const {
+  return gather(what, is_chief() ? mine : std::string_view()).front();
+}
+
+std::vector<double> Cluster::sum(std::string_view what, std::span<const double> mine) const {
+  std::vector<double> total(mine.begin(), mine.end());
+  if (!world_) return total;
+  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size_bytes());
+  const auto all = gather(what, bytes);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].size() != bytes.size())
+      throw Error(fmt::format("{} sums {} numbers in '{}', {} sums {}", name(), mine.size(), what,
+                              name(static_cast<std::int64_t>(rank)),
+                              all[rank].size() / sizeof(double)));
+    std::vector<double> theirs(mine.size());
+    std::memcpy(theirs.data(), all[rank].data(), bytes.size());
+    for (std::size_t i = 0; i < total.size(); ++i)
+      total[i] = rank == 0 ? theirs[i] : total[i] + theirs[i];
+  }
+  return total;
+}
+
+void Cluster::set_patience(double seconds) const {
+  if (world_) world_->set_patience(seconds);
+}
+
+void Cluster::set_ending() const {
+  if (world_) world_->set_ending();
+}
+
+void Cluster::set_place(std::string place) const {
+  if (world_) world_->set_place(std::move(place));
+}
+
+}  // namespace millrace

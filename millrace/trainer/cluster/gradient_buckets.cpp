@@ -1,0 +1,115 @@
+#include "millrace/trainer/cluster/gradient_buckets.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <memory>
+#include <utility>
+
+namespace millrace {
+
+/// Runs when a backward pass has accumulated all that it finds for a parameter.
+struct GradientBuckets::Hook final : torch::autograd::PostAccumulateGradHook {
+  Hook(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
+  void operator()(const torch::autograd::Variable&) override {
+    if (!buckets_.collects_) return;
+    buckets_.fill(slot_);
+    buckets_.begin_sums();
+  }
+
+ private:
+  GradientBuckets& buckets_;
+  std::size_t slot_;
+};
+
+GradientBuckets::GradientBuckets(const Parameters& parameters, GradientSync& sync,
+                                 at::ScalarType exchanged, std::int64_t first_bytes,
+                                 std::int64_t bytes)
+    : sync_(sync) {
+  for (const auto& parameter : parameters)
+    if (parameter.trainable()) slots_.push_back({.value = parameter.value});
+
+  std::vector<std::int64_t> sizes;  // of the buckets, values
+  for (std::size_t i = slots_.size(); i-- > 0;) {
+    const auto limit = (sizes.size() == 1 ? first_bytes : bytes) / std::int64_t{sizeof(float)};
+    if (sizes.empty() || sizes.back() >= limit) sizes.push_back(0);
+    slots_[i].bucket = sizes.size() - 1;
+    sizes.back() += slots_[i].value.numel();
+  }
+  for (const auto size : sizes) {
+    const auto options = slots_[0].value.options().requires_grad(false);
+    Bucket bucket{.values = at::empty({size}, options)};
+    bucket.sent =
+        exchanged == at::kFloat ? bucket.values : at::empty({size}, options.dtype(exchanged));
+    buckets_.push_back(std::move(bucket));
+  }
+  std::vector<std::int64_t> filled(sizes.size());
+  for (std::size_t i = slots_.size(); i-- > 0;) {
+    auto& slot = slots_[i];
+    auto& start = filled[slot.bucket];
+    slot.sum =
+        buckets_[slot.bucket].values.as_strided(slot.value.sizes(), slot.value.strides(), start);
+    start += slot.value.numel();
+    buckets_[slot.bucket].size += 1;
+    torch::autograd::impl::set_post_acc_grad_hooks(slot.value, std::make_unique<Hook>(*this, i));
+  }
+}
+
+GradientBuckets::~GradientBuckets() {
+  for (const auto& slot : slots_)
+    torch::autograd::impl::set_post_acc_grad_hooks(slot.value, nullptr);
+}
+
+void GradientBuckets::collect() { collects_ = true; }
+
+void GradientBuckets::fill(std::size_t index) {
+  auto& slot = slots_[index];
+  const c10::NoGradGuard no_graph;
+  slot.sum.copy_(slot.value.grad());
+  slot.value.mutable_grad() = slot.sum;  // what it was is free for the rest of the backward pass
+  slot.is_filled = true;
+  buckets_[slot.bucket].filled += 1;
+}
+
+void GradientBuckets::begin_sums() {
+  for (; begun_ < buckets_.size() && buckets_[begun_].filled == buckets_[begun_].size; ++begun_) {
+    auto& [values, sent, size, filled] = buckets_[begun_];
+    if (!sent.is_same(values)) sent.copy_(values);
+    sync_.begin_sum(sent, "gradients");
+  }
+}
+
+std::string GradientBuckets::finish() {
+  std::string present;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    auto& slot = slots_[i];
+    const bool has_gradient = slot.value.grad().defined();
+    present += has_gradient ? '1' : '0';
+    if (slot.is_filled) continue;
+    if (has_gradient) {
+      fill(i);
+    } else {
+      slot.sum.zero_();
+      buckets_[slot.bucket].filled += 1;
+    }
+  }
+  begin_sums();
+  sync_.wait();
+  for (auto& bucket : buckets_) {
+    if (!bucket.sent.is_same(bucket.values)) bucket.values.copy_(bucket.sent);
+    bucket.filled = 0;
+  }
+  for (auto& slot : slots_) slot.is_filled = false;
+  begun_ = 0;
+  collects_ = false;
+  return present;
+}
+
+void GradientBuckets::hand_out(const std::string& present) const {
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    slots_[i].value.mutable_grad() = present[i] == '1' ? slots_[i].sum : at::Tensor();
+}
+
+}  // namespace millrace

@@ -1,0 +1,244 @@
+#include "millrace/trainer/cluster/mpi_world.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/stop_signals.h"
+#include "millrace/base/text.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kRollCall = 1;                   // tag
+constexpr double kRollCallS = 1;               // that answers are waited for
+constexpr double kNoticeAfterSignalS = 0.3;    // mpirun kills after a second
+constexpr double kPatienceAfterSignalS = 120;  // for what one rank does alone
+constexpr std::size_t kAnswer = 512;           // bytes of an answer to the roll call
+
+/// What one rank gives, in the first exchange of a gather: short texts fit into it.
+struct Slot {
+  std::uint64_t bytes = 0;
+  std::array<char, 32> what{};  // names the call
+  std::array<char, 216> text{};
+};
+
+/// Gives the processor away, for longer the longer it has been waited already.
+void pause(double waited_s) {
+  if (waited_s < 200e-6)
+    std::this_thread::yield();
+  else
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(waited_s / 10, 500e-6)));
+}
+
+std::string environment(const char* name) {
+  const auto* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+void check_mpi(int code, std::string_view what) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw Error(fmt::format("{}: MPI says: {}", what, std::string_view(text.data(), length)));
+}
+
+bool MpiWorld::is_here() {
+  const auto started = environment("OMPI_COMM_WORLD_SIZE");
+  if (!started.empty()) return started != "1";
+  const auto tasks = environment("SLURM_STEP_NUM_TASKS");  // of srun; a batch script has none
+  if (tasks.empty() || tasks == "1") return !environment("PMIX_RANK").empty();
+  if (environment("PMIX_RANK").empty())
+    throw ConfigError(
+        fmt::format("srun started {} tasks, but without PMIx they cannot find each other: start "
+                    "them with srun --mpi=pmix",
+                    tasks));
+  return true;
+}
+
+MpiWorld::MpiWorld() {
+  int level = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "starting MPI");
+  if (level < MPI_THREAD_MULTIPLE)
+    throw Error("this MPI cannot be used by several threads (MPI_THREAD_MULTIPLE)");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+
+  MPI_Comm host = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
+            "finding the ranks of this host");
+  MPI_Comm_rank(host, &local_rank_);
+  MPI_Comm_size(host, &local_size_);
+  MPI_Comm_free(&host);
+
+  std::array<char, 64> mine{};
+  ::gethostname(mine.data(), mine.size() - 1);
+  std::vector<char> all(mine.size() * static_cast<std::size_t>(size_));
+  check_mpi(MPI_Allgather(mine.data(), mine.size(), MPI_CHAR, all.data(), mine.size(), MPI_CHAR,
+                          MPI_COMM_WORLD),
+            "exchanging the hosts' names");
+  for (std::size_t i = 0; i < all.size(); i += mine.size()) hosts_.emplace_back(all.data() + i);
+  agreements_ = communicator();
+  roll_call_ = communicator();
+}
+
+MpiWorld::~MpiWorld() {
+  for (auto& communicator : communicators_) MPI_Comm_free(&communicator);
+  MPI_Finalize();
+}
+
+MPI_Comm MpiWorld::communicator() {
+  MPI_Comm made = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &made), "making a communicator");
+  communicators_.push_back(made);
+  return made;
+}
+
+std::string MpiWorld::name(int rank) const {
+  return fmt::format("rank {} ({})", rank, hosts_[static_cast<std::size_t>(rank)]);
+}
+
+void MpiWorld::set_place(std::string place) {
+  const std::lock_guard lock(mutex_);
+  place_ = std::move(place);
+}
+
+std::string MpiWorld::place() {
+  const std::lock_guard lock(mutex_);
+  return place_.empty() ? "the start" : place_;
+}
+
+std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_view mine) {
+  const auto in_slot = std::min(mine.size(), sizeof(Slot::text));
+  Slot own{.bytes = mine.size()};
+  what.copy(own.what.data(), own.what.size() - 1);
+  mine.copy(own.text.data(), in_slot);
+  std::vector<Slot> slots(hosts_.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallgather(&own, sizeof(Slot), MPI_BYTE, slots.data(), sizeof(Slot), MPI_BYTE,
+                           agreements_, &request),
+            what);
+  wait({&request, 1}, what);
+
+  std::vector<std::string> texts;
+  std::vector<int> counts, starts;
+  std::size_t total = 0;
+  for (const auto& [bytes, call, text] : slots) {
+    if (call != own.what)
+      throw Error(fmt::format("{} is in '{}', {} in '{}': the ranks do not do the same",
+                              name(rank_), what, name(static_cast<int>(texts.size())),
+                              call.data()));
+    texts.emplace_back(text.data(), std::min<std::size_t>(bytes, text.size()));
+    starts.push_back(static_cast<int>(total));
+    counts.push_back(static_cast<int>(bytes - texts.back().size()));
+    total += bytes - texts.back().size();
+    if (total > std::numeric_limits<int>::max())
+      throw Error(fmt::format("{}: more than 2 GiB cannot be gathered", what));
+  }
+  if (total == 0) return texts;
+  std::string rest(total, '\0');
+  const auto behind = mine.substr(in_slot);
+  check_mpi(MPI_Iallgatherv(behind.data(), static_cast<int>(behind.size()), MPI_BYTE, rest.data(),
+                            counts.data(), starts.data(), MPI_BYTE, agreements_, &request),
+            what);
+  wait({&request, 1}, what);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    texts[i].append(rest, static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(counts[i]));
+  return texts;
+}
+
+void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
+  const auto since = Clock::now();
+  bool noticed = false;
+  for (;;) {
+    int done = 0;
+    check_mpi(
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+        what);
+    if (done) return;
+    const auto waited = seconds_since(since);
+    if (waited > patience_s_) give_up(what, fmt::format("after {}", duration_text(waited)));
+    if (const auto signal = StopSignals::received(); !signal.empty() && !is_ending_) {
+      const auto after = std::min(waited, StopSignals::seconds_ago());
+      if (after > kNoticeAfterSignalS && !std::exchange(noticed, true))
+        spdlog::warn("{} while it waits for the other ranks, in '{}' of {}", signal, what, place());
+      if (after > kPatienceAfterSignalS)
+        give_up(what, fmt::format("{} after {}", duration_text(after), signal));
+    }
+    pause(waited);
+  }
+}
+
+/// What each rank that waits says it waits for.
+std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
+  std::array<char, kAnswer> mine{};
+  here.copy(mine.data(), mine.size() - 1);
+  std::vector<MPI_Request> sent(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
+  for (int to = 0; to < size_; ++to)
+    if (to != rank_)
+      MPI_Isend(mine.data(), mine.size(), MPI_CHAR, to, kRollCall, roll_call_,
+                &sent[static_cast<std::size_t>(to)]);
+  std::map<int, std::string> answers = {{rank_, here}};
+  const auto since = Clock::now();
+  while (std::ssize(answers) < size_ && seconds_since(since) < kRollCallS) {
+    int is_there = 0;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, kRollCall, roll_call_, &is_there, &status);
+    if (!is_there) {
+      pause(seconds_since(since));
+      continue;
+    }
+    std::array<char, kAnswer> answer{};
+    MPI_Recv(answer.data(), answer.size(), MPI_CHAR, status.MPI_SOURCE, kRollCall, roll_call_,
+             MPI_STATUS_IGNORE);
+    answers[status.MPI_SOURCE] = answer.data();
+  }
+  return answers;
+}
+
+void MpiWorld::give_up(std::string_view what, const std::string& why) {
+  const std::lock_guard lock(giving_up_);  // of two threads the first one speaks
+  const auto here = fmt::format("'{}' of {}", what, place());
+  const auto answers = roll_call(here);
+  std::vector<std::string> missing, elsewhere;
+  for (int other = 0; other < size_; ++other) {
+    const auto answer = answers.find(other);
+    if (answer == answers.end())
+      missing.push_back(name(other));
+    else if (answer->second != here)
+      elsewhere.push_back(fmt::format("{} is in {}", name(other), answer->second));
+  }
+  // Of those that wait the first one speaks for all.
+  if (answers.begin()->first == rank_) {
+    auto text = fmt::format("{} was given up {}", here, why);
+    if (!missing.empty()) text += fmt::format("; not heard of: {}", fmt::join(missing, ", "));
+    if (!elsewhere.empty()) text += fmt::format("; {}", fmt::join(elsewhere, ", "));
+    if (missing.empty() && elsewhere.empty()) text += "; all ranks wait in it";
+    spdlog::error("{}; all are ended. A slower step may be allowed with train.rank_timeout", text);
+  } else {
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // it ends this rank too
+  }
+  abort(1);
+}
+
+void MpiWorld::abort(int exit_code) {
+  spdlog::default_logger()->flush();
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  ::_exit(exit_code);
+}
+
+}  // namespace millrace

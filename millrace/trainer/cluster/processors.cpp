@@ -1,0 +1,182 @@
+#include "millrace/trainer/cluster/processors.h"
+
+#include <fmt/ranges.h>
+#include <hwloc.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/trainer/cluster/cluster.h"
+
+namespace millrace {
+namespace {
+
+constexpr unsigned short kNvidia = 0x10de;
+constexpr unsigned kDisplay = 0x03;  // PCI's class of graphics and 3D controllers
+
+using UniqueTopology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
+
+/// A set of processors.
+class Set {
+ public:
+  Set() : bits_(hwloc_bitmap_alloc(), hwloc_bitmap_free) {}
+  explicit Set(const Processors& text) : Set() {
+    if (hwloc_bitmap_list_sscanf(get(), text.c_str()) != 0)
+      throw Error(fmt::format("'{}' is no list of processors", text));
+  }
+  hwloc_bitmap_t get() const { return bits_.get(); }
+  Processors text() const {
+    char* list = nullptr;
+    if (hwloc_bitmap_list_asprintf(&list, get()) < 0) throw Error("hwloc: out of memory");
+    const std::unique_ptr<char, decltype(&std::free)> owner(list, &std::free);
+    return list;
+  }
+
+ private:
+  std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> bits_;
+};
+
+void check(int status, const char* what) {
+  if (status != 0) throw Error(fmt::format("hwloc cannot {}: {}", what, std::strerror(errno)));
+}
+
+UniqueTopology load(const Host& host) {
+  hwloc_topology_t raw = nullptr;
+  check(hwloc_topology_init(&raw), "begin");
+  UniqueTopology topology(raw, hwloc_topology_destroy);
+  if (host.description.starts_with('<'))
+    check(hwloc_topology_set_xmlbuffer(raw, host.description.c_str(),
+                                       static_cast<int>(host.description.size() + 1)),
+          "read the XML");
+  else if (!host.description.empty())
+    check(hwloc_topology_set_synthetic(raw, host.description.c_str()), "read the description");
+  if (host.near_gpus)
+    check(hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT),
+          "ask for GPUs");
+  check(hwloc_topology_load(raw), "look at this machine");
+  return topology;
+}
+
+/// Processors near each GPU, in the order of their PCI addresses; CUDA's order where all are of one kind.
+std::vector<hwloc_const_bitmap_t> near_gpus(hwloc_topology_t topology) {
+  std::vector<hwloc_const_bitmap_t> near;
+  for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(topology, device));) {
+    const auto& pci = device->attr->pcidev;
+    if (pci.vendor_id == kNvidia && pci.class_id >> 8 == kDisplay)
+      near.push_back(hwloc_get_non_io_ancestor_obj(topology, device)->cpuset);
+  }
+  return near;
+}
+
+/// Of the cores that `from` has processors of, the part-th of `parts`; all where there are fewer.
+Set part_of(hwloc_topology_t topology, const Set& from, std::size_t part, std::size_t parts) {
+  std::vector<hwloc_obj_t> cores;
+  for (hwloc_obj_t core = nullptr;
+       (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core));)
+    if (hwloc_bitmap_intersects(core->cpuset, from.get())) cores.push_back(core);
+  Set result;
+  if (cores.size() < parts) {
+    hwloc_bitmap_copy(result.get(), from.get());
+    return result;
+  }
+  for (auto i = part * cores.size() / parts; i < (part + 1) * cores.size() / parts; ++i)
+    hwloc_bitmap_or(result.get(), result.get(), cores[i]->cpuset);
+  hwloc_bitmap_and(result.get(), result.get(), from.get());
+  return result;
+}
+
+/// The processors that the calling thread may use.
+Set affinity() {
+  constexpr int kMost = 1 << 14;
+  const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(kMost),
+                                                              [](cpu_set_t* m) { CPU_FREE(m); });
+  const auto bytes = CPU_ALLOC_SIZE(kMost);
+  CPU_ZERO_S(bytes, mask.get());
+  if (::sched_getaffinity(0, bytes, mask.get()) != 0)
+    throw Error(fmt::format("cannot ask for this process's processors: {}", std::strerror(errno)));
+  Set set;
+  for (unsigned i = 0; i < kMost; ++i)
+    if (CPU_ISSET_S(i, bytes, mask.get())) check(hwloc_bitmap_set(set.get(), i), "count");
+  return set;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+}  // namespace
+
+Processors allowed_processors() { return affinity().text(); }
+
+std::size_t allowed_processor_count() {
+  return static_cast<std::size_t>(std::max(hwloc_bitmap_weight(affinity().get()), 1));
+}
+
+Processors share_of_processors(const std::vector<Processors>& allowed, std::size_t mine,
+                               const Host& host) {
+  const auto topology = load(host);
+  std::vector<Processors> wanted;
+  const auto near =
+      host.near_gpus ? near_gpus(topology.get()) : std::vector<hwloc_const_bitmap_t>();
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    const Set set(allowed[i]);
+    if (i < near.size() && hwloc_bitmap_intersects(set.get(), near[i]))
+      hwloc_bitmap_and(set.get(), set.get(), near[i]);
+    wanted.push_back(set.text());
+  }
+  const auto before =
+      std::count(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(mine), wanted[mine]);
+  const auto all = std::ranges::count(wanted, wanted[mine]);
+  return part_of(topology.get(), Set(wanted[mine]), static_cast<std::size_t>(before),
+                 static_cast<std::size_t>(all))
+      .text();
+}
+
+bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host) {
+  if (std::ranges::count(allowed, allowed.front()) == std::ssize(allowed)) return false;
+  const auto topology = load(host);
+  const Set used;
+  for (const auto& each : allowed) hwloc_bitmap_or(used.get(), used.get(), Set(each).get());
+  return 2 * hwloc_bitmap_weight(used.get()) <
+         hwloc_bitmap_weight(hwloc_topology_get_topology_cpuset(topology.get()));
+}
+
+void bind_to_share(const Cluster& cluster, bool near_gpus) {
+  if (cluster.size() == 1) return;
+  // A line of host and processors from each rank; ranks of a host keep their order.
+  const auto host = host_name(), own = allowed_processors();
+  std::vector<Processors> allowed;
+  std::size_t mine = 0, rank = 0;
+  for (const auto& line : cluster.gather("processors", host + '\n' + own)) {
+    if (line.substr(0, line.find('\n')) == host) {
+      if (rank == static_cast<std::size_t>(cluster.rank())) mine = allowed.size();
+      allowed.push_back(line.substr(line.find('\n') + 1));
+    }
+    ++rank;
+  }
+  if (mine == 0 && are_bound_narrowly(allowed))
+    spdlog::warn(
+        "the {} ranks of {} were bound to a few of its processors ({}); mpirun --bind-to none "
+        "leaves that to them",
+        allowed.size(), host, fmt::join(allowed, " and "));
+  const auto share = share_of_processors(allowed, mine, {.near_gpus = near_gpus});
+  if (share == own) return;
+  const auto topology = load({});
+  // Not where the system forbids it: training is slower then, not wrong.
+  if (hwloc_set_cpubind(topology.get(), Set(share).get(), HWLOC_CPUBIND_PROCESS) != 0)
+    spdlog::warn("{} cannot be bound to the processors {}: {}", cluster.name(), share,
+                 std::strerror(errno));
+  else
+    spdlog::debug("{} computes on the processors {} of {}", cluster.name(), share, own);
+}
+
+}  // namespace millrace

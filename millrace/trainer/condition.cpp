@@ -1,0 +1,62 @@
+#include "millrace/trainer/condition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <sstream>
+
+#include "millrace/base/errors.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+namespace {
+
+std::optional<double> figure(const TrainState& state, const std::string& name) {
+  if (name == "epoch") return state.at.progress;
+  if (name == "step") return static_cast<double>(state.at.step);
+  if (name == "images") return static_cast<double>(state.at.images);
+  const auto of_step = std::ranges::find(state.scalars, name, &StepFigure::name);
+  if (of_step != state.scalars.end()) return of_step->value;
+  const auto published = state.latest.find(name);
+  return published == state.latest.end() ? std::nullopt : std::optional(published->second);
+}
+
+}  // namespace
+
+Condition::Condition(std::string_view text, const std::string& where) {
+  std::istringstream words{std::string(text)};
+  std::string number, more;
+  std::size_t read = 0;
+  bool is_one = (words >> name_ >> compare_ >> number) && !(words >> more);
+  try {
+    number_ = std::stod(number, &read);
+  } catch (const std::logic_error&) {
+    is_one = false;
+  }
+  constexpr std::string_view kComparisons[] = {"<", "<=", ">", ">=", "==", "!="};
+  is_one = is_one && read == number.size() && std::isfinite(number_);
+  if (!is_one || std::ranges::find(kComparisons, compare_) == std::end(kComparisons))
+    throw ConfigError(
+        fmt::format("{}: \"{}\" is no condition; write it as \"epoch >= 8\" or \"bbox/AP > 0.3\"",
+                    where, text));
+}
+
+bool Condition::holds(const TrainState& state) const {
+  const auto found = figure(state, name_);
+  if (!found || std::isnan(*found)) return false;
+  if (compare_ == "<") return *found < number_;
+  if (compare_ == "<=") return *found <= number_;
+  if (compare_ == ">") return *found > number_;
+  if (compare_ == ">=") return *found >= number_;
+  return (*found == number_) == (compare_ == "==");
+}
+
+const std::vector<std::string>& Condition::step_figures() {
+  static const std::vector<std::string> names = {"epoch", "step", "images",
+                                                 "lr",    "loss", "gradient_norm"};
+  return names;
+}
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// The numbers of a training that may change while it runs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/trainer/optimizer/optimizer_options.h"
+
+namespace millrace {
+
+/// Named as in a configuration, except `lr_factor`, which multiplies what the schedule gives. For the training thread.
+/// Those that have changed are part of a checkpoint.
+class HyperParameters {
+ public:
+  explicit HyperParameters(const OptimizerOptions& options);
+
+  /// Those that every training has.
+  static std::vector<std::string> all_names();
+
+  /// Throws ConfigError naming the nearest where there is no such parameter.
+  double at(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+  /// Asks for a value from the next step on; `by` is the callback that asks. Throws Error where the name is unknown, the
+  /// value out of range, or another callback has asked for another value at this boundary, whose order would decide.
+  void set(std::string_view name, double value, const std::string& by);
+
+  /// The same for a person's wish, which goes before those of callbacks.
+  void edit(std::string_view name, double value);
+
+  /// Throws ConfigError where the name is unknown or the value out of range.
+  void check(std::string_view name, double value) const;
+
+  /// Lets what was asked for take effect.
+  void apply();
+
+  /// Those that are not what they began with.
+  std::map<std::string, double> changed() const;
+
+  /// All values in the order of `names`, and the same the other way: what another rank's are.
+  std::vector<double> values() const;
+  void set_values(const std::vector<double>& values);
+
+  /// `options` with the present values.
+  OptimizerOptions applied_to(OptimizerOptions options) const;
+
+  /// What `changed` gave. Unknown names are ignored, missing ones keep their value: configurations may differ in what they have.
+  void load(const std::map<std::string, double>& values);
+
+ private:
+  struct Parameter {
+    double initial = 0;
+    Limits limits;
+    double value = initial;
+  };
+  struct Wish {
+    double value = 0;
+    std::string by;
+  };
+
+  const Parameter& find(std::string_view name) const;
+
+  std::map<std::string, Parameter, std::less<>> all_;
+  std::map<std::string, Wish, std::less<>> wishes_;
+  std::map<std::string, double, std::less<>> edits_;
+};
+
+}  // namespace millrace

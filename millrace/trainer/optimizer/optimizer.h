@@ -1,0 +1,97 @@
+// What turns gradients into new values. Which way is a matter of the kinds behind the interface: sgd.h, adamw.h.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "millrace/trainer/optimizer/optimizer_options.h"
+#include "millrace/trainer/optimizer/parameter_groups.h"
+#include "millrace/weights/parameters.h"
+#include "millrace/weights/safetensors.h"
+
+namespace millrace {
+
+/// What became of one step.
+struct OptimizerStep {
+  double gradient_norm = 0;  // over all gradients, before clipping
+  std::string
+      not_finite;  // first parameter whose gradient is NaN or infinite; then nothing was changed
+};
+
+/// Borrows the parameters' tensors; one thread at a time. Values, gradients and what an optimizer keeps are fp32
+/// whatever a step is worked out in: convolutions cast the values they take, so that these are the master weights and no
+/// update is too small for them.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  /// From the next step on: momentum, weight decay of whatever has none of its own, clipping. The rest stays as it is.
+  void set_options(const OptimizerOptions& options) { options_ = options; }
+
+  /// Applies the gradients at rate `lr` and clears them; they are `scale` times what they should be.
+  /// Parameters without a gradient are left alone.
+  OptimizerStep step(double lr, double scale = 1);
+
+  void clear_gradients();
+
+  /// Norms go through `agree` before they decide anything: ranks whose kernels add in another order would round them
+  /// otherwise, and part.
+  void agree_on_norms(std::function<void(std::vector<double>&)> agree) {
+    agree_ = std::move(agree);
+  }
+
+  /// What it keeps of every trained parameter, under names that begin with the parameter's. Tensors are shared, not
+  /// copied.
+  NamedTensors state() const;
+
+  /// Copies such a state back. Throws Error naming what is missing or has another shape.
+  void load(const NamedTensors& state);
+
+ protected:
+  /// Something kept of each parameter, 0 at first: a tensor like its value, or one number.
+  struct Kept {
+    std::string ending;  // of its name in the state, behind the parameter's
+    bool is_number = false;
+  };
+
+  Optimizer(const Parameters& parameters, const OptimizerOptions& options, std::vector<Kept> kept);
+
+  /// What of a group has a gradient in this step.
+  struct Work {
+    const ParameterGroup* group;
+    std::vector<std::string> names;
+    std::vector<at::Tensor> values, gradients;
+    std::vector<double> gradient_norms;         // after clipping by norm
+    std::vector<std::vector<at::Tensor>> kept;  // by Kept, then as `names`
+  };
+
+  const OptimizerOptions& options() const { return options_; }
+
+  /// The norm of each tensor.
+  std::vector<double> norms(at::TensorList tensors) const;
+
+ private:
+  /// `lr` is the group's.
+  virtual void update(const Work& work, double lr) = 0;
+
+  std::vector<Work> gather() const;
+  OptimizerStep measure(std::vector<Work>& work, at::TensorList gradients) const;
+  void clip(std::vector<Work>& work, at::TensorList gradients, double norm) const;
+
+  OptimizerOptions options_;
+  std::function<void(std::vector<double>&)> agree_;
+  std::vector<ParameterGroup> groups_;
+  std::vector<Kept> kept_;
+  std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // by group, Kept, parameter
+};
+
+/// The optimizer that `options.kind` names. Throws ConfigError for a rule that fits no parameter.
+std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
+                                          const OptimizerOptions& options);
+
+}  // namespace millrace

@@ -1,0 +1,127 @@
+#include "millrace/trainer/optimizer/parameter_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/base/wildcards.h"
+
+namespace millrace {
+namespace {
+
+/// What a rule has taken.
+struct Taken {
+  std::int64_t tensors = 0, values = 0;
+  bool fits = false;  // some name, that an earlier rule may have taken
+};
+
+/// The beginnings of names up to each dot, and the names: what a pattern may have meant.
+std::vector<std::string> beginnings(const Parameters& parameters) {
+  std::set<std::string> all;
+  for (const auto& parameter : parameters) {
+    const auto& name = parameter.name;
+    all.insert(name);
+    for (auto dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+      all.insert(name.substr(0, dot) + ".*");
+  }
+  return {all.begin(), all.end()};
+}
+
+std::string nearest(const Parameters& parameters, const std::string& pattern) {
+  const auto known = beginnings(parameters);
+  if (const auto near = nearest_name(pattern, known); !near.empty())
+    return fmt::format("; did you mean '{}'?", near);
+  std::vector<std::string> first;
+  for (const auto& name : known)
+    if (name.find('.') + 2 == name.size() || name.find('.') == std::string::npos)
+      first.push_back(name);
+  return "; there are " + joined(first);
+}
+
+void tell(const ParameterRule& rule, const Taken& taken) {
+  std::string how = rule.frozen ? "frozen" : fmt::format("rate x {}", rule.lr_factor);
+  if (!rule.frozen && rule.weight_decay >= 0)
+    how += fmt::format(", weight decay {}", rule.weight_decay);
+  spdlog::info("optimizer.groups '{}': {}, {} values: {}", rule.match,
+               counted(taken.tensors, "tensor"), taken.values, how);
+}
+
+/// The place of the first rule that fits; the number of rules where none does.
+std::size_t rule_of(const std::string& name, const std::vector<ParameterRule>& rules,
+                    std::vector<Taken>& taken) {
+  auto first = rules.size();
+  for (std::size_t i = rules.size(); i-- > 0;) {
+    if (!matches_wildcards(rules[i].match, name)) continue;
+    taken[i].fits = true;
+    first = i;
+  }
+  return first;
+}
+
+/// The group of a parameter; the values and names are those of nobody.
+ParameterGroup group_of(ParameterKind kind, const OptimizerOptions& options,
+                        const ParameterRule& rule) {
+  const bool bias = kind == ParameterKind::bias;
+  ParameterGroup group{.lr_factor = rule.lr_factor * (bias ? options.bias_lr_factor : 1),
+                       .trusted = options.trust != "none" && kind == ParameterKind::weight};
+  if (rule.weight_decay >= 0) {
+    group.decay = Decay::own;
+    group.own_decay = rule.weight_decay;
+  } else if (kind == ParameterKind::norm) {
+    group.decay = Decay::of_norms;
+  } else if (bias && options.weight_decay_bias >= 0) {
+    group.decay = Decay::of_biases;
+  }
+  return group;
+}
+
+bool are_alike(const ParameterGroup& a, const ParameterGroup& b) {
+  return a.decay == b.decay && a.own_decay == b.own_decay && a.lr_factor == b.lr_factor &&
+         a.trusted == b.trusted;
+}
+
+}  // namespace
+
+double ParameterGroup::weight_decay(const OptimizerOptions& options) const {
+  if (decay == Decay::own) return own_decay;
+  if (decay == Decay::of_norms) return options.weight_decay_norm;
+  return decay == Decay::of_biases ? options.weight_decay_bias : options.weight_decay;
+}
+
+std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
+                                             const OptimizerOptions& options) {
+  const auto& rules = options.groups;
+  std::vector<ParameterGroup> groups;
+  std::vector<Taken> taken(rules.size());
+  for (const auto& parameter : parameters) {
+    if (parameter.kind == ParameterKind::buffer) continue;
+    const auto place = rule_of(parameter.name, rules, taken);
+    const auto rule = place < rules.size() ? rules[place] : ParameterRule{};
+    if (place < rules.size()) {
+      taken[place].tensors += 1;
+      taken[place].values += parameter.value.numel();
+    }
+    if (rule.frozen) parameter.value.set_requires_grad(false);
+    if (!parameter.trainable()) continue;
+    auto wanted = group_of(parameter.kind, options, rule);
+    auto group = std::ranges::find_if(groups, [&](const auto& g) { return are_alike(g, wanted); });
+    if (group == groups.end()) group = groups.insert(groups.end(), std::move(wanted));
+    group->names.push_back(parameter.name);
+    group->values.push_back(parameter.value);
+  }
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (taken[i].tensors == 0)
+      throw ConfigError(fmt::format(
+          "optimizer.groups: match = '{}' takes no parameter{}", rules[i].match,
+          taken[i].fits ? ", since rules before it take all that it fits: put it before them"
+                        : nearest(parameters, rules[i].match)));
+    tell(rules[i], taken[i]);
+  }
+  return groups;
+}
+
+}  // namespace millrace

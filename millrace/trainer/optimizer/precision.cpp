@@ -1,0 +1,45 @@
+#include "millrace/trainer/optimizer/precision.h"
+
+#include <ATen/autocast_mode.h>
+
+#include <stdexcept>
+
+namespace millrace {
+
+at::ScalarType precision_type(const std::string& precision) {
+  if (precision == "fp32") return at::kFloat;
+  if (precision == "bf16") return at::kBFloat16;
+  if (precision == "fp16") return at::kHalf;
+  throw std::invalid_argument("precision '" + precision + "' is not fp32, bf16 or fp16");
+}
+
+ComputeIn::ComputeIn(at::ScalarType type, at::DeviceType device)
+    : device_(device),
+      was_enabled_(at::autocast::is_autocast_enabled(device)),
+      was_(at::autocast::get_autocast_dtype(device)) {
+  at::autocast::increment_nesting();
+  if (type != at::kFloat) at::autocast::set_autocast_dtype(device, type);
+  at::autocast::set_autocast_enabled(device, type != at::kFloat);
+}
+
+ComputeIn::~ComputeIn() {
+  at::autocast::set_autocast_enabled(device_, was_enabled_);
+  at::autocast::set_autocast_dtype(device_, was_);
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+}
+
+at::ScalarType compute_type(const at::Tensor& x) {
+  const auto device = x.device().type();
+  return at::autocast::is_autocast_enabled(device) ? at::autocast::get_autocast_dtype(device)
+                                                   : x.scalar_type();
+}
+
+bool cpu_multiplies(at::ScalarType type) {
+#if defined(__x86_64__)
+  if (type == at::kBFloat16) return __builtin_cpu_supports("avx512bf16");
+  if (type == at::kHalf) return __builtin_cpu_supports("avx512fp16");
+#endif
+  return type == at::kFloat;
+}
+
+}  // namespace millrace

@@ -1,0 +1,68 @@
+// The learning rate over time, in epochs so that it holds for any batch and data set.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/base/options.h"
+
+namespace millrace {
+
+struct ScheduleOptions {
+  std::string kind = "step";
+  std::vector<double> milestones = {8, 11};  // epochs, of "step"
+  double gamma = 0.1;  // factor at each milestone; of "exponential", each epoch
+  double power = 0.9;  // of "poly"
+  double warmup_epochs = 0;
+  std::int64_t warmup_images = 0;
+  std::int64_t warmup_steps = 1000;  // used where neither of these is given
+  double warmup_factor = 0.001;      // of the rate at step 0
+
+  void describe(Options& o);
+
+  /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise or lie beyond the end,
+  /// two lengths of warm-up, a warm-up that reaches a milestone or the end, values that the kind does not use.
+  void check(const Config& table, double epochs) const;
+
+  /// The rest of that, which takes the size of the data set, in images, and of a step.
+  void check_warmup(double epochs, std::int64_t epoch_images, std::int64_t images_per_step) const;
+
+  /// In epochs.
+  double warmup_length(std::int64_t epoch_images, std::int64_t images_per_step) const;
+};
+
+/// Where the rate is asked for: what lies behind the training then.
+struct ScheduleTime {
+  double progress = 0;  // epochs
+  std::int64_t step = 0, images = 0;
+};
+
+/// A pure function of time; resuming needs no state. With p the progress in epochs and E the length of the run:
+///   step         gamma^(milestones passed)            torch.optim.lr_scheduler.MultiStepLR
+///   cosine       (1 + cos(pi p / E)) / 2              CosineAnnealingLR
+///   poly         (1 - p / E)^power                    PolynomialLR
+///   exponential  gamma^p                              ExponentialLR
+///   constant     1
+/// of the peak, times a linear warm-up from warmup_factor to 1 (LinearLR).
+class Schedule {
+ public:
+  /// `peak` is the rate without warm-up and decay; `epochs` is the length of the run.
+  Schedule(ScheduleOptions options, double peak, double epochs);
+
+  /// The rate of the step that begins at `time`.
+  double rate(const ScheduleTime& time) const;
+
+  /// In words: "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11".
+  std::string text() const;
+
+ private:
+  double warmup(const ScheduleTime& time) const;
+  double decay(double progress) const;
+
+  ScheduleOptions options_;
+  double peak_;
+  double epochs_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,17 @@
+// Whether a detector can learn from the data that it is given, before its first step.
+#pragma once
+
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/trainer/cluster/cluster.h"
+#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/detector/training_facts.h"
+
+namespace millrace {
+
+/// What is known of a training on `data`: its objects are counted once, when somebody asks.
+TrainingFacts training_facts(const TrainData& data, bool starts_random, std::int64_t ranks = 1);
+
+/// Asks the detector; the chief logs its warnings. Throws ConfigError where it refuses. Every rank calls it.
+void check_training(const Detector& detector, const TrainingFacts& facts, const Cluster& cluster);
+
+}  // namespace millrace

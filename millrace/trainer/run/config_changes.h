@@ -1,0 +1,35 @@
+// What a training that is resumed may find changed, and what it must not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/base/config.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/trainer/detector/detector.h"
+
+namespace millrace {
+
+/// A key whose value differs; "nothing" where only one side has it.
+struct ConfigChange {
+  std::string key, was, is;  // data.root, values as TOML
+  Origin origin;             // of the present value
+};
+
+/// Every difference between two configurations, by key.
+std::vector<ConfigChange> config_changes(const Config& was, const Config& is);
+
+/// The training that a checkpoint is to go on in.
+struct ResumedTraining {
+  const Config& config;
+  const std::vector<std::string>& classes;
+  std::int64_t epoch_size;
+  const Detector& model;
+};
+
+/// Logs every change, a line each. Throws ConfigError naming the key and what to do where the training cannot go on from
+/// there: another model, optimizer or seed, other classes, a data set of another size, weights of other shapes.
+void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training);
+
+}  // namespace millrace

@@ -1,0 +1,198 @@
+#include "millrace/trainer/run/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/require.h"
+#include "millrace/base/text.h"
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/every.h"
+
+namespace millrace {
+namespace {
+
+Config without(const Config& table, std::initializer_list<std::string_view> keys) {
+  Config::Table members;
+  for (const auto& member : table.table())
+    if (std::find(keys.begin(), keys.end(), member.first) == keys.end()) members.push_back(member);
+  return {std::move(members), table.origin};
+}
+
+/// Reads the part of a table that `T` describes; the rest is someone else's.
+template <class T>
+T read_part(const Config& table) {
+  T part;
+  Options options;
+  part.describe(options);
+  Config own(Config::Table{}, table.origin);
+  for (const auto& entry : options.entries())
+    if (const auto* value = table.find(entry.name)) own.set(entry.name, *value);
+  return read_options<T>(own);
+}
+
+/// A section that `T` describes but for `others`; it is put, complete, into `tree`.
+template <class T>
+T take_section(const Config& from, const char* name, Config& tree,
+               std::initializer_list<std::string_view> others = {}) {
+  auto table = from.section(name);
+  auto options = read_options<T>(table, others);
+  complete_options<T>(table);
+  tree.set(name, std::move(table));
+  return options;
+}
+
+/// The tables of the list `SECTION.NAME`; none where it is not there.
+std::vector<Config> tables(const Config& section, const std::string& of, const char* name) {
+  const auto* value = section.find(name);
+  if (!value) return {};
+  const auto* list = std::get_if<Config::Array>(&value->data);
+  if (!list)
+    throw ConfigError(fmt::format("{0}: {1}.{2} is a list of tables: write [[{1}.{2}]]",
+                                  value->origin.text(), of, name));
+  return *list;
+}
+
+/// Whether [data.sample] belongs to data.root: the file that says something of it names that folder itself, or it is the
+/// default one. A root from elsewhere is somebody's own data, or mistyped.
+bool is_for(const Config& sample, const Config& root) {
+  const auto& file = root.origin.source;
+  return file == Origin().source || file == sample.origin.source ||
+         std::ranges::any_of(sample.table(),
+                             [&](const auto& key) { return key.second.origin.source == file; });
+}
+
+void take_data(const Config& from, Config& tree, Recipe& recipe) {
+  recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "sources", "stages"});
+  auto& table = *tree.find("data");
+  if (auto* sample = table.find("sample")) {
+    const auto options = read_options<coco::SampleOptions>(*sample);
+    const bool is_ours = is_for(*sample, *table.find("root"));
+    complete_options<coco::SampleOptions>(*sample);
+    if (is_ours)
+      recipe.data.sample = options;
+    else  // the complete tree, written to one file, must not say that it does
+      std::erase_if(std::get<Config::Table>(table.data),
+                    [](const auto& member) { return member.first == "sample"; });
+  }
+  recipe.sources = tables(table, "data", "sources");
+  recipe.stages = tables(table, "data", "stages");
+  settle_sources(recipe.data, recipe.sources);
+  settle_stages(recipe.data, from.section("data"), recipe.stages);
+  if (!recipe.sources.empty())
+    table.set("sources", {recipe.sources, table.find("sources")->origin});
+  if (!recipe.stages.empty()) table.set("stages", {recipe.stages, table.find("stages")->origin});
+}
+
+void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
+  recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree, {"groups"});
+  auto& table = *tree.find("optimizer");
+  auto rules = tables(table, "optimizer", "groups");
+  for (auto& rule : rules) {
+    recipe.optimizer.groups.push_back(read_options<ParameterRule>(rule));
+    require(rule, "match", rule.find("match") != nullptr, "must say which parameters are meant");
+    complete_options<ParameterRule>(rule);
+  }
+  if (!rules.empty()) table.set("groups", {std::move(rules), table.find("groups")->origin});
+}
+
+void take_model(const Config& from, Config& tree, Recipe& recipe) {
+  auto table = from.section("model");
+  const auto options = read_part<ModelOptions>(table);
+  if (options.name.empty())
+    throw ConfigError(fmt::format("{}: [model] needs a name{}", from.origin.text(),
+                                  suggestion("", detectors().names())));
+  recipe.model_name = options.name;
+  recipe.weights = options.weights;
+  recipe.force_weights = options.force_weights;
+  const auto& entry = detectors().at(options.name, table.find("name")->origin);
+  entry.check(without(table, {"name", "weights", "force_weights"}));
+  complete_options<ModelOptions>(table);
+  recipe.model = without(table, {"force_weights"});
+  entry.complete(recipe.model);
+  merge(table, recipe.model);
+  tree.set("model", std::move(table));
+}
+
+/// When the callback of a complete table is triggered.
+std::optional<When> read_when(const std::string& name, const Config& table,
+                              const CallbackSwitches& switches) {
+  const auto where = [&](const char* key) {
+    return fmt::format("{}: callbacks.{}.{}", table.find(key)->origin.text(), name, key);
+  };
+  const auto* every = table.find("every");
+  if (!every) {
+    for (const auto* key : {"only_if", "at_start"})
+      if (table.find(key))
+        throw ConfigError(
+            fmt::format("{} goes with `every`, which this callback does not have", where(key)));
+    return std::nullopt;
+  }
+  std::optional<Condition> only_if;
+  if (!switches.only_if.empty()) only_if.emplace(switches.only_if, where("only_if"));
+  return When(Every(parse_period(std::get<std::string>(every->data), where("every"))), only_if,
+              switches.at_start);
+}
+
+void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
+  auto asked = from.section("callbacks");
+  for (const auto& [name, entry] : callbacks().entries())
+    if (entry.create.by_default && !asked.find(name)) asked.set(name, Config{});
+  Config complete;
+  for (auto [name, table] : asked.table()) {
+    if (auto callback = read_callback(name, table))
+      recipe.callbacks.push_back(std::move(*callback));
+    complete.set(name, std::move(table));
+  }
+  tree.set("callbacks", std::move(complete));
+}
+
+bool is_word(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-';
+}
+
+}  // namespace
+
+std::optional<RecipeCallback> read_callback(const std::string& name, Config& table) {
+  if (!table.is_table())
+    throw ConfigError(fmt::format("{}: write [callbacks.{}]", table.origin.text(), name));
+  if (!std::ranges::all_of(name, is_word))  // files of a run are named after it
+    throw ConfigError(
+        fmt::format("{}: a callback's name is made of letters, digits, '_' and '-': '{}'",
+                    table.origin.text(), name));
+  auto switches = read_part<CallbackSwitches>(table);
+  if (switches.use.empty()) switches.use = name;
+  const auto& entry = callbacks().at(switches.use, table.origin);
+  const auto own = [&] { return without(table, {"use", "enabled", "only_if", "at_start"}); };
+  entry.check(own());
+  entry.complete(table);
+  auto when = read_when(name, table, switches);
+  if (!switches.enabled) return std::nullopt;
+  return RecipeCallback{name, switches.use, own(), std::move(when)};
+}
+
+Recipe resolve(Config from) {
+  Recipe recipe;
+  const auto top = read_options<TopOptions>(
+      from, {"data", "model", "train", "optimizer", "schedule", "callbacks"});
+  recipe.plugins = top.plugins;
+  Config tree(Config::Table{}, from.origin);
+  complete_options<TopOptions>(tree);
+  if (const auto* plugins = from.find("plugins")) tree.set("plugins", *plugins);
+  take_data(from, tree, recipe);
+  take_model(from, tree, recipe);
+  recipe.train = take_section<TrainOptions>(from, "train", tree);
+  take_optimizer(from, tree, recipe);
+  recipe.schedule = take_section<ScheduleOptions>(from, "schedule", tree);
+  recipe.schedule.check(*tree.find("schedule"), recipe.train.epochs);
+  take_callbacks(from, tree, recipe);
+  recipe.tree = std::move(tree);
+  return recipe;
+}
+
+}  // namespace millrace

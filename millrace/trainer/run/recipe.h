@@ -1,0 +1,86 @@
+// A resolved configuration: everything that a run is made from, checked before anything runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "millrace/base/config.h"
+#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/trainer/every.h"
+#include "millrace/trainer/optimizer/optimizer_options.h"
+#include "millrace/trainer/optimizer/schedule.h"
+#include "millrace/trainer/train_options.h"
+
+namespace millrace {
+
+/// One [callbacks.NAME].
+struct RecipeCallback {
+  std::string name;          // of the table
+  std::string use;           // the registered callback; the name where the table does not say
+  Config table;              // complete, without `use`, `enabled`, `only_if` and `at_start`
+  std::optional<When> when;  // it is triggered; nothing: never
+};
+
+/// The top of the tree besides its tables.
+struct TopOptions {
+  Options::Strings plugins;
+  void describe(Options& o) { o.add("plugins", plugins, "shared objects to load"); }
+};
+
+/// [model], besides the options of the detector that it names.
+struct ModelOptions {
+  std::string name;
+  std::string weights;
+  bool force_weights = false;
+  void describe(Options& o) {
+    o.add("name", name, "the detector");
+    o.add("weights", weights, "file that training starts from; empty: random values");
+    o.add("force_weights", force_weights,
+          "start from weights although they were trained with other pixels, anchors ..., or are "
+          "not finite");
+  }
+};
+
+/// Any [callbacks.NAME], besides the options of the callback.
+struct CallbackSwitches {
+  std::string use;
+  bool enabled = true;
+  std::string only_if;
+  bool at_start = false;
+  void describe(Options& o) {
+    o.add("use", use, "the callback, where the table has a name of its own");
+    o.add("enabled", enabled, "false: leave this callback out");
+    o.add("only_if", only_if, "with `every`: only while this holds, such as \"epoch >= 8\"");
+    o.add("at_start", at_start, "with `every`: also before the first step");
+  }
+};
+
+/// Checks a [callbacks.NAME] and fills in its defaults. Nothing where it says `enabled = false`. Throws ConfigError.
+std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
+
+struct Recipe {
+  Config tree;  // complete, each value with its origin
+  std::vector<std::string> plugins;
+  DataOptions data;
+  std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
+  std::vector<Config> stages;   // [[data.stages]], empty: the default pipeline
+  std::string model_name;
+  std::string weights;         // empty: from random
+  bool force_weights = false;  // whatever they were trained with
+  Config model;                // the [model] table, complete, without `force_weights`
+  TrainOptions train;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  std::vector<RecipeCallback> callbacks;  // those that are enabled
+
+  std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
+};
+
+/// Checks every key of a configuration and fills in every default. Callbacks that are registered `by_default` are
+/// there without being named; `enabled = false` in its table turns a callback off. Plug-ins must be loaded before.
+/// Throws ConfigError.
+Recipe resolve(Config tree);
+
+}  // namespace millrace

@@ -1,0 +1,275 @@
+#include "millrace/trainer/run/run.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/exit_codes.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/base/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/dataflow/detection/data_summary.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/engine/order.h"
+#include "millrace/trainer/checkpoint/shared_checkpoint.h"
+#include "millrace/trainer/cluster/processors.h"
+#include "millrace/trainer/cluster/threads.h"
+#include "millrace/trainer/run/check_training.h"
+#include "millrace/trainer/run/config_changes.h"
+#include "millrace/trainer/run/device.h"
+#include "millrace/trainer/run/recipe_card.h"
+#include "millrace/trainer/run/run_facts.h"
+#include "millrace/trainer/run/run_folder.h"
+#include "millrace/trainer/run/run_start.h"
+#include "millrace/trainer/run/step_memory.h"
+#include "millrace/trainer/run/upload.h"
+#include "millrace/weights/weights.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string device_of(const Detector& detector) {
+  const auto& parameters = detector.parameters();
+  return parameters.size() > 0 ? parameters.begin()->value.device().str() : "cpu";
+}
+
+void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) {
+  if (cluster.size() == 1) return;
+  for (const auto& rank : ranks)
+    spdlog::info("{}: local rank {} of {}, {}, {} of maths",
+                 cluster.name(rank.at("rank").get<std::int64_t>()),
+                 rank.at("local_rank").get<int>(), rank.at("local_size").get<int>(),
+                 rank.at("device").get<std::string>(),
+                 counted(rank.at("maths_threads").get<int>(), "thread"));
+}
+
+void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
+  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
+               classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
+               static_cast<double>(parameters.trainable_count()) / 1e6);
+}
+
+/// Throws ConfigError where a callback works with the weights of one that has none.
+void check_weights_of(const Callback& callback, const std::string& name, const Recipe& recipe) {
+  const auto of = callback.uses_weights_of();
+  if (of.empty()) return;
+  std::vector<std::string> keepers;
+  for (const auto& other : recipe.callbacks)
+    if (callbacks().at(other.use).create.keeps_weights) keepers.push_back(other.name);
+  if (std::ranges::count(keepers, of)) return;
+  const auto table = std::ranges::find(recipe.callbacks, name, &RecipeCallback::name)->table;
+  const auto* key = table.find("weights");
+  throw ConfigError(fmt::format(
+      "{}: callbacks.{} takes the weights of '{}', but no callback of this run that keeps weights "
+      "has this name{}",
+      (key ? key->origin : table.origin).text(), name, of,
+      keepers.empty() ? "; [callbacks.average_weights] would" : suggestion(of, keepers)));
+}
+
+/// Samples of an epoch, where they are known here.
+std::optional<std::int64_t> epoch_size(const TrainData& train) {
+  if (!train.source) return std::nullopt;
+  return Order(train.source->size(), train.source->repeats(), 0, {}).size();
+}
+
+/// On weights that training starts from.
+Insistence insistence(const Recipe& recipe) {
+  return {recipe.force_weights, "model.force_weights = true"};
+}
+
+/// What checkpoints of a run say of their weights.
+ModelCard card_of(const Recipe& recipe, const TrainData& train,
+                  const std::optional<EvalData>& validation) {
+  return model_card(recipe, train.classes,
+                    validation ? validation->split.category_ids : std::vector<std::int64_t>());
+}
+
+std::string standing(const Position& at) {
+  return fmt::format("step {}, {:.2f} epochs", at.step, at.progress);
+}
+
+}  // namespace
+
+void use_deterministic_maths(bool deterministic) {
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
+  at::globalContext().setDeterministicFillUninitializedMemory(
+      false);  // costs time, changes nothing
+}
+
+void check_initial_weights(const Recipe& recipe) {
+  const auto& file = recipe.weights;
+  if (file.empty()) return;
+  std::error_code problem;
+  if (!fs::exists(file, problem))
+    throw ConfigError(
+        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
+                    "from random values (model.norm must not be frozen then)",
+                    file));
+  const auto card = read_card(file);
+  if (!card) return;
+  std::vector<std::string> lines;
+  for (const auto& one : contradictions(*card, recipe)) {
+    if (one.decides == OfWeights::tensors)
+      spdlog::info("{}: {}", file, one.text());
+    else
+      lines.push_back(one.text());
+  }
+  if (lines.empty()) return;
+  insistence(recipe).object<ConfigError>(
+      fmt::format("{} contradicts this configuration:\n  {}\nset {} as the weights have it", file,
+                  fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
+}
+
+void load_initial_weights(Detector& detector, const Recipe& recipe,
+                          const std::vector<std::string>& classes) {
+  const auto& file = recipe.weights;
+  if (file.empty()) return;
+  const auto report = load_weights(detector.parameters(), file, {classes, insistence(recipe)});
+  tell_parameters_changed(detector);
+  log_report(report, detector.parameters().size(), file);
+}
+
+std::unique_ptr<Detector> build_detector(const Recipe& recipe,
+                                         const std::vector<std::string>& classes,
+                                         std::int64_t local_rank) {
+  const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
+  const auto device = open_device(recipe.train.device, local_rank);
+  auto detector = make_detector(recipe.model_name, recipe.model, {classes, seed, device});
+  for (const auto& parameter : detector->parameters())
+    if (parameter.value.device() != device)
+      throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
+                                    recipe.train.device, detector->title, parameter.name,
+                                    parameter.value.device().str()));
+  return detector;
+}
+
+EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
+  auto data = recipe.data;
+  data.classes = classes;
+  const auto split = open_split(data, data.val);
+  return {.split = split,
+          .start = [data, split](Share share) { return start_eval_flow(data, split, share); }};
+}
+
+CallbackList make_callbacks(const Recipe& recipe) {
+  CallbackList list;
+  for (const auto& [name, use, table, when] : recipe.callbacks) {
+    const auto& entry = callbacks().at(use, table.origin);
+    auto callback =
+        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); });
+    check_weights_of(*callback, name, recipe);
+    list.add(name, std::move(callback), when, entry.plugin);
+  }
+  list.check_metrics();
+  return list;
+}
+
+RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Cluster& cluster) {
+  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
+  const Threads threads(recipe.train.threads, recipe.data.threads);
+  use_deterministic_maths(recipe.train.deterministic);
+
+  const auto device = open_device(recipe.train.device, cluster.local_rank());
+  make_batches_for(device);
+  auto callbacks = make_callbacks(recipe);
+  // The chief alone sees the run's folder. What it throws ends all ranks.
+  const auto mine = identity_of(options.config_file, recipe.tree);
+  std::optional<RunFolder> own;
+  std::optional<RunStart> start;
+  if (cluster.is_chief() && options.resumed) start.emplace(own.emplace(*options.resumed), mine);
+  fs::path folder = cluster.broadcast("run to resume", own ? own->path().string() : "");
+  const bool is_new = folder.empty();
+  const auto checkpoint =
+      is_new ? std::nullopt : newest_checkpoint(folder / "checkpoints", cluster);
+
+  const auto train = open_train_data(recipe.data, recipe.sources);
+  if (cluster.is_chief() && train.source) spdlog::info(data_summary(*train.source, train.classes));
+  if (cluster.is_chief() && !checkpoint) check_initial_weights(recipe);
+  std::optional<EvalData> validation;
+  if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
+
+  const auto config = to_toml(recipe.tree);
+  const auto detector = build_detector(recipe, train.classes, cluster.local_rank());
+  tell_of(detector->parameters(), recipe.model_name, train.classes.size());
+  auto ranks = rank_facts(cluster, device_of(*detector));
+  tell_of_ranks(cluster, ranks);
+  check_step_memory(*detector, recipe, cluster);
+  const bool starts_random = recipe.weights.empty() && !checkpoint;
+  check_training(*detector, training_facts(train, starts_random, cluster.size()), cluster);
+  if (checkpoint) {
+    check_resume(*checkpoint, {.config = recipe.tree,
+                               .classes = train.classes,
+                               .epoch_size = epoch_size(train).value_or(checkpoint->epoch_size),
+                               .model = *detector});
+    const bool is_done = has_all_steps(checkpoint->at, recipe.train) && start &&
+                         start->was_done_after(checkpoint->at.step);
+    if (cluster.broadcast("whether the run is done", is_done ? "done" : "") == "done") {
+      spdlog::info("{} is done, after {}: nothing is left to do. A larger train.epochs{} goes on",
+                   folder.string(), standing(checkpoint->at),
+                   recipe.train.max_steps > 0 ? " or train.max_steps" : "");
+      return {{checkpoint->at, "", false}, folder};
+    }
+  } else if (cluster.is_chief()) {  // the others get them from it
+    load_initial_weights(*detector, recipe, train.classes);
+  }
+
+  const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
+  Trainer trainer(
+      {.model = *detector,
+       .train = recipe.train,
+       .optimizer = recipe.optimizer,
+       .schedule = recipe.schedule,
+       .images_per_step = recipe.images_per_step() * cluster.size(),
+       .start_data =
+           [&](const Cursor& from) {
+             return upload_ahead(start_train_flow(recipe.data, recipe.stages, train, seed,
+                                                  {cluster.rank(), cluster.size()}, from),
+                                 device);
+           },
+       .validation = validation ? &*validation : nullptr,
+       .make_model = [&] { return build_detector(recipe, train.classes, cluster.local_rank()); },
+       .config = config,
+       .classes = train.classes,
+       .metadata = to_metadata(card_of(recipe, train, validation)),
+       .cluster = cluster},
+      std::move(callbacks));
+  if (checkpoint) trainer.resume(*checkpoint);
+  trainer.prepare();
+
+  TrainEnd end;
+  bool has_begun = false;
+  try {
+    if (cluster.is_chief()) {
+      if (is_new) start.emplace(own.emplace(make_run_folder(options.output, mine.name)), mine);
+      own->keep_log();
+      write_file_atomically(own->path() / "config.toml", config);
+      start->begin(trainer.at().step, options.config_file, options.program, std::move(ranks));
+      spdlog::info("run folder {}", own->path().string());
+    }
+    folder = cluster.broadcast("run folder", own ? own->path().string() : "");
+    trainer.set_folder(folder);
+    if (checkpoint) spdlog::info("resuming after {}", standing(checkpoint->at));
+    has_begun = true;
+    end = trainer.run();
+  } catch (const std::exception& problem) {
+    // What cannot begin, a callback that does not fit the others among it, leaves no folder.
+    const bool is_wrong = dynamic_cast<const ConfigError*>(&problem) && trainer.at().step == 0;
+    if (own && is_new && (!has_begun || is_wrong)) own->remove();
+    throw;
+  }
+  if (start) start->end(end);
+  spdlog::info("{} after {}; everything lies in {}",
+               end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason, standing(end.at),
+               folder.string());
+  ExitAtSignal::work_is_done(end.signalled ? kStoppedEarly : kDone);
+  return {end, folder};
+}
+
+}  // namespace millrace

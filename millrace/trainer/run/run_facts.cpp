@@ -1,0 +1,166 @@
+#include "millrace/trainer/run/run_facts.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <fmt/format.h>
+#include <mpi.h>
+#include <sys/utsname.h>
+#include <tbb/version.h>
+#include <torch/headeronly/version.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <opencv2/core/version.hpp>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "millrace/base/child_process.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/trainer/cluster/processors.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 16> kKept = {
+    "OMP_",   "GOMP_", "KMP_",  "ONEDNN_", "DNNL_", "MKL_",  "OPENBLAS_", "ATEN_",
+    "TORCH_", "TBB_",  "OMPI_", "SLURM_",  "CUDA_", "NCCL_", "NVIDIA_",   "MILLRACE_"};
+// "orte_": what mpirun tells its ranks for this one start.
+constexpr std::array<std::string_view, 8> kLeftOut = {"KEY", "TOKEN",      "SECRET", "PASS",
+                                                      "JWT", "CREDENTIAL", "AUTH",   "orte_"};
+constexpr auto kPatience = std::chrono::seconds(10);  // for git
+
+/// Of /proc/self/cmdline.
+std::vector<std::string> command_line() {
+  std::vector<std::string> words;
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  return words;
+}
+
+ordered_json environment() {
+  std::vector<std::string> kept;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const auto name = text.substr(0, text.find('='));
+    if (std::ranges::any_of(kKept, [&](auto prefix) { return name.starts_with(prefix); }) &&
+        std::ranges::none_of(kLeftOut, [&](auto word) { return name.find(word) != name.npos; }))
+      kept.emplace_back(text);
+  }
+  std::ranges::sort(kept);
+  auto json = ordered_json::object();
+  for (const auto& text : kept)
+    if (const auto end = text.find('='); end != text.npos)
+      json[text.substr(0, end)] = text.substr(end + 1);
+  return json;
+}
+
+std::string processor() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name"))
+      return line.substr(std::min(line.find(": ") + 2, line.size()));
+  return "unknown";
+}
+
+ordered_json versions() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
+  int length = 0;  // with the end, in some
+  MPI_Get_library_version(mpi.data(), &length);
+  utsname system{};
+  ::uname(&system);
+  return {{"libtorch", TORCH_VERSION},
+          {"mkl", at::get_mkl_version()},
+          {"onednn", at::get_mkldnn_version()},
+          {"openmp", at::get_openmp_version()},
+          {"onetbb", TBB_runtime_version()},
+          {"opencv", CV_VERSION},
+          {"mpi", mpi.data()},
+          {"compiler", __VERSION__},
+          {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
+}
+
+/// What a shell command says, without the end of its last line; nothing where it fails or takes too long.
+std::optional<std::string> said_by(const std::string& command,
+                                   const std::vector<std::string>& environment) try {
+  ChildProcess child(command, environment);
+  const auto last = std::chrono::steady_clock::now() + kPatience;
+  while (!child.has_ended()) {
+    if (std::chrono::steady_clock::now() > last) {
+      spdlog::warn("`{}` takes too long: run.json goes without", command);
+      return std::nullopt;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (!child.failure().empty()) return std::nullopt;
+  auto text = child.output();
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text;
+} catch (const Error& problem) {
+  spdlog::warn("{}: run.json goes without the repository", problem.what());
+  return std::nullopt;
+}
+
+}  // namespace
+
+ordered_json process_facts(const std::string& program) {
+  return {{"command", command_line()},
+          {"directory", fs::current_path().string()},
+          {"program", program},
+          {"versions", versions()},
+          {"environment", environment()}};
+}
+
+ordered_json repository_facts(const fs::path& of, const fs::path& diff) {
+  const std::vector<std::string> where = {
+      "MILLRACE_GIT_IN=" + fs::absolute(of).parent_path().string(),
+      "MILLRACE_GIT_OUT=" + fs::absolute(diff).string()};
+  // Nothing that the repository's own settings name is run.
+  const std::string git = "git -C \"$MILLRACE_GIT_IN\" -c core.fsmonitor=false ";
+  const auto found = said_by(git + "rev-parse --show-toplevel HEAD 2>/dev/null", where);
+  const auto middle = found ? found->find('\n') : std::string::npos;
+  if (middle == std::string::npos) return nullptr;
+  ordered_json facts = {{"folder", found->substr(0, middle)},
+                        {"revision", found->substr(middle + 1)}};
+  const auto compared = said_by(
+      git + "diff HEAD --no-color --no-ext-diff --no-textconv > \"$MILLRACE_GIT_OUT\" 2>/dev/null",
+      where);
+  std::error_code missing;
+  if (compared && fs::file_size(diff, missing) > 0 && !missing) {
+    facts["diff"] = diff.filename().string();
+  } else {
+    fs::remove(diff, missing);
+    if (compared) facts["diff"] = nullptr;
+  }
+  return facts;
+}
+
+ordered_json rank_facts(const Cluster& cluster, const std::string& device) {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const ordered_json mine = {{"rank", cluster.rank()},
+                             {"host", host.data()},
+                             {"local_rank", cluster.local_rank()},
+                             {"local_size", cluster.local_size()},
+                             {"device", device},
+                             {"processor", processor()},
+                             {"instructions", at::get_cpu_capability()},
+                             {"processors", allowed_processors()},
+                             {"maths_threads", at::get_num_threads()}};
+  auto all = ordered_json::array();
+  for (const auto& one : cluster.gather("where ranks run", mine.dump()))
+    all.push_back(ordered_json::parse(one));
+  return all;
+}
+
+}  // namespace millrace

@@ -1,0 +1,127 @@
+#include "millrace/trainer/step_record.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+#include "millrace/dataflow/store/batch_codec.h"
+#include "millrace/trainer/checkpoint/checkpoint.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int kFormat = 1;
+constexpr std::int64_t kMostBatches = 4096;  // that optimizer.accumulate may ask for
+constexpr auto kRecord = "record.json";
+constexpr auto kModel = "model.safetensors";
+constexpr auto kConfig = "config.toml";
+
+fs::path batch_file(const fs::path& folder, std::size_t number, const char* ending) {
+  return folder / fmt::format("batch-{}.{}", number, ending);
+}
+
+/// JSON has no infinities.
+json number(double value) {
+  return std::isfinite(value) ? json(value) : json(fmt::format("{}", value));
+}
+double number(const json& value) {
+  return value.is_string() ? std::strtod(value.get<std::string>().c_str(), nullptr)
+                           : value.get<double>();
+}
+
+json to_json(const StepRecord& record) {
+  auto scalars = json::array();
+  for (const auto& [name, value, kind] : record.scalars) scalars.push_back({name, number(value)});
+  return {{"format", kFormat},
+          {"seed", record.info.seed},
+          {"step", record.info.step},
+          {"figures", record.with_figures},
+          {"batches", record.batches.size()},
+          {"lr", record.lr},
+          {"loss_scale",
+           {{"factor", record.loss_scale.factor}, {"good_steps", record.loss_scale.good_steps}}},
+          {"hyper", record.hyper},
+          {"scalars", scalars},
+          {"rejected", record.rejected},
+          {"classes", record.classes}};
+}
+
+StepRecord from_json(const json& saved) {
+  if (saved.at("format") != kFormat) throw Error("its format is of another version");
+  StepRecord record;
+  saved.at("seed").get_to(record.info.seed);
+  saved.at("step").get_to(record.info.step);
+  saved.at("figures").get_to(record.with_figures);
+  const auto batches = saved.at("batches").get<std::int64_t>();
+  if (batches < 1 || batches > kMostBatches)
+    throw Error(fmt::format("{} batches make no step", batches));
+  record.batches.resize(static_cast<std::size_t>(batches));
+  saved.at("lr").get_to(record.lr);
+  saved.at("loss_scale").at("factor").get_to(record.loss_scale.factor);
+  saved.at("loss_scale").at("good_steps").get_to(record.loss_scale.good_steps);
+  saved.at("hyper").get_to(record.hyper);
+  for (const auto& scalar : saved.at("scalars"))
+    record.scalars.push_back({scalar.at(0).get<std::string>(), number(scalar.at(1))});
+  saved.at("rejected").get_to(record.rejected);
+  saved.at("classes").get_to(record.classes);
+  return record;
+}
+
+void write_batch(const fs::path& folder, std::size_t number, const Batch& batch) {
+  const auto encoded = encode(batch);
+  write_file_atomically(batch_file(folder, number, "msgpack"), encoded.header);
+  write_file_atomically(batch_file(folder, number, "rgb"), encoded.frames.at(0));
+}
+
+Batch read_batch(const fs::path& folder, std::size_t number) {
+  const auto pixels = read_file(batch_file(folder, number, "rgb"));
+  const Frame frame{std::make_shared<std::uint8_t[]>(pixels.size()), pixels.size()};
+  if (!pixels.empty()) std::memcpy(frame.bytes.get(), pixels.data(), pixels.size());
+  const auto header = batch_file(folder, number, "msgpack");
+  return decode_batch(read_file(header), {frame}, header.string());
+}
+
+}  // namespace
+
+fs::path write_step_record(const fs::path& folder, const StepRecord& record) try {
+  const auto whole = checkpoint_of(folder, record.info.step + 1);
+  auto part = whole;
+  part += ".part";
+  fs::remove_all(part);
+  make_writable_folder(part);
+  for (std::size_t i = 0; i < record.batches.size(); ++i) write_batch(part, i, record.batches[i]);
+  write_safetensors(part / kModel, record.model);
+  write_file_atomically(part / kConfig, record.config);
+  write_file_atomically(part / kRecord, to_json(record).dump(1) + "\n");
+  fs::remove_all(whole);
+  fs::rename(part, whole);
+  return whole;
+} catch (const fs::filesystem_error& problem) {
+  throw Error(problem.what());
+}
+
+StepRecord read_step_record(const fs::path& folder) {
+  StepRecord record;
+  try {
+    record = from_json(json::parse(read_file(folder / kRecord)));
+  } catch (const json::exception& problem) {
+    throw Error(fmt::format("{}: {}", (folder / kRecord).string(), problem.what()));
+  } catch (const Error& problem) {
+    throw Error(fmt::format("{} is no record of a step: {}", folder.string(), problem.what()));
+  }
+  record.config = read_file(folder / kConfig);
+  record.model = read_safetensors(folder / kModel);
+  for (std::size_t i = 0; i < record.batches.size(); ++i) record.batches[i] = read_batch(folder, i);
+  return record;
+}
+
+}  // namespace millrace

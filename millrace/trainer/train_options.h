@@ -1,0 +1,56 @@
+// The `[train]` table: how long, how exactly, where to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "millrace/base/options.h"
+#include "millrace/base/require.h"
+
+namespace millrace {
+
+struct TrainOptions {
+  double epochs = 12;
+  std::int64_t max_steps = 0;  // > 0: stop there
+  std::int64_t seed = 1;
+  std::string device = "cpu";
+  std::string precision = "fp32";
+  double loss_scale = 0;  // of fp16; 0: the factor is looked for
+  bool deterministic = true;
+  std::string gradient_type = "fp32";  // in which gradients travel between ranks
+  std::int64_t threads = 0;            // of the maths; 0: all cores
+  std::string output = "runs";
+  double rank_timeout = 600;  // s
+
+  void describe(Options& o) {
+    o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
+    o.add("max_steps", max_steps, "stop there, whatever the epochs; 0: no such limit",
+          {.min = 0, .unit = "steps"});
+    o.add("seed", seed, "of initial weights, order of data and every random draw",
+          {.min = 0, .max = kAnySeed});
+    o.add("device", device,
+          "what computes: the processor, or a GPU a process (a plug-in's operators)",
+          {"cpu", "cuda"});
+    o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses",
+          {"fp32", "bf16", "fp16"});
+    o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",
+          {.min = 0, .max = 16777216});
+    o.add("gradient_type", gradient_type,
+          "in which gradients travel between ranks; their sums are fp32 whatever it is",
+          {"fp32", "bf16", "fp16"});
+    o.add("deterministic", deterministic, "the same run gives the same bytes");
+    o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
+    o.add("output", output, "folder that run folders are made in");
+    o.add("rank_timeout", rank_timeout,
+          "of several ranks, how long the others, or data, are waited for before all are ended",
+          {.min = 1, .max = 1e6, .unit = "seconds"});
+  }
+
+  /// Throws ConfigError where values contradict each other.
+  void check(const Config& table) const {
+    require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
+            "is for precision = \"fp16\" alone");
+  }
+};
+
+}  // namespace millrace

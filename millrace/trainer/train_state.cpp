@@ -1,0 +1,47 @@
+#include "millrace/trainer/train_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+#include "millrace/base/wildcards.h"
+
+namespace millrace {
+namespace {
+
+/// Throws Error where a callback that may publish `allowed` may not publish `name`.
+void check_name(const std::string& name, const std::vector<std::string>& allowed,
+                const StepFigures& of_step) {
+  if (is_own_figure(name) || std::ranges::count(of_step, name, &StepFigure::name) > 0)
+    throw Error(fmt::format(
+        "it publishes '{0}', which the training itself says of every step: choose another name, "
+        "such as 'my/{0}'",
+        name));
+  if (std::ranges::none_of(allowed, [&](const auto& one) { return matches_wildcards(one, name); }))
+    throw Error(
+        fmt::format("it publishes '{}', which its publishes() does not name ({}): add it there, so "
+                    "that others can watch it",
+                    name, allowed.empty() ? "it names nothing" : "it names " + joined(allowed)));
+}
+
+}  // namespace
+
+bool is_own_figure(std::string_view name) {
+  constexpr std::string_view kNames[] = {
+      "step", "epoch",      "images",    "time",           "loss",
+      "lr",   "loss_scale", "bad_steps", "overflow_steps", "gradient_norm"};
+  return std::ranges::count(kNames, name) > 0 || name == "lr_factor" ||
+         name.starts_with("optimizer.");
+}
+
+void TrainState::publish(const Moment& of, const Scalars& more) {
+  if (may_publish_)
+    for (const auto& [name, value] : more) check_name(name, *may_publish_, scalars);
+  auto& all = of.step == at.step ? published_ : late_[of.step].second;
+  if (of.step != at.step) late_[of.step].first = of;
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace millrace

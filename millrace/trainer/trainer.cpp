@@ -1,0 +1,451 @@
+#include "millrace/trainer/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+
+#include "millrace/base/blame.h"
+#include "millrace/base/clock.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/exit_codes.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process_usage.h"
+#include "millrace/base/stop_signals.h"
+#include "millrace/base/text.h"
+#include "millrace/trainer/bad_steps.h"
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/out_of_memory.h"
+
+namespace millrace {
+namespace {
+
+constexpr unsigned kSecondsToEnd = 5;  // after a signal, for what still reads data
+constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // that are waited for data unawares
+
+/// A flow that will never give anything: not even its end is to be waited for.
+struct NoData : Error {
+  using Error::Error;
+};
+
+/// Ranks that all wait for data would wait for ever: nobody waits for another one. Throws NoData.
+void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
+  if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout) return;
+  auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
+                          duration_text(waited_s));
+  if (const auto work = data.report().in_work; !work.empty())
+    text += fmt::format("; '{}' works on {}", work[0].stage, work[0].sample);
+  throw NoData(text);
+}
+
+/// Does one thing after the other, whatever they throw, and throws the first exception at the end; the others are logged.
+class DoAll {
+ public:
+  template <class Work>
+  DoAll& then(Work&& work) {
+    try {
+      work();
+    } catch (...) {
+      if (first_)
+        spdlog::error(what_is_thrown());
+      else
+        first_ = std::current_exception();
+    }
+    return *this;
+  }
+  void done() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
+};
+
+/// Tells the places of data apart; never 0.
+std::uint64_t place_of(const Position& at) {
+  return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
+}
+
+std::string ids(const std::vector<Batch>& batches) {
+  std::string text;
+  for (const auto& batch : batches)
+    for (const auto& image : batch.images)
+      text += (text.empty() ? "" : ", ") + std::to_string(image.image_id);
+  return text;
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
+    : plan_(std::move(plan)),
+      callbacks_(std::move(callbacks)),
+      training_step_(plan_.model, plan_.train, plan_.optimizer, plan_.cluster),
+      schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
+                plan_.train.epochs),
+      state_(plan_.model, plan_.optimizer) {
+  set_folder(plan_.folder);
+  state_.cluster = &plan_.cluster;
+  state_.is_chief = plan_.cluster.is_chief();
+  state_.validation = plan_.validation;
+  state_.make_model = plan_.make_model;
+  state_.kept_by = [this](const std::string& callback) { return callbacks_.tensors_of(callback); };
+}
+
+bool has_all_steps(const Position& at, const TrainOptions& train) {
+  return at.progress >= train.epochs || (train.max_steps > 0 && at.step >= train.max_steps);
+}
+
+void Trainer::set_folder(const std::filesystem::path& folder) {
+  plan_.folder = folder;
+  state_.folder = folder;
+  writer_.emplace(folder / "checkpoints");
+}
+
+void Trainer::resume(const Checkpoint& checkpoint) {
+  restore(plan_.model, checkpoint.model);
+  training_step_.optimizer().load(checkpoint.optimizer);
+  state_.hyper.load(checkpoint.hyper);
+  state_.latest = checkpoint.latest;
+  state_.at = checkpoint.at;
+  state_.previous_progress = checkpoint.at.progress;
+  callbacks_.load(state_, checkpoint.callbacks, checkpoint.callback_tensors);
+  resumed_ = true;
+}
+
+template <class Hook>
+void Trainer::call(const char* name, Hook hook) {
+  callbacks_.each(name, state_, [&](Callback& callback) { hook(callback); });
+}
+
+TrainEnd Trainer::run() {
+  const StopSignals signals;
+  std::exception_ptr failure;
+  // The first failure is the caller's to tell; those that follow from it are logged.
+  const auto guarded = [&](auto&& work) {
+    try {
+      work();
+    } catch (const std::exception& problem) {
+      if (failure) return spdlog::error(problem.what());
+      state_.failure = problem.what();
+      failure = std::current_exception();
+    } catch (...) {
+      if (failure) return spdlog::error(what_is_thrown());
+      state_.failure = "something was thrown that is no std::exception";
+      failure = std::make_exception_ptr(Error(state_.failure));
+    }
+  };
+  guarded([&] {
+    try {
+      train();
+    } catch (const NoData&) {
+      static_cast<void>(data_.release());
+      throw;
+    }
+  });
+  guarded([&] { hand_out_checkpoint(/*wait=*/true); });
+  if (failure) spdlog::error("training failed after step {}", state_.at.step);
+  guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
+  guarded([&] { settle(); });
+  guarded([&] { hand_out_checkpoint(/*wait=*/true); });
+  const auto signal = signal_of_all(failure != nullptr);
+  tell_of_skipped();
+  end_data(signal, failure != nullptr);
+  if (failure) {
+    log_error_in_file(state_.failure);
+    std::rethrow_exception(failure);
+  }
+  if (signal.empty() && state_.is_chief) callbacks_.tell_what_never_came(state_);
+  return {state_.at, state_.stop_reason(), !signal.empty()};
+}
+
+std::string Trainer::signal_of_all(bool failed) {
+  const auto& cluster = plan_.cluster;
+  if (cluster.size() > 1 && !failed)
+    for (const auto& signal : cluster.gather("signals", std::to_string(StopSignals::number())))
+      if (signal != "0") StopSignals::note(std::stoi(signal));
+  auto signal = StopSignals::received();
+  // What comes while the last evaluation is made cuts that short.
+  if (!signal.empty()) state_.stop(signal);
+  return signal;
+}
+
+void Trainer::end_data(const std::string& signal, bool failed) {
+  if (!signal.empty())
+    StopSignals::give_up_after(
+        kSecondsToEnd, failed ? kFailed : kStoppedEarly,
+        fmt::format("trainer: {}: ended {} after the signal, while a sample was still being read\n",
+                    signal, duration_text(StopSignals::seconds_ago() + kSecondsToEnd)));
+  data_.reset();
+  if (!signal.empty())
+    spdlog::info("{}: ended {} after the signal", signal,
+                 duration_text(StopSignals::seconds_ago()));
+}
+
+void Trainer::prepare() {
+  data_ = plan_.start_data(state_.at.cursor);
+  check_schedule();
+  training_step_.start_alike();
+}
+
+void Trainer::train() {
+  if (!data_) prepare();
+  const Activity::Data watched(state_.activity, [&] { return data_->report(); });
+  state_.total_epochs = plan_.train.epochs;
+  const auto steps_of_epoch =
+      static_cast<double>(data_->epoch_size()) / static_cast<double>(plan_.images_per_step);
+  state_.total_steps = static_cast<std::int64_t>(std::ceil(plan_.train.epochs * steps_of_epoch));
+  if (plan_.train.max_steps > 0 && plan_.train.max_steps < state_.total_steps) {
+    state_.total_steps = plan_.train.max_steps;
+    state_.total_epochs = static_cast<double>(plan_.train.max_steps) / steps_of_epoch;
+  }
+  tell_of_schedule();
+
+  call("before_train", [&](Callback& c) { c.before_train(state_); });
+  callbacks_.check_metrics();
+  if (!resumed_) callbacks_.trigger_at_start(state_);
+  settle();
+  bool epoch_begins = true, is_first = true;
+  while (!has_all_steps(state_.at, plan_.train)) {
+    auto behind = state_.at;
+    std::vector<Batch> batches;
+    if (!stop_at_signal()) {
+      if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
+      call("before_step", [&](Callback& c) { c.before_step(state_); });
+      batches = next_batches(behind);
+    }
+    if (!all_go_on(batches, behind)) break;
+    step(batches);
+    if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
+
+    auto& at = state_.at;
+    state_.previous_progress = at.progress;
+    at.step += 1;
+    at.images = behind.images;
+    at.progress = behind.progress;
+    at.cursor = std::move(behind.cursor);
+    epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
+    end_boundary(epoch_begins);
+  }
+  training_step_.check_alike();
+}
+
+/// Whether training is to end here, a signal that came meanwhile included.
+bool Trainer::stop_at_signal() {
+  if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
+  return !state_.stop_reason().empty();
+}
+
+void Trainer::check_schedule() const {
+  // What max_steps cuts off a run is no fault of its schedule.
+  if (plan_.train.max_steps == 0)
+    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
+}
+
+/// How long the training is and how its rate goes, before the first step.
+void Trainer::tell_of_schedule() const {
+  const auto size = data_->epoch_size();
+  spdlog::info("{} of {}: {:.4g} epochs of {}", counted(state_.total_steps, "step"),
+               counted(plan_.images_per_step, "image"), state_.total_epochs,
+               counted(size, "sample"));
+  spdlog::info("learning rate {}", schedule_.text());
+}
+
+/// What the fault policy left out, which has been warned of one by one only as long as it was few.
+void Trainer::tell_of_skipped() const {
+  if (!data_) return;
+  const auto report = data_->report();
+  if (report.skipped == 0) return;
+  spdlog::warn("{} of the training data could not be used and {} left out; the first: {}",
+               counted(report.skipped, "sample"), report.skipped == 1 ? "was" : "were",
+               report.skipped_reasons.empty() ? "unknown" : report.skipped_reasons.front());
+}
+
+std::vector<Batch> Trainer::next_batches(Position& at) {
+  const auto asked = Clock::now();
+  state_.activity.begin("waits for data");
+  std::vector<Batch> batches;
+  while (std::ssize(batches) < plan_.optimizer.accumulate) {
+    while (!data_->is_ready(kSignalPeriod)) {
+      if (stop_at_signal()) return {};
+      check_patience(plan_, seconds_since(asked), *data_);
+    }
+    auto delivery = data_->next();
+    if (!delivery) throw Error("the training data ended before the training did");
+    at.images += static_cast<std::int64_t>(delivery->value.size());
+    at.progress = delivery->progress;
+    at.cursor = std::move(delivery->cursor);
+    batches.push_back(std::move(delivery->value));
+  }
+  state_.spent.data_s += seconds_since(asked);
+  return batches;
+}
+
+bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
+  const auto& cluster = plan_.cluster;
+  if (cluster.size() == 1) return !batches.empty();
+  cluster.set_place(fmt::format("step {}", state_.at.step + 1));
+  state_.activity.begin("agrees with the other ranks on the next step");
+  const auto agreed =
+      agree_on_step(cluster, {.stop = state_.stop_reason(),
+                              .signal = StopSignals::number(),
+                              .figures = state_.figures_asked_,
+                              .checkpoint = std::exchange(wants_checkpoint_, false),
+                              .place = batches.empty() ? 0 : place_of(behind),
+                              .images = behind.images - state_.at.images,
+                              .waited_s = state_.spent.data_s - waited_for_data_s_,
+                              .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
+                              .hyper = state_.hyper.values()});
+  agreed_ = Clock::now();
+  waited_s_ = waited_for_ranks_s();
+  waited_for_data_s_ = state_.spent.data_s;
+  behind.images = state_.at.images + agreed.images;
+  state_.hyper.set_values(agreed.hyper);
+  state_.figures_asked_ = agreed.figures;
+  if (agreed.checkpoint && state_.is_chief && saved_step_ != state_.at.step) save();
+  if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
+  if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
+  state_.stop_reason_ = agreed.stop;
+  if (!agreed.stop.empty()) cluster.set_ending();
+  return agreed.stop.empty();
+}
+
+double Trainer::waited_for_ranks_s() const {
+  return plan_.cluster.waited_s() + state_.spent.sync_s;
+}
+
+void Trainer::step(const std::vector<Batch>& batches) {
+  auto& at = state_.at;
+  training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
+  state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor");
+  Figures figures;
+  const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed),
+                      .step = at.step,
+                      .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
+  const auto began = Clock::now();
+  state_.activity.begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
+  const auto scale = at.loss_scale;
+  auto end = [&] {
+    try {
+      return training_step_(batches, info, state_.lr, at.loss_scale);
+    } catch (const std::exception& problem) {
+      if (!is_out_of_memory(problem)) throw;
+      throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));
+    }
+  }();
+  state_.spent.step_s += seconds_since(began);
+  state_.spent.sync_s += end.sync_s;
+  state_.scalars = std::move(end.scalars);
+  if (end.rejected.empty()) {
+    at.bad_in_a_row = 0;
+  } else if (end.overflow) {
+    at.overflow_steps += 1;
+    spdlog::info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
+                 at.loss_scale.factor);
+  } else if (!state_.is_chief) {
+    at.bad_steps += 1;  // the chief, who rejects it too, keeps it and warns
+    at.bad_in_a_row += 1;
+  } else {
+    reject_step(at,
+                {.info = info,
+                 .with_figures = info.figures != nullptr,
+                 .lr = state_.lr,
+                 .loss_scale = scale,
+                 .hyper = state_.hyper.changed(),
+                 .scalars = state_.scalars,
+                 .rejected = end.rejected,
+                 .classes = plan_.classes,
+                 .config = plan_.config,
+                 .model = named_values(plan_.model),
+                 .batches = batches},
+                plan_.folder);
+  }
+  const auto say = [&](const std::string& name, double value) {
+    state_.scalars.push_back({name, value, FigureKind::last});
+  };
+  say("lr", state_.lr);
+  for (const auto& [name, value] : state_.hyper.changed()) say(name, value);
+  if (at.bad_steps > 0) say("bad_steps", static_cast<double>(at.bad_steps));
+  if (at.overflow_steps > 0) say("overflow_steps", static_cast<double>(at.overflow_steps));
+}
+
+void Trainer::end_boundary(bool epoch_ended) {
+  stop_at_signal();
+  state_.is_last = has_all_steps(state_.at, plan_.train);
+
+  DoAll all;
+  all.then([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
+  if (epoch_ended)
+    all.then([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
+  all.then([&] { callbacks_.trigger(state_); }).then([&] { settle(); }).done();
+}
+
+void Trainer::settle() {
+  DoAll()
+      .then([&] { hand_out_checkpoint(/*wait=*/!state_.late_.empty()); })
+      .then([&] { hand_out_scalars(); })
+      .then([&] { state_.hyper.apply(); })
+      .then([&] { save_if_asked(); })
+      .done();
+}
+
+void Trainer::hand_out_scalars() {
+  auto reports = std::exchange(state_.late_, {});
+  reports[state_.at.step] = {state_.now(), std::exchange(state_.published_, {})};
+  for (auto& [step, report] : reports)
+    std::ranges::stable_sort(report.second, {}, &Scalars::value_type::first);
+  for (const auto& [step, report] : reports)
+    for (const auto& [name, value] : report.second)
+      state_.latest[name] = std::isfinite(value) ? value : std::nan("");
+  const auto pictures = std::exchange(state_.pictures_, {});
+  if (!pictures.empty())
+    call("on_picture", [&](Callback& c) {
+      for (const auto& picture : pictures) c.on_picture(state_, picture);
+    });
+  call("on_scalars", [&](Callback& c) {
+    for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
+  });
+}
+
+void Trainer::hand_out_checkpoint(bool wait) {
+  const auto began = Clock::now();
+  if (wait) state_.activity.begin("waits for the checkpoint to be written");
+  const auto folder = writer_->collect(wait);
+  state_.spent.checkpoints_s += seconds_since(began);
+  if (!folder) return;
+  state_.needed_by_newest_ = needed_at_save_;
+  call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
+}
+
+void Trainer::save_if_asked() {
+  if (!std::exchange(state_.save_asked_, false)) return;
+  if (state_.is_chief)
+    save();
+  else
+    wants_checkpoint_ = true;
+}
+
+void Trainer::save() {
+  hand_out_checkpoint(/*wait=*/true);
+  saved_step_ = state_.at.step;
+  const auto began = Clock::now();
+  state_.activity.begin("copies a checkpoint");
+  writer_->write({.at = state_.at,
+                  .seed = static_cast<std::uint64_t>(plan_.train.seed),
+                  .epoch_size = data_ ? data_->epoch_size() : 0,
+                  .classes = plan_.classes,
+                  .hyper = state_.hyper.changed(),
+                  .latest = state_.latest,
+                  .callbacks = callbacks_.save_states(),
+                  .callback_tensors = callbacks_.save_tensors(),
+                  .model = named_values(plan_.model),
+                  .optimizer = training_step_.optimizer().state(),
+                  .config = plan_.config,
+                  .metadata = plan_.metadata});
+  needed_at_save_ = state_.needed_checkpoints;
+  state_.spent.checkpoints_s += seconds_since(began);
+}
+
+}  // namespace millrace

@@ -1,0 +1,89 @@
+#include "millrace/weights/model_card.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "millrace/base/errors.h"
+#include "millrace/weights/formats.h"
+#include "millrace/weights/sealed_folder.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto kVersion = "millrace.card", kModel = "millrace.model", kData = "millrace.data",
+               kClasses = "millrace.classes", kCategories = "millrace.category_ids";
+constexpr auto kThisVersion = "1";
+
+template <class T>
+std::vector<T> list_in(const Metadata& metadata, const char* key) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return {};
+  try {
+    return json::parse(found->second).get<std::vector<T>>();
+  } catch (const json::exception&) {
+    throw Error(fmt::format("its metadata has a {} that is no list of such", key));
+  }
+}
+
+Config table_in(const Metadata& metadata, const char* key, const std::string& source) {
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return {};
+  return parse_config(found->second, source + ", " + key);
+}
+
+}  // namespace
+
+Config of_weights(const Config& model) {
+  auto members = model.table();
+  std::erase_if(members, [](const auto& member) {
+    return member.first == "weights" || member.first == "force_weights";
+  });
+  return {std::move(members), model.origin};
+}
+
+Metadata to_metadata(const ModelCard& card) {
+  Metadata metadata = {{kVersion, kThisVersion},
+                       {kModel, to_toml(card.model)},
+                       {kData, to_toml(card.data)},
+                       {kClasses, json(card.classes).dump()}};
+  if (!card.category_ids.empty()) metadata[kCategories] = json(card.category_ids).dump();
+  return metadata;
+}
+
+std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& source) try {
+  const auto version = metadata.find(kVersion);
+  if (version == metadata.end()) return std::nullopt;
+  if (version->second != kThisVersion)
+    throw Error(fmt::format(
+        "was written by a newer version (its card is of version {}, this one reads {}): use that",
+        version->second, kThisVersion));
+  ModelCard card{.model = table_in(metadata, kModel, source),
+                 .data = table_in(metadata, kData, source),
+                 .classes = list_in<std::string>(metadata, kClasses),
+                 .category_ids = list_in<std::int64_t>(metadata, kCategories)};
+  if (!card.category_ids.empty() && card.category_ids.size() != card.classes.size())
+    throw Error(fmt::format("its metadata has {} classes and {} category ids", card.classes.size(),
+                            card.category_ids.size()));
+  return card;
+} catch (const Error& problem) {
+  throw Error(fmt::format("{}: {}", source, problem.what()));
+}
+
+std::optional<ModelCard> read_card(const std::filesystem::path& weights) {
+  const auto file = weight_file(weights);
+  if (file.extension() != ".safetensors") return std::nullopt;
+  if (auto card = card_in(read_metadata(file), file.string())) return card;
+  const auto origin = origin_of(file);
+  if (!origin || origin->classes.empty()) return std::nullopt;
+  const auto config = parse_config(origin->config, (file.parent_path() / "config.toml").string());
+  return ModelCard{.model = of_weights(config.section("model")),
+                   .data = {},
+                   .classes = origin->classes,
+                   .category_ids = {}};
+}
+
+}  // namespace millrace

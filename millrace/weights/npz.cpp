@@ -1,0 +1,182 @@
+#include "millrace/weights/npz.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+
+#include "millrace/base/errors.h"
+#include "millrace/weights/archive.h"
+#include "millrace/weights/tensor_bytes.h"
+#include "millrace/weights/tensor_types.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+struct Header {
+  at::ScalarType type;
+  std::vector<std::int64_t> shape;
+  std::uint64_t bytes;  // of the header itself
+};
+
+/// Walks along a header's text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+
+  /// Goes past blanks and past `token`, if that is next.
+  bool take(std::string_view token) {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size()));
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+
+  void expect(std::initializer_list<std::string_view> tokens) {
+    for (const auto token : tokens)
+      if (!take(token)) throw Error("its header is not a plain array's");
+  }
+
+  /// What comes before the next `end`, which is passed too.
+  std::string_view until(std::string_view end) {
+    const auto text = rest_.substr(0, rest_.find(end));
+    rest_.remove_prefix(text.size());
+    expect({end});
+    return text;
+  }
+
+  std::int64_t number() {
+    take("");
+    std::int64_t value = 0;
+    const auto [end, problem] = std::from_chars(rest_.begin(), rest_.end(), value);
+    if (problem == std::errc::result_out_of_range) throw Error("its shape is too large");
+    if (problem != std::errc()) throw Error("its shape is not a list of whole numbers");
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.begin()));
+    return value;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+/// "<f4" or "|u1": little-endian, or of one byte.
+at::ScalarType type_of(std::string_view name) {
+  if (!name.starts_with('<') && !name.starts_with('|'))
+    throw Error("unknown type '" + std::string(name) + "'");
+  try {
+    return type_named(&TensorType::numpy, name.substr(1));
+  } catch (const Error&) {
+    throw Error("unknown type '" + std::string(name) + "'");
+  }
+}
+
+/// From e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (64, 3), }
+Header parse(std::string_view text) {
+  Header header{};
+  Scanner scan(text);
+  scan.expect({"{", "'descr'", ":", "'"});
+  header.type = type_of(scan.until("'"));
+  scan.expect({",", "'fortran_order'", ":"});
+  if (scan.take("True")) throw Error("it is in Fortran order; save a C-ordered copy");
+  scan.expect({"False", ",", "'shape'", ":", "("});
+  while (!scan.take(")")) {
+    header.shape.push_back(scan.number());
+    if (scan.take(",")) continue;
+    scan.expect({")"});
+    break;
+  }
+  scan.take(",");
+  scan.expect({"}"});
+  return header;
+}
+
+Header read_header(ArchiveMember& member) {
+  constexpr std::uint32_t kMaxHeader = 4096;
+  std::array<unsigned char, 8> start{};
+  member.read(start.data(), start.size());
+  if (std::memcmp(start.data(), "\x93NUMPY", 6) != 0) throw Error("it is no .npy array");
+  const std::uint64_t width = start[6] == 1 ? 2 : 4;  // bytes of the header's length, by version
+  std::uint32_t length = 0;
+  member.read(&length, width);
+  if (length > kMaxHeader)
+    throw Error("its header would take " + std::to_string(length) + " bytes");
+  std::string text(length, '\0');
+  member.read(text.data(), length);
+  auto header = parse(text);
+  header.bytes = start.size() + width + length;
+  return header;
+}
+
+at::Tensor read_array(const Archive& archive, std::size_t entry) {
+  auto member = archive.open(entry);
+  const auto header = read_header(member);
+  const auto bytes = byte_count(header.shape, bytes_type(header.type));
+  const auto size = archive.entries()[entry].bytes;
+  if (!bytes || *bytes != size - header.bytes)
+    throw Error("its shape and type do not match its " + std::to_string(size) + " bytes");
+  auto tensor = at::empty(header.shape, bytes_type(header.type));
+  member.read(tensor.mutable_data_ptr(), *bytes);
+  return of_type(tensor, header.type);
+}
+
+NamedTensors read_arrays(const Archive& archive) {
+  NamedTensors tensors;
+  for (std::size_t entry = 0; entry < archive.entries().size(); ++entry) {
+    auto name = archive.entries()[entry].name;
+    if (!name.ends_with(kSuffix)) continue;
+    name.resize(name.size() - kSuffix.size());
+    try {
+      tensors.emplace_back(name, read_array(archive, entry));
+    } catch (const Error& problem) {
+      throw Error("array '" + name + "': " + problem.what());
+    }
+  }
+  return tensors;
+}
+
+/// As NumPy writes it, padded so that the values behind it are aligned.
+std::string header_of(const at::Tensor& tensor) {
+  constexpr std::size_t kStart = 10, kAlignment = 64;
+  const auto type = name_of(&TensorType::numpy, tensor.scalar_type());
+  std::string shape;
+  for (const auto side : tensor.sizes()) shape += std::to_string(side) + ",";
+  auto text = std::string("{'descr': '") + (type.ends_with('1') ? "|" : "<") + std::string(type) +
+              "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  const auto length = (kStart + text.size() + kAlignment) / kAlignment * kAlignment - kStart;
+  text.resize(length - 1, ' ');
+  const std::string version("\1\0", 2);
+  return "\x93NUMPY" + version + static_cast<char>(length & 255) + static_cast<char>(length >> 8) +
+         text + "\n";
+}
+
+}  // namespace
+
+NamedTensors read_npz(const std::filesystem::path& file) try {
+  return read_arrays(Archive(file));
+} catch (const Error& problem) {
+  throw Error(file.string() + ": " + problem.what());
+}
+
+void write_npz(const std::filesystem::path& file, const NamedTensors& tensors) {
+  std::vector<std::string> arrays;
+  for (const auto& [name, tensor] : tensors) try {
+      const auto plain = tensor.detach().cpu().contiguous();
+      arrays.push_back(header_of(plain));
+      arrays.back().append(static_cast<const char*>(plain.const_data_ptr()), plain.nbytes());
+    } catch (const Error& problem) {
+      throw Error(file.string() + ": '" + name + "': " + problem.what());
+    }
+  ArchiveParts parts;
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    parts.emplace_back(tensors[i].first + std::string(kSuffix), arrays[i]);
+  write_archive(file, parts);
+}
+
+}  // namespace millrace

@@ -1,0 +1,57 @@
+// What the formats call the types of tensors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "millrace/base/errors.h"
+
+namespace millrace {
+
+struct TensorType {
+  at::ScalarType type;
+  std::string_view safetensors;
+  std::string_view numpy;  // without the byte order; empty: NumPy has none
+  std::string_view torch;  // of its storage
+};
+
+inline constexpr std::array<TensorType, 10> kTensorTypes = {
+    {{at::kDouble, "F64", "f8", "torch.DoubleStorage"},
+     {at::kFloat, "F32", "f4", "torch.FloatStorage"},
+     {at::kHalf, "F16", "f2", "torch.HalfStorage"},
+     {at::kBFloat16, "BF16", "", "torch.BFloat16Storage"},
+     {at::kLong, "I64", "i8", "torch.LongStorage"},
+     {at::kInt, "I32", "i4", "torch.IntStorage"},
+     {at::kShort, "I16", "i2", "torch.ShortStorage"},
+     {at::kChar, "I8", "i1", "torch.CharStorage"},
+     {at::kByte, "U8", "u1", "torch.ByteStorage"},
+     {at::kBool, "BOOL", "b1", "torch.BoolStorage"}}};
+
+/// The type that a format calls `name`. Throws Error where it has none of that name.
+inline at::ScalarType type_named(std::string_view TensorType::*format, std::string_view name) {
+  for (const auto& known : kTensorTypes)
+    if (!name.empty() && known.*format == name) return known.type;
+  throw Error("unknown type '" + std::string(name.substr(0, 40)) + "'");
+}
+
+/// What a format calls `type`. Throws Error where it has no name for it.
+inline std::string_view name_of(std::string_view TensorType::*format, at::ScalarType type) {
+  for (const auto& known : kTensorTypes)
+    if (known.type == type && !(known.*format).empty()) return known.*format;
+  throw Error(std::string("tensors of type ") + c10::toString(type) + " cannot be stored");
+}
+
+/// The type in which a tensor's bytes are read from a file: a byte that is neither 0 nor 1 must not become a bool.
+inline at::ScalarType bytes_type(at::ScalarType type) {
+  return type == at::kBool ? at::kByte : type;
+}
+
+/// Undoes bytes_type().
+inline at::Tensor of_type(const at::Tensor& read, at::ScalarType type) {
+  return type == at::kBool ? read.ne(0) : read;
+}
+
+}  // namespace millrace

@@ -1,0 +1,221 @@
+#include "millrace/weights/weights.h"
+
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/text.h"
+#include "millrace/weights/class_rows.h"
+#include "millrace/weights/formats.h"
+#include "millrace/weights/model_card.h"
+#include "millrace/weights/schemes.h"
+
+namespace millrace {
+namespace {
+
+std::string shape_text(const at::Tensor& tensor) {
+  std::vector<std::string> sides;
+  for (const auto side : tensor.sizes()) sides.push_back(std::to_string(side));
+  return "(" + joined(sides) + ")";
+}
+
+/// The first few of a list, for a message.
+std::string some(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
+  const auto shown = std::min(names.size(), kMost);
+  return joined({names.data(), shown}) + (shown < names.size() ? ", ..." : "");
+}
+
+/// Puts the tensors of one file into parameters.
+class Loader {
+ public:
+  /// `names` are the file's classes in label order; empty: not known.
+  Loader(const TranslatedTensors& file, const std::vector<std::string>& names,
+         const std::vector<std::string>& wanted, LoadReport& report)
+      : classes_(classes_of(file)), report_(report) {
+    if (names.empty() || wanted.empty()) return;
+    chosen_ = same_names(names, wanted);
+    known_ = std::ssize(names);
+    wanted_ = std::ssize(wanted);
+    if (std::ranges::all_of(*chosen_, [](auto label) { return label < 0; })) chosen_->clear();
+  }
+
+  void load(const Parameter& parameter, at::Tensor value) {
+    if (parameter.classes.values > 0 && value.dim() > 0) {
+      auto ordered = in_order_of(parameter, value);
+      if (!ordered) return;
+      value = *ordered;
+    }
+    if (value.sizes() != parameter.value.sizes()) {
+      report_.mismatched.push_back(parameter.name + ": file " + shape_text(value) + ", model " +
+                                   shape_text(parameter.value));
+      return;
+    }
+    value = value.to(parameter.value.scalar_type());
+    if (const auto why = not_finite(value)) bad_.push_back("'" + parameter.name + "': " + *why);
+    parameter.value.copy_(value);
+    ++report_.loaded;
+  }
+
+  bool has_classes() const { return classes_.has_value(); }
+  bool took_categories() const { return took_categories_; }
+  bool went_by_name() const { return went_by_name_; }
+  const std::vector<std::string>& not_finite_ones() const { return bad_; }
+
+ private:
+  /// The rows that a head's parameter wants; nothing, which has been reported, where they are of other classes.
+  std::optional<at::Tensor> in_order_of(const Parameter& parameter, const at::Tensor& value) {
+    const auto& to = parameter.classes;
+    const auto wanted = to.classes(parameter.value.size(0));
+    if (chosen_ && fits_by_name(parameter, value)) return by_name(parameter, value);
+    if (!classes_ || to.repeats > 1) return value;  // the shapes will tell
+    auto from = classes_->axis(value.size(0), to.values);
+    if (!from) return value;  // no classes in the file: the shapes will tell
+    if (from->background == Background::none && from->classes(value.size(0)) != classes_->count)
+      from->background = to.background;  // the file does not say: as we do
+    auto ordered = with_classes(value, *from, to, wanted);
+    if (!ordered)
+      report_.other_classes.push_back(
+          fmt::format("{}: file {} classes, model {}", parameter.name, classes_->count, wanted));
+    else if (classes_->count != wanted)
+      took_categories_ = true;
+    return ordered;
+  }
+
+  /// The axis of the file's rows, of which so many classes are known by name.
+  std::optional<ClassAxis> named_axis(const ClassAxis& to, std::int64_t rows) const {
+    ClassAxis from{to.values, Background::none, to.repeats};
+    if (from.classes(rows) == known_) return from;
+    if (from.classes(rows) != known_ + 1) return {};
+    from.background = to.background == Background::none ? Background::first : to.background;
+    if (classes_ && classes_->background != Background::none)
+      from.background = classes_->background;
+    return from;
+  }
+
+  bool fits_by_name(const Parameter& parameter, const at::Tensor& value) const {
+    return parameter.classes.classes(parameter.value.size(0)) == wanted_ &&
+           named_axis(parameter.classes, value.size(0)) &&
+           value.sizes().slice(1) == parameter.value.sizes().slice(1);
+  }
+
+  std::optional<at::Tensor> by_name(const Parameter& parameter, const at::Tensor& value) {
+    if (chosen_->empty()) {
+      report_.other_classes.push_back(parameter.name +
+                                      ": no class of the file is one of the model");
+      return {};
+    }
+    went_by_name_ = true;
+    return with_chosen_classes(parameter.value, parameter.classes, value,
+                               *named_axis(parameter.classes, value.size(0)), *chosen_);
+  }
+
+  std::optional<FileClasses> classes_;
+  LoadReport& report_;
+  std::optional<std::vector<std::int64_t>>
+      chosen_;  // file's labels of the model's classes; empty: none is known
+  std::int64_t known_ = 0, wanted_ = 0;  // classes of the file, of the model
+  std::vector<std::string> bad_;
+  bool took_categories_ = false, went_by_name_ = false;
+};
+
+/// Says which rows went where by their classes' names.
+void tell_of_names(const std::vector<std::string>& from, const std::vector<std::string>& to,
+                   LoadReport& report) {
+  if (from == to) return;
+  report.notes.push_back("rows of heads were taken by the names of their classes");
+  for (const auto& name : to)
+    if (std::ranges::count(from, name) == 0) report.new_classes.push_back(name);
+  std::vector<std::string> left;
+  for (const auto& name : from)
+    if (std::ranges::count(to, name) == 0) left.push_back(name);
+  if (!left.empty())
+    report.notes.push_back(fmt::format("{} of its classes are not the model's, and not used: {}",
+                                       left.size(), some(left)));
+}
+
+void warn_of(const std::string& what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  spdlog::warn("{} {}: {}", counted(std::ssize(names), "tensor"), what, some(names));
+  for (const auto& name : names) spdlog::debug("  {}: {}", what, name);
+}
+
+}  // namespace
+
+std::vector<std::string> LoadReport::not_loaded() const {
+  auto names = missing;
+  names.insert(names.end(), mismatched.begin(), mismatched.end());
+  names.insert(names.end(), other_classes.begin(), other_classes.end());
+  for (const auto& name : new_classes) names.push_back("the rows of class '" + name + "'");
+  return names;
+}
+
+LoadReport load_weights(const Parameters& parameters, const std::filesystem::path& file,
+                        const WeightUse& use) {
+  const c10::NoGradGuard no_grad;
+  const auto translated = in_our_names(read_weights(file));
+  const auto card = read_card(file);
+  const auto names = card ? card->classes : std::vector<std::string>();
+  LoadReport report{.scheme = std::string(translated.scheme->name)};
+  Loader loader(translated, names, use.classes, report);
+  std::set<std::string> seen;
+  for (const auto& [stored_as, name, value] : translated.tensors) {
+    const auto* parameter = parameters.find(name);
+    if (!parameter) {
+      if (!stored_as.empty()) report.unused.push_back(stored_as);
+      continue;
+    }
+    if (!seen.insert(name).second) throw Error(file.string() + ": has '" + name + "' twice");
+    loader.load(*parameter, value);
+  }
+  for (const auto& parameter : parameters)
+    if (!seen.contains(parameter.name)) report.missing.push_back(parameter.name);
+  if (const auto& bad = loader.not_finite_ones(); !bad.empty())
+    use.insistence.object<Error>(fmt::format(
+        "{}: {}{}: the training that wrote it had diverged", file.string(), bad.front(),
+        bad.size() > 1 ? fmt::format(", and so in {} more", counted(std::ssize(bad) - 1, "tensor"))
+                       : ""));
+  if (loader.went_by_name())
+    tell_of_names(names, use.classes, report);
+  else if (!names.empty() && names.size() == use.classes.size() && names != use.classes &&
+           report.other_classes.empty())
+    use.insistence.object<Error>(fmt::format(
+        "{}: its classes are {}, the model's {}, and the detector does not say which rows of its "
+        "tensors belong to which class (Parameters::set_classes)",
+        file.string(), some(names), some(use.classes)));
+  if (loader.took_categories())
+    report.notes.push_back(
+        "its heads have 90 classes, COCO's raw ids: the rows of the 80 categories were taken");
+  if (loader.has_classes() && report.scheme == "torchvision-2019")
+    report.notes.push_back(
+        "its names are torchvision's of 2019: detectors published then want model.norm_epsilon = "
+        "0");
+
+  if (report.loaded > 0) return report;
+  auto& found = report.unused;
+  for (const auto* misfits : {&report.mismatched, &report.other_classes})
+    found.insert(found.end(), misfits->begin(), misfits->end());
+  throw Error(file.string() + ": nothing in it fits this model. It has " +
+              counted(std::ssize(found), "tensor") + " (" + some(found) + "); the model wants " +
+              some(report.missing));
+}
+
+void log_report(const LoadReport& report, std::size_t parameters, const std::string& file) {
+  spdlog::info("{} of {} tensors from {} (names of {})", report.loaded, parameters, file,
+               report.scheme);
+  for (const auto& note : report.notes) spdlog::info("{}: {}", file, note);
+  warn_of("not in the file start from random values", report.missing);
+  warn_of("with another shape start from random values", report.mismatched);
+  warn_of("of heads for other classes start from random values", report.other_classes);
+  warn_of("of the file are not used", report.unused);
+  if (!report.new_classes.empty())
+    spdlog::warn("rows of {} that {} does not know start from random values: {}",
+                 report.new_classes.size() == 1 ? "the class" : "the classes", file,
+                 joined(report.new_classes));
+}
+
+}  // namespace millrace

@@ -1,0 +1,23 @@
+// The main program of tests that each of some ranks runs (add_cluster_test). Include it once a program.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "millrace/base/log.h"
+#include "millrace/trainer/cluster/cluster.h"
+
+namespace millrace::testing {
+
+/// Of the ranks that run the tests.
+inline const Cluster* cluster = nullptr;
+
+}  // namespace millrace::testing
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  millrace::start_logging(/*verbose=*/false);
+  return millrace::Cluster::run([](const millrace::Cluster& all) {
+    millrace::testing::cluster = &all;
+    return RUN_ALL_TESTS();
+  });
+}

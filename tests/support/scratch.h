@@ -1,0 +1,57 @@
+// A folder for one test, gone with it; and bytes of files made by hand.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "millrace/base/errors.h"
+
+namespace millrace::testing {
+
+class Scratch {
+ public:
+  Scratch() { std::filesystem::create_directories(folder_); }
+  Scratch(const Scratch&) = delete;
+  ~Scratch() { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+
+  /// A file with these bytes.
+  std::filesystem::path file(const std::string& name, std::string_view bytes) const {
+    std::filesystem::remove(folder_ /
+                            name);  // some file systems flush a file that is cut and rewritten
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    return folder_ / name;
+  }
+
+ private:
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() /
+      (std::string("millrace-") + std::to_string(::getpid()) + "-" +
+       ::testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+/// A whole number in `width` little-endian bytes.
+inline std::string little_endian(std::uint64_t number, int width) {
+  std::string bytes;
+  for (int i = 0; i < width; ++i) bytes += static_cast<char>(number >> (8 * i) & 255);
+  return bytes;
+}
+
+}  // namespace millrace::testing
+
+/// Expects an Error that names `file` and says `why`.
+#define MILLRACE_EXPECT_ERROR(statement, path, why)                   \
+  try {                                                               \
+    statement;                                                        \
+    ADD_FAILURE() << "no Error, which should say: " << (why);         \
+  } catch (const millrace::Error& error) {                            \
+    EXPECT_THAT(error.what(), ::testing::HasSubstr((path).string())); \
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(why));             \
+  }

@@ -1,0 +1,209 @@
+#include "millrace/weights/safetensors.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include "millrace/base/files.h"
+#include "millrace/base/random.h"
+#include "tests/support/scratch.h"
+#include "tests/support/tensors.h"
+#include "tests/weights/loader_fixtures.h"
+
+namespace millrace {
+namespace {
+
+using testing::by_name;
+using testing::kFixtures;
+using testing::little_endian;
+using testing::same;
+using testing::Scratch;
+
+std::string bytes_of(const std::string& header, std::size_t data) {
+  return little_endian(header.size(), 8) + header + std::string(data, '\x01');
+}
+
+NamedTensors one_of_each_type() {
+  const auto values = at::arange(6, at::kFloat).view({2, 3}) - 2;
+  NamedTensors tensors;
+  for (const auto type : {at::kFloat, at::kHalf, at::kBFloat16, at::kDouble, at::kLong, at::kInt,
+                          at::kShort, at::kChar, at::kByte, at::kBool})
+    tensors.emplace_back(c10::toString(type), values.abs().to(type));
+  tensors.emplace_back("transposed", values.t());
+  tensors.emplace_back("scalar", at::full({}, 3.5));
+  tensors.emplace_back("empty", at::zeros({0, 4}));
+  tensors.emplace_back("with \"quotes\" and ünicode", values);
+  return tensors;
+}
+
+TEST(Safetensors, ReadsWhatItWrote) {
+  const Scratch scratch;
+  const auto tensors = one_of_each_type();
+  write_safetensors(scratch / "a.safetensors", tensors, {{"step", "12"}, {"note", "a\nb"}});
+
+  std::map<std::string, std::string> metadata;
+  auto read = by_name(read_safetensors(scratch / "a.safetensors", &metadata));
+
+  EXPECT_EQ(metadata, (std::map<std::string, std::string>{{"note", "a\nb"}, {"step", "12"}}));
+  EXPECT_EQ(read.size(), tensors.size());
+  for (const auto& [name, tensor] : tensors) EXPECT_TRUE(same(read[name], tensor)) << name;
+}
+
+TEST(Safetensors, TheSameTensorsGiveTheSameBytes) {
+  const Scratch scratch;
+  write_safetensors(scratch / "a", one_of_each_type());
+  write_safetensors(scratch / "b", one_of_each_type());
+  EXPECT_EQ(read_file(scratch / "a"), read_file(scratch / "b"));
+}
+
+TEST(Safetensors, NoTensorsMakeAFile) {
+  const Scratch scratch;
+  write_safetensors(scratch / "none", {});
+  EXPECT_TRUE(read_safetensors(scratch / "none").empty());
+}
+
+TEST(Safetensors, AlignsEveryTensor) {
+  const Scratch scratch;
+  write_safetensors(scratch / "a",
+                    {{"odd", at::zeros({3}, at::kByte)}, {"wide", at::zeros({2}, at::kDouble)}});
+  EXPECT_EQ(read_safetensors(scratch / "a").front().first, "wide");
+}
+
+TEST(Safetensors, RefusesToWriteANameTwice) {
+  const Scratch scratch;
+  const NamedTensors twice = {{"x", at::zeros({1})}, {"x", at::zeros({1})}};
+  EXPECT_THROW(write_safetensors(scratch / "a", twice), Error);
+}
+
+TEST(Safetensors, ReadsFilesOfTheReferenceLibrary) {
+  const auto fp32 = by_name(read_safetensors(kFixtures / "fp32.safetensors"));
+  EXPECT_EQ(fp32.size(), 14U);
+  for (const auto& [file, type] : {std::pair{"fp16", at::kHalf}, {"bf16", at::kBFloat16}}) {
+    std::map<std::string, std::string> metadata;
+    const auto rounded =
+        read_safetensors(kFixtures / (std::string(file) + ".safetensors"), &metadata);
+    EXPECT_EQ(metadata["note"], file);
+    for (const auto& [name, tensor] : rounded) {
+      const auto& exact = fp32.at(name);
+      EXPECT_TRUE(same(tensor, exact.is_floating_point() ? exact.to(type) : exact)) << name;
+    }
+  }
+}
+
+TEST(Safetensors, ReadsOddTensorsOfTheReferenceLibrary) {
+  const auto read = by_name(read_safetensors(kFixtures / "expected.safetensors"));
+  const auto base = at::arange(24, at::kFloat).view({4, 6});
+  EXPECT_TRUE(same(read.at("transposed"), base.t()));
+  EXPECT_TRUE(same(read.at("shared_b"), base.slice(0, 1, 3)));
+  EXPECT_TRUE(same(read.at("strided"), base.slice(1, 0, 6, 2)));
+  EXPECT_TRUE(same(read.at("scalar"), at::full({}, 3.5)));
+  EXPECT_TRUE(same(read.at("empty"), at::zeros({0, 4})));
+  EXPECT_TRUE(same(read.at("b"), at::tensor({1, 0}).to(at::kBool)));
+}
+
+struct Hostile {
+  const char *why, *header;
+  std::size_t data;
+};
+
+TEST(Safetensors, SaysWhatIsWrongWithAFile) {
+  const Scratch scratch;
+  for (
+      const auto& [why, header, data] : {
+          Hostile{"not a JSON object", "{\"a\":", 0},
+          {"not a JSON object", "[1, 2]", 0},
+          {"not a JSON object", "\xff\xfe", 0},
+          {"tensor 'a'", R"({"a": 3})", 0},
+          {"tensor 'a': it has no dtype", R"({"a": {"shape": [1], "data_offsets": [0, 4]}})", 4},
+          {"tensor 'a': it has no shape", R"({"a": {"dtype": "F32", "data_offsets": [0, 4]}})", 4},
+          {"tensor 'a': it has no data_offsets", R"({"a": {"dtype": "F32", "shape": [1]}})", 4},
+          {"tensor 'a': its dtype is not a name",
+           R"({"a": {"dtype": 32, "shape": [1], "data_offsets": [0, 4]}})", 4},
+          {"unknown type 'F8_E4M3'",
+           R"({"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}})", 4},
+          {"not a list of whole",
+           R"({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})", 4},
+          {"not a list of whole",
+           R"({"a": {"dtype": "F32", "shape": [1.5], "data_offsets": [0, 4]}})", 4},
+          {"not a list of whole",
+           R"({"a": {"dtype": "F32", "shape": ["NaN"], "data_offsets": [0, 4]}})", 4},
+          {"not a list of whole", R"({"a": {"dtype": "F32", "shape": 1, "data_offsets": [0, 4]}})",
+           4},
+          {"not two whole numbers", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0]}})",
+           4},
+          {"not two whole numbers",
+           R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [-4, 0]}})", 4},
+          {"do not match", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4},
+          {"do not match", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}})", 4},
+          {"do not match",  // 2^62 x 4 x 4 bytes
+           R"({"a": {"dtype": "F32", "shape": [4611686018427387904, 4], "data_offsets": [0, 0]}})",
+           0},
+          {"do not match",
+           R"({"a": {"dtype": "F32", "shape": [9223372036854775807, 3, 0], "data_offsets": [0, 0]}})",
+           0},
+          {"do not match",
+           R"({"a": {"dtype": "F32", "shape": [18446744073709551615], "data_offsets": [0, 0]}})",
+           0},
+          {"the file has 4 for them",
+           R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})", 4},
+          {"the file has 5 for them",
+           R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", 5},
+          {"begins at byte 18446744073709551608",
+           R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [18446744073709551608, 18446744073709551612]}})",
+           4},
+          {"begins at byte 2",  // overlap
+           R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
+                "b": {"dtype": "U8", "shape": [4], "data_offsets": [2, 6]}})",
+           6},
+          {"begins at byte 8",  // a hole
+           R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
+                "b": {"dtype": "U8", "shape": [4], "data_offsets": [8, 12]}})",
+           12},
+      }) {
+    SCOPED_TRACE(header);
+    const auto file = scratch.file("hostile", bytes_of(header, data));
+    MILLRACE_EXPECT_ERROR(read_safetensors(file), file, why);
+  }
+}
+
+TEST(Safetensors, SaysThatAFileIsSomethingElse) {
+  const Scratch scratch;
+  const auto png = scratch.file("a.safetensors", "\x89PNG\r\n\x1a\n and more");
+  MILLRACE_EXPECT_ERROR(read_safetensors(png), png, "is no safetensors file");
+  const auto empty = scratch.file("b.safetensors", "");
+  MILLRACE_EXPECT_ERROR(read_safetensors(empty), empty, "it has only 0 bytes");
+  const auto none = scratch / "c.safetensors";
+  MILLRACE_EXPECT_ERROR(read_safetensors(none), none, "cannot be opened");
+  const auto folder = scratch / "";
+  MILLRACE_EXPECT_ERROR(read_safetensors(folder), folder, "cannot be opened");
+}
+
+TEST(Safetensors, EveryTruncationIsAnError) {
+  const Scratch scratch;
+  write_safetensors(scratch / "whole", one_of_each_type());
+  const auto bytes = read_file(scratch / "whole");
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto cut = scratch.file("cut", std::string_view(bytes).substr(0, size));
+    EXPECT_THROW(read_safetensors(cut), Error) << size << " of " << bytes.size() << " bytes";
+  }
+}
+
+TEST(Safetensors, DamageIsAnErrorOrOtherValuesButNeverACrash) {
+  const Scratch scratch;
+  write_safetensors(scratch / "whole", one_of_each_type());
+  const auto bytes = read_file(scratch / "whole");
+  Rng rng{1};
+  for (int round = 0; round < 1000; ++round) {
+    auto damaged = bytes;
+    for (int i = 0; i < 3; ++i)
+      damaged[rng.below(damaged.size())] = static_cast<char>(rng.below(256));
+    try {
+      read_safetensors(scratch.file("damaged", damaged));
+    } catch (const Error&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace
