@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
 set(package_folder lib/cmake/millrace)
-install(TARGETS trainer EXPORT millraceTargets)  # millrace::trainer, for tests of plug-ins
+install(TARGETS trainer EXPORT millraceTargets)  # millrace::program, for tests of plug-ins
 install(TARGETS trainer-torch)
 install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${package_folder})
 configure_package_config_file(cmake/millraceConfig.cmake.in ${PROJECT_BINARY_DIR}/millraceConfig.cmake

@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "millrace/base/digest.h"
-#include "millrace/base/files.h"
-#include "millrace/dataflow/image/image_file.h"
-#include "millrace/dataflow/image/image_folder.h"
-#include "millrace/engine/pipeline.h"
-#include "millrace/engine/source.h"
+#include <millrace/base/digest.h>
+#include <millrace/base/files.h>
+#include <millrace/dataflow/image/image_file.h>
+#include <millrace/dataflow/image/image_folder.h>
+#include <millrace/engine/pipeline.h>
+#include <millrace/engine/source.h>
 
 namespace fs = std::filesystem;
 using namespace millrace;

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "millrace/trainer/appended_file.h"
-#include "millrace/trainer/callback.h"
-#include "millrace/trainer/train_state.h"
+#include <millrace/trainer/appended_file.h>
+#include <millrace/trainer/callback.h>
+#include <millrace/trainer/train_state.h>
 
 namespace {
 

@@ -16,10 +16,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "millrace/models/layers/layers.h"
-#include "millrace/models/layers/losses.h"
-#include "millrace/models/layers/style.h"
-#include "millrace/models/pyramid_detector.h"
+#include <millrace/models/layers/layers.h>
+#include <millrace/models/layers/losses.h>
+#include <millrace/models/layers/style.h>
+#include <millrace/models/pyramid_detector.h>
 
 namespace {
 

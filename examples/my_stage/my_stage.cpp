@@ -4,8 +4,8 @@
 #include <opencv2/imgproc.hpp>
 #include <string_view>
 
-#include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/transforms.h"
+#include <millrace/dataflow/detection/detection_stages.h>
+#include <millrace/dataflow/detection/transforms.h>
 
 namespace {
 

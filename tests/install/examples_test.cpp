@@ -58,7 +58,7 @@ TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
 
 // An edited header, in the installation and as a copy that goes before it.
 TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
-  const auto header = prefix() / "include/millrace/dataflow/transforms.h";
+  const auto header = prefix() / "include/millrace/dataflow/detection/transforms.h";
   const auto original = read_text(header);
   const auto expect_refused = [&](const fs::path& edited) {
     write_text(edited, original + "struct AddedByHand {};\n");
@@ -73,17 +73,17 @@ TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
   EXPECT_EQ(installed({"list", "--plugin", plugin}).exit_code, 0);
   expect_refused(header);
   write_text(header, original);
-  fs::create_directory(in_folder("my_stage") / "dataflow");
+  fs::create_directories(in_folder("my_stage") / "millrace/dataflow/detection");
   expect_refused(in_folder("my_stage") / "millrace/dataflow/detection/transforms.h");
 }
 
 TEST_F(Examples, MayUseEveryPublicHeader) {
   fs::create_directory(in_folder("all"));
-  const auto headers = prefix() / "include/millrace";
+  const auto headers = prefix() / "include";
   std::string includes;
   for (const auto& entry : fs::recursive_directory_iterator(headers))
     if (entry.path().extension() == ".h")
-      includes += "#include \"" + fs::relative(entry.path(), headers).string() + "\"\n";
+      includes += "#include <" + fs::relative(entry.path(), headers).string() + ">\n";
   write_text(in_folder("all/all.cpp"), includes);
   write_text(in_folder("all/CMakeLists.txt"),
              "cmake_minimum_required(VERSION 3.21)\nproject(everything LANGUAGES CXX)\n"

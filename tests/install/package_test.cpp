@@ -11,7 +11,8 @@ using Package = Installed;
 TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
   for (const auto* file :
        {"bin/trainer", "bin/trainer-torch", "include/millrace/trainer/callback.h",
-        "include/millrace/trainer/detector.h", "include/millrace/dataflow/detection_stages.h",
+        "include/millrace/trainer/detector/detector.h",
+        "include/millrace/dataflow/detection/detection_stages.h",
         "include/millrace/models/pyramid_detector.h", "include/millrace/plugins/build_id.h",
         "lib/cmake/millrace/millraceConfig.cmake", "lib/cmake/millrace/millraceConfigVersion.cmake",
         "share/millrace/configs/maskrcnn.toml", "share/millrace/examples/my_stage/my_stage.cpp",
@@ -21,7 +22,7 @@ TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
 }
 
-TEST_F(Package, KnowsItsHeadersByEveryByteOfThoseThatACompilerFinds) {
+TEST_F(Package, KnowsItsHeadersByTheDeclarationsThatACompilerFinds) {
   fs::create_directory(in_folder("first"));
   fs::create_directory(in_folder("second"));
   const auto build_id = [&](const std::string& header, const std::string& folder = "second") {
@@ -29,7 +30,7 @@ TEST_F(Package, KnowsItsHeadersByEveryByteOfThoseThatACompilerFinds) {
     write_text(in_folder(folder) / "b.h", header);
     const auto out = in_folder("build_id.h");
     const auto made =
-        run(CMAKE, {"-DTEMPLATE=" + fs::absolute("plugins/build_id.h.in").string(),
+        run(CMAKE, {"-DTEMPLATE=" + fs::absolute("millrace/plugins/build_id.h.in").string(),
                     "-DOUT=" + out.string(), "-DRELEASE=1.2",
                     "-DROOTS=" + in_folder("first").string() + "|" + in_folder("second").string(),
                     "-DHEADERS=a.h b.h", "-P", "cmake/build_id.cmake"});
@@ -39,9 +40,11 @@ TEST_F(Package, KnowsItsHeadersByEveryByteOfThoseThatACompilerFinds) {
   const auto first = build_id("int b();\n");
   EXPECT_THAT(first, HasSubstr("#define MILLRACE_RELEASE \"1.2\""));
   EXPECT_EQ(build_id("int b();\n"), first);
-  EXPECT_NE(build_id("int b(); \n"), first);
+  EXPECT_EQ(build_id("/// An edited sentence; see [c].\nint b();  // and another\n"), first);
+  EXPECT_EQ(build_id("int\n  /* of what? */ b();\n"), first);
+  EXPECT_NE(build_id("int b(int);\n"), first);
   EXPECT_EQ(build_id("int b();\n"), first);
-  EXPECT_NE(build_id("int b(int);\n", "first"), first);
+  EXPECT_NE(build_id("int b(float);\n", "first"), first);
 }
 
 TEST_F(Package, LinksOfItsPagesLeadSomewhere) {

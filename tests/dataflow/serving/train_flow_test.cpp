@@ -1,4 +1,5 @@
 // Training's flow through data servers gives the bytes of the flow without them.
+#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
