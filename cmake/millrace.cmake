@@ -35,11 +35,11 @@ function(add_room name)
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
 endfunction()
 
-# add_test_program(NAME SOURCES ... LINKS ... [SLOW] [UNITY]): test files of the current folder in one program, where linking
-# is dear; with UNITY they are compiled six at a time, since most of that work is reading libtorch's headers. Each TEST is a
-# ctest entry, labelled with its room, or `slow`. The target tests_ROOM builds a room's programs.
+# add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one program, where linking is dear,
+# compiled a few at a time, as rooms are. Each TEST is a ctest entry, labelled with its room, or `slow`. The target
+# tests_ROOM builds a room's programs.
 function(add_test_program name)
-  cmake_parse_arguments(TEST "SLOW;UNITY" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(TEST "SLOW" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(label ${room})
   if(TEST_SLOW)
@@ -49,7 +49,7 @@ function(add_test_program name)
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} millrace_flags GTest::gtest_main GTest::gmock)
   # Little of their time is in their own code, much in compiling it.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${TEST_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   if(NOT TARGET tests_${room})
     add_custom_target(tests_${room})
   endif()

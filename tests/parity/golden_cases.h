@@ -12,6 +12,12 @@
 
 namespace millrace::testing {
 
+/// The relative difference that float32 and another order of sums explain.
+inline constexpr double kRounding = 1e-6;
+
+/// A copy that gradients are taken with respect to.
+inline at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
+
 /// One run of an operator: its parameters, and its tensors by name.
 struct GoldenCase {
   std::string name;

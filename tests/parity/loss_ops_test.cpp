@@ -21,11 +21,9 @@ namespace {
 
 using testing::close;
 using testing::golden_cases;
+using testing::kRounding;
+using testing::leaf;
 using testing::same;
-
-constexpr double kRounding = 1e-6;
-
-at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
 
 MaskRcnnOptions torchvision() {
   return MaskRcnnOptions::defaults_for(parse_config("style = \"torchvision\"", "test"));

@@ -20,17 +20,15 @@ namespace {
 using testing::close;
 using testing::golden_cases;
 using testing::GoldenCase;
+using testing::kRounding;
+using testing::leaf;
 using testing::same;
-
-constexpr double kRounding = 1e-6;
 
 /// The gradient of `output`, weighted by `weights`, with respect to `input`.
 at::Tensor gradient(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weights) {
   output.backward(weights);
   return input.grad();
 }
-
-at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
 
 RoiAlignOptions options_of(const GoldenCase& golden) {
   const auto& p = golden.parameters;
