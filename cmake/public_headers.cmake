@@ -11,6 +11,7 @@ set(public_headers
   millrace/base/registry.h
   millrace/base/require.h
   millrace/base/text.h
+  millrace/base/unique_fd.h
   millrace/engine/dataflow.h
   millrace/engine/engine.h
   millrace/engine/flow_options.h

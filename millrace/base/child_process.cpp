@@ -22,10 +22,10 @@ constexpr std::size_t kMostOutput = 64 << 10;  // bytes
 constexpr auto kGrace = std::chrono::seconds(1);
 constexpr auto kNap = std::chrono::milliseconds(5);
 
-int file_without_name() {
+UniqueFd file_without_name() {
   auto name = (std::filesystem::temp_directory_path() / "millrace-command-XXXXXX").string();
-  const int file = ::mkostemp(name.data(), O_CLOEXEC);
-  if (file < 0) throw Error(name + ": cannot be made: " + std::strerror(errno));
+  UniqueFd file(::mkostemp(name.data(), O_CLOEXEC));
+  if (!file) throw Error(name + ": cannot be made: " + std::strerror(errno));
   ::unlink(name.c_str());
   return file;
 }
@@ -44,8 +44,8 @@ ChildProcess::ChildProcess(const std::string& command, const std::vector<std::st
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, output_, 1);
-  posix_spawn_file_actions_adddup2(&files, output_, 2);
+  posix_spawn_file_actions_adddup2(&files, output_.get(), 1);
+  posix_spawn_file_actions_adddup2(&files, output_.get(), 2);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -54,14 +54,10 @@ ChildProcess::ChildProcess(const std::string& command, const std::vector<std::st
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (problem == 0) return;
-  ::close(output_);
   throw Error("/bin/sh cannot be started: " + std::string(std::strerror(problem)));
 }
 
-ChildProcess::~ChildProcess() {
-  end();
-  ::close(output_);
-}
+ChildProcess::~ChildProcess() { end(); }
 
 bool ChildProcess::has_ended() {
   if (!ended_) ended_ = ::waitpid(id_, &status_, WNOHANG) != 0;
@@ -86,7 +82,7 @@ std::string ChildProcess::failure() const {
 
 std::string ChildProcess::output() const {
   std::string text(kMostOutput, '\0');
-  const auto size = ::pread(output_, text.data(), text.size(), 0);
+  const auto size = ::pread(output_.get(), text.data(), text.size(), 0);
   text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   return text;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "millrace/base/unique_fd.h"
+
 namespace millrace {
 
 /// For one thread. Leaves no zombie.
@@ -34,7 +36,7 @@ class ChildProcess {
 
  private:
   pid_t id_ = -1;
-  int output_ = -1;  // a file without a name
+  UniqueFd output_;  // a file without a name
   bool ended_ = false;
   int status_ = 0;
 };

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -15,14 +14,11 @@ FileLock::FileLock(const std::filesystem::path& path)
     : fd_(std::filesystem::is_directory(path)
               ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
               : ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
-  if (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+  if (fd_ && ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) return;
   const int reason = errno;
-  if (fd_ >= 0) ::close(fd_);
   throw Error(path.string() + (reason == EWOULDBLOCK
                                    ? ": another process is writing it"
                                    : std::string(": cannot be locked: ") + std::strerror(reason)));
 }
-
-FileLock::~FileLock() { ::close(fd_); }
 
 }  // namespace millrace

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "millrace/base/unique_fd.h"
+
 namespace millrace {
 
 /// Holds the lock of a file, made where it is missing, or of a folder. The system lets go of it when the process dies.
@@ -10,13 +12,9 @@ class FileLock {
  public:
   /// Throws Error where another process holds it, or it cannot be locked.
   explicit FileLock(const std::filesystem::path& path);
-  FileLock(const FileLock&) = delete;
-  ~FileLock();
-
-  int descriptor() const { return fd_; }
 
  private:
-  int fd_ = -1;
+  UniqueFd fd_;
 };
 
 }  // namespace millrace

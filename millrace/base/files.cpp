@@ -21,23 +21,10 @@ namespace {
   throw Error(path.string() + ": " + std::string(what) + ": " + std::strerror(errno));
 }
 
-/// Owns a file descriptor.
-struct UniqueFd {
-  int fd;
-  explicit UniqueFd(int opened) : fd(opened) {}
-  UniqueFd(const UniqueFd&) = delete;
-  ~UniqueFd() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-void write_all(int fd, std::string_view bytes, const std::filesystem::path& file) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const auto put = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(file, "cannot be written");
-    done += static_cast<std::size_t>(put);
-  }
+UniqueFd opened(const std::filesystem::path& path, int flags, std::string_view otherwise) {
+  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (!fd) fail(path, otherwise);
+  return fd;
 }
 
 struct Place {
@@ -66,17 +53,17 @@ Place place_to_write(const std::filesystem::path& name) {
 }
 
 void write_into(const std::filesystem::path& file, std::span<const std::string_view> parts) {
-  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (out.fd < 0) fail(file, "cannot be written");
-  for (const auto bytes : parts) write_all(out.fd, bytes, file);
+  const auto out = opened(file, O_WRONLY | O_TRUNC, "cannot be written");
+  for (const auto bytes : parts) write_all(out, bytes, file);
 }
 
 /// Fills the open `part` and gives it the name `file`. Throws Error, and leaves no part then.
-void write_and_rename(int fd, const std::filesystem::path& part, const std::filesystem::path& file,
-                      std::span<const std::string_view> parts, bool sync) {
+void write_and_rename(const UniqueFd& fd, const std::filesystem::path& part,
+                      const std::filesystem::path& file, std::span<const std::string_view> parts,
+                      bool sync) {
   try {
     for (const auto bytes : parts) write_all(fd, bytes, part);
-    if (sync && ::fsync(fd) != 0) fail(part, "cannot be flushed to the disk");
+    if (sync && ::fsync(fd.get()) != 0) fail(part, "cannot be flushed to the disk");
     if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
   } catch (const Error&) {
     ::unlink(part.c_str());
@@ -87,19 +74,14 @@ void write_and_rename(int fd, const std::filesystem::path& part, const std::file
 }  // namespace
 
 InputFile::InputFile(std::filesystem::path file)
-    : file_(std::move(file)), fd_(::open(file_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (fd_ < 0) fail(file_, "cannot be opened");
+    : file_(std::move(file)), fd_(opened(file_, O_RDONLY, "cannot be opened")) {
   struct stat about {};
-  if (::fstat(fd_, &about) == 0) size_ = static_cast<std::uint64_t>(about.st_size);
-}
-
-InputFile::~InputFile() {
-  if (fd_ >= 0) ::close(fd_);
+  if (::fstat(fd_.get(), &about) == 0) size_ = static_cast<std::uint64_t>(about.st_size);
 }
 
 void InputFile::read(std::uint64_t offset, std::span<char> out) const {
   while (!out.empty()) {
-    const auto got = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    const auto got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(file_, "cannot be read");
     if (got == 0) throw Error(file_.string() + ": has become shorter while it was read");
@@ -109,21 +91,21 @@ void InputFile::read(std::uint64_t offset, std::span<char> out) const {
 }
 
 SharedBytes map_file(const std::filesystem::path& file) {
-  const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto in = opened(file, O_RDONLY, "cannot be opened");
   struct stat about {};
-  if (in.fd < 0 || ::fstat(in.fd, &about) != 0) fail(file, "cannot be opened");
+  if (::fstat(in.get(), &about) != 0) fail(file, "cannot be opened");
   const auto size = static_cast<std::size_t>(about.st_size);
   if (size == 0) return {};
-  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, in.fd, 0);
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, in.get(), 0);
   if (at == MAP_FAILED) fail(file, "cannot be mapped");
   return {{static_cast<const std::byte*>(at), [at, size](const std::byte*) { ::munmap(at, size); }},
           size};
 }
 
 std::string read_file(const std::filesystem::path& file, const Reading& wanted) {
-  const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto in = opened(file, O_RDONLY, "cannot be opened");
   struct stat about {};
-  if (in.fd < 0 || ::fstat(in.fd, &about) != 0) fail(file, "cannot be opened");
+  if (::fstat(in.get(), &about) != 0) fail(file, "cannot be opened");
   if (S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode))
     throw Error(file.string() + ": is a device, not a file");
   const auto too_long = [&](std::uint64_t bytes) {
@@ -136,7 +118,7 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
   const auto size = static_cast<std::size_t>(about.st_size);
   std::string bytes(std::min(size + 1, kHead), '\0');
   for (std::size_t done = 0;;) {
-    const auto got = ::read(in.fd, bytes.data() + done, bytes.size() - done);
+    const auto got = ::read(in.get(), bytes.data() + done, bytes.size() - done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(file, "cannot be read");
     const bool head = done == 0;
@@ -154,6 +136,15 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
   }
 }
 
+void write_all(const UniqueFd& fd, std::string_view bytes, const std::filesystem::path& file) {
+  while (!bytes.empty()) {
+    const auto put = ::write(fd.get(), bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(file, "cannot be written");
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes) {
   write_file_atomically(file, std::span(&bytes, 1));
 }
@@ -164,9 +155,8 @@ void write_file_atomically(const std::filesystem::path& file,
   if (!to.can_be_replaced) return write_into(to.path, parts);
   auto part = to.path;
   part += ".part";
-  const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (out.fd < 0) fail(part, "cannot be written");
-  write_and_rename(out.fd, part, to.path, parts, /*sync=*/true);
+  const auto out = opened(part, O_WRONLY | O_CREAT | O_TRUNC, "cannot be written");
+  write_and_rename(out, part, to.path, parts, /*sync=*/true);
 }
 
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts) {
@@ -174,13 +164,18 @@ void replace_file(const std::filesystem::path& file, std::span<const std::string
   if (!to.can_be_replaced) return write_into(to.path, parts);
   std::string part = to.path.string() + ".XXXXXX.part";
   const UniqueFd out(::mkostemps(part.data(), /*suffix=*/5, O_CLOEXEC));
-  if (out.fd < 0) fail(file, "cannot be written");
-  write_and_rename(out.fd, part, to.path, parts, /*sync=*/false);
+  if (!out) fail(file, "cannot be written");
+  write_and_rename(out, part, to.path, parts, /*sync=*/false);
 }
 
 void sync_path(const std::filesystem::path& path) {
-  const UniqueFd handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (handle.fd < 0 || ::fsync(handle.fd) != 0) fail(path, "cannot be flushed to the disk");
+  constexpr auto kProblem = "cannot be flushed to the disk";
+  if (::fsync(opened(path, O_RDONLY, kProblem).get()) != 0) fail(path, kProblem);
+}
+
+void sync_file_system(const std::filesystem::path& path) {
+  constexpr auto kProblem = "cannot be flushed to the disk";
+  if (::syncfs(opened(path, O_RDONLY, kProblem).get()) != 0) fail(path, kProblem);
 }
 
 void make_writable_folder(const std::filesystem::path& folder) {

@@ -9,7 +9,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "millrace/base/unique_fd.h"
 
 namespace millrace {
 
@@ -18,10 +19,6 @@ class InputFile {
  public:
   /// Throws Error naming the file and the system's reason.
   explicit InputFile(std::filesystem::path file);
-  InputFile(InputFile&& other) noexcept
-      : file_(std::move(other.file_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
-  InputFile& operator=(InputFile&&) = delete;
-  ~InputFile();
 
   /// As it was when the file was opened.
   std::uint64_t size() const { return size_; }
@@ -31,7 +28,7 @@ class InputFile {
 
  private:
   std::filesystem::path file_;
-  int fd_;
+  UniqueFd fd_;
   std::uint64_t size_ = 0;
 };
 
@@ -70,8 +67,13 @@ void write_file_atomically(const std::filesystem::path& file,
 /// a loss of power perhaps half a file). Throws Error naming the file and the system's reason.
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
+/// Writes all bytes to a descriptor. Throws Error naming `file` and the system's reason.
+void write_all(const UniqueFd& fd, std::string_view bytes, const std::filesystem::path& file);
+
 /// Flushes a file or folder to the disk. Throws Error.
 void sync_path(const std::filesystem::path& path);
+/// Flushes all of the file system that `path` lies on: cheaper than one by one for many files. Throws Error.
+void sync_file_system(const std::filesystem::path& path);
 
 /// Makes a folder (and its parents). Throws Error saying why it cannot be made or written to.
 void make_writable_folder(const std::filesystem::path& folder);

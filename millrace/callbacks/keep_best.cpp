@@ -7,6 +7,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/part_folder.h"
 #include "millrace/callbacks/common/watched_metric.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/train_state.h"
@@ -69,21 +70,14 @@ class KeepBest final : public Callback {
 
   /// Hard links: no bytes are copied, and `keep` of the checkpoints does not reach them.
   void link_as_best(const fs::path& checkpoint) const {
-    const auto best = checkpoint.parent_path() / folder_;
-    const auto part = checkpoint.parent_path() / (folder_ + ".part");
-    const auto old = checkpoint.parent_path() / (folder_ + ".replaced.part");
-    fs::remove_all(part);
-    fs::remove_all(old);
-    fs::create_directory(part);
+    PartFolder part(checkpoint.parent_path() / folder_, PartFolder::Existing::replace);
     for (const auto& file : fs::directory_iterator(checkpoint)) {
       std::error_code no_links;  // on some file systems
-      fs::create_hard_link(file, part / file.path().filename(), no_links);
-      if (no_links) fs::copy_file(file, part / file.path().filename());
+      const auto name = part.path() / file.path().filename();
+      fs::create_hard_link(file, name, no_links);
+      if (no_links) fs::copy_file(file, name);
     }
-    if (fs::exists(best)) fs::rename(best, old);
-    fs::rename(part, best);
-    fs::remove_all(old);
-    sync_path(best.parent_path());
+    part.publish();
   }
 
   WatchedMetric metric_;

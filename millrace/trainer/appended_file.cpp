@@ -1,13 +1,13 @@
 #include "millrace/trainer/appended_file.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/files.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -22,12 +22,9 @@ std::uintmax_t size_of(const std::filesystem::path& file) {
 }  // namespace
 
 void append_to(const std::filesystem::path& file, std::string_view bytes) {
-  const int out = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  const bool written =
-      out >= 0 && ::write(out, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-  const int problem = errno;
-  if (out >= 0) ::close(out);
-  if (!written) throw Error(file.string() + ": cannot be written: " + std::strerror(problem));
+  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (!out) throw Error(file.string() + ": cannot be written: " + std::strerror(errno));
+  write_all(out, bytes, file);
 }
 
 void cut_file(const std::filesystem::path& file, std::uintmax_t size) {

@@ -10,6 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/part_folder.h"
 #include "millrace/dataflow/store/batch_codec.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 
@@ -94,16 +95,13 @@ Batch read_batch(const fs::path& folder, std::size_t number) {
 
 fs::path write_step_record(const fs::path& folder, const StepRecord& record) try {
   const auto whole = checkpoint_of(folder, record.info.step + 1);
-  auto part = whole;
-  part += ".part";
-  fs::remove_all(part);
-  make_writable_folder(part);
-  for (std::size_t i = 0; i < record.batches.size(); ++i) write_batch(part, i, record.batches[i]);
-  write_safetensors(part / kModel, record.model);
-  write_file_atomically(part / kConfig, record.config);
-  write_file_atomically(part / kRecord, to_json(record).dump(1) + "\n");
-  fs::remove_all(whole);
-  fs::rename(part, whole);
+  PartFolder part(whole, PartFolder::Existing::replace);
+  for (std::size_t i = 0; i < record.batches.size(); ++i)
+    write_batch(part.path(), i, record.batches[i]);
+  write_safetensors(part.path() / kModel, record.model);
+  write_file_atomically(part.path() / kConfig, record.config);
+  write_file_atomically(part.path() / kRecord, to_json(record).dump(1) + "\n");
+  part.publish();
   return whole;
 } catch (const fs::filesystem_error& problem) {
   throw Error(problem.what());

@@ -58,7 +58,7 @@ TEST_F(Pack, TakesAnotherSplit) {
 TEST_F(Pack, SaysWhatIsInItsWay) {
   const auto data = make_data();
   ASSERT_EQ(pack(data, in_folder("packed")).exit_code, 0);
-  expect_error(pack(data, in_folder("packed")), 2, "is there already");
+  expect_error(pack(data, in_folder("packed")), 2, "exists already");
   for (const auto& image : fs::directory_iterator(data / "train2017")) fs::remove(image.path());
   expect_error(pack(data, in_folder("again")), 1, "cannot be opened");
   EXPECT_FALSE(fs::exists(in_folder("again.part")));

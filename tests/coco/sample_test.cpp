@@ -109,7 +109,7 @@ TEST(Sample, RefusesAFolderThatExists) {
   fs::create_directories(ground.path / "mine");
   for (const auto* name : {"mine", "mine/"}) {
     EXPECT_THAT([&] { make_sample(ground.path / name, {.train = 1, .val = 1}); },
-                ThrowsMessage<Error>(HasSubstr("mine: exists already")));
+                ThrowsMessage<ConfigError>(HasSubstr("mine: exists already")));
   }
   EXPECT_TRUE(fs::is_empty(ground.path / "mine"));
 }

@@ -363,14 +363,9 @@ TEST(CheckSamples, TellsDamagedRecords) {
   bytes[at + 300] = static_cast<char>(bytes[at + 300] ^ 1);
   write(records_file(folder), bytes);
   coco::Findings findings(3);
-  try {
-    check_samples(RecordStore(folder), true, findings, [] {});
-    EXPECT_THAT(lines(findings),
-                ElementsAre(AllOf(StartsWith("sample-unusable 1: "), HasSubstr("record 2"))));
-  } catch (const Error&
-               problem) {  // a small value lies on a page that is checked when the store is opened
-    EXPECT_THAT(problem.what(), HasSubstr("records.mdb"));
-  }
+  check_samples(RecordStore(folder), true, findings, [] {});
+  EXPECT_THAT(lines(findings),
+              ElementsAre(AllOf(StartsWith("sample-unusable 1: "), HasSubstr("record 2"))));
 }
 
 }  // namespace

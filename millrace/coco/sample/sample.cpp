@@ -15,9 +15,9 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/part_folder.h"
 #include "millrace/base/random.h"
 #include "millrace/coco/sample/sample_annotations.h"
-#include "millrace/coco/sample/sample_folder.h"
 #include "millrace/coco/sample/sample_painting.h"
 #include "millrace/coco/sample/sample_scene.h"
 
@@ -120,10 +120,11 @@ void write_split(const fs::path& root, const Split& split, const SampleOptions& 
 }  // namespace
 
 void make_sample(const fs::path& folder, const SampleOptions& options) {
-  PartFolder part(folder);
+  PartFolder part(folder, PartFolder::Existing::refuse);
   make_writable_folder(part.path() / "annotations");
   write_split(part.path(), {"train2017", options.train, 1}, options);
   write_split(part.path(), {"val2017", options.val, 2}, options);
+  sync_file_system(part.path());
   part.publish();
 }
 

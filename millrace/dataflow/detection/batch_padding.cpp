@@ -14,12 +14,6 @@
 namespace millrace {
 namespace {
 
-cv::Mat slot_of(const Batch& batch, std::size_t image) {
-  const auto bytes =
-      static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
-  return {batch.height, batch.width, CV_8UC3, batch.pixels.get() + image * bytes};
-}
-
 /// The size that an image of the batch has alone.
 cv::Size own_size(const Batch& batch, const ImageInfo& image) {
   const auto rounded_up = [&](std::int32_t side) {
@@ -36,10 +30,8 @@ Batch images_of(const Batch& batch, const std::vector<std::size_t>& places, cv::
     part.objects.push_back(batch.objects[place]);
   }
   part.pixels = batch_memory().acquire(part.bytes());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto& own = part.images[i];
-    fill_slot({slot_of(batch, places[i])(cv::Rect(0, 0, own.width, own.height))}, slot_of(part, i));
-  }
+  for (std::size_t i = 0; i < places.size(); ++i)
+    fill_slot({batch.image(places[i])}, part.padded_image(i));
   return part;
 }
 
@@ -58,15 +50,11 @@ Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
   if (batch.width > width || batch.height > height)
     throw std::invalid_argument(fmt::format("a batch of {} x {} pixels cannot be padded to {} x {}",
                                             batch.width, batch.height, width, height));
-  const auto before = std::move(batch.pixels);
-  const Batch from{.pixels = before, .height = batch.height, .width = batch.width};
+  const Batch from{std::move(batch.pixels), batch.height, batch.width, batch.divisor, batch.images};
   batch.width = width;
   batch.height = height;
   batch.pixels = batch_memory().acquire(batch.bytes());
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto& own = batch.images[i];
-    fill_slot({slot_of(from, i)(cv::Rect(0, 0, own.width, own.height))}, slot_of(batch, i));
-  }
+  for (std::size_t i = 0; i < batch.size(); ++i) fill_slot({from.image(i)}, batch.padded_image(i));
   return batch;
 }
 

@@ -42,9 +42,6 @@ std::string class_name(std::span<const std::string> classes, std::int32_t number
 
 cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes) {
   const auto& image = batch.images[index];
-  const auto slot =
-      static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
-  const cv::Mat padded(batch.height, batch.width, CV_8UC3, batch.pixels.get() + slot * index);
   const auto& objects = batch.objects[index];
   std::vector<coco::Overlay> overlays;
   std::vector<std::string> names;
@@ -57,7 +54,7 @@ cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std
                         .crowd = objects.crowd[i] != 0,
                         .mask = rasterised(objects.segmentations[i], {image.width, image.height})});
   }
-  return coco::draw_objects(padded(cv::Rect(0, 0, image.width, image.height)), overlays, names);
+  return coco::draw_objects(batch.image(index), overlays, names);
 }
 
 void write_batch(const std::filesystem::path& folder, const std::string& name, const Batch& batch,

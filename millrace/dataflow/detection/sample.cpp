@@ -51,6 +51,21 @@ void append(Instances& objects, Instances more) {
   });
 }
 
+Sample without_outlines(Sample sample) {
+  for (auto& shape : sample.objects.segmentations)
+    if (!std::holds_alternative<std::monostate>(shape)) shape = std::vector<coco::Polygon>();
+  return sample;
+}
+
+cv::Mat Batch::padded_image(std::size_t i) const {
+  const auto slot = static_cast<std::size_t>(height) * static_cast<std::size_t>(width) * 3;
+  return {height, width, CV_8UC3, pixels.get() + i * slot};
+}
+
+cv::Mat Batch::image(std::size_t i) const {
+  return padded_image(i)(cv::Rect(0, 0, images[i].width, images[i].height));
+}
+
 std::uint64_t digest(const Instances& objects, std::uint64_t seed) {
   seed = digest(objects.size(), seed);
   seed = digest(objects.crowd, digest(objects.classes, digest(objects.boxes, seed)));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <opencv2/core/mat.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,8 @@
 
 namespace millrace {
 
-/// The objects of one image; all members have the same length.
+/// The objects of one image; all members have the same length. Where outlines are left out (Source::about), an empty
+/// list of polygons stands for each.
 struct Instances {
   std::vector<Box> boxes;                         // pixels of the image they belong to
   std::vector<std::int32_t> classes;              // 0 .. K-1: position in the list of classes
@@ -46,6 +48,9 @@ struct Sample {
   Instances objects;                   // in pixels of `image`
 };
 
+/// The sample with an empty list of polygons for each outline.
+Sample without_outlines(Sample sample);
+
 /// What a model needs to know of one image of a batch.
 struct ImageInfo {
   std::int64_t image_id = 0;
@@ -65,6 +70,10 @@ struct Batch {
 
   std::size_t size() const { return images.size(); }
   std::size_t bytes() const { return size() * height * width * 3; }
+  /// Image i with its padding, as OpenCV sees it: borrowed from `pixels`.
+  cv::Mat padded_image(std::size_t i) const;
+  /// Image i at its true size, without padding; borrowed from `pixels`.
+  cv::Mat image(std::size_t i) const;
 };
 
 /// A hash of the objects, continued from `seed`; one of everything a batch holds.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include <array>
@@ -22,17 +21,12 @@ constexpr std::size_t kDigits = 40;
 using Key = std::array<char, kDigits + 1>;
 
 void write_new(const fs::path& file, const Key& key, mode_t mode) {
-  const auto fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (fd < 0)
+  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (!out)
     throw Error(fmt::format("{}: cannot be made: {}", file.string(),
                             errno == EEXIST ? "it is there already, and keys are not overwritten"
                                             : std::strerror(errno)));
-  const auto text = std::string(key.data()) + "\n";
-  const bool whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const auto problem = errno;
-  ::close(fd);
-  if (!whole)
-    throw Error(fmt::format("{}: cannot be written: {}", file.string(), std::strerror(problem)));
+  write_all(out, std::string(key.data()) + "\n", file);
 }
 
 std::string read_key(const fs::path& file, const char* kind) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/unique_fd.h"
 
 namespace millrace::serving {
 namespace {
@@ -23,43 +24,37 @@ constexpr std::size_t kProbeBytes = 4096;
 constexpr std::align_val_t kAlignment{64};
 
 struct File {
-  int descriptor = -1;
+  UniqueFd descriptor;
   std::size_t bytes = 0;
   std::uint64_t number = 0;
 };
 
 /// A new file, mapped. Throws Error.
 std::pair<File, void*> make_file(std::size_t bytes, std::uint64_t number) {
-  const File file{::memfd_create("millrace-batch", MFD_CLOEXEC), bytes, number};
-  const auto fail = [&] {
-    const auto problem = errno;
-    if (file.descriptor >= 0) ::close(file.descriptor);
+  File file{UniqueFd(::memfd_create("millrace-batch", MFD_CLOEXEC)), bytes, number};
+  const int fd = file.descriptor.get();
+  const auto fail = [&](int problem) {
     throw Error(fmt::format("no shared memory of {} bytes: {}", bytes, std::strerror(problem)));
   };
-  if (file.descriptor < 0 || ::ftruncate(file.descriptor, static_cast<off_t>(bytes)) != 0) fail();
+  if (!file.descriptor || ::ftruncate(fd, static_cast<off_t>(bytes)) != 0) fail(errno);
   // Taken at once: where memory ends, this fails, and nothing breaks when it is written to.
-  if (const auto problem = ::posix_fallocate(file.descriptor, 0, static_cast<off_t>(bytes))) {
-    errno = problem;
-    fail();
-  }
-  auto* memory =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.descriptor, 0);
-  if (memory == MAP_FAILED) fail();
-  return {file, memory};
+  if (const auto problem = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes))) fail(problem);
+  auto* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (memory == MAP_FAILED) fail(errno);
+  return {std::move(file), memory};
 }
 
 /// Maps an open file of at least so many bytes; nullptr: it cannot be.
 std::shared_ptr<std::uint8_t[]> map(std::int64_t process, std::int64_t descriptor,
                                     std::size_t bytes) {
   const auto name = fmt::format("/proc/{}/fd/{}", process, descriptor);
-  const int fd = ::open(name.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return nullptr;
+  const UniqueFd fd(::open(name.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return nullptr;
   struct stat state {};
   void* memory = MAP_FAILED;
-  if (::fstat(fd, &state) == 0 && S_ISREG(state.st_mode) && bytes > 0 &&
+  if (::fstat(fd.get(), &state) == 0 && S_ISREG(state.st_mode) && bytes > 0 &&
       static_cast<std::uint64_t>(state.st_size) >= bytes)
-    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-  ::close(fd);
+    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd.get(), 0);
   if (memory == MAP_FAILED) return nullptr;
   return {static_cast<std::uint8_t*>(memory), [bytes](std::uint8_t* p) { ::munmap(p, bytes); }};
 }
@@ -70,8 +65,8 @@ struct SharedMemory::Files {
   void* allocate(std::size_t bytes) {
     const std::lock_guard lock(mutex);
     try {
-      const auto [file, memory] = make_file(bytes, ++made);
-      by_address.emplace(memory, file);
+      auto [file, memory] = make_file(bytes, ++made);
+      by_address.emplace(memory, std::move(file));
       return memory;
     } catch (const Error&) {
       return ::operator new(bytes, kAlignment);  // sent as it is: slower, and no fault
@@ -82,7 +77,6 @@ struct SharedMemory::Files {
     const auto found = by_address.extract(memory);
     if (found.empty()) return ::operator delete(memory, kAlignment);
     ::munmap(memory, found.mapped().bytes);
-    ::close(found.mapped().descriptor);
   }
 
   std::mutex mutex;
@@ -110,7 +104,7 @@ std::optional<SharedPiece> SharedMemory::find(const void* buffer, std::size_t by
   const auto found = files_->by_address.find(buffer);
   if (found == files_->by_address.end()) return std::nullopt;
   const auto& file = found->second;
-  return SharedPiece{piece, file.descriptor, file.number, file.bytes, bytes};
+  return SharedPiece{piece, file.descriptor.get(), file.number, file.bytes, bytes};
 }
 
 std::optional<SharedFile> SharedMemory::probe() const {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/unique_fd.h"
 
 namespace millrace::serving {
 namespace {
@@ -18,11 +19,9 @@ bool is_listened_at(const std::string& file) {
   address.sun_family = AF_UNIX;
   if (file.size() >= sizeof(address.sun_path)) return false;  // libzmq will say so
   file.copy(address.sun_path, file.size());
-  const int client = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool listens = client >= 0 && ::connect(client, reinterpret_cast<const sockaddr*>(&address),
-                                                sizeof(address)) == 0;
-  if (client >= 0) ::close(client);
-  return listens;
+  const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return client &&
+         ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
 }  // namespace

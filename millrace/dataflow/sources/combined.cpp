@@ -107,7 +107,7 @@ const bool registered[] = {
         [](const RepeatFactorOptions& options, const SourceContext& context) {
           const auto& source = only(context);
           return repeat_factor(source, options.threshold, [&](std::int64_t index) {
-            return (*source)[index].objects.classes;
+            return source->about(index).objects.classes;
           });
         }),
 };

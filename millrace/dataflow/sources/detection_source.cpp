@@ -55,7 +55,11 @@ int DetectionSource::class_of(const coco::Annotation& object) const {
   return category < 0 ? -1 : class_of_category_[static_cast<std::size_t>(category)];
 }
 
-Sample DetectionSource::operator[](std::int64_t index) const {
+Sample DetectionSource::operator[](std::int64_t index) const { return sample(index, true); }
+
+Sample DetectionSource::about(std::int64_t index) const { return sample(index, false); }
+
+Sample DetectionSource::sample(std::int64_t index, bool with_outlines) const {
   const auto& image = split_.annotations->images[images_[static_cast<std::size_t>(index)]];
   Sample sample;
   sample.image_id = image.id;
@@ -68,7 +72,11 @@ Sample DetectionSource::operator[](std::int64_t index) const {
     sample.objects.boxes.push_back(clipped_box(object, image));
     sample.objects.classes.push_back(number);
     sample.objects.crowd.push_back(object.crowd);
-    sample.objects.segmentations.push_back(split_.annotations->segmentation(object));
+    auto& shape = sample.objects.segmentations.emplace_back();
+    if (with_outlines)
+      shape = split_.annotations->segmentation(object);
+    else if (object.shape.kind != coco::ShapeKind::none)
+      shape = std::vector<coco::Polygon>();
   }
   return sample;
 }

@@ -21,6 +21,8 @@ class DetectionSource final : public Source<Sample> {
 
   /// Path, size and objects; no pixels yet. Boxes are clipped to the image.
   Sample operator[](std::int64_t index) const override;
+  /// The same without outlines (see Instances).
+  Sample about(std::int64_t index) const override;
 
   /// Objects of the classes that count which are left out.
   std::int64_t unusable_objects() const { return ignored_ + thin_; }
@@ -28,6 +30,7 @@ class DetectionSource final : public Source<Sample> {
   void report_unusable() const;
 
  private:
+  Sample sample(std::int64_t index, bool with_outlines) const;
   int class_of(const coco::Annotation& object) const;
 
   DataSplit split_;

@@ -43,8 +43,11 @@ class Renumbered final : public Source<Sample> {
 
   std::int64_t size() const override { return store_->size(); }
 
-  Sample operator[](std::int64_t index) const override {
-    auto sample = (*store_)[index];
+  Sample operator[](std::int64_t index) const override { return renumbered((*store_)[index]); }
+  Sample about(std::int64_t index) const override { return renumbered(store_->about(index)); }
+
+ private:
+  Sample renumbered(Sample sample) const {
     auto& classes = sample.objects.classes;
     std::vector<bool> counts;
     for (auto& label : classes) {
@@ -55,7 +58,6 @@ class Renumbered final : public Source<Sample> {
     return sample;
   }
 
- private:
   std::shared_ptr<const RecordStore> store_;
   std::vector<std::int32_t> number_;  // of the store's class k; -1: does not count
 };
@@ -65,7 +67,7 @@ SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext
       std::make_shared<const RecordStore>(options.folder), context.classes);
   if (!options.filter_empty) return all;
   return select(all, [&](std::int64_t index) {
-    const auto crowd = (*all)[index].objects.crowd;
+    const auto crowd = all->about(index).objects.crowd;
     return std::ranges::count(crowd, 0) > 0;
   });
 }

@@ -61,17 +61,16 @@ Batch Pad::operator()(std::vector<Sample> samples) const {
   batch.height = size.height;
   if (shapes.empty()) batch.divisor = static_cast<std::int32_t>(divisor);
 
-  const auto slot =
-      static_cast<std::size_t>(batch.width) * static_cast<std::size_t>(batch.height) * 3;
-  batch.pixels = pool.acquire(slot * samples.size());
   for (auto& sample : samples) {
     const auto own = sample.image.size();
-    fill_slot(sample.image,
-              {batch.height, batch.width, CV_8UC3, batch.pixels.get() + slot * batch.size()});
-    sample.image = {};
     batch.images.push_back({sample.image_id, sample.width, sample.height, own.width, own.height,
                             sample.scale_x, sample.scale_y});
     batch.objects.push_back(std::move(sample.objects));
+  }
+  batch.pixels = pool.acquire(batch.bytes());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    fill_slot(samples[i].image, batch.padded_image(i));
+    samples[i].image = {};
   }
   return batch;
 }

@@ -95,13 +95,13 @@ class CacheFile {
  private:
   static std::unique_ptr<LmdbFile> opened(const fs::path& name, std::size_t max_bytes) {
     try {
-      return std::make_unique<LmdbFile>(name, LmdbUse::share, max_bytes);
+      return std::make_unique<LmdbFile>(name, max_bytes);
     } catch (const Error& problem) {
       spdlog::warn("{}; it is made anew", problem.what());
     }
     fs::remove(name);
     fs::remove(name.string() + "-lock");
-    return std::make_unique<LmdbFile>(name, LmdbUse::share, max_bytes);
+    return std::make_unique<LmdbFile>(name, max_bytes);
   }
 
   std::shared_ptr<const std::string> waiting(const std::string& key) {

@@ -13,34 +13,21 @@ namespace {
 using UniqueTransaction = std::unique_ptr<MDB_txn, decltype([](MDB_txn* t) { mdb_txn_abort(t); })>;
 
 constexpr unsigned kReaders = 1024;  // transactions at once, over all processes
-
-unsigned flags(LmdbUse use) {
-  constexpr unsigned kAlways = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
-  switch (use) {
-    case LmdbUse::write:
-      return kAlways | MDB_NOLOCK | MDB_NOSYNC;  // `sync` waits once, at the end
-    case LmdbUse::read:
-      return kAlways | MDB_NOLOCK | MDB_RDONLY;
-    case LmdbUse::share:
-      return kAlways;
-  }
-  return kAlways;
-}
+constexpr unsigned kFlags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
 
 MDB_val value_of(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
 
 }  // namespace
 
-LmdbFile::LmdbFile(std::filesystem::path file, LmdbUse use, std::size_t map_bytes)
-    : file_(std::move(file)), use_(use) {
+LmdbFile::LmdbFile(std::filesystem::path file, std::size_t map_bytes) : file_(std::move(file)) {
   check(mdb_env_create(&env_), "cannot be opened");
   try {
     check(mdb_env_set_maxreaders(env_, kReaders), "cannot be opened");
-    if (map_bytes > 0) check(mdb_env_set_mapsize(env_, map_bytes), "cannot be opened");
-    check(mdb_env_open(env_, file_.c_str(), flags(use), 0644), "cannot be opened");
+    check(mdb_env_set_mapsize(env_, map_bytes), "cannot be opened");
+    check(mdb_env_open(env_, file_.c_str(), kFlags, 0644), "cannot be opened");
     check_length();
     MDB_txn* raw = nullptr;
-    check(mdb_txn_begin(env_, nullptr, flags(use) & MDB_RDONLY, &raw), "cannot be read");
+    check(mdb_txn_begin(env_, nullptr, 0, &raw), "cannot be read");
     UniqueTransaction transaction(raw);
     check(mdb_dbi_open(raw, nullptr, 0, &table_), "cannot be read");
     check(mdb_txn_commit(transaction.release()), "cannot be read");
@@ -72,8 +59,7 @@ bool LmdbFile::put(std::span<const std::pair<std::string, std::string_view>> pai
   for (const auto& [key, value] : pairs) {
     auto name = value_of(key);
     auto content = value_of(value);
-    const unsigned how = use_ == LmdbUse::write ? MDB_APPEND : 0;
-    const int status = mdb_put(raw, table_, &name, &content, how);
+    const int status = mdb_put(raw, table_, &name, &content, 0);
     if (status == MDB_MAP_FULL) return false;
     check(status, "cannot be written");
   }
@@ -83,24 +69,14 @@ bool LmdbFile::put(std::span<const std::pair<std::string, std::string_view>> pai
   return true;
 }
 
-void LmdbFile::sync() { check(mdb_env_sync(env_, /*force=*/1), "cannot be flushed to the disk"); }
-
-std::size_t LmdbFile::used_bytes() const {
-  MDB_envinfo info;
-  check(mdb_env_info(env_, &info), "cannot be read");
-  return (info.me_last_pgno + 1) * page_bytes();
-}
-
-std::size_t LmdbFile::page_bytes() const {
-  MDB_stat stat;
-  check(mdb_env_stat(env_, &stat), "cannot be read");
-  return stat.ms_psize;
-}
-
 void LmdbFile::check_length() const {
   const auto length = std::filesystem::file_size(file_);
-  if (length == 0 || use_ == LmdbUse::write) return;  // new
-  if (const auto used = used_bytes(); length < used)
+  if (length == 0) return;  // new
+  MDB_envinfo info;
+  MDB_stat stat;
+  check(mdb_env_info(env_, &info), "cannot be read");
+  check(mdb_env_stat(env_, &stat), "cannot be read");
+  if (const auto used = (info.me_last_pgno + 1) * stat.ms_psize; length < used)
     throw Error(fmt::format("{}: has been cut short: it is {} bytes, but {} of it are in use",
                             file_.string(), length, used));
 }

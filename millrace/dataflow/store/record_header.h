@@ -12,32 +12,38 @@ namespace millrace {
 
 /// The files of a store in `folder`.
 inline std::filesystem::path records_file(const std::filesystem::path& folder) {
-  return folder / "records.mdb";
+  return folder / "records.bin";
 }
 inline std::filesystem::path header_file(const std::filesystem::path& folder) {
   return folder / "header";
 }
 
-/// The key of record `index`'s annotations and of its image file's bytes.
-std::string annotations_key(std::int64_t index);
-std::string image_key(std::int64_t index);
+/// The values of a record. In the file the values of one kind stand together, by record.
+enum class RecordValue : std::size_t {
+  about,   // the sample without outlines: what batches are planned by
+  sample,  // with them
+  image,   // the bytes of its image file
+};
+constexpr std::size_t kRecordValues = 3;
 
-/// Seals a store: all that `records.mdb` must be. LMDB trusts the pages that tell where values lie (and that hold the
-/// values of less than half a page), so these are checked when a store is opened; values when they are read.
+/// Where each value of the records' file ends, and its digest: together they cover each byte of it.
 struct RecordHeader {
   std::vector<std::string> classes;
-  std::vector<std::uint64_t> annotations, images;  // digest of each record's values
-  std::uint64_t file_bytes = 0;
-  std::uint64_t page_bytes = 0;
-  std::vector<std::uint64_t> tree_pages;  // numbers of the pages that are no large value's own
-  std::uint64_t tree_digest = 0;          // of those pages
+  std::vector<std::uint64_t> ends;     // bytes; each value begins where the one before it ends
+  std::vector<std::uint64_t> digests;  // as many
+
+  std::size_t records() const { return ends.size() / kRecordValues; }
+  std::uint64_t file_bytes() const { return ends.empty() ? 0 : ends.back(); }
+  /// The place of a value in `ends` and `digests`.
+  std::size_t place(RecordValue value, std::size_t record) const {
+    return static_cast<std::size_t>(value) * records() + record;
+  }
+  /// The bytes of the value at a place, where `file` is all of the records' file.
+  std::string_view bytes(std::string_view file, std::size_t place) const {
+    const auto begin = place == 0 ? 0 : ends[place - 1];
+    return file.substr(begin, ends[place] - begin);
+  }
 };
-
-/// The length of the records' file, its pages and their digest put into `header`.
-void seal(const std::filesystem::path& records, std::uint64_t page_bytes, RecordHeader& header);
-
-/// Throws Error where the file is not as it was sealed.
-void check_seal(const std::filesystem::path& records, const RecordHeader& header);
 
 /// Written atomically, last of all: a store without it is unfinished.
 void write_header(const std::filesystem::path& file, const RecordHeader& header);

@@ -70,15 +70,10 @@ Batch seen(const Batch& batch, const View& view) {
     image.width = width, image.height = height;
   }
   result.pixels.reset(new std::uint8_t[result.bytes()]());
-  const auto pixels_of = [](const Batch& of, std::size_t i) {
-    const auto row = static_cast<std::size_t>(of.width) * 3;
-    return cv::Mat(of.images[i].height, of.images[i].width, CV_8UC3,
-                   of.pixels.get() + i * static_cast<std::size_t>(of.height) * row, row);
-  };
   at::parallel_for(0, std::ssize(batch.images), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      auto target = pixels_of(result, i);
-      resize_bilinear(pixels_of(batch, i), target, view.flipped);
+      auto target = result.image(i);
+      resize_bilinear(batch.image(i), target, view.flipped);
     }
   });
   return result;

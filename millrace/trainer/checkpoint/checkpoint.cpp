@@ -1,15 +1,14 @@
 #include "millrace/trainer/checkpoint/checkpoint.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/part_folder.h"
 #include "millrace/trainer/checkpoint/checkpoint_state.h"
 #include "millrace/weights/seal.h"
 
@@ -62,17 +61,6 @@ void remove_parts(const fs::path& folder) {
   for (const auto& part : parts) fs::remove_all(part);
 }
 
-/// Gives `part` the name `whole`. An older one of that name is at no instant missing, and is removed then.
-void put_in_place(const fs::path& part, const fs::path& whole) {
-  if (!fs::exists(whole)) return fs::rename(part, whole);
-  if (::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, whole.c_str(), RENAME_EXCHANGE) != 0) {
-    auto old = whole;  // a file system that cannot exchange two names
-    old += ".replaced.part";
-    fs::rename(whole, old);
-    fs::rename(part, whole);
-  }
-}
-
 /// Makes `latest` a link to a checkpoint. Nothing here reads it: where that cannot be, training goes on.
 void point_latest_at(const fs::path& checkpoint) {
   const auto latest = checkpoint.parent_path() / "latest",
@@ -102,23 +90,15 @@ std::int64_t step_of(const fs::path& checkpoint) {
 
 fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   const auto whole = checkpoint_of(folder, checkpoint.at.step);
-  auto part = whole;
-  part += ".part";
   try {
     make_writable_folder(folder);
     remove_parts(folder);
-    make_writable_folder(part);
-    write_state(part, checkpoint, write_payload(checkpoint, part));
-    sync_path(part);
-
-    put_in_place(part, whole);
+    PartFolder part(whole, PartFolder::Existing::replace);
+    write_state(part.path(), checkpoint, write_payload(checkpoint, part.path()));
+    part.publish();
     point_latest_at(whole);
-    sync_path(folder);
-    remove_parts(folder);
     return whole;
   } catch (const std::exception& problem) {
-    std::error_code nothing_there;
-    fs::remove_all(part, nothing_there);
     throw Error(fmt::format("the checkpoint of step {} cannot be written: {}", checkpoint.at.step,
                             problem.what()));
   }

@@ -1,0 +1,72 @@
+#include "millrace/base/part_folder.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "data/sample/" names the same folder as "data/sample".
+fs::path without_slash(fs::path path) {
+  path = fs::absolute(path).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+fs::path with_suffix(fs::path folder, const char* suffix) { return folder += suffix; }
+
+void exchange(const fs::path& a, const fs::path& b) {
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
+  const auto aside = with_suffix(b, ".replaced.part");  // a file system without that operation
+  fs::remove_all(aside);
+  fs::rename(b, aside);
+  fs::rename(a, b);
+  fs::rename(aside, a);
+}
+
+}  // namespace
+
+PartFolder::PartFolder(fs::path folder, Existing existing)
+    : folder_(without_slash(std::move(folder))),
+      part_(with_suffix(folder_, ".part")),
+      existing_(existing) {
+  refuse_existing();
+  make_writable_folder(part_);
+  if (existing_ == Existing::refuse) {
+    lock_.emplace(part_);
+    refuse_existing();  // the process that held the lock may have been about to finish
+  }
+  for (const auto& left_over : fs::directory_iterator(part_)) fs::remove_all(left_over);
+}
+
+PartFolder::~PartFolder() {
+  std::error_code ignored;
+  fs::remove_all(part_, ignored);  // after an exchange, the older folder
+}
+
+void PartFolder::publish() try {
+  sync_path(part_);
+  if (existing_ == Existing::replace && fs::exists(folder_))
+    exchange(part_, folder_);
+  else
+    fs::rename(part_, folder_);
+  sync_path(folder_.parent_path());
+} catch (const fs::filesystem_error& problem) {
+  throw Error(folder_.string() + ": cannot be made: " + problem.code().message());
+}
+
+void PartFolder::refuse_existing() const {
+  if (existing_ == Existing::refuse && fs::exists(fs::symlink_status(folder_)))
+    throw ConfigError(folder_.string() +
+                      ": exists already; remove it first, or name another folder");
+}
+
+}  // namespace millrace
