@@ -20,10 +20,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "millrace/models/maskrcnn/mask_targets.h"
-#include "millrace/models/ops/device_ops.h"
-#include "millrace/models/ops/nms.h"
-
 namespace millrace::testing {
 namespace {
 
@@ -224,60 +220,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("native_group_norm", torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
 }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
+  // The detectors' operators too, as a plug-in's kernels would be found.
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
 }
-
-std::vector<at::Tensor> within(at::TensorList tensors) {
-  std::vector<at::Tensor> result;
-  for (const auto& tensor : tensors) result.push_back(within(tensor));
-  return result;
-}
-
-const bool has_operators = register_device_ops(
-    kOtherDevice,
-    {.nms =
-         [](const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
-            double threshold, double offset) {
-           const auto kept =
-               groups.defined()
-                   ? batched_nms(within(boxes), within(scores), within(groups), threshold, offset)
-                   : nms(within(boxes), within(scores), threshold, offset);
-           return kept.to(kDevice);
-         },
-     .proposals =
-         [](const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor& anchors,
-            const std::vector<std::int64_t>& level_counts,
-            const std::vector<std::pair<double, double>>& sizes, const ProposalOptions& options) {
-           auto found = proposals(within(logits), within(deltas), within(anchors), level_counts,
-                                  sizes, options);
-           for (auto& boxes : found) boxes = boxes.to(kDevice);
-           return found;
-         },
-     .roi_align =
-         [](at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
-            const RoiAlignOptions& options) {
-           return roi_align(within(maps), within(rois), within(levels), options).to(kDevice);
-         },
-     .roi_align_backward =
-         [](const at::Tensor& gradient, const at::Tensor& rois, const at::Tensor& levels,
-            const RoiAlignOptions& options, at::TensorList gradients) {
-           const at::AutoGradMode on(true);
-           std::vector<at::Tensor> maps;
-           for (const auto& one : gradients)
-             maps.push_back(at::zeros_like(within(one)).set_requires_grad(true));
-           roi_align(maps, within(rois), within(levels), options).backward(within(gradient));
-           for (std::size_t i = 0; i < maps.size(); ++i) gradients[i].copy_(maps[i].grad());
-         },
-     .match =
-         [](const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
-           const auto found = match(within(truth), within(boxes), options);
-           return Matches{found.truth.to(kDevice), found.label.to(kDevice)};
-         },
-     .mask_targets =
-         [](const std::vector<const coco::Segmentation*>& shapes, const at::Tensor& boxes,
-            std::int64_t size) {
-           return mask_targets(shapes, within(boxes), size, "binary", 0, 0).to(kDevice);
-         }});
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 
 namespace millrace::testing {
 
-/// PyTorch's "privateuse1"; its operators are the CPU's. Has the detectors' operators (millrace/models/ops/device_ops.h).
+/// PyTorch's "privateuse1"; its operators are the CPU's, those of the detectors (millrace/models/ops/operators.cpp) too.
 inline constexpr c10::DeviceType kOtherDevice = c10::DeviceType::PrivateUse1;
 
 /// Copies from the CPU's memory that were asked for while a stream of their own was the current one.

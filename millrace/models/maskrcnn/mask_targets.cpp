@@ -2,36 +2,88 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/record_function.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <map>
 
-#include "millrace/models/ops/device_ops.h"
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/roi_align_kernel.h"
 
 namespace millrace {
 namespace {
 
-at::Tensor binary_targets(const std::vector<const coco::Segmentation*>& shapes,
-                          const at::Tensor& boxes, std::int64_t size) {
-  const auto count = static_cast<std::int64_t>(shapes.size());
+Box box_at(const float* corners, std::int64_t i) {
+  return {corners[i * 4], corners[i * 4 + 1], corners[i * 4 + 2], corners[i * 4 + 3]};
+}
+
+at::Tensor mask_targets_on_cpu(const at::Tensor& points, const at::Tensor& polygon_begins,
+                               const at::Tensor& object_begins, const at::Tensor& boxes,
+                               std::int64_t size) {
+  const auto count = boxes.size(0);
   auto targets = at::empty({count, size, size}, at::kByte);
-  auto* const out = targets.data_ptr<std::uint8_t>();
+  auto* const out = targets.mutable_data_ptr<std::uint8_t>();
   const auto corners = boxes.contiguous();
-  const auto* corner = corners.data_ptr<float>();
+  const auto* corner = corners.const_data_ptr<float>();
+  const auto* point = points.const_data_ptr<double>();
+  const auto* polygon = polygon_begins.const_data_ptr<std::int64_t>();
+  const auto* object = object_begins.const_data_ptr<std::int64_t>();
   at::parallel_for(0, count, 4, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<coco::Polygon> polygons;
     for (std::int64_t i = begin; i < end; ++i) {
-      const Box box{corner[i * 4], corner[i * 4 + 1], corner[i * 4 + 2], corner[i * 4 + 3]};
-      auto* const target = out + i * size * size;
-      const auto& shape = *shapes[static_cast<std::size_t>(i)];
-      if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape))
-        coco::rasterize_in_box(*polygons, box, static_cast<int>(size), target);
-      else
-        coco::crop_in_box(std::get<coco::Rle>(shape), box, static_cast<int>(size), target);
+      polygons.clear();
+      for (auto p = object[i]; p < object[i + 1]; ++p)
+        polygons.emplace_back(point + 2 * polygon[p], point + 2 * polygon[p + 1]);
+      coco::rasterize_in_box(polygons, box_at(corner, i), static_cast<int>(size),
+                             out + i * size * size);
     }
   });
   return targets.to(at::kFloat);
+}
+
+TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("mask_targets", mask_targets_on_cpu); }
+
+/// Masks (F) in their boxes (F, 4), both of the CPU.
+at::Tensor cropped(const std::vector<const coco::Rle*>& masks, const at::Tensor& boxes,
+                   std::int64_t size) {
+  auto targets = at::empty({std::ssize(masks), size, size}, at::kByte);
+  auto* const out = targets.mutable_data_ptr<std::uint8_t>();
+  const auto* corner = boxes.const_data_ptr<float>();
+  at::parallel_for(0, std::ssize(masks), 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      coco::crop_in_box(*masks[static_cast<std::size_t>(i)], box_at(corner, i),
+                        static_cast<int>(size), out + i * size * size);
+  });
+  return targets.to(at::kFloat);
+}
+
+/// Polygons go to the device of the boxes; run lengths are cropped on the CPU.
+at::Tensor binary_targets(const std::vector<const coco::Segmentation*>& shapes,
+                          const at::Tensor& boxes, std::int64_t size) {
+  std::vector<double> points;
+  std::vector<std::int64_t> polygon_begins{0}, object_begins{0}, mask_rows;
+  std::vector<const coco::Rle*> masks;
+  for (const auto* shape : shapes) {
+    if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(shape))
+      for (const auto& polygon : *polygons) {
+        points.insert(points.end(), polygon.begin(), polygon.end());
+        polygon_begins.push_back(std::ssize(points) / 2);
+      }
+    if (const auto* mask = std::get_if<coco::Rle>(shape)) {
+      mask_rows.push_back(std::ssize(object_begins) - 1);
+      masks.push_back(mask);
+    }
+    object_begins.push_back(std::ssize(polygon_begins) - 1);
+  }
+  const auto there = [&](const auto& values) { return at::tensor(values).to(boxes.device()); };
+  static const auto op = dispatched<decltype(mask_targets_on_cpu)>("millrace::mask_targets");
+  auto targets = op.call(there(points), there(polygon_begins), there(object_begins), boxes, size);
+  if (masks.empty()) return targets;
+  const auto rows = there(mask_rows);
+  const auto crops = cropped(masks, boxes.index_select(0, rows).cpu(), size);
+  return targets.index_copy_(0, rows, crops.to(boxes.device()));
 }
 
 /// ROIAlign of a mask, one region after the other. Only the pixels under the region are decoded.
@@ -111,24 +163,16 @@ at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
   return targets;
 }
 
-bool is_polygons(const coco::Segmentation* shape) {
-  return std::holds_alternative<std::vector<coco::Polygon>>(*shape);
-}
-
 }  // namespace
 
 at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
                         const at::Tensor& boxes, std::int64_t size, const std::string& kind,
                         double height, double width) {
   RECORD_USER_SCOPE("mask_targets");
-  if (const auto* ops = device_ops(boxes)) {
-    if (kind == "binary" && std::ranges::all_of(shapes, is_polygons))
-      return ops->mask_targets(shapes, boxes, size);
-    return mask_targets(shapes, boxes.cpu(), size, kind, height, width).to(boxes.device());
-  }
-  return kind == "soft" ? soft_targets(shapes, boxes, size, static_cast<std::uint32_t>(height),
-                                       static_cast<std::uint32_t>(width))
-                        : binary_targets(shapes, boxes, size);
+  if (kind == "binary") return binary_targets(shapes, boxes, size);
+  return soft_targets(shapes, boxes.cpu(), size, static_cast<std::uint32_t>(height),
+                      static_cast<std::uint32_t>(width))
+      .to(boxes.device());
 }
 
 }  // namespace millrace

@@ -2,19 +2,21 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softplus.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <vector>
 
-#include "millrace/models/ops/observed.h"
+#include "millrace/models/ops/dispatched.h"
 
 namespace millrace {
 namespace {
@@ -80,51 +82,86 @@ void gradient_of(const at::Tensor& logits, const at::Tensor& classes, const Foca
   });
 }
 
+at::Tensor focal_loss_on_cpu(const at::Tensor& logits, const at::Tensor& classes, double alpha,
+                             double gamma) {
+  const auto x = logits.contiguous(), own = classes.contiguous();
+  const FocalOptions options{alpha, gamma};
+  auto loss = at::empty({}, x.options());
+  if (x.scalar_type() == at::kDouble)
+    *loss.mutable_data_ptr<double>() = loss_of<double>(x, own, options);
+  else
+    *loss.mutable_data_ptr<float>() = static_cast<float>(loss_of<float>(x, own, options));
+  return loss;
+}
+
+at::Tensor focal_loss_backward_on_cpu(const at::Tensor& factor, const at::Tensor& logits,
+                                      const at::Tensor& classes, double alpha, double gamma) {
+  const auto x = logits.contiguous(), own = classes.contiguous();
+  const FocalOptions options{alpha, gamma};
+  auto gradient = at::empty_like(x);
+  if (x.scalar_type() == at::kDouble)
+    gradient_of<double>(x, own, options, factor.item<double>(), gradient);
+  else
+    gradient_of<float>(x, own, options, factor.item<double>(), gradient);
+  return gradient;
+}
+
+at::Tensor dispatch_focal_loss(const at::Tensor& logits, const at::Tensor& classes, double alpha,
+                               double gamma) {
+  static const auto op = dispatched<decltype(focal_loss_on_cpu)>("millrace::focal_loss");
+  return op.call(logits, classes, alpha, gamma);
+}
+
 class FocalLoss : public torch::autograd::Function<FocalLoss> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
-                            const at::Tensor& classes, const FocalOptions& options) {
-    const auto x = logits.contiguous(), own = classes.contiguous();
-    context->save_for_backward({x, own});
-    context->saved_data["alpha"] = options.alpha;
-    context->saved_data["gamma"] = options.gamma;
-    const bool fine = x.scalar_type() == at::kDouble;
-    auto loss = at::empty({}, x.options());
-    const Observed observed("focal_loss", x, loss);
-    if (fine)
-      *loss.mutable_data_ptr<double>() = loss_of<double>(x, own, options);
-    else
-      *loss.mutable_data_ptr<float>() = static_cast<float>(loss_of<float>(x, own, options));
-    return loss;
+                            const at::Tensor& classes, double alpha, double gamma) {
+    context->save_for_backward({logits, classes});
+    context->saved_data["alpha"] = alpha;
+    context->saved_data["gamma"] = gamma;
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    return dispatch_focal_loss(logits, classes, alpha, gamma);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& grads) {
     const auto saved = context->get_saved_variables();
-    const auto &x = saved[0], &own = saved[1];
-    const FocalOptions options{context->saved_data["alpha"].toDouble(),
-                               context->saved_data["gamma"].toDouble()};
-    const double factor = grads[0].item<double>();
-    auto gradient = at::empty_like(x);
-    const Observed observed("focal_loss_backward", {x, grads[0]}, gradient);
-    if (x.scalar_type() == at::kDouble)
-      gradient_of<double>(x, own, options, factor, gradient);
-    else
-      gradient_of<float>(x, own, options, factor, gradient);
-    return {gradient, at::Tensor(), at::Tensor()};
+    static const auto op =
+        dispatched<decltype(focal_loss_backward_on_cpu)>("millrace::focal_loss_backward");
+    return {op.call(grads[0], saved[0], saved[1], context->saved_data["alpha"].toDouble(),
+                    context->saved_data["gamma"].toDouble()),
+            {},
+            {},
+            {}};
   }
 };
 
-/// By a device's operators, gradients too.
-at::Tensor focal_loss_there(const at::Tensor& logits, const at::Tensor& classes,
-                            const FocalOptions& options) {
+at::Tensor focal_loss_with_gradient(const at::Tensor& logits, const at::Tensor& classes,
+                                    double alpha, double gamma) {
+  return FocalLoss::apply(logits, classes, alpha, gamma);
+}
+
+/// By the operators of any device, gradients too.
+at::Tensor focal_loss_of_operators(const at::Tensor& logits, const at::Tensor& classes,
+                                   double alpha, double gamma) {
   const auto own = (at::arange(logits.size(1), classes.options()) == classes.unsqueeze(1));
   const auto there = own.to(logits.scalar_type());
   const auto sign = there * 2 - 1;  // of the logit that says what is right
   const auto wrong = at::sigmoid(-logits * sign);
-  const auto weight = there * (2 * options.alpha - 1) + (1 - options.alpha);
-  const auto loss = weight * wrong.pow(options.gamma) * at::softplus(-logits * sign);
+  const auto weight = there * (2 * alpha - 1) + (1 - alpha);
+  const auto loss = weight * wrong.pow(gamma) * at::softplus(-logits * sign);
   return loss.masked_fill((classes == kIgnored).unsqueeze(1), 0).sum();
+}
+
+TORCH_LIBRARY_IMPL(millrace, CPU, library) {
+  library.impl("focal_loss", focal_loss_on_cpu);
+  library.impl("focal_loss_backward", focal_loss_backward_on_cpu);
+}
+TORCH_LIBRARY_IMPL(millrace, AutogradCPU, library) {
+  library.impl("focal_loss", focal_loss_with_gradient);
+}
+TORCH_LIBRARY_IMPL(millrace, CompositeImplicitAutograd, library) {
+  library.impl("focal_loss", focal_loss_of_operators);
 }
 
 }  // namespace
@@ -136,8 +173,7 @@ at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
       classes.scalar_type() != at::kLong || (type != at::kFloat && type != at::kDouble))
     throw std::invalid_argument(
         "focal_loss_sum: logits must be (T, K) float or double and classes (T) int64");
-  if (!logits.is_cpu()) return focal_loss_there(logits, classes, options);
-  return FocalLoss::apply(logits, classes, options);
+  return dispatch_focal_loss(logits, classes, options.alpha, options.gamma);
 }
 
 }  // namespace millrace

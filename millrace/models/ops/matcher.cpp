@@ -2,16 +2,17 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <ATen/record_function.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "millrace/models/ops/device_ops.h"
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/iou.h"
 #include "millrace/models/ops/simd.h"
 
@@ -149,6 +150,16 @@ class BlockMatcher {
   std::vector<float> highest_;  // (G, blocks), 0 where the two are far apart
 };
 
+std::tuple<at::Tensor, at::Tensor> match_on_cpu(const at::Tensor& truth, const at::Tensor& boxes,
+                                                double low, double high, bool low_quality,
+                                                double offset) {
+  const MatchOptions options{low, high, low_quality, offset};
+  auto matches = BlockMatcher(truth, boxes, options).run(low_quality);
+  return {std::move(matches.truth), std::move(matches.label)};
+}
+
+TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("match", match_on_cpu); }
+
 /// `count` of `from`, drawn without replacement, ascending.
 at::Tensor draw(std::vector<std::int64_t> from, std::int64_t count, Rng& rng) {
   const auto drawn = from.begin() + count;
@@ -166,12 +177,13 @@ at::Tensor draw(std::vector<std::int64_t> from, std::int64_t count, Rng& rng) {
 }  // namespace
 
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
-  RECORD_USER_SCOPE("match");
-  if (const auto* ops = device_ops(boxes)) return ops->match(truth, boxes, options);
   for (const auto* list : {&truth, &boxes})
     if (list->dim() != 2 || list->size(1) != 4 || list->scalar_type() != at::kFloat)
       throw std::invalid_argument("match: truth and boxes must be (G, 4) and (N, 4) float");
-  return BlockMatcher(truth, boxes, options).run(options.low_quality);
+  static const auto op = dispatched<decltype(match_on_cpu)>("millrace::match");
+  auto [best, label] =
+      op.call(truth, boxes, options.low, options.high, options.low_quality, options.offset);
+  return {std::move(best), std::move(label)};
 }
 
 Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng) {

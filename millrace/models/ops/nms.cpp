@@ -2,16 +2,17 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <ATen/record_function.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
 
-#include "millrace/models/ops/device_ops.h"
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/suppressor.h"
 
 namespace millrace {
@@ -33,13 +34,9 @@ std::vector<Ranks> split(const std::int64_t* order, std::int64_t count,
   return result;
 }
 
-at::Tensor suppress(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
-                    double threshold, double offset) {
+at::Tensor nms_on_cpu(const at::Tensor& boxes, const at::Tensor& scores,
+                      const std::optional<at::Tensor>& groups, double threshold, double offset) {
   const auto count = scores.numel();
-  if (boxes.dim() != 2 || boxes.size(0) != count || boxes.size(1) != 4 || scores.dim() != 1)
-    throw std::invalid_argument("nms: boxes must be (N, 4) and scores (N)");
-  if (const auto* ops = device_ops(boxes))
-    return ops->nms(boxes, scores, groups, threshold, offset);
   const auto corners = boxes.contiguous();
   const auto order_tensor =
       std::get<1>(scores.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
@@ -52,8 +49,8 @@ at::Tensor suppress(const at::Tensor& boxes, const at::Tensor& scores, const at:
     for (const auto rank : ranks)
       keep[static_cast<std::size_t>(rank)] = suppressor.keep(box + 4 * order[rank]);
   };
-  const auto parts =
-      split(order, count, groups.defined() ? groups.const_data_ptr<std::int64_t>() : nullptr);
+  const auto group = groups ? groups->contiguous() : at::Tensor();
+  const auto parts = split(order, count, groups ? group.const_data_ptr<std::int64_t>() : nullptr);
   std::atomic<std::size_t> next = 0;  // groups differ in size: each thread takes the next one
   at::parallel_for(0, std::ssize(parts), 1, [&](std::int64_t, std::int64_t) {
     for (std::size_t part; (part = next++) < parts.size();) filter(parts[part]);
@@ -66,18 +63,28 @@ at::Tensor suppress(const at::Tensor& boxes, const at::Tensor& scores, const at:
   return result;
 }
 
+TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("nms", nms_on_cpu); }
+
+at::Tensor suppress(const at::Tensor& boxes, const at::Tensor& scores,
+                    const std::optional<at::Tensor>& groups, double threshold, double offset) {
+  if (boxes.dim() != 2 || boxes.size(0) != scores.numel() || boxes.size(1) != 4 ||
+      scores.dim() != 1)
+    throw std::invalid_argument("nms: boxes must be (N, 4) and scores (N)");
+  static const auto op = dispatched<decltype(nms_on_cpu)>("millrace::nms");
+  return op.call(boxes, scores, groups, threshold, offset);
+}
+
 }  // namespace
 
 at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, double threshold, double offset) {
-  return suppress(boxes, scores, {}, threshold, offset);
+  return suppress(boxes, scores, std::nullopt, threshold, offset);
 }
 
 at::Tensor batched_nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
                        double threshold, double offset) {
-  RECORD_USER_SCOPE("nms");
   if (groups.sizes() != scores.sizes() || groups.scalar_type() != at::kLong)
     throw std::invalid_argument("batched_nms: groups must be (N) int64");
-  return suppress(boxes, scores, groups.contiguous(), threshold, offset);
+  return suppress(boxes, scores, groups, threshold, offset);
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Non-maximum suppression on the CPU: groups in parallel, the same result for any number of threads.
+// Non-maximum suppression: on the CPU groups in parallel, with the same result for any number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>

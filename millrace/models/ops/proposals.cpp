@@ -6,7 +6,7 @@
 #include <ATen/ops/exp.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/sigmoid.h>
-#include <ATen/record_function.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "millrace/models/ops/device_ops.h"
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/simd.h"
 #include "millrace/models/ops/suppressor.h"
 #include "millrace/models/ops/top_k.h"
@@ -151,25 +151,22 @@ void check(const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor&
         "proposals: logits must be (N, T), deltas (N, T, 4), anchors (T, 4), the levels T in all");
 }
 
-}  // namespace
-
-std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
-                                  const at::Tensor& anchors,
-                                  const std::vector<std::int64_t>& level_counts,
-                                  const std::vector<std::pair<double, double>>& sizes,
-                                  const ProposalOptions& options) {
-  const at::NoGradGuard no_grad;
-  RECORD_USER_SCOPE("proposals");
-  check(logits, deltas, anchors, level_counts, sizes.size());
-  if (const auto* ops = device_ops(logits))
-    return ops->proposals(logits, deltas, anchors, level_counts, sizes, options);
+std::vector<at::Tensor> proposals_on_cpu(const at::Tensor& logits, const at::Tensor& deltas,
+                                         const at::Tensor& anchors, at::IntArrayRef level_counts,
+                                         at::ArrayRef<double> sizes, std::int64_t before,
+                                         std::int64_t after, double threshold, double min_side,
+                                         bool by_probability, at::ArrayRef<double> weights,
+                                         double max_log_scale, double offset) {
+  ProposalOptions options{before,   after,          threshold,
+                          min_side, by_probability, {{}, max_log_scale, offset}};
+  std::copy(weights.begin(), weights.end(), options.coder.weights.begin());
   const auto plain = [](const at::Tensor& values) { return values.to(at::kFloat).contiguous(); };
   const auto all_logits = plain(logits), all_deltas = plain(deltas), all_anchors = plain(anchors);
   const auto* logit = all_logits.const_data_ptr<float>();
   const auto* delta = all_deltas.const_data_ptr<float>();
   const auto* anchor = all_anchors.const_data_ptr<float>();
 
-  const auto total = anchors.size(0), images = std::ssize(sizes), levels = std::ssize(level_counts);
+  const auto total = anchors.size(0), images = logits.size(0), levels = std::ssize(level_counts);
   std::vector<std::int64_t> starts(level_counts.size());
   std::exclusive_scan(level_counts.begin(), level_counts.end(), starts.begin(), std::int64_t{0});
   const auto& coder = options.coder;
@@ -184,8 +181,8 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
       Decoding by{{},
                   static_cast<float>(coder.max_log_scale),
                   static_cast<float>(coder.offset),
-                  static_cast<float>(sizes[image].second),
-                  static_cast<float>(sizes[image].first)};
+                  static_cast<float>(sizes[2 * image + 1]),
+                  static_cast<float>(sizes[2 * image])};
       std::copy(coder.weights.begin(), coder.weights.end(), by.weights);
       ranked[image * level_counts.size() + level] =
           best_of_level({{logit + first, static_cast<std::size_t>(level_counts[level])},
@@ -195,13 +192,33 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
     }
   });
 
-  std::vector<at::Tensor> result(sizes.size());
+  std::vector<at::Tensor> result(static_cast<std::size_t>(images));
   at::parallel_for(0, images, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto image = begin; image < end; ++image)
       result[static_cast<std::size_t>(image)] =
           best_of_image({ranked.data() + image * levels, level_counts.size()}, options.after);
   });
   return result;
+}
+
+TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("proposals", proposals_on_cpu); }
+
+}  // namespace
+
+std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
+                                  const at::Tensor& anchors,
+                                  const std::vector<std::int64_t>& level_counts,
+                                  const std::vector<std::pair<double, double>>& sizes,
+                                  const ProposalOptions& options) {
+  const at::NoGradGuard no_grad;
+  check(logits, deltas, anchors, level_counts, sizes.size());
+  std::vector<double> sides;
+  for (const auto& [height, width] : sizes) sides.insert(sides.end(), {height, width});
+  static const auto op = dispatched<decltype(proposals_on_cpu)>("millrace::proposals");
+  const auto& coder = options.coder;
+  return op.call(logits, deltas, anchors, level_counts, sides, options.before, options.after,
+                 options.threshold, options.min_side, options.by_probability, coder.weights,
+                 coder.max_log_scale, coder.offset);
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// ROIAlign (He et al. 2017) on the CPU, forward and backward: multi-threaded, deterministic, channels last.
+// ROIAlign (He et al. 2017), forward and backward, channels last. On the CPU: multi-threaded and deterministic.
 #pragma once
 
 #include <ATen/core/Tensor.h>

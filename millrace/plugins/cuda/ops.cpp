@@ -1,4 +1,4 @@
-// The operators of models/ops on tensors of a GPU: takes tensors apart, calls the kernels, registers itself.
+// The operators of millrace/models/ops/operators.cpp on a GPU: takes tensors apart and calls the kernels.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -19,14 +19,16 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
 
-#include "millrace/base/registry.h"
-#include "millrace/models/ops/device_ops.h"
 #include "millrace/plugins/cuda/mask_targets.h"
 #include "millrace/plugins/cuda/matcher.h"
 #include "millrace/plugins/cuda/nms.h"
@@ -60,8 +62,8 @@ at::Tensor stays(const at::Tensor& boxes, const at::Tensor& valid, const at::Ten
   return keep;
 }
 
-at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
-               double threshold, double offset) {
+at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores,
+               const std::optional<at::Tensor>& groups, double threshold, double offset) {
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto count = scores.size(0);
   if (count == 0) return at::empty({0}, scores.options().dtype(at::kLong));
@@ -69,8 +71,8 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tens
   auto by_group = at::arange(count, by_score.options());  // places in by_score
   auto begins = at::tensor({std::int64_t{0}, count}, by_score.options());
   auto most = count;
-  if (groups.defined()) {
-    const auto sorted = groups.index_select(0, by_score).sort(/*stable=*/true, 0, false);
+  if (groups) {
+    const auto sorted = groups->index_select(0, by_score).sort(/*stable=*/true, 0, false);
     by_group = std::get<1>(sorted);
     const auto sizes = std::get<2>(at::unique_consecutive(std::get<0>(sorted), false, true));
     begins = at::cat({at::zeros({1}, sizes.options()), sizes.cumsum(0)});
@@ -86,11 +88,11 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tens
 }
 
 std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
-                                  const at::Tensor& anchors,
-                                  const std::vector<std::int64_t>& level_counts,
-                                  const std::vector<std::pair<double, double>>& sizes,
-                                  const ProposalOptions& options) {
-  const at::NoGradGuard no_grad;
+                                  const at::Tensor& anchors, at::IntArrayRef level_counts,
+                                  at::ArrayRef<double> sizes, std::int64_t before,
+                                  std::int64_t after, double threshold, double min_side,
+                                  bool by_probability, at::ArrayRef<double> weights,
+                                  double max_log_scale, double offset) {
   const c10::cuda::CUDAGuard guard(logits.device());
   constexpr float kLeast = -std::numeric_limits<float>::infinity();
   const auto images = logits.size(0);
@@ -102,10 +104,10 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
   std::vector<std::int64_t> begins{0};
   std::int64_t first = 0, most = 0;
   for (const auto count : level_counts) {
-    const auto k = std::min(count, options.before);
+    const auto k = std::min(count, before);
     auto [values, index] = finite.narrow(1, first, count).sort(/*stable=*/true, 1, true);
     values = values.narrow(1, 0, k), index = index.narrow(1, 0, k) + first;
-    if (options.by_probability) {
+    if (by_probability) {
       const auto by_value = at::sigmoid(values).sort(/*stable=*/true, 1, true);
       index = index.gather(1, std::get<1>(by_value));
       values = at::where(at::isfinite(values), std::get<0>(by_value), kLeast);
@@ -122,30 +124,22 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
     for (std::size_t level = 0; level < level_counts.size(); ++level)
       all_begins.push_back(image * each + begins[level]);
   all_begins.push_back(total);
-  std::vector<float> image_sizes;
-  for (const auto& [height, width] : sizes) {
-    image_sizes.push_back(static_cast<float>(height));
-    image_sizes.push_back(static_cast<float>(width));
-  }
-
   const auto image_of = at::arange(images, index.options()).repeat_interleave(each);
-  const auto device_sizes = at::tensor(image_sizes, all_logits.options());
+  const auto device_sizes = at::tensor(sizes, all_logits.options());
   auto boxes = at::empty({total, 4}, all_logits.options());
   auto valid = at::empty({total}, all_logits.options().dtype(at::kBool));
-  cuda::BoxDecoding coding{{},
-                           static_cast<float>(options.coder.max_log_scale),
-                           static_cast<float>(options.coder.offset)};
-  std::copy(options.coder.weights.begin(), options.coder.weights.end(), coding.weights);
+  cuda::BoxDecoding coding{{}, static_cast<float>(max_log_scale), static_cast<float>(offset)};
+  std::copy(weights.begin(), weights.end(), coding.weights);
   cuda::decode_chosen({all_anchors.const_data_ptr<float>(), all_deltas.const_data_ptr<float>(),
                        rank.const_data_ptr<float>(), device_sizes.const_data_ptr<float>(),
                        index.const_data_ptr<std::int64_t>(),
                        image_of.const_data_ptr<std::int64_t>(), total, all_anchors.size(0)},
-                      coding, static_cast<float>(options.min_side), boxes.mutable_data_ptr<float>(),
+                      coding, static_cast<float>(min_side), boxes.mutable_data_ptr<float>(),
                       reinterpret_cast<std::uint8_t*>(valid.mutable_data_ptr<bool>()),
                       stream_of(logits));
-  const auto keep = stays(boxes, valid, at::tensor(all_begins, index.options()), most,
-                          options.threshold, options.coder.offset)
-                        .view({images, each});
+  const auto keep =
+      stays(boxes, valid, at::tensor(all_begins, index.options()), most, threshold, offset)
+          .view({images, each});
 
   const auto order = std::get<1>(at::where(keep, rank, kLeast).sort(/*stable=*/true, 1, true));
   const auto counts = keep.sum(1).to(at::kCPU);  // the one word to the host
@@ -154,13 +148,14 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
   for (std::int64_t image = 0; image < images; ++image)
     result.push_back(
         boxes.narrow(0, image * each, each)
-            .index_select(0, order[image].narrow(0, 0, std::min(count[image], options.after))));
+            .index_select(0, order[image].narrow(0, 0, std::min(count[image], after))));
   return result;
 }
 
-cuda::RoiAlignSwitches switches_of(const RoiAlignOptions& options) {
-  return {static_cast<int>(options.height), static_cast<int>(options.width),
-          static_cast<int>(options.sampling_ratio), options.aligned};
+cuda::RoiAlignSwitches switches_of(std::int64_t height, std::int64_t width,
+                                   std::int64_t sampling_ratio, bool aligned) {
+  return {static_cast<int>(height), static_cast<int>(width), static_cast<int>(sampling_ratio),
+          aligned};
 }
 
 cuda::Regions regions_of(const at::Tensor& rois, const at::Tensor& levels) {
@@ -205,82 +200,83 @@ void with_type(at::ScalarType type, F work) {
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
 at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
-                     const RoiAlignOptions& options) {
+                     std::int64_t height, std::int64_t width, double scale,
+                     std::int64_t sampling_ratio, bool aligned) {
   const c10::cuda::CUDAGuard guard(rois.device());
   std::vector<at::Tensor> memory;
   for (const auto& map : maps) memory.push_back(map.contiguous(kChannelsLast));
-  auto output = at::empty({rois.size(0), maps[0].size(1), options.height, options.width},
-                          maps[0].options(), kChannelsLast);
-  const auto regions = plain(rois);
+  auto output =
+      at::empty({rois.size(0), maps[0].size(1), height, width}, maps[0].options(), kChannelsLast);
+  const auto regions = plain(rois), of_levels = levels.contiguous();
   with_type(maps[0].scalar_type(), [&](auto zero) {
     using T = decltype(zero);
-    cuda::roi_align_forward<T>(pyramid_of<const T>(memory, options.scale),
-                               regions_of(regions, levels), switches_of(options),
+    cuda::roi_align_forward<T>(pyramid_of<const T>(memory, scale), regions_of(regions, of_levels),
+                               switches_of(height, width, sampling_ratio, aligned),
                                static_cast<T*>(output.mutable_data_ptr()), stream_of(rois));
   });
   return output;
 }
 
-void roi_align_backward(const at::Tensor& grad_output, const at::Tensor& rois,
-                        const at::Tensor& levels, const RoiAlignOptions& options,
-                        at::TensorList gradients) {
+std::vector<at::Tensor> roi_align_backward(const at::Tensor& grad_output, const at::Tensor& rois,
+                                           const at::Tensor& levels, at::IntArrayRef sizes,
+                                           double scale, std::int64_t sampling_ratio,
+                                           bool aligned) {
   const c10::cuda::CUDAGuard guard(rois.device());
+  std::vector<at::Tensor> gradients;
+  for (std::size_t i = 0; i < sizes.size(); i += 4)
+    gradients.push_back(at::empty(sizes.slice(i, 4), grad_output.options(), kChannelsLast));
   const auto cells = grad_output.contiguous(kChannelsLast);
-  const auto regions = plain(rois);
+  const auto regions = plain(rois), of_levels = levels.contiguous();
   with_type(cells.scalar_type(), [&](auto zero) {
     using T = decltype(zero);
     cuda::roi_align_backward<T>(static_cast<const T*>(cells.const_data_ptr()),
-                                regions_of(regions, levels), switches_of(options),
-                                pyramid_of<T>(gradients, options.scale), stream_of(rois));
+                                regions_of(regions, of_levels),
+                                switches_of(cells.size(2), cells.size(3), sampling_ratio, aligned),
+                                pyramid_of<T>(gradients, scale), stream_of(rois));
   });
+  return gradients;
 }
 
-Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
+std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth, const at::Tensor& boxes,
+                                         double low, double high, bool low_quality, double offset) {
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto truths = plain(truth), candidates = plain(boxes);
   auto highest = at::empty({truth.size(0)}, truths.options());
-  Matches matches{at::empty({boxes.size(0)}, boxes.options().dtype(at::kLong)),
-                  at::empty({boxes.size(0)}, boxes.options().dtype(at::kChar))};
-  cuda::match(truths.const_data_ptr<float>(), truths.size(0), candidates.const_data_ptr<float>(),
-              candidates.size(0),
-              {static_cast<float>(options.low), static_cast<float>(options.high),
-               static_cast<float>(options.offset), options.low_quality},
-              highest.mutable_data_ptr<float>(), matches.truth.mutable_data_ptr<std::int64_t>(),
-              matches.label.mutable_data_ptr<std::int8_t>(), stream_of(boxes));
-  return matches;
+  auto best = at::empty({boxes.size(0)}, boxes.options().dtype(at::kLong)),
+       label = at::empty({boxes.size(0)}, boxes.options().dtype(at::kChar));
+  cuda::match(
+      truths.const_data_ptr<float>(), truths.size(0), candidates.const_data_ptr<float>(),
+      candidates.size(0),
+      {static_cast<float>(low), static_cast<float>(high), static_cast<float>(offset), low_quality},
+      highest.mutable_data_ptr<float>(), best.mutable_data_ptr<std::int64_t>(),
+      label.mutable_data_ptr<std::int8_t>(), stream_of(boxes));
+  return {best, label};
 }
 
-at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
-                        const at::Tensor& boxes, std::int64_t size) {
+at::Tensor mask_targets(const at::Tensor& points, const at::Tensor& polygon_begins,
+                        const at::Tensor& object_begins, const at::Tensor& boxes,
+                        std::int64_t size) {
   const c10::cuda::CUDAGuard guard(boxes.device());
-  std::vector<double> points;
-  std::vector<std::int64_t> polygon_begins{0}, object_begins{0};
-  for (const auto* shape : shapes) {
-    for (const auto& polygon : std::get<std::vector<coco::Polygon>>(*shape)) {
-      points.insert(points.end(), polygon.begin(), polygon.end());
-      polygon_begins.push_back(static_cast<std::int64_t>(points.size() / 2));
-    }
-    object_begins.push_back(static_cast<std::int64_t>(polygon_begins.size()) - 1);
-  }
-  const auto on_device = [&](const auto& values, at::ScalarType type) {
-    return at::tensor(values, at::TensorOptions(type)).to(boxes.device());
-  };
-  const auto all_points = on_device(points, at::kDouble);
-  const auto polygons = on_device(polygon_begins, at::kLong);
-  const auto objects = on_device(object_begins, at::kLong);
   const auto count = boxes.size(0);
-  const auto own = at::arange(count, objects.options());
+  const auto own = at::arange(count, object_begins.options());
   const auto corners = plain(boxes);
   auto targets = at::empty({count, size, size}, corners.options());
-  cuda::mask_targets({all_points.const_data_ptr<double>(), polygons.const_data_ptr<std::int64_t>(),
-                      objects.const_data_ptr<std::int64_t>()},
-                     corners.const_data_ptr<float>(), own.const_data_ptr<std::int64_t>(), count,
-                     static_cast<int>(size), targets.mutable_data_ptr<float>(), stream_of(boxes));
+  cuda::mask_targets(
+      {points.const_data_ptr<double>(), polygon_begins.const_data_ptr<std::int64_t>(),
+       object_begins.const_data_ptr<std::int64_t>()},
+      corners.const_data_ptr<float>(), own.const_data_ptr<std::int64_t>(), count,
+      static_cast<int>(size), targets.mutable_data_ptr<float>(), stream_of(boxes));
   return targets;
 }
 
-MILLRACE_REGISTER(register_device_ops(at::kCUDA, {nms, proposals, roi_align, roi_align_backward,
-                                                  match, mask_targets}));
+TORCH_LIBRARY_IMPL(millrace, CUDA, library) {
+  library.impl("nms", nms);
+  library.impl("proposals", proposals);
+  library.impl("roi_align", roi_align);
+  library.impl("roi_align_backward", roi_align_backward);
+  library.impl("match", match);
+  library.impl("mask_targets", mask_targets);
+}
 
 }  // namespace
 }  // namespace millrace

@@ -1,0 +1,14 @@
+// How the functions of this folder find the kernels of the device that their tensors lie on.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+namespace millrace {
+
+/// The operator of that name (operators.cpp), to be called as its kernels are. `Kernel`: the type of their functions.
+template <class Kernel>
+c10::TypedOperatorHandle<Kernel> dispatched(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Kernel>();
+}
+
+}  // namespace millrace
