@@ -4,13 +4,15 @@
 // Shapes: N images, K classes, H x W cells of kStride x kStride pixels, F objects, D detections.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/topk.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -65,65 +67,46 @@ class Head {
   Conv2d hidden_, last_;
 };
 
-/// Where an object's centre lies.
-struct Cell {
-  std::int64_t x, y;
-};
-
-/// What a batch's maps should say.
+/// What a batch's maps should say, on the device where its truth lies.
 struct Targets {
   at::Tensor heat;                 // (N, K, H, W): 1 in the cell of a centre, falling off around it
   at::Tensor image, place, boxes;  // (F) int64, (F) int64: y W + x, (F, 4) pixels
 };
 
-Cell cell_of(const float* box, std::int64_t height, std::int64_t width) {
-  const auto cell = [](float low, float high, std::int64_t cells) {
-    const auto centre = static_cast<std::int64_t>((low + high) / 2 / kStride);
-    return std::clamp<std::int64_t>(centre, 0, cells - 1);
-  };
-  return {cell(box[0], box[2], width), cell(box[1], box[3], height)};
+/// Sides (F) of boxes along one axis -> (F) int64: the cell of each centre, of `cells`.
+at::Tensor cells_of(const at::Tensor& low, const at::Tensor& high, std::int64_t cells) {
+  return ((low + high) / (2 * kStride)).to(at::kLong).clamp(0, cells - 1);
 }
 
-/// Raises `heat` (height x width) around a cell to a bell curve as wide as the object. Where objects meet, the greater
-/// value stays.
-void raise(float* heat, std::int64_t height, std::int64_t width, const Cell& at, const float* box) {
-  const double sigma_x = std::max(0.5, (box[2] - box[0]) / kStride / 9.0);
-  const double sigma_y = std::max(0.5, (box[3] - box[1]) / kStride / 9.0);
-  const auto reach_x = static_cast<std::int64_t>(3 * sigma_x);
-  const auto reach_y = static_cast<std::int64_t>(3 * sigma_y);
-  for (auto y = std::max<std::int64_t>(0, at.y - reach_y);
-       y <= std::min(height - 1, at.y + reach_y); ++y)
-    for (auto x = std::max<std::int64_t>(0, at.x - reach_x);
-         x <= std::min(width - 1, at.x + reach_x); ++x) {
-      const double dx = static_cast<double>(x - at.x) / sigma_x;
-      const double dy = static_cast<double>(y - at.y) / sigma_y;
-      auto& value = heat[y * width + x];
-      value = std::max(value, static_cast<float>(std::exp(-(dx * dx + dy * dy) / 2)));
-    }
+/// (F, cells): along one axis, bell curves around the objects' centres, as wide as the objects (F).
+at::Tensor bells(const at::Tensor& centre, const at::Tensor& width, std::int64_t cells) {
+  const auto deviation = (width / (9 * kStride)).clamp_min(0.5).unsqueeze(1);
+  const auto away = (at::arange(cells, width.options()) - centre.unsqueeze(1)).abs();
+  const auto bell = (-0.5 * (away / deviation).square()).exp();
+  return at::where(away <= 3 * deviation, bell, 0);
 }
 
 Targets targets_of(const std::vector<Truth>& truths, std::int64_t classes, std::int64_t height,
                    std::int64_t width) {
   const auto images = std::ssize(truths);
-  Targets targets{.heat = at::zeros({images, classes, height, width})};
-  auto* heat = targets.heat.data_ptr<float>();
-  std::vector<std::int64_t> image, place;
-  std::vector<at::Tensor> boxes = {at::zeros({0, 4})};
+  std::vector<at::Tensor> image, labels, boxes;
   for (std::int64_t i = 0; i < images; ++i) {
     const auto& truth = truths[static_cast<std::size_t>(i)];
-    const auto* box = truth.boxes.const_data_ptr<float>();
-    const auto* label = truth.labels.const_data_ptr<std::int64_t>();
-    for (std::int64_t g = 0; g < truth.boxes.size(0); ++g, box += 4) {
-      const auto cell = cell_of(box, height, width);
-      raise(heat + (i * classes + label[g]) * height * width, height, width, cell, box);
-      image.push_back(i);
-      place.push_back(cell.y * width + cell.x);
-    }
+    image.push_back(at::full_like(truth.labels, i));
+    labels.push_back(truth.labels);
     boxes.push_back(truth.boxes);
   }
-  targets.image = at::tensor(image, at::kLong);
-  targets.place = at::tensor(place, at::kLong);
-  targets.boxes = at::cat(boxes);
+  Targets targets{.image = at::cat(image), .boxes = at::cat(boxes)};
+  const auto side = targets.boxes.unbind(1);
+  const auto x = cells_of(side[0], side[2], width), y = cells_of(side[1], side[3], height);
+  targets.place = y * width + x;
+
+  const auto bell = bells(y, side[3] - side[1], height).unsqueeze(2) *
+                    bells(x, side[2] - side[0], width).unsqueeze(1);  // (F, H, W)
+  const auto map = (targets.image * classes + at::cat(labels)).view({-1, 1, 1});
+  targets.heat = at::zeros({images * classes, height, width}, bell.options())
+                     .scatter_reduce_(0, map.expand_as(bell), bell, "amax")
+                     .view({images, classes, height, width});
   return targets;
 }
 

@@ -1,8 +1,10 @@
 #include "millrace/models/pyramid_detector.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
+#include <c10/core/TensorOptions.h>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,20 @@
 #include "millrace/models/layers/style.h"
 
 namespace millrace {
+namespace {
+
+/// Throws ConfigError where nobody has brought kernels of the detectors' operators for the device.
+void require_kernels(at::Device device) {
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("millrace::match", "");
+  const auto key = c10::computeDispatchKey(std::nullopt, std::nullopt, device);
+  if (!op.hasComputedKernelForDispatchKey(key))
+    throw ConfigError(fmt::format(
+        "no plug-in with operators for the device '{}' is loaded; name it in the configuration's "
+        "`plugins`",
+        device.str()));
+}
+
+}  // namespace
 
 void PyramidDetectorOptions::describe(Options& o) {
   add_style(o, style);
@@ -39,7 +55,9 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
       box_offset_(options.boxes.offset),
       mask_paste_(std::move(mask_paste)),
       root_(parameters_, context.seed, context.device),
-      pyramid_(root_ / "backbone", options.pyramid, top) {}
+      pyramid_(root_ / "backbone", options.pyramid, top) {
+  require_kernels(context.device);
+}
 
 std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
   return fmt::format(

@@ -21,7 +21,7 @@
 #include "millrace/trainer/cluster/step_places.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "millrace/trainer/detector/restore.h"
-#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/detector/precision.h"
 
 namespace millrace {
 namespace {

@@ -21,7 +21,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 #include "millrace/trainer/cluster/threads.h"
-#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/run/run.h"
 
 namespace millrace {

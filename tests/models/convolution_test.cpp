@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "millrace/models/layers/layers.h"
-#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/optimizer/sgd.h"
 #include "tests/support/tensors.h"
 

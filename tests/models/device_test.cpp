@@ -91,6 +91,12 @@ TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
   }
 }
 
+TEST(DeviceWithoutKernels, IsRefusedByName) {
+  EXPECT_THAT([] { testing::small_detector("retinanet", "", "frozen_bn", at::kMeta); },
+              ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr(
+                  "no plug-in with operators for the device 'meta' is loaded")));
+}
+
 const std::string kSmall =
     "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n"
     "mask_channels = 8\nscore_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
@@ -102,7 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"maskrcnn", kSmall + "style = 'torchvision'\n"},
                       Case{"cascadercnn", kSmall + "masks = true\n"},
                       Case{"retinanet", kDense + "retina_norm = 'gn'\n"},
-                      Case{"retinanet", kDense + "nms_kind = 'gaussian'\ntest_flip = true\n"}));
+                      Case{"retinanet", kDense + "nms_kind = 'gaussian'\ntest_flip = true\n"},
+                      Case{"centers", kDense}));
 
 }  // namespace
 }  // namespace millrace

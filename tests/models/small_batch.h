@@ -86,7 +86,7 @@ inline Batch four_images() {
   return four;
 }
 
-/// The detector of a [model] table with a narrow network; `more` are further lines of the table.
+/// The detector of a [model] table with a narrow network ("centers", of examples/my_detector, has no anchors); `more` are further lines of the table.
 inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {},
                                                 const std::string& norm = "bn",
@@ -94,8 +94,8 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
   const auto table =
       parse_config("backbone = 'resnet18'\nwidth = 16\nnorm = '" + norm +
                        "'\nfreeze_at = 0\nfpn_channels = 16\n"
-                       "pixel_std = [57.0, 57.0, 57.0]\nanchor_sizes = [8, 16, 32, 48, 64]\n" +
-                       more,
+                       "pixel_std = [57.0, 57.0, 57.0]\n" +
+                       (name == "centers" ? "" : "anchor_sizes = [8, 16, 32, 48, 64]\n") + more,
                    "small.toml");
   return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1, device});
 }

@@ -1,5 +1,5 @@
 // fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted as bad.
-#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/detector/precision.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string_view>
 
-#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/detector/precision.h"
 
 namespace millrace {
 namespace {

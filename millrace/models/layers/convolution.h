@@ -20,9 +20,9 @@ struct Convolution {
   std::int64_t stride = 1, padding = 0;
 };
 
-/// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type() (millrace/trainer/optimizer/precision.h). Keeps for the
-/// backward pass the input, the weight and, for a ReLU, the output; nothing where nothing needs a gradient. On a
-/// CPU, oneDNN rectifies while it convolves.
+/// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type()
+/// (millrace/trainer/detector/precision.h). Keeps for the backward pass the input, the weight and, for a ReLU, the
+/// output; nothing where nothing needs a gradient. On a CPU, oneDNN rectifies while it convolves.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
 
 /// The same epilogue in place on `y`, for outputs that no backward pass needs.

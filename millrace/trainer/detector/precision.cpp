@@ -1,4 +1,4 @@
-#include "millrace/trainer/optimizer/precision.h"
+#include "millrace/trainer/detector/precision.h"
 
 #include <ATen/autocast_mode.h>
 
