@@ -6,22 +6,13 @@
 #include <fstream>
 
 #include "millrace/base/errors.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-template <class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const ConfigError& problem) {
-    return problem.what();
-  }
-  return "nothing was thrown";
-}
 
 class ConfigFiles : public ::testing::Test {
  protected:
@@ -57,13 +48,14 @@ TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {
 TEST_F(ConfigFiles, RefusesACircleOfBases) {
   write("a.toml", "base = \"b.toml\"\n");
   const auto file = write("b.toml", "base = \"a.toml\"\n");
-  EXPECT_THAT(message_of([&] { load_config(file); }), HasSubstr("inherits from itself"));
+  EXPECT_THAT(testing::message_of<ConfigError>([&] { load_config(file); }),
+              HasSubstr("inherits from itself"));
 }
 
 TEST_F(ConfigFiles, AMissingBaseIsToldWithThePlaceThatAsksForIt) {
   write("middle.toml", "\nbase = \"nosuch.toml\"\n");
   const auto file = write("own.toml", "base = \"middle.toml\"\n");
-  EXPECT_THAT(message_of([&] { load_config(file); }),
+  EXPECT_THAT(testing::message_of<ConfigError>([&] { load_config(file); }),
               AllOf(HasSubstr("middle.toml:2:8: base: "), HasSubstr("nosuch.toml")));
 }
 
@@ -84,7 +76,7 @@ TEST_F(ConfigFiles, UnsetOfWhatNobodySaidIsAnError) {
   write("base.toml", "[callbacks.pictures]\nevery = '1 step'\n");
   const auto complaint = [&](const std::string& unset) {
     const auto file = write("own.toml", "base = 'base.toml'\nunset = " + unset + "\n");
-    return message_of([&] { load_config(file); });
+    return testing::message_of<ConfigError>([&] { load_config(file); });
   };
   EXPECT_THAT(complaint("['callbacks.picture']"),
               AllOf(HasSubstr("own.toml:2:10: "), HasSubstr("did you mean 'pictures'?")));
@@ -92,7 +84,8 @@ TEST_F(ConfigFiles, UnsetOfWhatNobodySaidIsAnError) {
   EXPECT_THAT(complaint("['']"), HasSubstr("says nothing"));
   EXPECT_THAT(complaint("'callbacks'"), HasSubstr("takes a list of keys"));
   const auto alone = write("alone.toml", "unset = ['callbacks']\n");
-  EXPECT_THAT(message_of([&] { load_config(alone); }), HasSubstr("this file has none"));
+  EXPECT_THAT(testing::message_of<ConfigError>([&] { load_config(alone); }),
+              HasSubstr("this file has none"));
 }
 
 /// "a.a.a", so many.
@@ -115,11 +108,11 @@ TEST(Config, RefusesWhatNestsTooDeepHoweverItIsWritten) {
         "x = " + repeated("{ a = ", 30000), "[" + few + "]\n" + few + " = 1\n",
         few + " = { " + few + " = 1 }\n", few + " = [{ " + few + " = 1 }]\n",
         "x = { s = \"\"\"a\"\"\"\", " + many + " = 1 }\n", "x = 'a#' # '\n" + many + " = 1\n"})
-    EXPECT_THAT(message_of([&] { parse_config(text, "deep.toml"); }),
+    EXPECT_THAT(testing::message_of<ConfigError>([&] { parse_config(text, "deep.toml"); }),
                 AllOf(HasSubstr("deep.toml:"), HasSubstr("100 levels")))
         << text.substr(0, 80);
   std::ofstream(::testing::TempDir() + "/empty.toml") << "";
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(testing::message_of<ConfigError>([&] {
                 load_config(::testing::TempDir() + "/empty.toml", std::vector{many + "=1"});
               }),
               HasSubstr("--set"));
@@ -133,18 +126,19 @@ TEST(Config, TakesDotsThatAreNoLevels) {
     lines += "a.b.c" + std::to_string(i) + " = 1.5\n";
   }
   text += numbers + "]\n" + lines + "[t." + deep_key(50) + "]\n" + deep_key(40) + " = 1\n";
-  EXPECT_EQ(message_of([&] { parse_config(text, "flat.toml"); }), "nothing was thrown");
+  EXPECT_EQ(testing::message_of<ConfigError>([&] { parse_config(text, "flat.toml"); }), "");
 }
 
 TEST(Config, SaysLineAndColumnOfASyntaxError) {
-  EXPECT_THAT(message_of([] { parse_config("[data]\nroot = \n", "my.toml"); }),
-              HasSubstr("my.toml:2:"));
+  EXPECT_THAT(
+      testing::message_of<ConfigError>([] { parse_config("[data]\nroot = \n", "my.toml"); }),
+      HasSubstr("my.toml:2:"));
 }
 
 TEST(Config, RefusesAnOverrideWithoutAKey) {
   std::ofstream(::testing::TempDir() + "/empty.toml") << "";
   for (const auto* text : {"=1", "train.seed", ".a=1", "a..b=1"})
-    EXPECT_THAT(message_of([&] {
+    EXPECT_THAT(testing::message_of<ConfigError>([&] {
                   load_config(::testing::TempDir() + "/empty.toml", std::vector<std::string>{text});
                 }),
                 HasSubstr("--set"))
@@ -161,7 +155,8 @@ TEST(Config, PrintsTomlThatReadsBackEqual) {
 }
 
 TEST(Config, MissingFileIsAnErrorWithItsName) {
-  EXPECT_THAT(message_of([] { load_config("no/such.toml"); }), HasSubstr("no/such.toml"));
+  EXPECT_THAT(testing::message_of<ConfigError>([] { load_config("no/such.toml"); }),
+              HasSubstr("no/such.toml"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -34,12 +35,8 @@ struct Example {
 };
 
 std::string message_of(const std::string& toml) {
-  try {
-    read_options<Example>(parse_config(toml, "c.toml"));
-  } catch (const ConfigError& problem) {
-    return problem.what();
-  }
-  return "nothing was thrown";
+  return testing::message_of<ConfigError>(
+      [&] { read_options<Example>(parse_config(toml, "c.toml")); });
 }
 
 TEST(Options, ReadsOverDefaults) {
@@ -80,12 +77,9 @@ TEST(Options, AListMayNeedAValue) {
     void describe(Options& o) { o.add("sides", sides, "lengths", {.min = 1, .least = 1}); }
   };
   EXPECT_EQ(read_options<Sides>(parse_config("sides = 3", "c.toml")).sides.size(), 1U);
-  try {
-    read_options<Sides>(parse_config("sides = []", "c.toml"));
-    FAIL();
-  } catch (const ConfigError& problem) {
-    EXPECT_STREQ(problem.what(), "c.toml:1:9: sides takes 1 value at least, such as [800]");
-  }
+  EXPECT_THAT([&] { read_options<Sides>(parse_config("sides = []", "c.toml")); },
+              ::testing::ThrowsMessage<ConfigError>(
+                  "c.toml:1:9: sides takes 1 value at least, such as [800]"));
 }
 
 TEST(Options, EveryIntegerIsBounded) {
@@ -115,12 +109,9 @@ TEST(Options, ADefaultThatFollowsAnotherKeyIsNotWrittenDown) {
 
 TEST(Options, RefusesWhatChangesNothingUnlessItIsTheDefault) {
   const auto complaint = [](const std::string& toml) -> std::string {
-    try {
+    return testing::message_of<ConfigError>([&] {
       refuse_unused<Example>(parse_config(toml, "c.toml"), {"rate", "sides"}, "on Sundays");
-    } catch (const ConfigError& problem) {
-      return problem.what();
-    }
-    return "";
+    });
   };
   EXPECT_EQ(complaint("rate = 0.5\nsides = [640, 800]\ncount = 7"), "");
   EXPECT_THAT(complaint("\nrate = 1"), HasSubstr("c.toml:2:8: rate changes nothing on Sundays"));
@@ -163,12 +154,8 @@ TEST(Registry, RefusesASecondComponentOfTheSameNameAndSuggestsTheNearest) {
   Registry<int> registry("stage");
   registry.add<Example>("flip", "mirrors", 1);
   EXPECT_THROW(registry.add<Example>("flip", "again", 2), Error);
-  try {
-    registry.at("fllip");
-    FAIL();
-  } catch (const ConfigError& problem) {
-    EXPECT_THAT(problem.what(), HasSubstr("unknown stage 'fllip'; did you mean 'flip'?"));
-  }
+  EXPECT_THAT([&] { registry.at("fllip"); }, ::testing::ThrowsMessage<ConfigError>(HasSubstr(
+                                                 "unknown stage 'fllip'; did you mean 'flip'?")));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "millrace/trainer/detector_evaluation.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -98,12 +99,7 @@ std::string latest(const fs::path& run, const std::string& name = "latest") {
 }
 
 std::string failure_of(const Training& run) {
-  try {
-    run();
-  } catch (const Error& problem) {
-    return problem.what();
-  }
-  return "nothing was thrown";
+  return testing::message_of([&] { run(); });
 }
 
 TEST(EvaluationModes, GiveTheSameWeightsScoresDetectionsAndBestCheckpoint) {

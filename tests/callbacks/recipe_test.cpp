@@ -4,6 +4,7 @@
 
 #include "millrace/base/errors.h"
 #include "tests/support/fake_training.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -24,12 +25,7 @@ MILLRACE_REGISTER(detectors().add<LineOptions>(
 const std::string kModel = "[model]\nname = 'line'\n";
 
 std::string complaint(const std::string& toml) {
-  try {
-    resolve(parse_config(toml, "a.toml"));
-  } catch (const ConfigError& problem) {
-    return problem.what();
-  }
-  return "";
+  return testing::message_of<ConfigError>([&] { resolve(parse_config(toml, "a.toml")); });
 }
 
 TEST(Recipe, IsCompleteFromAModelsNameAlone) {
@@ -53,13 +49,10 @@ TEST(Recipe, ResolvesItsOwnOutputToTheSame) {
 
 TEST(Recipe, SaysWhereAPeriodIsNone) {
   const auto made = [](const std::string& toml) -> std::string {
-    try {
+    return testing::message_of<ConfigError>([&] {
       for (const auto& [name, use, table, when] : resolve(parse_config(toml, "a.toml")).callbacks)
         callbacks().at(use, table.origin).create(table);
-    } catch (const ConfigError& problem) {
-      return problem.what();
-    }
-    return "";
+    });
   };
   EXPECT_THAT(made(kModel + "[callbacks.checkpoint]\nkeep_every = 'often'\n"),
               HasSubstr("a.toml:4:14: keep_every"));

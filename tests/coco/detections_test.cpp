@@ -14,6 +14,7 @@
 #include "millrace/base/files.h"
 #include "millrace/coco/data/records.h"
 #include "millrace/coco/data/results_pieces.h"
+#include "tests/support/thrown.h"
 
 namespace millrace::coco {
 namespace {
@@ -36,12 +37,7 @@ class Scratch {
 
 std::string message_of(std::string_view json) {
   const Scratch file(json);
-  try {
-    read_detections(file);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return testing::message_of([&] { read_detections(file); });
 }
 
 /// With boxes, masks or both.

@@ -8,6 +8,7 @@
 
 #include "millrace/base/errors.h"
 #include "tests/coco/random_masks.h"
+#include "tests/support/thrown.h"
 
 namespace millrace::coco {
 namespace {
@@ -39,12 +40,7 @@ std::vector<Case> random_cases() {
 }
 
 std::string message_of(std::string_view counts, std::uint32_t height, std::uint32_t width) {
-  try {
-    decode_counts(counts, height, width);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return testing::message_of([&] { decode_counts(counts, height, width); });
 }
 
 TEST(Masks, EncodeGoesDownTheColumnsZerosFirst) {

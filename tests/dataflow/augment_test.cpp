@@ -22,6 +22,7 @@
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/samples.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -161,12 +162,8 @@ TEST(RandomCrop, OfAnImageWithoutObjectsGoesAnywhere) {
 
 TEST(RandomCrop, RefusesSizesThatAreNone) {
   const auto refusal = [](std::string type, Options::Reals size) {
-    try {
-      RandomCrop{.type = std::move(type), .size = std::move(size)}.check();
-    } catch (const std::invalid_argument& problem) {
-      return std::string(problem.what());
-    }
-    return std::string("nothing was refused");
+    return testing::message_of<std::invalid_argument>(
+        [&] { RandomCrop{.type = std::move(type), .size = std::move(size)}.check(); });
   };
   EXPECT_THAT(refusal("relative", {0.5}), HasSubstr("two numbers"));
   EXPECT_THAT(refusal("relative", {0.5, 1.5}), HasSubstr("at most 1"));

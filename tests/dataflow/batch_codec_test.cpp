@@ -9,6 +9,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/random.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -112,12 +113,7 @@ TEST(BatchCodec, RefusesOtherFrames) {
   const auto complaint = [&](auto change) -> std::string {
     auto frames = received(encoded);
     change(frames);
-    try {
-      decode_batch(encoded.header, frames, "here");
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "";
+    return testing::message_of<DataError>([&] { decode_batch(encoded.header, frames, "here"); });
   };
   EXPECT_EQ(complaint([](auto&) {}), "");
   EXPECT_THAT(complaint([](auto& f) { f[0].bytes[17] ^= 1; }), HasSubstr("bytes have changed"));
@@ -130,12 +126,7 @@ TEST(BatchCodec, SaysWhatMakesNoSense) {
   const auto complaint = [](auto change) -> std::string {
     auto batch = full_batch();
     change(batch);
-    try {
-      decoded(encode(batch));
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "";
+    return testing::message_of<DataError>([&] { decoded(encode(batch)); });
   };
   EXPECT_THAT(complaint([](Batch& b) { b.images[0].width = 6; }), HasSubstr("larger than"));
   EXPECT_THAT(complaint([](Batch& b) { b.images[0].scale_x = NAN; }), HasSubstr("scale"));

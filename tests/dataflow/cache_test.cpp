@@ -18,6 +18,7 @@
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/data.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -292,12 +293,7 @@ TEST(CacheStage, NeverTrustsADamagedFile) {
 TEST(CacheStage, SaysWhatCannotWork) {
   const Scene scene;
   const auto complaint = [&](const std::string& cache) -> std::string {
-    try {
-      digests(scene.data, stages(cache), 1);
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "no complaint";
+    return testing::message_of<ConfigError>([&] { digests(scene.data, stages(cache), 1); });
   };
   EXPECT_THAT(complaint("{ use = 'cache', where = 'disk' }"),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is wanted by a cache on disk")));

@@ -15,6 +15,7 @@
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -47,12 +48,7 @@ DataOptions no_disk() {
 }
 
 std::string complaint(const std::string& toml, const DataOptions& data = no_disk()) {
-  try {
-    open(data, toml);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no complaint";
+  return testing::message_of<ConfigError>([&] { open(data, toml); });
 }
 
 TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {

@@ -14,6 +14,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -110,12 +111,8 @@ TEST(Dump, SaysWhereItCannotWrite) {
   const TinyCoco files(4);
   const auto data = files.options();
   const auto complaint = [&](const std::string& options) -> std::string {
-    try {
-      batches(data, stages("", ", { use = 'dump'" + options + " }"));
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "no complaint";
+    return testing::message_of<ConfigError>(
+        [&] { batches(data, stages("", ", { use = 'dump'" + options + " }")); });
   };
   EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is wanted")));
   EXPECT_THAT(complaint(", folder = '/proc/seen'"),

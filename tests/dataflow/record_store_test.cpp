@@ -23,6 +23,7 @@
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/data.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -55,16 +56,13 @@ SourcePtr<Sample> open_records(const DataOptions& data, const fs::path& folder) 
 
 /// Reads and decodes every record, and what is known of it without; what is said where one cannot be used.
 std::string read_all(const fs::path& folder) {
-  try {
+  return testing::message_of([&] {
     const RecordStore store(folder);
     for (std::int64_t i = 0; i < store.size(); ++i) {
       store.about(i);
       Decode{}(store[i]);
     }
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 void flip_bit(const fs::path& file, std::uint64_t offset, int bit) {

@@ -13,6 +13,7 @@
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "tests/support/data.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -132,12 +133,7 @@ TEST(SampleCodec, SaysWhatMakesNoSense) {
   const auto complaint = [](auto change) -> std::string {
     auto sample = full_sample();
     change(sample);
-    try {
-      decode_sample(encode(sample), "here");
-    } catch (const DataError& error) {
-      return error.what();
-    }
-    return "";
+    return testing::message_of<DataError>([&] { decode_sample(encode(sample), "here"); });
   };
   EXPECT_THAT(complaint([](Sample&) {}), IsEmpty());
   EXPECT_THAT(complaint([](Sample& s) { s.objects.classes.pop_back(); }),

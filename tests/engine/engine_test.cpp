@@ -190,13 +190,9 @@ TEST(Engine, RunsWithAsFewInFlightAsItAllows) {
 }
 
 TEST(Engine, RefusesTooFewInFlight) {
-  try {
-    mill({.in_flight = 3});
-    FAIL() << "took three";
-  } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("in_flight = 3 would hang"));
-    EXPECT_THAT(error.what(), HasSubstr("a group of 4 samples"));
-  }
+  EXPECT_THAT([&] { mill({.in_flight = 3}); },
+              ::testing::ThrowsMessage<ConfigError>(::testing::AllOf(
+                  HasSubstr("in_flight = 3 would hang"), HasSubstr("a group of 4 samples"))));
 }
 
 TEST(Engine, NeverHasMoreInFlightThanTickets) {
@@ -235,13 +231,9 @@ TEST(Faults, SkipEndsWhereTheBudgetIsSpent) {
   const auto flow =
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.1});
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(flow->next());
-  try {
-    flow->next();
-    FAIL() << "three of twenty went unnoticed";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("3 samples of epoch 0 cannot be used"));
-    EXPECT_THAT(error.what(), HasSubstr("grain 14: is a seven"));
-  }
+  EXPECT_THAT([&] { flow->next(); }, ::testing::ThrowsMessage<Error>(::testing::AllOf(
+                                         HasSubstr("3 samples of epoch 0 cannot be used"),
+                                         HasSubstr("grain 14: is a seven"))));
   EXPECT_FALSE(flow->next());
 }
 

@@ -12,6 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -36,16 +37,6 @@ Blend pour(Blend blend, const std::vector<Blend>& others, Rng&) {
   return blend;
 }
 
-template <class F>
-std::string refusal(F start) {
-  try {
-    start();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
-
 TEST(Filter, LetsThroughWhatIsWantedAndCountsTheRest) {
   const auto flow = from(Numbers{100})
                         .filter([](std::int64_t n) { return n % 3 == 0; })
@@ -58,9 +49,9 @@ TEST(Filter, LetsThroughWhatIsWantedAndCountsTheRest) {
 
 TEST(Filter, ThatLetsNothingThroughEndsInAnError) {
   const auto nothing = [](std::int64_t) { return false; };
-  EXPECT_THAT(
-      refusal([&] { drain(*from(Numbers{10}).filter(nothing).group(4).start({.epochs = 0})); }),
-      HasSubstr("nothing has come through for two epochs"));
+  EXPECT_THAT(testing::message_of(
+                  [&] { drain(*from(Numbers{10}).filter(nothing).group(4).start({.epochs = 0})); }),
+              HasSubstr("nothing has come through for two epochs"));
 }
 
 TEST(Filter, MayLetThroughOneInAnEpochHoweverLargeTheBatch) {
@@ -123,7 +114,7 @@ TEST(Mix, SaysThatNoPartnerCanBeUsed) {
                         .map("blend", blend)
                         .mix("pour", three, pour)
                         .start({.on_error = OnError::fail});
-  EXPECT_THAT(refusal([&] { flow->next(); }),
+  EXPECT_THAT(testing::message_of([&] { flow->next(); }),
               ::testing::AllOf(HasSubstr("stage 'pour'"), HasSubstr("can be mixed in"),
                                HasSubstr("filtered out")));
 }
@@ -166,7 +157,7 @@ TEST(Cache, MakesEachSampleOnceAndChangesNothing) {
 }
 
 TEST(Cache, RefusesToKeepWhatWasDrawn) {
-  EXPECT_THAT(refusal([] {
+  EXPECT_THAT(testing::message_of([] {
                 from(Numbers{3})
                     .map("dice", [](std::int64_t n, Rng&) { return n; })
                     .cache(std::make_shared<Store>())
@@ -176,7 +167,7 @@ TEST(Cache, RefusesToKeepWhatWasDrawn) {
 }
 
 TEST(Cache, RefusesASecondOne) {
-  EXPECT_THAT(refusal([] {
+  EXPECT_THAT(testing::message_of([] {
                 from(Numbers{3})
                     .cache(std::make_shared<Store>())
                     .cache(std::make_shared<Store>())
@@ -189,7 +180,7 @@ TEST(Repeats, AreRefusedWhereTheyMakeNoSense) {
   const auto start = [](std::vector<double> repeats) {
     Plan plan = from(Numbers{3}).plan();
     plan.repeats = std::move(repeats);
-    return refusal([&] { millrace::start(std::move(plan), {}); });
+    return testing::message_of([&] { millrace::start(std::move(plan), {}); });
   };
   EXPECT_THAT(start({1, 2}), HasSubstr("3 samples is given 2 repeats"));
   EXPECT_THAT(start({1, -2, 1}), HasSubstr("sample 1 cannot come -2 times"));

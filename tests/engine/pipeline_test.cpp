@@ -6,6 +6,7 @@
 
 #include "millrace/base/config.h"
 #include "tests/dataflow/flows.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -64,12 +65,7 @@ std::unique_ptr<DataFlow<std::string>> words_through(const std::string& toml) {
 }
 
 std::string error_of(const std::string& toml) {
-  try {
-    words_through(toml);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return testing::message_of<ConfigError>([&] { words_through(toml); });
 }
 
 TEST(Pipeline, RunsTheStagesOfAListOfTables) {

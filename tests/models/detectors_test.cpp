@@ -11,6 +11,7 @@
 #include "millrace/models/pyramid_detector.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/tensors.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -238,12 +239,8 @@ TEST(CascadeRcnn, NumbersItsStages) {
 }
 
 std::string complaint(const std::string& name, const std::string& table) {
-  try {
-    detectors().at(name).check(parse_config(table, "a.toml"));
-  } catch (const ConfigError& problem) {
-    return problem.what();
-  }
-  return "";
+  return testing::message_of<ConfigError>(
+      [&] { detectors().at(name).check(parse_config(table, "a.toml")); });
 }
 
 TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {

@@ -6,6 +6,7 @@
 #include "tests/support/fake_training.h"
 #include "tests/support/log.h"
 #include "tests/support/scratch.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -42,16 +43,13 @@ std::string failure_with(const std::vector<Talker>& talkers) {
   const Scratch scratch;
   LineDetector model;
   CallbackList list;
-  try {
+  return testing::message_of<std::exception>([&] {
     for (std::size_t i = 0; i < talkers.size(); ++i)
       list.add(fmt::format("mine{}", i), std::make_unique<Talker>(talkers[i]), std::nullopt,
                "mine.so");
     list.check_metrics();
     Trainer(fake_plan(model, scratch / "run"), std::move(list)).run();
-  } catch (const std::exception& problem) {
-    return problem.what();
-  }
-  return "";
+  });
 }
 
 Talker naming(std::vector<std::string> names, std::string published = "") {

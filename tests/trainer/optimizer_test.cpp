@@ -12,6 +12,7 @@
 
 #include "millrace/base/errors.h"
 #include "tests/support/tensors.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -323,12 +324,8 @@ TEST(ParameterGroups, WhatIsFrozenAsksForNoGradient) {
 
 std::string complaint_of_rules(const std::vector<ParameterRule>& rules) {
   ThreeParameters p;
-  try {
-    group_parameters(p.parameters, {.groups = rules});
-  } catch (const ConfigError& problem) {
-    return problem.what();
-  }
-  return "";
+  return testing::message_of<ConfigError>(
+      [&] { group_parameters(p.parameters, {.groups = rules}); });
 }
 
 TEST(ParameterGroups, ARuleThatTakesNothingIsRefused) {

@@ -13,6 +13,7 @@
 #include "millrace/trainer/training_step.h"
 #include "tests/support/ranks_main.h"
 #include "tests/support/tensors.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -247,23 +248,15 @@ TEST(ShareValues, GivesEveryRankTheChiefs) {
 
 TEST(ShareValues, NamesRankAndTensorThatDiffer) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank is like itself";
-  const auto failure = [](auto work) -> std::string {
-    try {
-      work();
-    } catch (const Error& problem) {
-      return problem.what();
-    }
-    return "";
-  };
   const auto value = at::zeros({2});
   if (cluster->rank() == 1) value[1].fill_(-0.0);
   check_same_values(*cluster, {{"a", at::ones({3})}}, "the model");
-  EXPECT_EQ(failure([&] {
+  EXPECT_EQ(testing::message_of([&] {
               check_same_values(*cluster, {{"a", at::ones({3})}, {"b", value}}, "the model");
             }),
             cluster->name(1) + " holds other values in 'b' of the model than " + cluster->name(0));
   const NamedTensors values = {{"a", at::zeros({2 + (cluster->rank() == 1)})}};
-  EXPECT_EQ(failure([&] { take_chiefs_values(*cluster, values, "the model"); }),
+  EXPECT_EQ(testing::message_of([&] { take_chiefs_values(*cluster, values, "the model"); }),
             cluster->name(1) + " has another name, type or shape for 'a' of the model than " +
                 cluster->name(0));
 }

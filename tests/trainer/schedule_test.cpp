@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "millrace/base/errors.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -72,13 +73,10 @@ TEST(Schedule, FallsByTheSameFactorInEachEpoch) {
 
 std::string complaint_of_schedule(const ScheduleOptions& options, double epochs,
                                   std::int64_t epoch_images) {
-  try {
+  return testing::message_of<ConfigError>([&] {
     options.check({}, epochs);
     options.check_warmup(epochs, epoch_images, /*images_per_step=*/4);
-  } catch (const ConfigError& problem) {
-    return problem.what();
-  }
-  return "";
+  });
 }
 
 TEST(Schedule, ThatEndsBeforeItBeginsIsRefusedWithBothNumbers) {

@@ -13,6 +13,7 @@
 #include "tests/support/log.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
+#include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
@@ -39,12 +40,7 @@ struct Fixture {
   }
   TrainEnd run() { return Trainer(plan, std::move(callbacks)).run(); }
   std::string failure() {
-    try {
-      run();
-    } catch (const std::exception& problem) {
-      return problem.what();
-    }
-    return "";
+    return testing::message_of<std::exception>([&] { run(); });
   }
 };
 

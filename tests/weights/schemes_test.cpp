@@ -158,12 +158,9 @@ TEST(Schemes, OfOursABiasOfAConvolutionStaysOne) {
 }
 
 TEST(Schemes, AnUnknownOneIsNamed) {
-  try {
-    scheme_named("detectron");
-    FAIL();
-  } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("did you mean 'detectron2'?"));
-  }
+  EXPECT_THAT(
+      [&] { scheme_named("detectron"); },
+      ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("did you mean 'detectron2'?")));
 }
 
 TEST(NamePattern, NumbersAreReadAndWrittenWithTheirOffsets) {

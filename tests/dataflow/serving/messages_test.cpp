@@ -10,6 +10,7 @@
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/random.h"
+#include "tests/support/thrown.h"
 
 namespace millrace::serving {
 namespace {
@@ -37,12 +38,7 @@ std::vector<Message> every_kind() {
 }
 
 std::string rejection(std::string_view bytes) {
-  try {
-    decode(bytes, "message");
-  } catch (const DataError& problem) {
-    return problem.what();
-  }
-  return "";
+  return testing::message_of<DataError>([&] { decode(bytes, "message"); });
 }
 
 TEST(ServingMessages, ComeBackAsTheyWereSent) {

@@ -127,12 +127,8 @@ TEST(Serving, AFailureComesAtItsPlaceInTheOrder) {
   const ThreadServer server({.broken = 7});
   const auto flow = connect({server.endpoint()});
   EXPECT_EQ(seen(*flow, 7), expected_digests({}, 7));
-  try {
-    flow->next();
-    FAIL() << "batch 7 is there";
-  } catch (const DataError& problem) {
-    EXPECT_STREQ(problem.what(), "picture.jpg: not a readable JPEG");
-  }
+  EXPECT_THAT([&] { flow->next(); },
+              ::testing::ThrowsMessage<DataError>("picture.jpg: not a readable JPEG"));
   EXPECT_FALSE(flow->next());
 }
 
@@ -173,14 +169,11 @@ TEST(Serving, AConsumerOfOtherDataIsToldWhatDiffers) {
   auto facts = made_facts();
   facts["data.batch_size"] = "4";
   const auto other = connect({server.endpoint()}, {}, facts);
-  try {
-    other->next();
-    FAIL() << "a batch of another size is served";
-  } catch (const Error& problem) {
-    EXPECT_THAT(problem.what(),
-                ::testing::HasSubstr("data.batch_size is 4 for the training and 2 for the server"));
-    EXPECT_THAT(problem.what(), ::testing::HasSubstr(server.endpoint()));
-  }
+  EXPECT_THAT(
+      [&] { other->next(); },
+      ::testing::ThrowsMessage<Error>(::testing::AllOf(
+          ::testing::HasSubstr("data.batch_size is 4 for the training and 2 for the server"),
+          ::testing::HasSubstr(server.endpoint()))));
   EXPECT_EQ(seen(*mine, 3).size(), 3U);
 }
 
