@@ -170,7 +170,7 @@ TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
     EXPECT_GT(line.at(name).get<double>(), 0) << name;
   EXPECT_GE(line.at("time/callbacks/test_s").get<double>(), 2 * 1.05 / 15);
   const auto text = log.take();
-  const auto first = text.find("callback 'test' took 1.");
+  const auto first = text.find("callback 'test' took ");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_EQ(text.find("callback 'test'", first + 1), std::string::npos) << text;
 }

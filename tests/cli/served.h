@@ -4,20 +4,19 @@
 #include <csignal>
 
 #include "tests/cli/trainer.h"
+#include "tests/support/wait.h"
 
 namespace millrace::testing {
 
-/// Waits until a log has a text, for a minute at most; whether it has.
+/// Whether a log comes to have a text.
 inline bool comes_to_say(const fs::path& log, const std::string& text) {
-  const auto says = [&] { return read_text(log).find(text) != std::string::npos; };
-  for (int i = 0; i < 6000 && !says(); ++i) ::usleep(10'000);
-  return says();
+  return comes_to([&] { return read_text(log).find(text) != std::string::npos; });
 }
 
 /// Killed when this goes, or before.
 class Served {
  public:
-  /// Runs `command`; what it logs goes behind what is in `log`. `endpoint` is an ipc:// one.
+  /// Runs `command`; what it logs is appended to `log`. `endpoint` is an ipc:// one.
   Served(const std::vector<std::string>& command, const fs::path& log) : log_(log) {
     auto arguments = command;
     std::vector<char*> argv;

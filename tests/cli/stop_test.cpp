@@ -2,14 +2,13 @@
 // process ends with 3.
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
-#include <chrono>
 #include <csignal>
 #include <functional>
 
-#include <sys/stat.h>
-
 #include "tests/cli/trainer.h"
+#include "tests/support/wait.h"
 
 namespace millrace::testing {
 namespace {
@@ -37,10 +36,24 @@ class Stop : public Trainer {
                   const std::function<bool()>& reached,
                   const fs::path& program = MILLRACE_TRAINER) const {
     const auto child = start(program, arguments);
-    while (!reached() && ::kill(child, 0) == 0 && waitpid(child, nullptr, WNOHANG) == 0)
-      ::usleep(5'000);
+    comes_to([&] { return reached() || waitpid(child, nullptr, WNOHANG) != 0; });
     ::kill(child, signal);
     return finish(child);
+  }
+
+  /// Puts a pipe into the place of each training image.
+  void make_pipes() const {
+    for (const auto& image : fs::directory_iterator(data_ / "train2017")) {
+      fs::remove(image);
+      ASSERT_EQ(::mkfifo(image.path().c_str(), 0600), 0);
+    }
+  }
+
+  /// Whether one of them is being read. It stays open, so that the reader waits for ever.
+  bool is_pipe_read() const {
+    return std::ranges::any_of(fs::directory_iterator(data_ / "train2017"), [](const auto& image) {
+      return ::open(image.path().c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) >= 0;
+    });
   }
 
   std::size_t lines() const {
@@ -84,16 +97,11 @@ TEST_F(Stop, DuringEvaluationOrPicturesSavesTheStepBefore) {
 }
 
 TEST_F(Stop, WhileItWaitsForDataSavesTheStepBefore) {
-  for (const auto& image : fs::directory_iterator(data_ / "train2017")) {
-    fs::remove(image);  // nobody ever writes into the pipe that takes its place
-    ASSERT_EQ(::mkfifo(image.path().c_str(), 0600), 0);
-  }
-  const auto end = stopped(command(), SIGTERM, [&] {
-    return fs::exists(folder_ / "config.toml") && (::usleep(500'000), true);
-  });
+  make_pipes();
+  const auto end = stopped(command(), SIGTERM, [&] { return is_pipe_read(); });
   EXPECT_EQ(end.exit_code, 3) << end.err;
   EXPECT_THAT(end.err,
-              ::testing::ContainsRegex("trainer: SIGTERM: ended 5.[0-9] s after the signal, "
+              ::testing::ContainsRegex("trainer: SIGTERM: ended [0-9.]+ s after the signal, "
                                        "while a sample was still being read"));
 }
 
@@ -233,16 +241,15 @@ TEST_F(Stop, AFileSizeLimitIsAnErrorThatLeavesNothing) {
 }
 
 TEST_F(Stop, ASecondSignalKills) {
-  for (const auto& image : fs::directory_iterator(data_ / "train2017")) {
-    fs::remove(image);
-    ASSERT_EQ(::mkfifo(image.path().c_str(), 0600), 0);
-  }
+  make_pipes();
   const auto child = start(MILLRACE_TRAINER, command());
-  while (!fs::exists(folder_ / "config.toml")) ::usleep(5'000);
-  ::usleep(500'000);
-  ::kill(child, SIGTERM);
-  ::usleep(200'000);
-  ::kill(child, SIGTERM);
+  ASSERT_TRUE(comes_to([&] { return is_pipe_read(); }));
+  siginfo_t end{};
+  ASSERT_TRUE(comes_to([&] {  // two that come at once may be taken for one
+    ::kill(child, SIGTERM);
+    return ::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           end.si_pid == child;
+  }));
   EXPECT_EQ(finish(child).exit_code, -1);
 }
 

@@ -1,7 +1,6 @@
 // The stages that show what comes by, 'print' and 'dump': they show it as it is and change nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
+#include "tests/support/log.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
@@ -39,34 +39,15 @@ std::vector<Batch> batches(const DataOptions& data, const std::vector<Config>& p
   return testing::drain(*start_train_flow(data, pipeline, open_split(data, data.train), 1), 6);
 }
 
-/// The log, while this lives.
-class Log {
- public:
-  Log() {
-    sink_->set_pattern("%v");
-    before_->set_level(spdlog::level::err);
-    auto logger = std::make_shared<spdlog::logger>("test", sink_);
-    spdlog::set_default_logger(logger);
-  }
-  ~Log() { spdlog::set_default_logger(before_); }
-  std::string text() const { return text_.str(); }
-
- private:
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::shared_ptr<spdlog::sinks::ostream_sink_mt> sink_ =
-      std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
-};
-
 TEST(Print, TellsOfTheFirstImagesAndChangesNothing) {
   const TinyCoco files(9);
   auto data = files.options();
   data.threads = 1;
-  const Log log;
+  testing::Log log;
   const auto shown = batches(data, stages("{ use = 'print', count = 4 }, "));
   const auto plain = batches(data, stages(""));
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(shown[i]), digest(plain[i]));
-  const auto text = log.text();
+  const auto text = log.take();
   EXPECT_EQ(std::ranges::count(text, '\n'), 4) << text;
   EXPECT_THAT(text, AllOf(HasSubstr("image 10"), HasSubstr("picture"), HasSubstr(", now "),
                           HasSubstr(": 1 ")));

@@ -204,8 +204,6 @@ TEST(Engine, NeverHasMoreInFlightThanTickets) {
                         })
                         .start({.threads = 8, .in_flight = 5});
   while (inside < 5) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(inside, 5);
   while (flow->next()) --inside;
   EXPECT_LE(most, 6);  // the ticket of an item goes out again while the consumer takes it
 }

@@ -18,6 +18,7 @@
 #include "millrace/dataflow/serving/remote_flow.h"
 #include "millrace/dataflow/serving/server.h"
 #include "tests/dataflow/serving/made_batches.h"
+#include "tests/support/wait.h"
 
 namespace millrace::testing {
 
@@ -43,10 +44,9 @@ class ThreadServer {
   }
   const std::string& endpoint() const { return endpoint_; }
   int consumers() const { return consumers_; }
-  /// Whether it has so many within ten seconds.
+  /// Whether it comes to have so many.
   bool comes_to_have(int consumers) const {
-    for (int i = 0; i < 1000 && consumers_ != consumers; ++i) ::usleep(10'000);
-    return consumers_ == consumers;
+    return comes_to([&] { return consumers_ == consumers; });
   }
 
  private:

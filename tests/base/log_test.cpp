@@ -1,0 +1,79 @@
+#include "millrace/base/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "millrace/base/files.h"
+#include "tests/support/scratch.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The process-wide logger, as main sets it up.
+class LogFile : public ::testing::Test {
+ protected:
+  LogFile() { start_logging(/*verbose=*/false); }
+  ~LogFile() override {
+    log_to_file({});
+    log_as("", /*chief=*/true);
+    spdlog::set_default_logger(before_);
+  }
+  std::string text() const { return read_file(file_); }
+
+ private:
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+
+ protected:
+  testing::Scratch scratch_;
+  std::filesystem::path file_ = scratch_ / "log.txt";
+};
+
+TEST_F(LogFile, BeginsWithWhatWasLoggedBeforeThereWasOne) {
+  spdlog::info("early");
+  log_to_file(file_);
+  spdlog::info("late");
+  EXPECT_THAT(text(), ::testing::ContainsRegex(" info early\n.* info late\n"));
+}
+
+TEST_F(LogFile, IsAppendedToAndLeft) {
+  log_to_file(file_);
+  spdlog::info("one");
+  log_to_file({});
+  spdlog::info("lost");
+  log_to_file(file_);
+  spdlog::info("two");
+  EXPECT_THAT(text(),
+              ::testing::AllOf(HasSubstr(" one\n"), Not(HasSubstr("lost")), EndsWith(" two\n")));
+}
+
+TEST_F(LogFile, TakesErrorsThatAreNotShown) {
+  log_error_in_file("nowhere");
+  log_to_file(file_);
+  log_error_in_file("the end");
+  EXPECT_THAT(text(), ::testing::AllOf(Not(HasSubstr("nowhere")), EndsWith(" error the end\n")));
+}
+
+TEST_F(LogFile, OfOneOfSeveralProcessesHasItsNameInWarningsAlone) {
+  log_to_file(file_);
+  log_as("rank 0", /*chief=*/true);
+  spdlog::info("shown");
+  spdlog::warn("careful");
+  log_as("rank 3", /*chief=*/false);
+  spdlog::info("hidden");
+  spdlog::warn("look out");
+  EXPECT_THAT(text(),
+              ::testing::AllOf(HasSubstr(" info shown\n"), HasSubstr(" warning rank 0: careful\n"),
+                               Not(HasSubstr("hidden")), EndsWith(" warning rank 3: look out\n")));
+}
+
+TEST_F(LogFile, ThatCannotBeWrittenIsAnError) {
+  EXPECT_THAT([] { log_to_file("/proc/nowhere/log.txt"); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("cannot write the log: ")));
+}
+
+}  // namespace
+}  // namespace millrace

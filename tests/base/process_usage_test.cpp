@@ -1,0 +1,22 @@
+#include "millrace/base/process_usage.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/wait.h"
+
+namespace millrace {
+namespace {
+
+TEST(ProcessUsage, GrowsWithWhatIsUsed) {
+  const auto cpu = cpu_seconds(), age = process_age();
+  const auto memory = rss_bytes();
+  const std::vector<char> used(64 << 20, 1);
+  EXPECT_GE(rss_bytes(), memory + (32 << 20));
+  EXPECT_GE(peak_rss_bytes(), memory + (32 << 20));
+  EXPECT_TRUE(testing::comes_to([&] { return cpu_seconds() > cpu && process_age() > age; }));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,108 @@
+#include "millrace/base/stop_signals.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+namespace millrace {
+namespace {
+
+/// The wait status of a process of its own that does `work`, and what it says on standard error.
+std::pair<int, std::string> in_process(const std::function<void()>& work) {
+  int said[2];
+  EXPECT_EQ(::pipe(said), 0);
+  const auto child = ::fork();
+  if (child == 0) {
+    ::dup2(said[1], STDERR_FILENO);
+    work();
+    ::_exit(0);
+  }
+  ::close(said[1]);
+  std::string text;
+  for (char byte = 0; ::read(said[0], &byte, 1) == 1;) text += byte;
+  ::close(said[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {status, text};
+}
+
+TEST(StopSignals, NoteTheFirstAndDieOfTheSecond) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    const auto [status, said] = in_process([&] {
+      const StopSignals signals;
+      std::raise(signal);
+      if (StopSignals::number() != signal || StopSignals::received() != signal_name(signal)) return;
+      std::raise(SIGTERM);
+    });
+    ASSERT_TRUE(WIFSIGNALED(status)) << signal_name(signal);
+    EXPECT_EQ(WTERMSIG(status), SIGTERM);
+  }
+}
+
+TEST(StopSignals, AreNotKilledByATerminalThatClosesTwice) {
+  const auto [status, said] = in_process([] {
+    const StopSignals signals;
+    for (int i = 0; i < 3; ++i) std::raise(SIGHUP);
+    if (StopSignals::number() != SIGHUP) ::_exit(1);
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(StopSignals, LeaveAHangUpThatIsIgnored) {
+  const auto [status, said] = in_process([] {
+    ::signal(SIGHUP, SIG_IGN);
+    const StopSignals signals;
+    std::raise(SIGHUP);
+    if (StopSignals::number() != 0) ::_exit(1);
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(StopSignals, RestoreWhatWasBefore) {
+  const auto [status, said] = in_process([] {
+    { const StopSignals signals; }
+    std::raise(SIGTERM);
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+TEST(StopSignals, ThatAreHeldWaitForAnAnswer) {
+  const auto [status, said] = in_process([] {
+    hold_stop_signals();
+    std::raise(SIGTERM);
+    const StopSignals signals;
+    if (StopSignals::number() != 0) ::_exit(1);
+    release_stop_signals();
+    if (StopSignals::number() != SIGTERM) ::_exit(2);
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(StopSignals, GiveUpOnWhatHangs) {
+  const auto [status, said] = in_process([] {
+    const StopSignals signals;
+    StopSignals::give_up_after(1, 3, "gone\n");
+    while (true) ::pause();
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_EQ(said, "gone\n");
+}
+
+TEST(ExitAtSignal, SaysWhyUnlessTheWorkIsDone) {
+  for (const bool is_done : {false, true}) {
+    const auto [status, said] = in_process([&] {
+      const ExitAtSignal signals(2, "nothing to save");
+      if (is_done) ExitAtSignal::work_is_done(0);
+      std::raise(SIGINT);
+    });
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), is_done ? 0 : 2);
+    EXPECT_EQ(said, is_done ? "" : "trainer: SIGINT: nothing to save\n");
+  }
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,46 @@
+#include "millrace/base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+const std::vector<std::string> kStages = {"flip", "crop", "resize"};
+
+TEST(NearestName, CountsAnInsertionADeletionAReplacementAndASwapAsOneEdit) {
+  for (const auto* word : {"flip", "fliip", "fip", "flap", "filp"})
+    EXPECT_EQ(nearest_name(word, kStages), "flip") << word;
+}
+
+TEST(NearestName, IsEmptyWhereNoneIsNear) {
+  EXPECT_EQ(nearest_name("grayscale", kStages), "");
+  EXPECT_EQ(nearest_name("flip", {}), "");
+}
+
+TEST(Suggestion, NamesTheNearestOrAllOfThem) {
+  EXPECT_EQ(suggestion("fliip", kStages), "; did you mean 'flip'?");
+  EXPECT_EQ(suggestion("grayscale", kStages), "; known: flip, crop, resize");
+  EXPECT_EQ(suggestion("flip", {}), "; none is known here");
+}
+
+TEST(ByteText, HasTheLargestFittingUnit) {
+  EXPECT_EQ(byte_text(12 << 10), "12 KiB");
+  EXPECT_EQ(byte_text(1 << 20), "1 MiB");
+  EXPECT_EQ(byte_text(1.5 * (1 << 30)), "1.5 GiB");
+}
+
+TEST(DurationText, HasTenthsBelowAMinute) {
+  EXPECT_EQ(duration_text(0), "0.0 s");
+  EXPECT_EQ(duration_text(3.21), "3.2 s");
+  EXPECT_EQ(duration_text(123), "2:03");
+  EXPECT_EQ(duration_text(3723), "1:02:03");
+}
+
+TEST(Counted, HasAPluralExceptForOne) {
+  EXPECT_EQ(counted(0, "image"), "0 images");
+  EXPECT_EQ(counted(1, "image"), "1 image");
+  EXPECT_EQ(counted(2, "image"), "2 images");
+}
+
+}  // namespace
+}  // namespace millrace
