@@ -90,8 +90,9 @@ TEST(WatchdogCallback, NamesTheCallbackThatHangs) {
   Training{.folder = scratch / "run",
            .declared = {{"watchdog", "after = '0.2 seconds'"}},
            .before_step = [&](TrainState& s) {
-             if (s.at.step == 4)
+             if (s.at.step == 4) {
                EXPECT_TRUE(log.comes_to_say("rank 0: callback 'test' in before_step, for "));
+             }
            }}();
   const auto text = log.take();
   EXPECT_THAT(text, HasSubstr("warning training has stood still for "));
@@ -130,7 +131,9 @@ TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
 struct SlowDetector final : testing::LineDetector {
   explicit SlowDetector(const testing::Log& to_watch) : log(to_watch) {}
   Losses losses(const Batch& batch, const StepInfo& step) override {
-    if (step.step == 4) EXPECT_TRUE(log.comes_to_say("takes step 5 with images "));
+    if (step.step == 4) {
+      EXPECT_TRUE(log.comes_to_say("takes step 5 with images "));
+    }
     return LineDetector::losses(batch, step);
   }
   const testing::Log& log;
