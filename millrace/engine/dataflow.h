@@ -22,11 +22,11 @@ struct Cursor {
 template <class T>
 struct Delivery {
   T value;
-  Cursor cursor;           // the place behind this item
+  Cursor cursor;           // the place after this item
   std::int64_t epoch = 0;  // of the item's first member
   double progress = 0;     // epochs of samples taken up to and including this item, over all ranks
   std::int64_t number =
-      0;  // of the item, 0 for the first behind the start; the same step on all ranks
+      0;  // of the item, 0 for the first after the start; the same step on all ranks
 };
 
 /// What one stage has done since the flow started.

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -15,67 +13,6 @@
 
 namespace millrace {
 namespace {
-
-/// Everything, in order.
-class Flow final : public DataFlow<Message> {
- public:
-  Flow(Plan plan, const FlowOptions& options) : graph_(std::move(plan), options, false) {}
-
-  std::optional<Delivery<Message>> next() override {
-    if (ended_) return std::nullopt;
-    const auto item = graph_.wait();
-    if (item->message) return graph_.hand_over(*item);
-    ended_ = true;
-    graph_.stop();
-    // Moved out, so that no worker that still holds the item lets go of the exception too.
-    if (item->failure) std::rethrow_exception(std::exchange(item->failure, nullptr));
-    return std::nullopt;
-  }
-
-  bool is_ready(std::chrono::milliseconds most) override { return ended_ || graph_.wait_for(most); }
-  std::int64_t epoch_size() const override { return graph_.epoch_size(); }
-  FlowReport report() const override { return graph_.report(); }
-
- private:
-  FlowGraph graph_;
-  bool ended_ = false;
-};
-
-/// What is asked for.
-class FlowOnDemand final : public NumberedFlow<Message> {
- public:
-  FlowOnDemand(Plan plan, const FlowOptions& options, WakeUp wake)
-      : graph_(std::move(plan), options, true, std::move(wake)) {}
-
-  void ask(std::int64_t number) override {
-    if (number < 0) throw std::invalid_argument(fmt::format("there is no item {}", number));
-    graph_.ask(number);
-  }
-
-  std::optional<Made<Message>> take() override {
-    const auto item = graph_.take();
-    if (!item) return std::nullopt;
-    Made<Message> made{.number = item->group, .skipped = std::move(item->skipped)};
-    if (item->message) {
-      made.item = graph_.hand_over(*item);
-    } else {
-      made.failure = item->failure ? std::exchange(item->failure, nullptr) : nothing_of(*item);
-      graph_.reissue(item->tickets);
-    }
-    return made;
-  }
-
-  std::int64_t epoch_size() const override { return graph_.epoch_size(); }
-  FlowReport report() const override { return graph_.report(); }
-
- private:
-  static std::exception_ptr nothing_of(const Item& item) {
-    const auto* why = item.end ? "is past the end of the flow" : "has no sample that can be used";
-    return std::make_exception_ptr(Error(fmt::format("item {} {}", item.group, why)));
-  }
-
-  FlowGraph graph_;
-};
 
 constexpr std::int64_t kMostRanks = 1 << 16;  // whose groups are planned in no time
 
@@ -95,7 +32,6 @@ void check_cursor(const Cursor& cursor) {
 
 /// The options with what they leave open filled in. Throws ConfigError for those that cannot work.
 FlowOptions settled(const Plan& plan, FlowOptions options) {
-  check(plan);
   if (options.ranks < 1 || options.ranks > kMostRanks || options.rank < 0 ||
       options.rank >= options.ranks)
     throw ConfigError(fmt::format("rank {} of {} ranks: there is no such rank of 1 to {} ranks",
@@ -111,17 +47,23 @@ FlowOptions settled(const Plan& plan, FlowOptions options) {
   return options;
 }
 
-}  // namespace
-
-std::unique_ptr<DataFlow<Message>> start(Plan plan, const FlowOptions& options) {
+std::unique_ptr<Flow> start(Plan plan, const MessageType& yields, const FlowOptions& options,
+                            std::unique_ptr<Feed> feed, WakeUp wake) {
+  check_yields(plan, yields);
   const auto how = settled(plan, options);
-  return std::make_unique<Flow>(std::move(plan), how);
+  return std::make_unique<FlowGraph>(std::move(plan), how, std::move(feed), std::move(wake));
 }
 
-std::unique_ptr<NumberedFlow<Message>> start_numbered(Plan plan, const FlowOptions& options,
-                                                      WakeUp wake) {
-  const auto how = settled(plan, options);
-  return std::make_unique<FlowOnDemand>(std::move(plan), how, std::move(wake));
+}  // namespace
+
+std::unique_ptr<Flow> start_in_order(Plan plan, const MessageType& yields,
+                                     const FlowOptions& options) {
+  return start(std::move(plan), yields, options, std::make_unique<FeedInOrder>(), {});
+}
+
+std::unique_ptr<Flow> start_by_number(Plan plan, const MessageType& yields,
+                                      const FlowOptions& options, WakeUp wake) {
+  return start(std::move(plan), yields, options, std::make_unique<FeedByNumber>(), std::move(wake));
 }
 
 }  // namespace millrace

@@ -15,7 +15,7 @@ namespace millrace {
 struct PlannedGroup {
   std::int64_t number = 0;              // from the start of the plan on
   std::vector<std::int64_t> positions;  // of the order; none: the flow has ended
-  Cursor cursor;                        // behind the group
+  Cursor cursor;                        // after the group
   std::exception_ptr failure;           // the plan cannot go on
 };
 

@@ -8,25 +8,25 @@
 
 namespace millrace {
 
-/// Takes items in order, one thread at a time. What a rank has of a group comes in a row, and leaves as one item
-/// numbered anew: smaller by the members that have lost their message, failed where one of them has. Without a
-/// group stage items pass one by one. Where `most_lost` items in a row have lost their message, the next one fails:
-/// such a flow might never give anything again.
+/// Takes samples in order, one thread at a time. What a rank has of a group comes in a row, and leaves as one item:
+/// smaller by the members that have lost their message, failed where one of them has. Without a group stage each
+/// sample is a group. Where `most_lost` samples in a row have lost their message, the next one fails: such a flow might
+/// never give anything again.
 class Grouper {
  public:
   /// `stage` (may be nullptr) is borrowed.
   Grouper(const Group* stage, std::int64_t most_lost) : stage_(stage), most_lost_(most_lost) {}
 
-  /// The group that the item closes; nullptr where it closes none.
-  ItemPtr take(ItemPtr item);
+  /// The group that the sample closes; nullptr where it closes none.
+  GroupPtr take(SamplePtr sample);
 
  private:
-  ItemPtr close();
+  GroupPtr close();
 
   const Group* stage_;
   const std::int64_t most_lost_;
   std::int64_t lost_ = 0;  // in a row
-  std::vector<ItemPtr> members_;
+  std::vector<SamplePtr> members_;
   std::int64_t number_ = 0;
 };
 

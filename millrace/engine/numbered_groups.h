@@ -10,7 +10,7 @@
 namespace millrace {
 
 /// Finds group k of a plan: from the one found last, or from the nearest of a few marks on the way. Costs a walk from
-/// there; memory stays bounded however far it gets. Not for several threads at once.
+/// there, a step where k ascends one by one; memory stays bounded however far it gets. Not for several threads at once.
 class NumberedGroups {
  public:
   explicit NumberedGroups(GroupPlan start) : now_(start), marks_{std::move(start)} {}

@@ -1,7 +1,5 @@
 #include "millrace/engine/pipeline.h"
 
-#include <fmt/format.h>
-
 #include "millrace/base/errors.h"
 
 namespace millrace {
@@ -12,14 +10,6 @@ std::string used_name(const Config& table, const std::string& kind) {
     throw ConfigError(table.origin.text() + ": a " + kind +
                       " is a table with its name in `use = \"...\"`");
   return std::get<std::string>(use->data);
-}
-
-void check_yields(const Plan& plan, const MessageType& wanted) {
-  check(plan);
-  const auto& last = plan.stages.back();
-  if (!(last.yields == wanted))
-    throw ConfigError(fmt::format("{}the last stage '{}' yields {}; the flow must end in {}",
-                                  last.place(), last.name, last.yields.text(), wanted.text()));
 }
 
 }  // namespace millrace

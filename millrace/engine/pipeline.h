@@ -111,8 +111,7 @@ Stage source_stage(std::shared_ptr<const Source> source) {
   });
 }
 
-/// What plans of one source have in common: how many samples, how often each comes, what they are called, what is known
-/// of them beforehand.
+/// What plans of one source have in common: how many samples, how often each comes, what is known of them beforehand.
 template <class Source>
 Plan plan_of(const std::shared_ptr<const Source>& source) {
   using Element = std::decay_t<decltype((*source)[0])>;
@@ -124,9 +123,11 @@ Plan plan_of(const std::shared_ptr<const Source>& source) {
       return Message::of<Element>((*source)[static_cast<decltype(source->size())>(sample)]);
   };
   plan.about = About{MessageType::of<Element>(), about};
-  if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
   if constexpr (requires { (*source)[0].path; })
-    plan.name_of = [source](std::int64_t sample) { return (*source)[sample].path; };
+    plan.about->name = [about](std::int64_t sample) {
+      return about(sample).template peek<Element>().path;
+    };
+  if constexpr (requires { source->repeats(); }) plan.repeats = source->repeats();
   return plan;
 }
 
@@ -170,69 +171,45 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>, Given...>&
 
 // Implementation.
 
-/// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.
-void check_yields(const Plan& plan, const MessageType& wanted);
-
-template <class T>
-Delivery<T> typed_delivery(Delivery<Message> item) {
-  return {item.value.take<T>(), std::move(item.cursor), item.epoch, item.progress, item.number};
-}
-
 /// Gives the messages of a flow their type back.
 template <class T>
-class TypedFlow final : public DataFlow<T> {
+class TypedFlow final : public DataFlow<T>, public NumberedFlow<T> {
  public:
-  explicit TypedFlow(std::unique_ptr<DataFlow<Message>> flow) : flow_(std::move(flow)) {}
+  explicit TypedFlow(std::unique_ptr<Flow> flow) : flow_(std::move(flow)) {}
 
-  std::optional<Delivery<T>> next() override {
-    auto item = flow_->next();
-    if (!item) return std::nullopt;
-    return typed_delivery<T>(std::move(*item));
-  }
+  std::optional<Delivery<T>> next() override { return typed(flow_->next()); }
   bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
-  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
-  FlowReport report() const override { return flow_->report(); }
-
- private:
-  std::unique_ptr<DataFlow<Message>> flow_;
-};
-
-/// The same for items by number.
-template <class T>
-class TypedNumberedFlow final : public NumberedFlow<T> {
- public:
-  explicit TypedNumberedFlow(std::unique_ptr<NumberedFlow<Message>> flow)
-      : flow_(std::move(flow)) {}
-
   void ask(std::int64_t number) override { flow_->ask(number); }
   std::optional<Made<T>> take() override {
     auto made = flow_->take();
     if (!made) return std::nullopt;
-    Made<T> typed{.number = made->number,
-                  .failure = std::move(made->failure),
-                  .skipped = std::move(made->skipped)};
-    if (made->item) typed.item = typed_delivery<T>(std::move(*made->item));
-    return typed;
+    return Made<T>{made->number, typed(std::move(made->item)), std::move(made->failure),
+                   std::move(made->skipped)};
   }
   std::int64_t epoch_size() const override { return flow_->epoch_size(); }
   FlowReport report() const override { return flow_->report(); }
 
  private:
-  std::unique_ptr<NumberedFlow<Message>> flow_;
+  static std::optional<Delivery<T>> typed(std::optional<Delivery<Message>> item) {
+    if (!item) return std::nullopt;
+    return Delivery<T>{item->value.take<T>(), std::move(item->cursor), item->epoch, item->progress,
+                       item->number};
+  }
+
+  std::unique_ptr<Flow> flow_;
 };
 
 template <class T>
 std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
-  check_yields(plan, MessageType::of<T>());
-  return std::make_unique<TypedFlow<T>>(start(std::move(plan), options));
+  return std::make_unique<TypedFlow<T>>(
+      start_in_order(std::move(plan), MessageType::of<T>(), options));
 }
 
 template <class T>
 std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
                                                      WakeUp wake) {
-  check_yields(plan, MessageType::of<T>());
-  return std::make_unique<TypedNumberedFlow<T>>(
-      start_numbered(std::move(plan), options, std::move(wake)));
+  return std::make_unique<TypedFlow<T>>(
+      start_by_number(std::move(plan), MessageType::of<T>(), options, std::move(wake)));
 }
 
 }  // namespace millrace

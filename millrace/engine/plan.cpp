@@ -89,4 +89,12 @@ void check(const Plan& plan) {
   }
 }
 
+void check_yields(const Plan& plan, const MessageType& wanted) {
+  check(plan);
+  const auto& last = plan.stages.back();
+  if (!(last.yields == wanted))
+    throw ConfigError(fmt::format("{}the last stage '{}' yields {}; the flow must end in {}",
+                                  last.place(), last.name, last.yields.text(), wanted.text()));
+}
+
 }  // namespace millrace

@@ -11,10 +11,11 @@
 
 namespace millrace {
 
-/// What a source can say of a sample before anything is made of it: by that groups are planned.
+/// What a source can say of a sample before anything is made of it: by that groups are planned. Any thread may ask.
 struct About {
   MessageType type;
-  std::function<Message(std::int64_t sample)> of;  // from any thread
+  std::function<Message(std::int64_t sample)> of;
+  std::function<std::string(std::int64_t sample)> name = {};  // for reports; empty: its number
 };
 
 /// `size` samples, of which the first stage takes the Index.
@@ -22,8 +23,7 @@ struct Plan {
   std::int64_t size = 0;
   std::vector<Stage> stages;
   std::vector<double> repeats =
-      {};  // how often each sample comes an epoch, on average; empty: once
-  std::function<std::string(std::int64_t sample)> name_of = {};  // for reports; empty: nobody can
+      {};                           // how often each sample comes an epoch, on average; empty: once
   std::optional<About> about = {};  // nothing: samples are known by their number alone
 
   /// The stage that groups; nullptr: none.
@@ -33,8 +33,11 @@ struct Plan {
 };
 
 /// Checks that each stage takes what the one before it yields, that the first takes an Index, that at most one
-/// groups, by what the source can say, one is a cache and no stage in front of that draws at random. Throws
+/// groups, by what the source can say, one is a cache and no stage before that draws at random. Throws
 /// ConfigError naming the stages.
 void check(const Plan& plan);
+
+/// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.
+void check_yields(const Plan& plan, const MessageType& wanted);
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace millrace {
 /// First in, first out. Bounded by the flow's tickets, so that nobody ever waits to push.
 class ReadyQueue {
  public:
-  void push(ItemPtr item) {
+  void push(GroupPtr item) {
     {
       const std::lock_guard lock(mutex_);
       items_.push_back(std::move(item));
@@ -28,20 +28,20 @@ class ReadyQueue {
   }
 
   /// An item, nullptr where there is none.
-  ItemPtr try_pop() {
+  GroupPtr try_pop() {
     const std::lock_guard lock(mutex_);
     return items_.empty() ? nullptr : take_first();
   }
 
   /// Waits for an item.
-  ItemPtr pop() {
+  GroupPtr pop() {
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [this] { return !items_.empty(); });
     return take_first();
   }
 
  private:
-  ItemPtr take_first() {
+  GroupPtr take_first() {
     auto item = std::move(items_.front());
     items_.pop_front();
     return item;
@@ -49,7 +49,7 @@ class ReadyQueue {
 
   std::mutex mutex_;
   std::condition_variable filled_;
-  std::deque<ItemPtr> items_;
+  std::deque<GroupPtr> items_;
 };
 
 }  // namespace millrace

@@ -26,8 +26,8 @@ class Source {
   virtual std::int64_t size() const = 0;
   /// REQUIRES: 0 <= index < size().
   virtual T operator[](std::int64_t index) const = 0;
-  /// What is known of a sample, without what takes time to make, such as pixels: by that batches are planned, and
-  /// filters right behind the source decide. Each sample is asked for once.
+  /// What is known of a sample without what takes time to make, such as pixels or outlines: by that batches are planned,
+  /// filters right after the source decide, and reports name it. Any thread may ask, any number of times.
   virtual T about(std::int64_t index) const { return (*this)[index]; }
   /// How often each sample comes in an epoch, on average; empty: once. See Order.
   virtual std::vector<double> repeats() const { return {}; }

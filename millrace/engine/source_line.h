@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <mutex>
-#include <optional>
 
+#include "millrace/engine/feed.h"
 #include "millrace/engine/item.h"
 #include "millrace/engine/numbered_groups.h"
 #include "millrace/engine/order.h"
@@ -20,17 +20,14 @@ struct Slice {
   std::int64_t size = 1;
 };
 
-/// Gives the groups of a plan in their order, or those that it is asked for. Thread-safe.
+/// Gives the groups of a plan whose numbers its feed gives. Thread-safe.
 class SourceLine {
  public:
-  /// `order` is borrowed.
-  SourceLine(const Order& order, GroupPlan plan, Slice slice, bool on_demand);
+  /// `order` and `feed` are borrowed.
+  SourceLine(const Order& order, GroupPlan plan, Slice slice, Feed& feed);
 
-  /// The next item, nullptr where there is none: behind the mark of the end, and on demand until more is asked for.
-  ItemPtr next();
-
-  /// On demand: the group of this number comes behind all that were asked for before.
-  void ask(std::int64_t number);
+  /// The next item, nullptr where there is none.
+  SamplePtr next();
 
   /// From now on there is no next item. Never waits.
   void stop() { stopped_ = true; }
@@ -39,23 +36,18 @@ class SourceLine {
 
  private:
   bool open_next_group();
-  std::optional<PlannedGroup> next_group();
 
   const Order& order_;
   const Slice slice_;
-  const bool on_demand_;
+  Feed& feed_;
   std::atomic<bool> stopped_ = false;
   std::atomic<std::int64_t> filtered_ = 0;
 
   std::mutex mutex_;  // of what follows
-  GroupPlan plan_;
-  NumberedGroups numbered_;
-  PlannedGroup group_;
-  std::size_t member_ = 0, last_ = 0;  // of group_: the next one, and behind this rank's last
+  NumberedGroups groups_;
+  std::shared_ptr<const PlannedGroup> group_;  // the one that is handed out
+  std::size_t member_ = 0, last_ = 0;          // of group_: the next, and after this rank's last
   std::int64_t number_ = 0;
-
-  std::mutex asked_mutex_;
-  std::deque<std::int64_t> asked_;
 };
 
 }  // namespace millrace

@@ -33,13 +33,13 @@ StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions
       on_error_(options.on_error),
       group_(place_of(stages_, &Stage::is_group)),
       cache_(nullptr),
-      behind_cache_(0),
+      after_cache_(0),
       counters_(stages_.size() + 1),
       // oneTBB makes an arena of one thread with two places.
       slots_(static_cast<std::size_t>(std::max<std::int64_t>(options.threads, 2))) {
   if (const auto k = place_of(stages_, &Stage::is_cache); k < stages_.size()) {
     cache_ = &std::get<Cache>(stages_[k].work);
-    behind_cache_ = k + 1;
+    after_cache_ = k + 1;
   }
   for (std::uint64_t name = 0; const auto& stage : stages_) {
     random_names_.push_back(name);
@@ -47,19 +47,35 @@ StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions
   }
 }
 
-void StageRunner::run(std::size_t k, Item& item, std::size_t worker) {
+void StageRunner::run(std::size_t k, SampleItem& sample, std::size_t worker) {
+  run(k, sample, {&sample.at, 1}, worker, [&] {
+    if (k == 0) enter(sample);
+    return k >= sample.first_stage;
+  });
+}
+
+void StageRunner::run(std::size_t k, GroupItem& group, std::size_t worker) {
+  run(k, group, group.members, worker, [] { return true; });
+}
+
+/// `samples`: those that the item stands for; `begin` says whether the stage has work for it.
+template <class Begin>
+void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples, std::size_t worker,
+                      Begin begin) {
   leave(k);
   if (item.message) {
     const auto start = Clock::now();
     auto& slot = slots_[worker];
     slot.stage.store(static_cast<std::int64_t>(k), std::memory_order_relaxed);
-    slot.sample.store(item.turn.sample, std::memory_order_relaxed);
+    slot.sample.store(item.at.turn.sample, std::memory_order_relaxed);
     slot.began_ns.store(nanoseconds(start.time_since_epoch()), std::memory_order_release);
     try {
-      if (k == 0) enter(item);
-      if (k >= item.first_stage) work(k, item);
+      if (begin()) {
+        item.message = apply(k, std::move(item.message), item.at.epoch, item.at.turn);
+        if (!item.message) filtered_.fetch_add(std::ssize(samples), std::memory_order_relaxed);
+      }
     } catch (const DataError& error) {
-      leave_out(k, item, error.what());
+      leave_out(k, item, samples, error.what());
     } catch (...) {
       item.message = {};
       item.failure = std::current_exception();
@@ -71,17 +87,12 @@ void StageRunner::run(std::size_t k, Item& item, std::size_t worker) {
 }
 
 /// What a cache has need not be made.
-void StageRunner::enter(Item& item) const {
+void StageRunner::enter(SampleItem& sample) const {
   if (!cache_) return;
-  if (auto found = cache_->find(item.turn.sample)) {
-    item.message = std::move(found);
-    item.first_stage = behind_cache_;
+  if (auto found = cache_->find(sample.at.turn.sample)) {
+    sample.message = std::move(found);
+    sample.first_stage = after_cache_;
   }
-}
-
-void StageRunner::work(std::size_t k, Item& item) {
-  item.message = apply(k, std::move(item.message), item.epoch, item.turn);
-  if (!item.message) filtered_.fetch_add(item.samples(), std::memory_order_relaxed);
 }
 
 /// One stage's work for one message. What it throws leaves with the place where it happened: a DataError as one, anything
@@ -143,26 +154,25 @@ Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) c
 Message StageRunner::make(std::size_t stages, std::int64_t epoch, const Turn& turn) const {
   std::size_t k = 0;
   Message message;
-  if (cache_ && behind_cache_ <= stages) message = cache_->find(turn.sample);
+  if (cache_ && after_cache_ <= stages) message = cache_->find(turn.sample);
   if (message)
-    k = behind_cache_;
+    k = after_cache_;
   else
     message = Message::of(Index{turn.sample});
   for (; k < stages && message; ++k) message = apply(k, std::move(message), epoch, turn);
   return message;
 }
 
-void StageRunner::leave_out(std::size_t k, Item& item, const char* why) const {
+void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> samples,
+                            const char* why) const {
   item.message = {};
   if (on_error_ == OnError::fail) {
     item.failure = std::make_exception_ptr(DataError(why));
     return;
   }
-  // A fault behind the group stage costs the group: no sample could take the place of all its members.
-  for (const auto& [epoch, turn] : item.members)
+  // A fault after the group stage costs the group: no sample could take the place of all its members.
+  for (const auto& [position, epoch, turn] : samples)
     item.skipped.push_back({epoch, turn.name, turn.sample, why});
-  if (item.members.empty())
-    item.skipped.push_back({item.epoch, item.turn.name, item.turn.sample, why});
   if (on_error_ == OnError::replace && k < group_) replace(k, item);
 }
 
@@ -171,15 +181,15 @@ std::int64_t StageRunner::others_tried() const { return std::min(order_.size() -
 /// Puts the samples that follow in the order through stages 0 .. k until one comes out.
 void StageRunner::replace(std::size_t k, Item& item) const {
   for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
-    const auto turn = order_.turn(item.position, ahead);
+    const auto turn = order_.turn(item.at.position, ahead);
     try {
-      if (auto message = make(k + 1, item.epoch, turn)) {
+      if (auto message = make(k + 1, item.at.epoch, turn)) {
         item.message = std::move(message);
-        item.turn = turn;
+        item.at.turn = turn;
         return;
       }
     } catch (const DataError& error) {
-      item.skipped.push_back({item.epoch, turn.name, turn.sample, error.what()});
+      item.skipped.push_back({item.at.epoch, turn.name, turn.sample, error.what()});
     } catch (...) {
       item.failure = std::current_exception();
       return;
@@ -187,14 +197,14 @@ void StageRunner::replace(std::size_t k, Item& item) const {
   }
 }
 
-void StageRunner::refill(Item& item) const {
-  replace(stages_.size() - 1, item);
-  if (!item.message && !item.failure)
-    item.failure = std::make_exception_ptr(Error(
+void StageRunner::refill(GroupItem& group) const {
+  replace(stages_.size() - 1, group);
+  if (!group.message && !group.failure)
+    group.failure = std::make_exception_ptr(Error(
         fmt::format("epoch {}, sample {}: it and the {} that follow it in the order were filtered "
                     "out or cannot be used{}",
-                    item.epoch, item.turn.sample, others_tried(),
-                    item.skipped.empty() ? "" : "; the last: " + item.skipped.back().why)));
+                    group.at.epoch, group.at.turn.sample, others_tried(),
+                    group.skipped.empty() ? "" : "; the last: " + group.skipped.back().why)));
 }
 
 void StageRunner::count(std::size_t k, std::int64_t busy_ns) {
@@ -212,9 +222,9 @@ std::vector<StageReport> StageRunner::report() const {
 
 /// For reports about a sample in stage `k`.
 std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
-  if (plan_.name_of && k > 0)
+  if (plan_.about && plan_.about->name && k > 0)
     try {  // the source is not asked while it may be the one that is stuck
-      return plan_.name_of(sample);
+      return plan_.about->name(sample);
     } catch (const std::exception&) {  // one that cannot be read has a number, too
     }
   return fmt::format("sample {}", sample);

@@ -179,7 +179,7 @@ TEST(Repeats, AreRefusedWhereTheyMakeNoSense) {
   const auto start = [](std::vector<double> repeats) {
     Plan plan = from(Numbers{3}).plan();
     plan.repeats = std::move(repeats);
-    return testing::message_of([&] { millrace::start(std::move(plan), {}); });
+    return testing::message_of([&] { start_flow<std::int64_t>(std::move(plan), {}); });
   };
   EXPECT_THAT(start({1, 2}), HasSubstr("3 samples is given 2 repeats"));
   EXPECT_THAT(start({1, -2, 1}), HasSubstr("sample 1 cannot come -2 times"));

@@ -28,23 +28,6 @@ constexpr int kMostAtOnce = 100;  // messages, before batches that are ready go 
 // are sent while they are still in the cache from having been digested.
 constexpr int kMostSending = 2;
 
-struct Consumer {
-  std::string name;
-  std::int32_t connection = -1;
-  Stream stream;
-  std::unique_ptr<NumberedFlow<Batch>> flow;
-  std::size_t asked = 0;
-  Clock::time_point heard;
-  std::int64_t process = 0;  // with which memory is shared; 0: with none
-  std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);  // now
-};
-
-/// Pieces of shared memory that a consumer may look at.
-struct Loan {
-  std::int64_t process = 0;
-  std::map<std::int64_t, std::shared_ptr<std::uint8_t[]>> pieces;
-};
-
 /// A batch's memory in libzmq's hands, whose thread deletes this once it is sent or never will be.
 class Sending {
  public:
@@ -84,267 +67,236 @@ Failure failure_of(std::int64_t number, const std::exception_ptr& exception) {
 
 }  // namespace
 
-class BatchServer::Desk {
- public:
-  Desk(StartStream start, Facts facts, std::int64_t epoch_size, const ServerOptions& options)
-      : start_(std::move(start)),
-        facts_(std::move(facts)),
-        epoch_size_(epoch_size),
-        most_consumers_(options.most_consumers),
-        memory_(options.memory),
-        door_(context_, options.door) {}
-
-  std::string endpoint() const { return door_.endpoint(); }
-
-  ServerReport report() const {
-    auto report = done_;
-    report.consumers = consumers_.size();
-    for (const auto& [id, consumer] : consumers_)
-      report.asked += static_cast<std::int64_t>(consumer.asked);
-    return report;
-  }
-
-  void run(const std::function<bool()>& go_on) {
-    told_at_ = Clock::now();
-    while (go_on()) {
-      door_.wait(ready_.descriptor(), kTick);
-      door_.look([this](std::int32_t connection) {
-        forget_if("closed its connection", [connection](const Consumer& consumer) {
-          return consumer.connection == connection;
-        });
-      });
-      for (int i = 0; i < kMostAtOnce && receive(); ++i) continue;
-      if (ready_.answer()) send_ready();
-      const auto now = Clock::now();
-      forget_if("has said nothing for too long",
-                [now](const Consumer& consumer) { return now - consumer.heard > kForgetAfter; });
-      take_back_loans();
-      if (now - told_at_ > kTellEvery) tell(now);
-    }
-  }
-
- private:
-  using Consumers = std::map<std::string, Consumer>;  // by routing id
-
-  template <class Which>
-  void forget_if(const char* why, Which which) {
-    std::erase_if(consumers_, [&](const auto& entry) {
-      if (!which(entry.second)) return false;
-      spdlog::info("consumer {} {}: forgotten", entry.second.name, why);
-      return true;
-    });
-  }
-
-  /// Takes one message; whether there was one.
-  bool receive() {
-    zmq::message_t id, part;
-    if (!door_.socket().recv(id, zmq::recv_flags::dontwait)) return false;
-    if (!id.more() || !door_.socket().recv(part, zmq::recv_flags::dontwait)) return true;
-    const auto from = id.to_string();
-    const bool too_long = part.more();
-    for (zmq::message_t rest; part.more() && door_.socket().recv(rest, zmq::recv_flags::dontwait);)
-      if (!rest.more()) break;
-    try {
-      if (too_long) throw DataError("message", "it has more than one frame");
-      const auto message = decode(part.to_string_view(), "message");
-      std::visit([&](const auto& m) { hear(from, part.get(kSourceDescriptor), m); }, message);
-    } catch (const DataError& problem) {
-      turn_away(from, "that sent what is no message", "someone", {problem.what(), true});
-    }
-    return true;
-  }
-
-  void hear(const std::string& from, std::int32_t connection, const Hello& hello) {
-    forget_if("comes again",
-              [&](const Consumer& consumer) { return consumer.name == hello.consumer; });
-    consumers_.erase(from);
-    if (const auto differs = difference(hello.facts, facts_); !differs.empty())
-      return turn_away(from, "that want other data", hello.consumer,
-                       {"this server has other data: " + differs, true});
-    if (consumers_.size() >= most_consumers_)
-      return turn_away(
-          from, "for want of room", hello.consumer,
-          {fmt::format("this server has {} consumers already (trainer serve --consumers)",
-                       consumers_.size())});
-    keep_loans(hello.consumer, hello.held);
-    Consumer consumer{hello.consumer, connection, hello.stream, nullptr, 0, Clock::now()};
-    try {
-      consumer.flow = start_(hello.stream, [this] { ready_.ring(); });
-    } catch (const Error& problem) {
-      return turn_away(from, "that want what cannot be", hello.consumer, {problem.what(), true});
-    }
-    const auto& [rank, ranks] = hello.stream.share;
-    spdlog::info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank,
-                 ranks, hello.stream.seed, hello.stream.start.next);
-    consumers_.emplace(from, std::move(consumer));
-    if (is_local(door_.endpoint())) send_unpaced(connection);
-    send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
-  }
-
-  void hear(const std::string& from, std::int32_t, const Ask& ask) {
-    auto* consumer = known(from);
-    if (!consumer) return;
-    if (consumer->asked + ask.numbers.size() > kMostCredit) {
-      const auto name = consumer->name;
-      consumers_.erase(from);
-      return turn_away(from, "that asked for too much", name,
-                       {fmt::format("more than {} batches were asked for at once", kMostCredit)});
-    }
-    consumer->asked += ask.numbers.size();
-    consumer->process = ask.shared_with;
-    for (const auto number : ask.numbers) consumer->flow->ask(number);
-  }
-
-  void hear(const std::string& from, std::int32_t, const Ping&) {
-    if (known(from)) send(from, Pong{});
-  }
-
-  void hear(const std::string& from, std::int32_t, const Release& release) {
-    if (const auto* consumer = known(from))
-      for (const auto piece : release.pieces) loans_[consumer->name].pieces.erase(piece);
-  }
-
-  void hear(const std::string& from, std::int32_t, const Bye& bye) {
-    const auto* consumer = known(from);
-    if (!consumer) return;
-    keep_loans(consumer->name, bye.held);
-    spdlog::info("consumer {} is done", consumer->name);
-    consumers_.erase(from);
-  }
-
-  void hear(const std::string&, std::int32_t, const auto&) {
-    throw DataError("message", "a consumer does not say this");
-  }
-
-  void turn_away(const std::string& id, const char* reason, const std::string& name,
-                 Refusal refusal) {
-    door_.refuse(reason, fmt::format("{}: {}", name, refusal.why));
-    send(id, std::move(refusal));
-  }
-
-  /// The consumer, which has given a sign of life; nullptr: it has to say hello first, and is told so.
-  Consumer* known(const std::string& id) {
-    const auto found = consumers_.find(id);
-    if (found == consumers_.end()) {
-      send(id, Stranger{});
-      return nullptr;
-    }
-    found->second.heard = Clock::now();
-    return &found->second;
-  }
-
-  void send_ready() {
-    for (auto entry = consumers_.begin(); entry != consumers_.end();) {
-      auto& [id, consumer] = *entry;
-      bool is_there = true;
-      while (is_there && *consumer.sending < kMostSending) {
-        auto made = consumer.flow->take();
-        if (!made) break;
-        --consumer.asked;
-        is_there = made->item ? send(id, consumer, *made)
-                              : send(id, failure_of(made->number, made->failure));
-      }
-      entry = is_there ? std::next(entry) : consumers_.erase(entry);
-    }
-  }
-
-  /// Lends the pixels to a consumer of this host, if it can be.
-  std::optional<SharedPiece> lend(const Consumer& consumer, const Batch& batch) {
-    if (!memory_ || consumer.process <= 0) return std::nullopt;
-    auto& loan = loans_[consumer.name];
-    loan.process = consumer.process;
-    if (loan.pieces.size() >= kMostCredit) return std::nullopt;
-    const auto piece = memory_->find(batch.pixels.get(), batch.bytes(), ++pieces_);
-    if (piece) loan.pieces.emplace(piece->piece, batch.pixels);
-    return piece;
-  }
-
-  /// What a consumer does not hold any more comes back.
-  void keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held) {
-    std::erase_if(loans_[consumer].pieces,
-                  [&](const auto& loan) { return !std::ranges::count(held, loan.first); });
-  }
-
-  /// What was lent to a process that has died. One that is only silent may still look at it.
-  void take_back_loans() {
-    std::erase_if(loans_, [this](const auto& entry) {
-      const auto& [name, loan] = entry;
-      const bool is_here = std::ranges::any_of(
-          consumers_, [of = name](const auto& c) { return c.second.name == of; });
-      return !is_here && (loan.pieces.empty() || !is_running(loan.process));
-    });
-  }
-
-  bool send(const std::string& to, const Consumer& consumer, const Made<Batch>& made) {
-    const auto& [batch, cursor, epoch, progress, number] = *made.item;
-    const auto encoded = encode(batch);
-    const auto piece = lend(consumer, batch);
-    const BatchHead head{number,   cursor,       epoch,
-                         progress, made.skipped, {encoded.header.begin(), encoded.header.end()},
-                         piece};
-    if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
-      if (piece) loans_[consumer.name].pieces.erase(piece->piece);
-      return false;
-    }
-    if (!piece)
-      door_.socket().send(frame_of(encoded.frames[0], std::make_unique<Sending>(
-                                                          batch.pixels, consumer.sending, ready_)),
-                          zmq::send_flags::none);
-    ++done_.batches;
-    done_.bytes += static_cast<std::int64_t>(batch.bytes());
-    return true;
-  }
-
-  /// Whether the consumer is still there.
-  bool send(const std::string& to, Message message, zmq::send_flags flags = zmq::send_flags::none) {
-    try {
-      door_.socket().send(zmq::buffer(to), zmq::send_flags::sndmore);
-    } catch (const zmq::error_t& problem) {
-      if (problem.num() != EHOSTUNREACH) throw;
-      return false;
-    }
-    door_.socket().send(zmq::buffer(serving::encode(std::move(message))), flags);
-    return true;
-  }
-
-  void tell(Clock::time_point now) {
-    const auto seconds = std::chrono::duration<double>(now - std::exchange(told_at_, now)).count();
-    const auto report = this->report();
-    const auto rate = [seconds](std::int64_t is, std::int64_t was) {
-      return static_cast<double>(is - was) / seconds;
-    };
-    spdlog::info("{}, {:.1f} batches/s, {}/s, {} asked for",
-                 counted(static_cast<long long>(report.consumers), "consumer"),
-                 rate(report.batches, told_.batches), byte_text(rate(report.bytes, told_.bytes)),
-                 report.asked);
-    if (const auto refusals = door_.take_refusals(); !refusals.empty())
-      spdlog::warn("turned away so far: {}", refusals);
-    told_ = report;
-  }
-
-  static constexpr int kSourceDescriptor = ZMQ_SRCFD;
-
-  const StartStream start_;
-  const Facts facts_;
-  const std::int64_t epoch_size_;
-  const std::size_t most_consumers_;
-  const std::shared_ptr<const SharedMemory> memory_;
-  const WakeUpCall ready_;
-  zmq::context_t context_;
-  Door door_;
-  Consumers consumers_;
-  std::map<std::string, Loan> loans_;  // by the consumer's name: they outlast a connection
-  std::int64_t pieces_ = 0;
-  ServerReport done_, told_;
-  Clock::time_point told_at_;
-};
-
 BatchServer::BatchServer(StartStream start, Facts facts, std::int64_t epoch_size,
                          const ServerOptions& options)
-    : desk_(std::make_unique<Desk>(std::move(start), std::move(facts), epoch_size, options)) {}
-BatchServer::~BatchServer() = default;
-std::string BatchServer::endpoint() const { return desk_->endpoint(); }
-ServerReport BatchServer::report() const { return desk_->report(); }
-void BatchServer::run(const std::function<bool()>& go_on) { desk_->run(go_on); }
+    : start_(std::move(start)),
+      facts_(std::move(facts)),
+      epoch_size_(epoch_size),
+      most_consumers_(options.most_consumers),
+      memory_(options.memory),
+      door_(context_, options.door) {}
+
+ServerReport BatchServer::report() const {
+  auto report = done_;
+  report.consumers = consumers_.size();
+  for (const auto& [id, consumer] : consumers_)
+    report.asked += static_cast<std::int64_t>(consumer.asked);
+  return report;
+}
+
+void BatchServer::run(const std::function<bool()>& go_on) {
+  told_at_ = Clock::now();
+  while (go_on()) {
+    door_.wait(ready_.descriptor(), kTick);
+    door_.look([this](std::int32_t connection) {
+      forget_if("closed its connection", [connection](const Consumer& consumer) {
+        return consumer.connection == connection;
+      });
+    });
+    for (int i = 0; i < kMostAtOnce && receive(); ++i) continue;
+    if (ready_.answer()) send_ready();
+    const auto now = Clock::now();
+    forget_if("has said nothing for too long",
+              [now](const Consumer& consumer) { return now - consumer.heard > kForgetAfter; });
+    take_back_loans();
+    if (now - told_at_ > kTellEvery) tell(now);
+  }
+}
+
+template <class Which>
+void BatchServer::forget_if(const char* why, Which which) {
+  std::erase_if(consumers_, [&](const auto& entry) {
+    if (!which(entry.second)) return false;
+    spdlog::info("consumer {} {}: forgotten", entry.second.name, why);
+    return true;
+  });
+}
+
+/// Takes one message; whether there was one.
+bool BatchServer::receive() {
+  zmq::message_t id, part;
+  if (!door_.socket().recv(id, zmq::recv_flags::dontwait)) return false;
+  if (!id.more() || !door_.socket().recv(part, zmq::recv_flags::dontwait)) return true;
+  const auto from = id.to_string();
+  const bool too_long = part.more();
+  for (zmq::message_t rest; part.more() && door_.socket().recv(rest, zmq::recv_flags::dontwait);)
+    if (!rest.more()) break;
+  try {
+    if (too_long) throw DataError("message", "it has more than one frame");
+    const auto message = decode(part.to_string_view(), "message");
+    std::visit([&](const auto& m) { hear(from, part.get(ZMQ_SRCFD), m); }, message);
+  } catch (const DataError& problem) {
+    turn_away(from, "that sent what is no message", "someone", {problem.what(), true});
+  }
+  return true;
+}
+
+void BatchServer::hear(const std::string& from, std::int32_t connection, const Hello& hello) {
+  forget_if("comes again",
+            [&](const Consumer& consumer) { return consumer.name == hello.consumer; });
+  consumers_.erase(from);
+  if (const auto differs = difference(hello.facts, facts_); !differs.empty())
+    return turn_away(from, "that want other data", hello.consumer,
+                     {"this server has other data: " + differs, true});
+  if (consumers_.size() >= most_consumers_)
+    return turn_away(
+        from, "for want of room", hello.consumer,
+        {fmt::format("this server has {} consumers already (trainer serve --consumers)",
+                     consumers_.size())});
+  keep_loans(hello.consumer, hello.held);
+  Consumer consumer{hello.consumer, connection, hello.stream, nullptr, 0, Clock::now()};
+  try {
+    consumer.flow = start_(hello.stream, [this] { ready_.ring(); });
+  } catch (const Error& problem) {
+    return turn_away(from, "that want what cannot be", hello.consumer, {problem.what(), true});
+  }
+  const auto& [rank, ranks] = hello.stream.share;
+  spdlog::info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank,
+               ranks, hello.stream.seed, hello.stream.start.next);
+  consumers_.emplace(from, std::move(consumer));
+  if (is_local(door_.endpoint())) send_unpaced(connection);
+  send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
+}
+
+void BatchServer::hear(const std::string& from, std::int32_t, const Ask& ask) {
+  auto* consumer = known(from);
+  if (!consumer) return;
+  if (consumer->asked + ask.numbers.size() > kMostCredit) {
+    const auto name = consumer->name;
+    consumers_.erase(from);
+    return turn_away(from, "that asked for too much", name,
+                     {fmt::format("more than {} batches were asked for at once", kMostCredit)});
+  }
+  consumer->asked += ask.numbers.size();
+  consumer->process = ask.shared_with;
+  for (const auto number : ask.numbers) consumer->flow->ask(number);
+}
+
+void BatchServer::hear(const std::string& from, std::int32_t, const Ping&) {
+  if (known(from)) send(from, Pong{});
+}
+
+void BatchServer::hear(const std::string& from, std::int32_t, const Release& release) {
+  if (const auto* consumer = known(from))
+    for (const auto piece : release.pieces) loans_[consumer->name].pieces.erase(piece);
+}
+
+void BatchServer::hear(const std::string& from, std::int32_t, const Bye& bye) {
+  const auto* consumer = known(from);
+  if (!consumer) return;
+  keep_loans(consumer->name, bye.held);
+  spdlog::info("consumer {} is done", consumer->name);
+  consumers_.erase(from);
+}
+
+void BatchServer::hear(const std::string&, std::int32_t, const auto&) {
+  throw DataError("message", "a consumer does not say this");
+}
+
+void BatchServer::turn_away(const std::string& id, const char* reason, const std::string& name,
+                            Refusal refusal) {
+  door_.refuse(reason, fmt::format("{}: {}", name, refusal.why));
+  send(id, std::move(refusal));
+}
+
+/// The consumer, which has given a sign of life; nullptr: it has to say hello first, and is told so.
+BatchServer::Consumer* BatchServer::known(const std::string& id) {
+  const auto found = consumers_.find(id);
+  if (found == consumers_.end()) {
+    send(id, Stranger{});
+    return nullptr;
+  }
+  found->second.heard = Clock::now();
+  return &found->second;
+}
+
+void BatchServer::send_ready() {
+  for (auto entry = consumers_.begin(); entry != consumers_.end();) {
+    auto& [id, consumer] = *entry;
+    bool is_there = true;
+    while (is_there && *consumer.sending < kMostSending) {
+      auto made = consumer.flow->take();
+      if (!made) break;
+      --consumer.asked;
+      is_there = made->item ? send(id, consumer, *made)
+                            : send(id, failure_of(made->number, made->failure));
+    }
+    entry = is_there ? std::next(entry) : consumers_.erase(entry);
+  }
+}
+
+/// Lends the pixels to a consumer of this host, if it can be.
+std::optional<SharedPiece> BatchServer::lend(const Consumer& consumer, const Batch& batch) {
+  if (!memory_ || consumer.process <= 0) return std::nullopt;
+  auto& loan = loans_[consumer.name];
+  loan.process = consumer.process;
+  if (loan.pieces.size() >= kMostCredit) return std::nullopt;
+  const auto piece = memory_->find(batch.pixels.get(), batch.bytes(), ++pieces_);
+  if (piece) loan.pieces.emplace(piece->piece, batch.pixels);
+  return piece;
+}
+
+/// What a consumer does not hold any more comes back.
+void BatchServer::keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held) {
+  std::erase_if(loans_[consumer].pieces,
+                [&](const auto& loan) { return !std::ranges::count(held, loan.first); });
+}
+
+/// What was lent to a process that has died. One that is only silent may still look at it.
+void BatchServer::take_back_loans() {
+  std::erase_if(loans_, [this](const auto& entry) {
+    const auto& [name, loan] = entry;
+    const bool is_here =
+        std::ranges::any_of(consumers_, [of = name](const auto& c) { return c.second.name == of; });
+    return !is_here && (loan.pieces.empty() || !is_running(loan.process));
+  });
+}
+
+bool BatchServer::send(const std::string& to, const Consumer& consumer, const Made<Batch>& made) {
+  const auto& [batch, cursor, epoch, progress, number] = *made.item;
+  const auto encoded = encode(batch);
+  const auto piece = lend(consumer, batch);
+  const BatchHead head{number,   cursor,       epoch,
+                       progress, made.skipped, {encoded.header.begin(), encoded.header.end()},
+                       piece};
+  if (!send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
+    if (piece) loans_[consumer.name].pieces.erase(piece->piece);
+    return false;
+  }
+  if (!piece)
+    door_.socket().send(frame_of(encoded.frames[0],
+                                 std::make_unique<Sending>(batch.pixels, consumer.sending, ready_)),
+                        zmq::send_flags::none);
+  ++done_.batches;
+  done_.bytes += static_cast<std::int64_t>(batch.bytes());
+  return true;
+}
+
+/// Whether the consumer is still there.
+bool BatchServer::send(const std::string& to, Message message, zmq::send_flags flags) {
+  try {
+    door_.socket().send(zmq::buffer(to), zmq::send_flags::sndmore);
+  } catch (const zmq::error_t& problem) {
+    if (problem.num() != EHOSTUNREACH) throw;
+    return false;
+  }
+  door_.socket().send(zmq::buffer(serving::encode(std::move(message))), flags);
+  return true;
+}
+
+void BatchServer::tell(Clock::time_point now) {
+  const auto seconds = std::chrono::duration<double>(now - std::exchange(told_at_, now)).count();
+  const auto report = this->report();
+  const auto rate = [seconds](std::int64_t is, std::int64_t was) {
+    return static_cast<double>(is - was) / seconds;
+  };
+  spdlog::info("{}, {:.1f} batches/s, {}/s, {} asked for",
+               counted(static_cast<long long>(report.consumers), "consumer"),
+               rate(report.batches, told_.batches), byte_text(rate(report.bytes, told_.bytes)),
+               report.asked);
+  if (const auto refusals = door_.take_refusals(); !refusals.empty())
+    spdlog::warn("turned away so far: {}", refusals);
+  told_ = report;
+}
 
 }  // namespace millrace::serving
