@@ -36,6 +36,7 @@ set(public_headers
   millrace/dataflow/detection/data_options.h
   millrace/dataflow/detection/data_split.h
   millrace/dataflow/detection/detection_stages.h
+  millrace/dataflow/detection/image_sizes.h
   millrace/dataflow/detection/mask_motion.h
   millrace/dataflow/detection/sample.h
   millrace/dataflow/detection/transforms.h

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include <millrace/dataflow/detection/detection_stages.h>
-#include <millrace/dataflow/detection/transforms.h>
 
 namespace {
 
@@ -45,6 +44,6 @@ struct Cutout {
   }
 };
 
-MILLRACE_REGISTER(register_map<Sample, Cutout>("covers squares of an image by chance"));
+MILLRACE_REGISTER(register_stage<Cutout>("covers squares of an image by chance"));
 
 }  // namespace

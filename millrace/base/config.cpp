@@ -186,8 +186,8 @@ bool is_table_list(const Config& value) {
 
 void print_table(std::string& out, const Config& table, const std::string& path, bool origins) {
   for (const auto& [key, value] : table.table()) {
-    if (value.is_table() || is_table_list(value)) continue;
-    const auto line = key_text(key) + " = " + value_text(value);
+    if (value.is_table() || is_table_list(value) || (value.follows && !origins)) continue;
+    const auto line = (value.follows ? "# " : "") + key_text(key) + " = " + value_text(value);
     out += origins ? fmt::format("{:<44}  # {}\n", line, value.origin.text()) : line + "\n";
   }
   for (const auto& [key, value] : table.table()) {
@@ -275,7 +275,7 @@ std::string value_text(const Config& value) {
     std::string operator()(const Config::Table& table) const {
       std::vector<std::string> parts;
       for (const auto& [key, member] : table)
-        parts.push_back(key_text(key) + " = " + value_text(member));
+        if (!member.follows) parts.push_back(key_text(key) + " = " + value_text(member));
       return parts.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(parts, ", "));
     }
     std::string operator()(const Config::Array& array) const {

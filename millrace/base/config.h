@@ -44,6 +44,9 @@ class Config {
 
   Data data;
   Origin origin;
+  // The value is that of the key which `origin` names ("data.flip"), and TOML text leaves it to that key: where the text
+  // is read again, with another value there, it is that one.
+  bool follows = false;
 };
 
 /// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge, anything
@@ -58,10 +61,11 @@ Config parse_config(std::string_view toml, const std::string& source);
 /// Merges `over` into `under`: tables member by member, anything else replaces.
 void merge(Config& under, const Config& over);
 
-/// TOML text of one value, a table inline: `[640, 800]`, `{ a = 1 }`.
+/// TOML text of one value, a table inline without what follows another key: `[640, 800]`, `{ a = 1 }`.
 std::string value_text(const Config& value);
 
-/// TOML text of a table; with `origins`, each value is followed by a comment saying where it came from.
+/// TOML text of a table; with `origins`, each value is followed by a comment saying where it came from, and values that
+/// follow another key are comments themselves: "# probability = 0.5   # data.flip".
 std::string to_toml(const Config& table, bool origins = false);
 
 }  // namespace millrace

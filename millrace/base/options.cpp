@@ -93,6 +93,13 @@ void read_value(const Entry& entry, const Config& value, std::string& into) {
   into = *v;
 }
 
+void read_value(const Entry& entry, const Config& value, const Options::Choice& into) {
+  std::string name;
+  read_value(entry, value, name);
+  const auto found = std::ranges::find(entry.choices, name) - entry.choices.begin();
+  into.set(into.value, static_cast<std::size_t>(found));
+}
+
 void read_value(const Entry& entry, const Config& value, Options::Table& into) {
   if (!value.is_table()) refuse(entry, value, "a table of numbers");
   Options::Table result;
@@ -110,6 +117,8 @@ Config as_config(const T& value) {
   if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
                 std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
     return {Config::Data(value), {}};
+  } else if constexpr (std::is_same_v<T, Options::Choice>) {
+    return {value.name(value.value), {}};
   } else if constexpr (std::is_same_v<T, Options::Table>) {
     Config table;
     for (const auto& [key, number] : value) table.set(key, as_config(number));
@@ -210,7 +219,7 @@ void Options::read(const Config& table, std::initializer_list<std::string_view> 
       throw ConfigError(value.origin.text() + ": unknown key '" + key + "'" +
                         suggestion(key, known));
     }
-    std::visit([&, &given = value](auto* target) { read_value(*entry, given, *target); },
+    std::visit([&, &given = value](auto target) { read_value(*entry, given, *target); },
                entry->target);
   }
 }
@@ -218,14 +227,14 @@ void Options::read(const Config& table, std::initializer_list<std::string_view> 
 std::vector<WeightOption> Options::weight_options() const {
   std::vector<WeightOption> found;
   for (const auto& entry : entries_)
-    if (entry.decided != OfWeights::nothing)
-      found.push_back({entry.name, entry.decided, entry.alike});
+    if (entry.of_weights != OfWeights::nothing)
+      found.push_back({entry.name, entry.of_weights, entry.alike});
   return found;
 }
 
 void Options::complete(Config& table) const {
   for (const auto& entry : entries_)
-    if (entry.follows.empty() && !table.find(entry.name)) table.set(entry.name, value(entry));
+    if (!table.find(entry.name)) table.set(entry.name, value(entry));
 }
 
 void Options::refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
@@ -242,11 +251,11 @@ void Options::refuse_unused(const Config& table, std::initializer_list<std::stri
 }
 
 Config Options::value(const Entry& entry) {
-  return std::visit([](const auto* target) { return as_config(*target); }, entry.target);
+  return std::visit([](auto target) { return as_config(*target); }, entry.target);
 }
 
 std::string OptionHelp::text() const {
-  return fmt::format("{:<36} {}{}", name + " = " + (follows.empty() ? value : follows), doc,
+  return fmt::format("{:<36} {}{}", name + " = " + value, doc,
                      legal.empty() ? "" : " (" + legal + ")");
 }
 
@@ -257,8 +266,7 @@ std::vector<OptionHelp> option_help(const Options& options) {
         {.name = entry.name,
          .value = value_text(Options::value(entry)),
          .doc = entry.doc,
-         .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | "),
-         .follows = entry.follows});
+         .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | ")});
   return help;
 }
 

@@ -8,6 +8,7 @@
 //   const auto options = read_options<FlipOptions>(table);
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -35,6 +37,33 @@ struct Limits {
 constexpr double kMostOfAnything = 1e9;
 /// The `max` of a seed, of which every value is as good as another.
 constexpr double kAnySeed = 9223372036854775807.0;
+
+/// An enum whose values have names, which `value_names`, declared beside it, gives in the order 0, 1, ...:
+///   enum class Direction { horizontal, vertical };
+///   inline std::vector<std::string> value_names(Direction) { return {"horizontal", "vertical"}; }
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && requires(E value) {
+  { value_names(value) } -> std::convertible_to<std::vector<std::string>>;
+};
+
+/// What a configuration calls a value of such an enum.
+template <NamedEnum E>
+std::string value_name(E value) {
+  return value_names(value).at(static_cast<std::size_t>(value));
+}
+
+/// What an option decides, several at once: `Decides::batches | Decides::evaluation`.
+enum class Decides : unsigned {
+  batches = 1,     // the bytes of the batches that training gets
+  evaluation = 2,  // the bytes of those that evaluation gets
+  run = 4,         // how the run goes: where data lies, how fast it comes, what is reported
+};
+constexpr Decides operator|(Decides a, Decides b) {
+  return static_cast<Decides>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr bool includes(Decides all, Decides one) {
+  return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
+}
 
 /// What an option decides about weights that were trained with it.
 enum class OfWeights {
@@ -57,28 +86,36 @@ class Options {
   using Reals = std::vector<double>;
   using Strings = std::vector<std::string>;
   using Table = std::vector<std::pair<std::string, double>>;  // numbers by name
-  using Target =
-      std::variant<bool*, std::int64_t*, double*, std::string*, Ints*, Reals*, Strings*, Table*>;
+
+  /// A value of any NamedEnum.
+  struct Choice {
+    void* value;
+    std::string (*name)(const void* value);
+    void (*set)(void* value, std::size_t number);
+    const Choice& operator*() const { return *this; }  // as the pointers to other targets
+  };
+  using Target = std::variant<bool*, std::int64_t*, double*, std::string*, Ints*, Reals*, Strings*,
+                              Table*, Choice>;
 
   struct Entry {
     std::string name;
     Target target;
     std::string doc;
     Limits limits;
-    std::vector<std::string> choices;  // of a string, of a table's keys; empty: any
-    OfWeights decided = OfWeights::nothing;
+    std::vector<std::string> choices;  // of a string or enum, of a table's keys; empty: any
+    Decides decided = Decides::batches;
+    OfWeights of_weights = OfWeights::nothing;
     std::vector<std::string> alike;
-    std::string follows;  // the key whose value is the default, "data.flip"; empty: none
+
+    /// Says what the option decides. One that does not say so counts as deciding training's batches.
+    void decides(Decides what) { decided = what; }
 
     /// Says that trained weights depend on the option: checkpoints keep its value, and to use them with another is an
     /// error unless it is asked for. Values among `same` decide the same.
     void decides(OfWeights what, std::vector<std::string> same = {}) {
-      decided = what;
+      of_weights = what;
       alike = std::move(same);
     }
-
-    /// Says that the option's default is the value of a key elsewhere, "data.flip" (see default_options).
-    void follow(std::string key) { follows = std::move(key); }
   };
 
   /// Each describes one option and returns its entry, which is valid until the next one is added.
@@ -87,6 +124,18 @@ class Options {
   Entry& add(std::string name, double& value, std::string doc, Limits limits = {});
   Entry& add(std::string name, std::string& value, std::string doc,
              std::vector<std::string> choices = {});
+  /// A choice among the named values of an enum.
+  template <NamedEnum E>
+  Entry& add(std::string name, E& value, std::string doc) {
+    const Choice choice{
+        &value,
+        [](const void* enumerator) { return value_name(*static_cast<const E*>(enumerator)); },
+        [](void* enumerator, std::size_t number) {
+          *static_cast<E*>(enumerator) = static_cast<E>(number);
+        }};
+    return entries_.emplace_back(
+        Entry{std::move(name), choice, std::move(doc), {}, value_names(value)});
+  }
   /// Lists: one value alone is read as a list of one.
   Entry& add(std::string name, Ints& value, std::string doc, Limits limits = {});
   Entry& add(std::string name, Reals& value, std::string doc, Limits limits = {});
@@ -105,8 +154,7 @@ class Options {
   /// key that is neither described nor in `others` (naming the nearest), a wrong type, a value out of range.
   void read(const Config& table, std::initializer_list<std::string_view> others = {}) const;
 
-  /// Writes every described value that the table lacks into it, marked "default"; not those that follow another key,
-  /// which would no longer do so.
+  /// Writes every described value that the table lacks into it, marked "default".
   void complete(Config& table) const;
 
   /// Throws ConfigError where the table sets one of `keys` to something else than its described (default) value:
@@ -121,25 +169,22 @@ class Options {
   std::vector<Entry> entries_;
 };
 
-/// The defaults of a struct: `T{}`, unless it has `static T from(const Given&...)`, for defaults that other options
-/// give, or `static T defaults_for(const Config& table)`, for those that a key of the table itself chooses (a named style).
-template <class T, class... Given>
-T default_options(const Config& table, const Given&... given) {
-  if constexpr (sizeof...(Given) > 0 && requires { T::from(given...); })
-    return T::from(given...);
-  else if constexpr (requires { T::defaults_for(table); })
+/// The defaults of a struct: `T{}`, unless it has `static T defaults_for(const Config& table)`, for those that a key of
+/// the table itself chooses (a named style).
+template <class T>
+T default_options(const Config& table) {
+  if constexpr (requires { T::defaults_for(table); })
     return T::defaults_for(table);
   else
     return T{};
 }
 
-/// A struct of options read from a table over its defaults (see default_options). Values that contradict each other are
-/// found by the struct's `check(const Config& table)`, which throws ConfigError, or its `check()`, which throws
-/// std::invalid_argument, if it has one.
-template <class T, class... Given>
-T read_options(const Config& table, std::initializer_list<std::string_view> others = {},
-               const Given&... given) {
-  T result = default_options<T>(table, given...);
+/// A struct of options read from a table over its defaults (see default_options); `others` are keys that someone else
+/// reads. Values that contradict each other are found by the struct's `check(const Config& table)`, which throws
+/// ConfigError, or its `check()`, which throws std::invalid_argument, if it has one.
+template <class T>
+T read_options(const Config& table, std::initializer_list<std::string_view> others = {}) {
+  T result = default_options<T>(table);
   Options options;
   result.describe(options);
   options.read(table, others);

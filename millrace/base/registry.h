@@ -24,7 +24,6 @@ struct OptionHelp {
   std::string value;  // the default as TOML
   std::string doc;
   std::string legal;         // range and unit, or choices; empty: anything
-  std::string follows;       // the key that gives the default; empty: none does
   std::string text() const;  // a line of all that
 };
 std::vector<OptionHelp> option_help(const Options& options);
@@ -39,9 +38,8 @@ std::vector<OptionHelp> help_of() {
 }
 
 /// The factories of one kind of component. Filled while static constants are initialised (and while
-/// plug-ins load), read only afterwards; not for concurrent writing. `Given`: options elsewhere that give a component's
-/// own their defaults (see default_options).
-template <class Factory, class... Given>
+/// plug-ins load), read only afterwards; not for concurrent writing.
+template <class Factory>
 class Registry {
  public:
   struct Entry {
@@ -49,7 +47,7 @@ class Registry {
     std::string doc;                        // one line
     std::function<void(Config&)> complete;  // fills in the defaults of the component's options
     // Throws ConfigError for keys or values they refuse.
-    std::function<void(const Config&, const Given&...)> check;
+    std::function<void(const Config&)> check;
     std::function<std::vector<OptionHelp>()> help;  // for `trainer list`
     std::function<std::vector<WeightOption>()> weight_options;
     Factory create;
@@ -89,17 +87,15 @@ class Registry {
 [[noreturn]] void throw_taken(const std::string& kind, const std::string& name,
                               const std::string& first);
 
-template <class Factory, class... Given>
+template <class Factory>
 template <class T>
-bool Registry<Factory, Given...>::add(const std::string& name, std::string doc, Factory create) {
+bool Registry<Factory>::add(const std::string& name, std::string doc, Factory create) {
   const ComponentName who{kind_, name, registering_plugin()};
   const auto in_describe = [who](auto work) { return blaming(who, "describe", work); };
   Entry entry{name,
               std::move(doc),
               [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
-              [=](const Config& table, const Given&... given) {
-                in_describe([&] { read_options<T>(table, {}, given...); });
-              },
+              [=](const Config& table) { in_describe([&] { read_options<T>(table); }); },
               [=] { return in_describe(help_of<T>); },
               weight_options<T>,
               std::move(create),

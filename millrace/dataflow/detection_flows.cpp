@@ -1,27 +1,21 @@
 #include "millrace/dataflow/detection_flows.h"
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <mutex>
-
 #include <opencv2/core/utility.hpp>
 
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
-#include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/image/image_memory.h"
 #include "millrace/dataflow/serving/remote_train_flow.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/dataflow/stages/decode.h"
+#include "millrace/dataflow/stage_tables.h"
 #include "millrace/dataflow/stages/fixed_size_crop.h"
-#include "millrace/dataflow/stages/flip.h"
-#include "millrace/dataflow/stages/group_by_aspect_ratio.h"
 #include "millrace/dataflow/stages/large_scale_jitter.h"
 #include "millrace/dataflow/stages/mosaic.h"
 #include "millrace/dataflow/stages/pad.h"
-#include "millrace/dataflow/stages/resize_shortest_edge.h"
 
 namespace millrace {
 namespace {
@@ -35,11 +29,6 @@ void prepare_opencv() {
   });
 }
 
-OnError on_error(const std::string& name) {
-  if (name == "fail") return OnError::fail;
-  return name == "replace" ? OnError::replace : OnError::skip;
-}
-
 FlowOptions flow_options(const DataOptions& data, Share share) {
   FlowOptions options;
   options.rank = share.rank;
@@ -47,42 +36,9 @@ FlowOptions flow_options(const DataOptions& data, Share share) {
   options.threads = static_cast<int>(data.threads);
   options.in_flight = data.in_flight;
   options.in_flight_bytes = data.memory << 20;
-  options.on_error = on_error(data.on_error);
+  options.on_error = data.on_error;
   options.max_skipped = data.max_skipped;
   return options;
-}
-
-/// Decodes no more than a resize will leave.
-Decode decode_for(const ResizeShortestEdge& resize, const DataOptions& data) {
-  if (!data.reduced_decoding || resize.short_side.empty()) return {};
-  return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
-}
-
-Pad pad_for(const DataOptions& data) {
-  auto pad = Pad::from(data);
-  try {
-    pad.check();
-  } catch (const std::invalid_argument& problem) {
-    throw ConfigError(fmt::format("data.pad_shapes: {}", problem.what()));
-  }
-  return pad;
-}
-
-/// Throws ConfigError where images that may come together in a batch fit into none of the shapes.
-void check_fit(const Source<Sample>& source, const ResizeShortestEdge& resize,
-               const GroupByAspectRatio& by_shape, const Pad& pad, std::int64_t batch_size) {
-  if (pad.shapes.empty()) return;
-  std::vector<cv::Size> largest(by_shape.groups());
-  const auto side = *std::ranges::max_element(resize.short_side);
-  for (std::int64_t i = 0; i < source.size(); ++i) {
-    const auto sample = source.about(i);
-    if (sample.width < 1) continue;  // known once it is decoded
-    const auto size = resize.size_of({sample.width, sample.height}, side);
-    auto& group = largest[by_shape(sample)];
-    if (batch_size == 1) group = {};
-    group = {std::max(group.width, size.width), std::max(group.height, size.height)};
-    pad.shape_for(group);
-  }
 }
 
 /// The largest image that a resize leaves, lying.
@@ -99,28 +55,15 @@ cv::Size largest_slot_of(const Pad& pad, cv::Size size) {
   return *std::ranges::max_element(shapes, {}, [](cv::Size shape) { return shape.area(); });
 }
 
-Plan default_plan(SourcePtr<Sample> source, const DataOptions& data) {
-  const auto resize = ResizeShortestEdge::from(data);
-  auto by_shape = GroupByAspectRatio::from(data);
-  by_shape.fit(*source);
-  check_fit(*source, resize, by_shape, pad_for(data), data.batch_size);
-  return from(std::move(source))
-      .map(decode_for(resize, data))
-      .map(Flip::from(data))
-      .map(resize)
-      .group_by(by_shape, by_shape.groups(), static_cast<std::size_t>(data.batch_size))
-      .map(pad_for(data))
-      .plan();
-}
-
 Plan train_plan(const TrainData& train, const DataOptions& data, std::span<const Config> stages) {
   if (data.batch_size > train.source->size())
     spdlog::warn("batches of {} (data.batch_size) from {}: images repeat within a batch",
                  counted(data.batch_size, "image"), counted(train.source->size(), "image"));
-  if (stages.empty()) return default_plan(train.source, data);
-  const DetectionContext context{train.source, data, train.classes};
+  const auto tables = complete_stages(data, stages);
+  check_fit(*train.source, tables);
   auto plan = plan_of(train.source);
-  plan.stages = build_stages(detection_stages(), stages, context);
+  plan.stages =
+      build_stages(detection_stages(), tables, DetectionContext{train.source, train.classes});
   for (auto& stage : plan.stages) stage = checked(std::move(stage), train.classes.size());
   return plan;
 }
@@ -136,39 +79,21 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
   return how;
 }
 
-MILLRACE_REGISTER(detection_stages().add<NoOptions>(
-    "read", "path, size and objects of an image; always the first stage",
-    [](const Config& table, const DetectionContext& context) {
-      read_options<NoOptions>(table, {"use"});
-      return source_stage(context.source);
-    }));
-
 }  // namespace
 
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages) {
-  if (stages.empty())
-    return largest_slot_of(Pad::from(options), largest_after(ResizeShortestEdge::from(options)));
-  std::optional<cv::Size> size;
-  std::optional<cv::Size> slot;
-  for (const auto& table : stages) {
-    const auto use = used_name(table, detection_stages().kind());
-    const auto sides = [](std::int64_t width, std::int64_t height) {
-      return cv::Size(static_cast<int>(width), static_cast<int>(height));
-    };
-    if (use == ResizeShortestEdge::kName) {
-      size = largest_after(configured<ResizeShortestEdge>(table, options));
-    } else if (use == FixedSizeCrop::kName) {
-      const auto crop = configured<FixedSizeCrop>(table, options);
-      size = sides(crop.width, crop.height);
-    } else if (use == LargeScaleJitter::kName) {
-      const auto crop = configured<LargeScaleJitter>(table, options).target;
-      size = sides(crop.width, crop.height);
-    } else if (use == Mosaic::kName) {
-      const auto mosaic = configured<Mosaic>(table, options);
-      size = sides(2 * mosaic.width, 2 * mosaic.height);
-    } else if (use == Pad::kName && size) {
-      slot = largest_slot_of(configured<Pad>(table, options), *size);
-    }
+  const auto sides = [](std::int64_t width, std::int64_t height) {
+    return cv::Size(static_cast<int>(width), static_cast<int>(height));
+  };
+  std::optional<cv::Size> size, slot;
+  for (const auto& table : complete_stages(options, stages)) {
+    if (const auto resize = options_of<ResizeShortestEdge>(table)) size = largest_after(*resize);
+    if (const auto crop = options_of<FixedSizeCrop>(table)) size = sides(crop->width, crop->height);
+    if (const auto jitter = options_of<LargeScaleJitter>(table))
+      size = sides(jitter->target.width, jitter->target.height);
+    if (const auto mosaic = options_of<Mosaic>(table))
+      size = sides(2 * mosaic->width, 2 * mosaic->height);
+    if (const auto pad = options_of<Pad>(table); pad && size) slot = largest_slot_of(*pad, *size);
   }
   return slot;
 }
@@ -211,7 +136,7 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
   auto how = flow_options(options, share);
   if (how.on_error == OnError::replace) how.on_error = OnError::skip;
   return from(std::make_shared<const DetectionSource>(split, /*filter_empty=*/false))
-      .map(decode_for(resize, options))
+      .map(decode_for(resize, options.reduced_decoding))
       .map(resize)
       .group(static_cast<std::size_t>(options.test_batch_size))
       .map(Pad{.divisor = options.divisor})

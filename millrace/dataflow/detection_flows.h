@@ -16,10 +16,9 @@
 
 namespace millrace {
 
-/// Shuffled, mirrored, resized, batched; endless. Made by data servers where `data.source` names some. Batches are always full: what is left over where an
-/// epoch ends waits for its like in the next. `stages`: the `[[data.stages]]` tables, each `use = "..."`;
-/// none: read, decode, flip, resize_shortest_edge, group_by_aspect_ratio, pad.
-/// Throws ConfigError for options, stages or data that cannot work.
+/// Shuffled, mirrored, resized, batched; endless. Made by data servers where `data.source` names some. Batches are always
+/// full: what is left over where an epoch ends waits for samples of its group in the next. `stages`: the `[[data.stages]]`
+/// tables; see `complete_stages` for what they may leave out. Throws ConfigError for options, stages or data that cannot work.
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,

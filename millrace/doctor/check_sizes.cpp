@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "millrace/dataflow/stages/resize_shortest_edge.h"
+#include "millrace/dataflow/detection/image_sizes.h"
 
 namespace millrace {
 namespace {
@@ -15,7 +15,7 @@ using enum coco::Severity;
 
 constexpr coco::FindingKind kTiny{"object-tiny", note,
                                   "objects under 16 pixels when their image is resized",
-                                  "little is left of them behind the first layers of a network; "
+                                  "little is left of them after the first layers of a network; "
                                   "larger sides, such as data.short_side, show more"};
 
 }  // namespace

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "millrace/engine/dataflow.h"
 #include "millrace/engine/order.h"
@@ -14,6 +16,7 @@ enum class OnError {
   fail,     // the error reaches the consumer at the sample's place in the order
   replace,  // the next usable sample of the order takes its place; counted and reported too
 };
+inline std::vector<std::string> value_names(OnError) { return {"skip", "fail", "replace"}; }
 
 /// What happens to half-filled groups where an epoch ends.
 enum class Partial {

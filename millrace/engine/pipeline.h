@@ -153,8 +153,8 @@ std::string used_name(const Config& table, const std::string& kind);
 
 /// The stages of a list of tables, each `use = "name"` and the options of that stage. A context that has a member
 /// `in_front` sees there, for each stage, the tables before its own. Throws ConfigError naming file and line.
-template <class Context, class... Given>
-std::vector<Stage> build_stages(const Registry<StageFactory<Context>, Given...>& registry,
+template <class Context>
+std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
                                 std::span<const Config> tables, Context context) {
   std::vector<Stage> stages;
   for (const auto& table : tables) {

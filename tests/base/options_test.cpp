@@ -89,22 +89,48 @@ TEST(Options, EveryIntegerIsBounded) {
               HasSubstr("count = -9223372036854775807 is out of range (>= 1 images)"));
 }
 
-/// The default of `flip` is somebody else's.
-struct Followed {
-  double flip = 0.5, rate = 1;
-  static Followed from(const Example& example) { return {.flip = example.rate}; }
+enum class Way { left, right, up };
+std::vector<std::string> value_names(Way) { return {"left", "right", "up"}; }
+
+struct Turn {
+  Way way = Way::right;
+  double speed = 1;
   void describe(Options& o) {
-    o.add("flip", flip, "a chance").follow("example.rate");
-    o.add("rate", rate, "a rate");
+    o.add("way", way, "where to").decides(Decides::evaluation | Decides::run);
+    o.add("speed", speed, "how fast");
   }
 };
 
-TEST(Options, ADefaultThatFollowsAnotherKeyIsNotWrittenDown) {
-  EXPECT_EQ(read_options<Followed>(Config{}, {}, Example{.rate = 0.25}).flip, 0.25);
+TEST(Options, AChoiceIsAnEnumWhoseValuesHaveNames) {
+  EXPECT_EQ(read_options<Turn>(Config{}).way, Way::right);
+  EXPECT_EQ(read_options<Turn>(parse_config("way = 'up'", "c.toml")).way, Way::up);
+  EXPECT_EQ(help_of<Turn>()[0].legal, "left | right | up");
   Config table;
-  complete_options<Followed>(table);
-  EXPECT_EQ(to_toml(table), "rate = 1.0\n");
-  EXPECT_THAT(help_of<Followed>()[0].text(), HasSubstr("flip = example.rate"));
+  complete_options<Turn>(table);
+  EXPECT_EQ(to_toml(table), "way = \"right\"\nspeed = 1.0\n");
+  const auto complaint = [](const std::string& toml) -> std::string {
+    try {
+      read_options<Turn>(parse_config(toml, "c.toml"));
+    } catch (const ConfigError& problem) {
+      return problem.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(complaint("way = 'rihgt'"),
+              HasSubstr("c.toml:1:7: way = \"rihgt\" is not one of left | right | up; did you mean "
+                        "'right'?"));
+  EXPECT_THAT(complaint("way = 1"), HasSubstr("way takes a string, not an integer"));
+}
+
+TEST(Options, SayWhatTheyDecideAndCountAsDecidingBatchesUntilTheyDo) {
+  Turn turn;
+  Options options;
+  turn.describe(options);
+  const auto& entries = options.entries();
+  EXPECT_TRUE(includes(entries[0].decided, Decides::run));
+  EXPECT_TRUE(includes(entries[0].decided, Decides::evaluation));
+  EXPECT_FALSE(includes(entries[0].decided, Decides::batches));
+  EXPECT_EQ(entries[1].decided, Decides::batches);
 }
 
 TEST(Options, RefusesWhatChangesNothingUnlessItIsTheDefault) {

@@ -4,8 +4,8 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using Configs = Trainer;
 
 TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
@@ -96,7 +96,7 @@ TEST_F(WrongConfig, AWrongPipelineIsPlaced) {
   wrong("{ use = 'read' },\n" + back, ":6:1: ", "'pad' works on what 'decode' makes");
   wrong(front + "{ use = 'group_by_aspect_ratio', batch_size = 3 },\n{ use = 'pad' }\n",
         ":6:1: ", "data.batch_size");
-  wrong(front + "{ use = 'cache', where = 'disk' },\n" + back, ":6:1: ", "folder is wanted");
+  wrong(front + "{ use = 'cache', where = 'disk' },\n" + back, ":6:1: ", "folder is needed");
   wrong(front + "{ use = 'flip' },\n{ use = 'cache' },\n" + back,
         ":7:1: ", "'flip' has drawn at random");
 }
@@ -161,12 +161,28 @@ TEST_F(Configs, AListOfStagesIsCompletedAndResolvesToItself) {
   const auto resolved = trainer({"config", file.string()});
   ASSERT_EQ(resolved.exit_code, 0) << resolved.err;
   EXPECT_THAT(resolved.out, HasSubstr("direction = \"horizontal\""));
-  EXPECT_THAT(resolved.out,
-              Not(HasSubstr("probability")));  // that of data.flip, which may still change
+  EXPECT_THAT(resolved.out, ContainsRegex("\n# probability = 0.25 +# data.flip\n"));
   write_text(in_folder("again.toml"), resolved.out);
   const auto again =
       trainer({"config", in_folder("again.toml").string(), "--set", "data.flip=0.125"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.out, ContainsRegex("\n# probability = 0.125 +# data.flip\n"));
+}
+
+TEST_F(Configs, TheDefaultStagesAreShownAsIfTheyWereWritten) {
+  const auto shown = [&](const std::string& set) {
+    const auto resolved = trainer({"config", "configs/maskrcnn.toml", "--set", set});
+    EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+    return resolved.out;
+  };
+  const auto plain = shown("data.short_side=[96, 128]");
+  EXPECT_THAT(plain, ContainsRegex("\\[\\[data.stages\\]\\]\nuse = \"decode\" +# default\n"));
+  EXPECT_THAT(plain, ContainsRegex("\n# short_side = \\[96, 128\\] +# data.short_side\n"));
+  EXPECT_THAT(plain, ContainsRegex("\n# short_side = 128 +# data.reduced_decoding\n"));
+  EXPECT_THAT(shown("data.aspect_grouping=false"),
+              ContainsRegex("\n# bounds = \\[\\] +# data.aspect_grouping\n"));
+  EXPECT_THAT(shown("data.reduced_decoding=false"),
+              ContainsRegex("\n# short_side = 0 +# data.reduced_decoding\n"));
 }
 
 TEST_F(Configs, BrokenTomlIsPlaced) {

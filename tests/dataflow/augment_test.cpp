@@ -27,6 +27,8 @@
 namespace millrace {
 namespace {
 
+using Cut = RandomCrop::Type;
+
 using ::testing::ElementsAre;
 using testing::expect_sound;
 using ::testing::HasSubstr;
@@ -92,23 +94,24 @@ TEST(Augmentations, MasksFollowPixels) {
                                     .shear = 5,
                                     .fill = 0});
   expect_masks_follow_pixels(Flip{.probability = 1});
-  expect_masks_follow_pixels(Flip{.probability = 1, .direction = "vertical"});
+  expect_masks_follow_pixels(Flip{.probability = 1, .direction = Direction::vertical});
 }
 
 TEST(RandomCrop, DrawsSizesAsDetectron2) {
   Rng rng{1};
   const cv::Size image(100, 60);
-  EXPECT_EQ((RandomCrop{.type = "relative", .size = {0.5, 0.25}}.draw_size(image, rng)),
+  EXPECT_EQ((RandomCrop{.type = Cut::relative, .size = {0.5, 0.25}}.draw_size(image, rng)),
             cv::Size(50, 15));
-  EXPECT_EQ((RandomCrop{.type = "absolute", .size = {80, 80}}.draw_size(image, rng)),
+  EXPECT_EQ((RandomCrop{.type = Cut::absolute, .size = {80, 80}}.draw_size(image, rng)),
             cv::Size(80, 60));
   std::set<int> widths, heights;
   for (int i = 0; i < 2000; ++i) {
-    const auto range = RandomCrop{.type = "absolute_range", .size = {58, 62}}.draw_size(image, rng);
+    const auto range =
+        RandomCrop{.type = Cut::absolute_range, .size = {58, 62}}.draw_size(image, rng);
     widths.insert(range.width);
     heights.insert(range.height);
     const auto share =
-        RandomCrop{.type = "relative_range", .size = {0.3, 0.9}}.draw_size(image, rng);
+        RandomCrop{.type = Cut::relative_range, .size = {0.3, 0.9}}.draw_size(image, rng);
     EXPECT_TRUE(share.width >= 30 && share.width <= 100 && share.height >= 54 &&
                 share.height <= 60);
   }
@@ -117,7 +120,7 @@ TEST(RandomCrop, DrawsSizesAsDetectron2) {
 }
 
 TEST(RandomCrop, ShowsTheWindowThatWasDrawn) {
-  const RandomCrop stage{.type = "absolute", .size = {20, 10}};
+  const RandomCrop stage{.type = Cut::absolute, .size = {20, 10}};
   for (std::uint64_t i = 0; i < 50; ++i) {
     Rng one{2, i}, two{2, i};
     const auto window = stage.draw(sample_of(100, 60, {40, 30, 50, 40}), one);
@@ -134,7 +137,7 @@ TEST(RandomCrop, ShowsTheWindowThatWasDrawn) {
 TEST(RandomCrop, KeepsAnObjectWhereThereIsOne) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{3};
-  const RandomCrop keeps{.type = "relative", .size = {0.2, 0.2}, .visibility = {.min_area = 50}};
+  const RandomCrop keeps{.type = Cut::relative, .size = {0.2, 0.2}, .visibility = {.min_area = 50}};
   auto any = keeps;
   any.keep_object = false;
   int lost = 0;
@@ -155,22 +158,21 @@ TEST(RandomCrop, OfAnImageWithoutObjectsGoesAnywhere) {
     Rng rng{4, i};
     auto sample = sample_of(12, 12);
     sample.objects = {};
-    left.insert(RandomCrop{.type = "absolute", .size = {8, 8}}.draw(sample, rng).x);
+    left.insert(RandomCrop{.type = Cut::absolute, .size = {8, 8}}.draw(sample, rng).x);
   }
   EXPECT_THAT(left, ElementsAre(0, 1, 2, 3, 4));
 }
 
 TEST(RandomCrop, RefusesSizesThatAreNone) {
-  const auto refusal = [](std::string type, Options::Reals size) {
+  const auto refusal = [](Cut type, Options::Reals size) {
     return testing::message_of<std::invalid_argument>(
-        [&] { RandomCrop{.type = std::move(type), .size = std::move(size)}.check(); });
+        [&] { RandomCrop{.type = type, .size = std::move(size)}.check(); });
   };
-  EXPECT_THAT(refusal("relative", {0.5}), HasSubstr("two numbers"));
-  EXPECT_THAT(refusal("relative", {0.5, 1.5}), HasSubstr("at most 1"));
-  EXPECT_THAT(refusal("relative_range", {0, 1}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal("absolute", {10, 0.5}), HasSubstr("whole pixels"));
-  EXPECT_THAT(refusal("absolute_range", {20, 10}), HasSubstr("shorter"));
-  EXPECT_THAT(refusal("round", {1, 1}), HasSubstr("no crop of type round"));
+  EXPECT_THAT(refusal(Cut::relative, {0.5}), HasSubstr("two numbers"));
+  EXPECT_THAT(refusal(Cut::relative, {0.5, 1.5}), HasSubstr("at most 1"));
+  EXPECT_THAT(refusal(Cut::relative_range, {0, 1}), HasSubstr("above 0"));
+  EXPECT_THAT(refusal(Cut::absolute, {10, 0.5}), HasSubstr("whole pixels"));
+  EXPECT_THAT(refusal(Cut::absolute_range, {20, 10}), HasSubstr("shorter"));
 }
 
 TEST(FixedSizeCrop, CutsWhatIsLongerAndPadsWhatIsShorter) {

@@ -42,7 +42,7 @@ struct Count {
   }
   void describe(Options& o) { o.add("shade", shade, "added to each pixel"); }
 };
-MILLRACE_REGISTER(register_map<Sample, Count>("counts"));
+MILLRACE_REGISTER(register_stage<Count>("counts"));
 
 /// The default pipeline with `cache` (a table's text, or nothing) behind decode and `count`.
 std::vector<Config> stages(const std::string& cache,
@@ -117,7 +117,6 @@ TEST(CacheStage, KnowsAnOptionWhetherItIsWrittenOutOrLeftToItsDefault) {
   Scene scene;
   EXPECT_EQ(digests(scene.data, stages(on_disk(scene.folder))), scene.expected);
   EXPECT_EQ(made, 12);
-  scene.data.source_timeout = 7;  // of no importance to an image
   const auto written = stages(on_disk(scene.folder), "{ use = 'count', shade = 0 }");
   EXPECT_EQ(digests(scene.data, written), scene.expected);
   EXPECT_EQ(made, 0);
@@ -215,12 +214,21 @@ TEST(CacheStage, NoticesAnotherPipeline) {
   EXPECT_NE(expected, scene.expected);
   EXPECT_EQ(digests(scene.data, stages(disk, darker)), expected);
   EXPECT_EQ(made, 12);
+}
+
+TEST(CacheStage, OutlivesEveryOptionThatNoStageInFrontFollows) {
+  const Scene scene;
+  const auto disk = on_disk(scene.folder);
+  digests(scene.data, stages(disk));
   auto data = scene.data;
-  data.flip = 1;  // may be the default of a stage in front
-  digests(data, stages(disk));
-  EXPECT_EQ(made, 12);
-  data.batch_size = 2;  // changes no image
-  digests(data, stages(disk));
+  data.source_timeout = 7;
+  data.flip = 1;
+  data.short_side = {24};
+  data.divisor = 8;
+  data.batch_size = 2;
+  data.max_skipped = 0.5;
+  const auto expected = digests(data, stages(""));
+  EXPECT_EQ(digests(data, stages(disk)), expected);
   EXPECT_EQ(made, 0);
 }
 
@@ -296,7 +304,7 @@ TEST(CacheStage, SaysWhatCannotWork) {
     return testing::message_of<ConfigError>([&] { digests(scene.data, stages(cache), 1); });
   };
   EXPECT_THAT(complaint("{ use = 'cache', where = 'disk' }"),
-              AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is wanted by a cache on disk")));
+              AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed by a cache on disk")));
   EXPECT_THAT(complaint("{ use = 'cache', where = 'tape' }"), HasSubstr("where"));
   EXPECT_THAT(complaint(on_disk(scene.files.image(0))),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr(scene.files.image(0).string())));

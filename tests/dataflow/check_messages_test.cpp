@@ -88,7 +88,7 @@ struct Spoiled {
   }
   void describe(Options& o) { o.add("how", how, "which fault"); }
 };
-const bool spoiled = register_map<Sample, Spoiled>("leaves samples that cannot be");
+const bool spoiled = register_stage<Spoiled>("leaves samples that cannot be");
 
 struct TornBatch {
   static constexpr std::string_view kName = "torn_batch";
@@ -98,7 +98,7 @@ struct TornBatch {
   }
   void describe(Options&) {}
 };
-const bool torn = register_map<Batch, TornBatch>("loses the objects of an image");
+const bool torn = register_stage<TornBatch>("loses the objects of an image");
 
 /// The digests of batches that a pipeline with the spoiled stage at this place gives.
 std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::string& how,

@@ -78,15 +78,20 @@ TEST(TrainFlow, ResumesBehindEveryBatch) {
   }
 }
 
-TEST(TrainFlow, GivesTheSameBytesWhenDeclaredInToml) {
-  const TinyCoco data(10);
-  const auto options = data.options();
-  const auto split = open_split(options, options.train);
+/// The default stages as somebody would write them.
+std::vector<Config> default_list() {
   const auto config = parse_config(R"(stages = [
       { use = "read" }, { use = "decode" }, { use = "flip" }, { use = "resize_shortest_edge" },
       { use = "group_by_aspect_ratio" }, { use = "pad" } ])",
                                    "test.toml");
-  const auto& stages = std::get<Config::Array>(config.find("stages")->data);
+  return std::get<Config::Array>(config.find("stages")->data);
+}
+
+TEST(TrainFlow, GivesTheSameBytesWhenDeclaredInToml) {
+  const TinyCoco data(10);
+  const auto options = data.options();
+  const auto split = open_split(options, options.train);
+  const auto stages = default_list();
   EXPECT_EQ(digests(*start_train_flow(options, stages, split, 1), 12),
             digests(*start_train_flow(options, {}, split, 1), 12));
 }
@@ -196,7 +201,7 @@ TEST(EvalFlow, CountsATruncatedJpeg) {
   const TinyCoco data(12);
   std::filesystem::resize_file(data.image(3), std::filesystem::file_size(data.image(3)) / 2);
   auto options = data.options();
-  for (const auto* on_error : {"skip", "replace"}) {
+  for (const auto on_error : {OnError::skip, OnError::replace}) {
     options.on_error = on_error;
     const auto flow = start_eval_flow(options, open_split(options, options.val));
     EXPECT_THAT(testing::drain(*flow), SizeIs(11));
@@ -312,7 +317,7 @@ TEST(OpenSplit, GoesOnWithoutAnObjectThatBreaksTheRules) {
                   HasSubstr("instances_train2017.json"), HasSubstr("more than data.max_skipped"),
                   HasSubstr("3 annotations cannot be used: annotation 3, byte "),
                   HasSubstr("polygon 1 has 4 numbers"))));
-  options.on_error = "fail";
+  options.on_error = OnError::fail;
   EXPECT_THAT([&] { open_split(options, options.train); },
               ThrowsMessage<Error>(HasSubstr("polygon 1 has 4 numbers")));
 }

@@ -173,7 +173,7 @@ TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
   EXPECT_EQ(run(2), expected);
   EXPECT_EQ(run(8), expected);
 
-  options.on_error = "fail";
+  options.on_error = OnError::fail;
   EXPECT_THROW(testing::drain(*start_eval_flow(options, split)), DataError);
   fs::remove_all(folder);
 }

@@ -57,7 +57,7 @@ TEST(ResizeParity, ImagesBoxesAndMasks) {
     SCOPED_TRACE(golden.name);
     const ResizeShortestEdge stage{.short_side = {golden.parameters["min_size"]},
                                    .max_side = golden.parameters["max_size"],
-                                   .style = "torchvision"};
+                                   .style = ResizeStyle::torchvision};
     Rng rng{1};
     auto sample = stage(sample_of(golden), rng);
 

@@ -42,7 +42,7 @@ void expect_map(const at::Tensor& map, const GoldenRun& golden, const std::strin
 Batch batch_of(const GoldenRun& golden) {
   const ResizeShortestEdge resize{.short_side = {golden.count("min_size")},
                                   .max_side = golden.count("max_size"),
-                                  .style = "torchvision"};
+                                  .style = ResizeStyle::torchvision};
   std::vector<Sample> samples;
   for (const auto& image : golden.of_images("in.image")) {
     Rng rng{1};

@@ -19,6 +19,7 @@
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/stage_tables.h"
 #include "millrace/doctor/check_copies.h"
 #include "millrace/doctor/check_images.h"
 #include "millrace/doctor/check_objects.h"
@@ -176,9 +177,9 @@ class Doctor {
     if (!trains)
       facts.sizes = check_sizes(split, sides.settled_test_short_side(),
                                 sides.settled_test_max_side(), findings);
-    else if (recipe_.stages.empty())  // else the stages say how large images become
-      facts.sizes =
-          check_sizes(split, *std::ranges::max_element(sides.short_side), sides.max_side, findings);
+    else if (const auto resize = only_resize(recipe_.stages))
+      facts.sizes = check_sizes(split, *std::ranges::max_element(resize->short_side),
+                                resize->max_side, findings);
     return facts;
   }
 

@@ -5,6 +5,7 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/coco/sample/sample.h"
+#include "millrace/dataflow/detection/data_defaults.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 #include "millrace/plugins/loader.h"
@@ -50,39 +51,45 @@ void print_options(const std::vector<OptionHelp>& options) {
   for (const auto& option : options) fmt::print("    {}\n", option.text());
 }
 
-/// `usage` shows how a configuration names a component, {} standing for the name.
-template <class Factory, class... Given>
-void print_registry(const char* title, const char* usage,
-                    const Registry<Factory, Given...>& registry) {
+/// `usage` shows how a configuration names a component, {} standing for the name; `defaults`: which of their options follow
+/// [data] where they are left out.
+template <class Factory>
+void print_registry(const char* title, const char* usage, const Registry<Factory>& registry,
+                    std::span<const DataDefault> defaults = {}) {
   fmt::print("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
     fmt::print("\n  {}  {}\n", fmt::format(fmt::runtime(usage), name), entry.doc);
     if (!entry.plugin.empty()) fmt::print("    from {}\n", entry.plugin);
-    print_options(entry.help());
+    auto options = entry.help();
+    for (auto& option : options)
+      if (const auto key = followed_key(defaults, name, option.name); !key.empty())
+        option.doc += "; where left out: " + key;
+    print_options(options);
   }
 }
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-Json json_of(const std::vector<OptionHelp>& options) {
+Json json_of(const std::vector<OptionHelp>& options, std::span<const DataDefault> defaults = {},
+             const std::string& use = "") {
   auto all = Json::array();
   for (const auto& option : options)
     all.push_back({{"name", option.name},
                    {"default", option.value},
-                   {"follows", text_or_null(option.follows)},
+                   {"follows", text_or_null(followed_key(defaults, use, option.name))},
                    {"doc", option.doc},
                    {"legal", text_or_null(option.legal)}});
   return all;
 }
 
-template <class Factory, class... Given>
-Json json_of(const Registry<Factory, Given...>& registry) {
+template <class Factory>
+Json json_of(const Registry<Factory>& registry, std::span<const DataDefault> defaults = {}) {
   auto all = Json::array();
   for (const auto& [name, entry] : registry.entries())
     all.push_back({{"name", name},
                    {"doc", entry.doc},
                    {"plugin", text_or_null(entry.plugin)},
-                   {"options", json_of(entry.help())}});
+                   {"options", json_of(entry.help(), defaults, name)}});
   return all;
 }
 
@@ -107,8 +114,8 @@ int list(const std::vector<std::string>& plugins, bool json) {
     print({{"tables", json_of(tables())},
            {"detectors", json_of(detectors())},
            {"callbacks", json_of(callbacks())},
-           {"sources", json_of(detection_sources())},
-           {"stages", json_of(detection_stages())}});
+           {"sources", json_of(detection_sources(), source_defaults())},
+           {"stages", json_of(detection_stages(), stage_defaults())}});
     return kDone;
   }
   fmt::print("TABLES of a configuration: option = default, what it does (legal values)\n");
@@ -118,8 +125,10 @@ int list(const std::vector<std::string>& plugins, bool json) {
   }
   print_registry("DETECTORS", "[model] name = \"{}\"", detectors());
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
-  print_registry("SOURCES of a data flow", "[[data.sources]] use = \"{}\"", detection_sources());
-  print_registry("STAGES of a data flow", "[[data.stages]] use = \"{}\"", detection_stages());
+  print_registry("SOURCES of a data flow", "[[data.sources]] use = \"{}\"", detection_sources(),
+                 source_defaults());
+  print_registry("STAGES of a data flow", "[[data.stages]] use = \"{}\"", detection_stages(),
+                 stage_defaults());
   return kDone;
 }
 

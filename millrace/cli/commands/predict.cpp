@@ -190,7 +190,7 @@ class Prediction {
 
 int predict(const PredictArguments& arguments) {
   auto recipe = arguments.config.load();
-  recipe.data.on_error = "skip";
+  recipe.data.on_error = OnError::skip;
   recipe.data.max_skipped = 1;
   const Threads threads(recipe.train.threads, recipe.data.threads);
   const auto files = find_images(arguments.images);

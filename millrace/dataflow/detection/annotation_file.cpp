@@ -87,8 +87,8 @@ class LeftOut {
 }  // namespace
 
 std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::path& file,
-                                                      const DataOptions& options) {
-  if (options.on_error == "fail") return coco::read_dataset_cached(file);
+                                                      const FaultOptions& options) {
+  if (options.on_error == OnError::fail) return coco::read_dataset_cached(file);
   try {
     return coco::read_dataset_cached(file);
   } catch (const ConfigError&) {

@@ -13,6 +13,6 @@ namespace millrace {
 /// with a warning that counts them and names the first few. Throws Error where more than `max_skipped` of the
 /// annotations or of the images do, or where the file as a whole cannot be read.
 std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::path& file,
-                                                      const DataOptions& options);
+                                                      const FaultOptions& options);
 
 }  // namespace millrace

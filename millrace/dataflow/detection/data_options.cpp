@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 
@@ -24,23 +25,114 @@ bool is_address(std::string_view text) {
          end == digits.data() + digits.size() && port >= 1 && port <= 65535;
 }
 
-/// Throws ConfigError for what is no shape, and where images of the default pipeline fit into none.
-void check_pad_shapes(const DataOptions& data, const Config& table) {
-  bool fits = data.pad_shapes.empty() || table.find("stages");
-  const auto side = std::min(*std::ranges::max_element(data.short_side), data.max_side);
-  for (const auto& text : data.pad_shapes) try {
-      const auto shape = parse_shape(text);
-      fits = fits || std::min(shape.width, shape.height) >= side;
-    } catch (const std::invalid_argument& problem) {
-      require(table, "pad_shapes", false, problem.what());
-    }
-  require(table, "pad_shapes", fits,
-          fmt::format("has no shape with both sides of {} pixels or more, which images of that "
-                      "short_side have",
-                      side));
+}  // namespace
+
+/// The samples and the classes are compared themselves (see batch_facts), so that data may lie elsewhere.
+void DataSetOptions::describe(Options& o) {
+  o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/")
+      .decides(Decides::run);
+  o.add("train", train, "the split to train on").decides(Decides::run);
+  o.add("val", val, "the split to evaluate on").decides(Decides::evaluation);
+  o.add("classes", classes, "names of the categories to detect, in order; none: every category")
+      .decides(Decides::run);
+  o.add("filter_empty", filter_empty, "leave images without a usable object out of training");
 }
 
-}  // namespace
+void BatchOptions::describe(Options& o) {
+  o.add("batch_size", batch_size, "of training, per process",
+        {.min = 1, .max = 65536, .unit = "images"})
+      .decides(Decides::batches | Decides::run);  // the learning rate is scaled by it
+  o.add("test_batch_size", test_batch_size,
+        "of evaluation, per process; images of one padded size are detected together, so it "
+        "changes no result except by rounding",
+        {.min = 1, .max = 65536, .unit = "images"})
+      .decides(Decides::evaluation);
+  o.add("aspect_grouping", aspect_grouping, "batch wide with wide and tall with tall images");
+  o.add("shape_buckets", shape_buckets,
+        "> 0: batch in so many groups of like shape, chosen from the data set for the least "
+        "padding",
+        {.min = 0, .max = 64});
+  o.add("divisor", divisor, "batches are padded to a multiple of it",
+        {.min = 1, .max = 1024, .unit = "pixels"})
+      .decides(Decides::batches | Decides::evaluation);
+  o.add("pad_shapes", pad_shapes,
+        "training batches have the smallest of these shapes that fits instead, such as "
+        "[\"1344x800\", \"800x1344\"]; one: a fixed size");
+}
+
+void ImageOptions::describe(Options& o) {
+  constexpr auto both = Decides::batches | Decides::evaluation;
+  o.add("flip", flip, "chance to mirror a training image", {.min = 0, .max = 1});
+  o.add("short_side", short_side, "images are resized to this; several: one of them at random",
+        {.min = 1, .max = 16384, .unit = "pixels", .least = 1})
+      .decides(both);
+  o.add("short_side_range", short_side_range, "short_side is [lowest, highest] instead of choices");
+  o.add("max_side", max_side, "maximum length of the longer side",
+        {.min = 1, .max = 65535, .unit = "pixels"})
+      .decides(both);
+  o.add("resize_style", resize_style,
+        "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
+        "cut, bitmaps sampled (torchvision)")
+      .decides(both);
+  o.add("reduced_decoding", reduced_decoding,
+        "a JPEG of twice the size that is needed, or more, is decoded at a half, a quarter or an "
+        "eighth of its own")
+      .decides(both);
+  o.add("test_short_side", test_short_side, "of evaluation; 0: the largest of short_side",
+        {.min = 0, .max = 16384, .unit = "pixels"})
+      .decides(Decides::evaluation);
+  o.add("test_max_side", test_max_side, "of evaluation; 0: max_side",
+        {.min = 0, .max = 65535, .unit = "pixels"})
+      .decides(Decides::evaluation);
+}
+
+void PaceOptions::describe(Options& o) {
+  o.add("threads", threads, "of the flow graph; 0: all cores", {.min = 0, .max = 4096})
+      .decides(Decides::run);
+  o.add("in_flight", in_flight,
+        "images between disk and trainer; 0: enough to keep all threads busy",
+        {.min = 0, .max = 1e6, .unit = "images"})
+      .decides(Decides::run);
+  o.add("memory", memory,
+        "that images between disk and trainer may take, unless a batch takes more; 0: no bound",
+        {.min = 0, .max = 1 << 24, .unit = "MiB"})
+      .decides(Decides::run);
+  o.add("shuffle_window", shuffle_window,
+        "shuffle windows of so many neighbouring images, and inside them; 0: all images",
+        {.min = 0, .unit = "images"});
+}
+
+void FaultOptions::describe(Options& o) {
+  o.add("on_error", on_error, "what to do about an image that cannot be used");
+  o.add("max_skipped", max_skipped, "share of an epoch's images that may be unusable",
+        {.min = 0, .max = 1})
+      .decides(Decides::run);
+}
+
+void RemoteOptions::describe(Options& o) {
+  o.add("source", source,
+        "training takes its batches from these data servers (`trainer serve`), such as "
+        "[\"tcp://a:5555\", \"tcp://b:5555\"]; none: they are made here")
+      .decides(Decides::run);
+  o.add("source_timeout", source_timeout, "without any data server for so long is an error",
+        {.min = 1, .max = 1e6, .unit = "seconds"})
+      .decides(Decides::run);
+  o.add("source_key", source_key,
+        "file with our secret key, for servers that want one; `trainer serve --keygen NAME` makes "
+        "it")
+      .decides(Decides::run);
+  o.add("source_server_key", source_server_key, "file with the servers' public key")
+      .decides(Decides::run);
+}
+
+void DataOptions::describe(Options& o) {
+  DataSetOptions::describe(o);
+  BatchOptions::describe(o);
+  ImageOptions::describe(o);
+  PaceOptions::describe(o);
+  FaultOptions::describe(o);
+  RemoteOptions::describe(o);
+}
 
 void DataOptions::check(const Config& table) const {
   for (const auto& name : classes)
@@ -49,7 +141,11 @@ void DataOptions::check(const Config& table) const {
   if (short_side_range)
     require(table, "short_side", short_side.size() == 2 && short_side[0] <= short_side[1],
             "is [lowest, highest] with short_side_range = true");
-  check_pad_shapes(*this, table);
+  for (const auto& shape : pad_shapes) try {
+      parse_shape(shape);
+    } catch (const std::invalid_argument& problem) {
+      require(table, "pad_shapes", false, problem.what());
+    }
   for (const auto& address : source)
     require(
         table, "source", is_address(address),
@@ -58,7 +154,7 @@ void DataOptions::check(const Config& table) const {
   require(table, source_key.empty() ? "source_server_key" : "source_key", !has_one,
           fmt::format("and data.{} go together: our secret key, and the servers' public key",
                       source_key.empty() ? "source_key" : "source_server_key"));
-  if (on_error == "fail")
+  if (on_error == OnError::fail)
     refuse_unused<DataOptions>(table, {"max_skipped"}, "with on_error = \"fail\"");
   if (shape_buckets > 0)
     refuse_unused<DataOptions>(table, {"aspect_grouping"}, "with shape_buckets > 0");

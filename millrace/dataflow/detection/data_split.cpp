@@ -31,7 +31,7 @@ const coco::Category& category_named(const std::string& name, const coco::Datase
 }
 
 /// How to get the data folder that is missing.
-std::string remedy_for_root(const DataOptions& options) {
+std::string remedy_for_root(const DataSetOptions& options) {
   if (!options.sample)
     return fmt::format(
         "set data.root to a folder in COCO's layout, or make the sample data set with `trainer "
@@ -63,7 +63,7 @@ DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path 
   return split;
 }
 
-SplitPaths find_split(const DataOptions& options, const std::string& name) {
+SplitPaths find_split(const DataSetOptions& options, const std::string& name) {
   const fs::path root = options.root;
   SplitPaths paths{root / "annotations" / ("instances_" + name + ".json"), root / name};
   require(fs::is_directory(root), "data folder", root, remedy_for_root(options));

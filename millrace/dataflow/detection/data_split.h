@@ -26,7 +26,7 @@ struct DataSplit {
 struct SplitPaths {
   std::filesystem::path annotations, images;
 };
-SplitPaths find_split(const DataOptions& options, const std::string& name);
+SplitPaths find_split(const DataSetOptions& options, const std::string& name);
 
 /// Throws ConfigError where data.classes has a name twice.
 void check_class_names(const std::vector<std::string>& classes);

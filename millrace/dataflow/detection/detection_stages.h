@@ -1,44 +1,96 @@
-// The registry of stages that a detection pipeline may be made of: `[[data.stages]]`, `use = "flip"`.
+// The one header for a stage of your own, which `[[data.stages]] use = "invert"` then names:
+//
+//   /// Inverts an image's colours by chance.
+//   struct Invert {
+//     static constexpr std::string_view kName = "invert";
+//     static constexpr std::string_view kAfter = "decode";  // needs pixels
+//     double probability = 0.5;
+//
+//     Sample operator()(Sample sample, Rng& rng) const {
+//       auto& image = pixels(sample, kName);  // (H, W, 3) RGB bytes
+//       if (rng.chance(probability)) cv::bitwise_not(image, image);
+//       return sample;
+//     }
+//
+//     void describe(Options& o) {
+//       o.add("probability", probability, "chance to invert an image", {.min = 0, .max = 1});
+//     }
+//   };
+//   MILLRACE_REGISTER(register_stage<Invert>("inverts an image's colours by chance"));
+//
+// A stage is a function object. One copy is called from many threads at once: operator() is const, and all that it draws
+// comes from the Rng, so that a seed gives the same bytes for any number of threads. What it may have:
+//
+//   kName           the name in `use`
+//   describe(o)     its options; where a table leaves one out, the member's initial value holds
+//   operator()      what it does: one of the four forms below. Throws DataError for a sample that cannot be used
+//   kAfter          the stage whose result it works on; a list of stages in another order is refused before anything runs
+//   check()         throws std::invalid_argument where options contradict each other; called when a table is read, and
+//                   the message gets the table's file and line in front. `check(const Config& table)` throws ConfigError
+//   draws()         false where, as its options are, it draws nothing from the Rng that it takes; one that draws cannot
+//                   stand before a `cache`
+//
+// A stage keeps samples sound: 8-bit RGB of the size that the sample's boxes and masks are for, members of `objects` of
+// one length, boxes inside the image. `resize`, `crop` and `warp` (transforms.h) change pixels and objects together.
 #pragma once
 
-#include <memory>
+#include <concepts>
+#include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/base/registry.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/transforms.h"
+#include "millrace/dataflow/detection/visibility.h"
 #include "millrace/engine/pipeline.h"
 #include "millrace/engine/source.h"
 
 namespace millrace {
 
-template <>
-struct MessageName<Sample> {
-  static std::string get() { return "sample"; }
-};
-template <>
-struct MessageName<Batch> {
-  static std::string get() { return "batch"; }
-};
-
-template <>
-struct MessageBytes<Sample> {
-  static std::size_t get(const Sample& sample) { return sample.image.bytes(); }
-};
-template <>
-struct MessageBytes<Batch> {
-  static std::size_t get(const Batch& batch) { return batch.bytes(); }
+/// What all stages have: a name and options, each with a default.
+template <class S>
+concept ConfiguredStage = std::default_initializable<S> && std::copy_constructible<S> &&
+    requires(S stage, Options& o) {
+  { S::kName } -> std::convertible_to<std::string_view>;
+  stage.describe(o);
 };
 
-/// What a stage may know beside its own table.
+/// Turns one In into one of what operator() returns. In is Sample, std::vector<Sample> (a group) or Batch.
+template <class S, class In>
+concept MapStage = ConfiguredStage<S> &&
+    (std::invocable<const S&, In, Rng&> || std::invocable<const S&, In>);
+
+/// Lets through the samples for which operator() returns true.
+template <class S>
+concept FilterStage = ConfiguredStage<S> && requires(const S& stage, const Sample& sample) {
+  { stage(sample) } -> std::same_as<bool>;
+};
+
+/// Makes one sample of each and `partners` further ones, drawn at random from the whole source.
+template <class S>
+concept MixStage = ConfiguredStage<S> &&
+    requires(const S& stage, Sample sample, std::vector<Sample> others, Rng& rng) {
+  { stage.partners(std::as_const(sample), rng) } -> std::convertible_to<std::size_t>;
+  { stage(std::move(sample), std::move(others), rng) } -> std::same_as<Sample>;
+};
+
+template <class S>
+concept DetectionStage = FilterStage<S> || MixStage<S> || MapStage<S, Sample> ||
+    MapStage<S, std::vector<Sample>> || MapStage<S, Batch>;
+
+/// What a factory may know besides its own table; most stages need nothing of it.
 struct DetectionContext {
   SourcePtr<Sample> source;
-  DataOptions data;
   std::vector<std::string> classes;       // names; class k is the k-th
-  std::span<const Config> in_front = {};  // the tables of the stages before it
-  bool only_checked =
-      false;  // the configuration is looked at and no flow starts: make no file; `source` is empty
+  std::span<const Config> in_front = {};  // the tables of the stages before it, complete
+  // The configuration is checked and no flow starts: make no file; `source` is empty.
+  bool only_checked = false;
 };
 
 /// What any table of [[data.stages]] may say besides its stage's own options.
@@ -47,46 +99,41 @@ struct StageKeys {
   void describe(Options& o) { o.add("use", use, "the stage"); }
 };
 
-/// Their defaults may be those of `[data]`.
-using DetectionStages = Registry<StageFactory<DetectionContext>, DataOptions>;
+/// Every stage by its name. A stage that must know its context registers a factory here:
+/// `detection_stages().add<MyOptions>("mine", "one line of doc", create)`, where `create(const Config& table, const
+/// DetectionContext&)` returns a Stage and reads the table by `read_options<MyOptions>(table, {"use"})`.
+using DetectionStages = Registry<StageFactory<DetectionContext>>;
 DetectionStages& detection_stages();
 
-/// Completes the tables of `[[data.stages]]` with their defaults (without those that follow a key of `[data]`) and checks
-/// all that does not take the data: names and options, that each stage takes what the one before yields, that a batch of
-/// data.batch_size comes out, and that no key of `[data]` is set that no stage uses. Throws ConfigError naming file and
-/// line. `data_table` is `[data]` as it was written.
-void settle_stages(const DataOptions& data, const Config& data_table, std::vector<Config>& tables);
-
-/// Registers the function object `S` under its `kName`; `make_stage` makes a stage of a name and an S. Where S works on
-/// what another stage makes, `static constexpr std::string_view kAfter = "decode"` says so: a list of stages in another
-/// order is then refused before anything runs.
-template <class S, class F>
-bool register_as(std::string doc, F make_stage) {
-  return detection_stages().add<S>(
-      std::string(S::kName), std::move(doc),
-      [make_stage](const Config& table, const DetectionContext& context) {
-        auto stage = make_stage(std::string(S::kName), configured<S>(table, context.data));
-        if constexpr (requires { S::kAfter; }) stage.after = S::kAfter;
-        return stage;
-      });
-}
-
-/// Registers the function object `S` (In -> Out) under its `kName`.
-template <class In, class S>
-bool register_map(std::string doc) {
-  return register_as<S>(std::move(doc), map_stage<In, S>);
-}
-
-/// Registers one that mixes samples: `partners(const Sample&, Rng&)` further ones go with each into
-/// operator()(Sample, std::vector<Sample>, Rng&).
-template <class S>
-bool register_mix(std::string doc) {
-  return register_as<S>(std::move(doc), [](std::string name, S stage) {
+/// The stage that a function object is, whatever its form.
+template <DetectionStage S>
+Stage detection_stage(S stage) {
+  std::string name(S::kName);
+  if constexpr (FilterStage<S>) {
+    return filter_stage<Sample>(std::move(name), std::move(stage));
+  } else if constexpr (MixStage<S>) {
     const auto partners = [stage](const Sample& sample, Rng& rng) {
       return stage.partners(sample, rng);
     };
     return mix_stage<Sample>(std::move(name), partners, std::move(stage));
-  });
+  } else if constexpr (MapStage<S, Sample>) {
+    return map_stage<Sample>(std::move(name), std::move(stage));
+  } else if constexpr (MapStage<S, Batch>) {
+    return map_stage<Batch>(std::move(name), std::move(stage));
+  } else {
+    return map_stage<std::vector<Sample>>(std::move(name), std::move(stage));
+  }
+}
+
+/// Registers a stage under its `kName`.
+template <DetectionStage S>
+bool register_stage(std::string doc) {
+  return detection_stages().add<S>(std::string(S::kName), std::move(doc),
+                                   [](const Config& table, const DetectionContext&) {
+                                     auto stage = detection_stage(read_options<S>(table, {"use"}));
+                                     if constexpr (requires { S::kAfter; }) stage.after = S::kAfter;
+                                     return stage;
+                                   });
 }
 
 }  // namespace millrace

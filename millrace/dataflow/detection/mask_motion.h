@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <opencv2/core/matx.hpp>
 #include <opencv2/core/types.hpp>
+#include <string>
+#include <vector>
 
 #include "millrace/coco/masks/masks.h"
 
 namespace millrace {
 
 enum class Direction { horizontal, vertical };
+inline std::vector<std::string> value_names(Direction) { return {"horizontal", "vertical"}; }
 
 /// Which pixel is taken for the new pixel i of n, nearest neighbour from m.
 enum class Sampling {

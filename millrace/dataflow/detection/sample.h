@@ -1,6 +1,7 @@
 // Detection's messages: one image with its objects, and a batch of them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <opencv2/core/mat.hpp>
@@ -11,6 +12,7 @@
 #include "millrace/coco/data/annotations.h"
 #include "millrace/coco/masks/boxes.h"
 #include "millrace/dataflow/image/lazy_image.h"
+#include "millrace/engine/stage.h"
 
 namespace millrace {
 
@@ -34,7 +36,7 @@ struct EncodedImage {
 
 /// Leaves only the objects i with `stays[i]`, in their order.
 void keep(Instances& objects, const std::vector<bool>& stays);
-/// Puts `more` behind `objects`.
+/// Appends `more` to `objects`.
 void append(Instances& objects, Instances more);
 
 /// One image on its way through the flow.
@@ -74,6 +76,24 @@ struct Batch {
   cv::Mat padded_image(std::size_t i) const;
   /// Image i at its true size, without padding; borrowed from `pixels`.
   cv::Mat image(std::size_t i) const;
+};
+
+template <>
+struct MessageName<Sample> {
+  static std::string get() { return "sample"; }
+};
+template <>
+struct MessageName<Batch> {
+  static std::string get() { return "batch"; }
+};
+
+template <>
+struct MessageBytes<Sample> {
+  static std::size_t get(const Sample& sample) { return sample.image.bytes(); }
+};
+template <>
+struct MessageBytes<Batch> {
+  static std::size_t get(const Batch& batch) { return batch.bytes(); }
 };
 
 /// A hash of the objects, continued from `seed`; one of everything a batch holds.

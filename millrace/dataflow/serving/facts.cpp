@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <string_view>
 #include <vector>
 
 #include "millrace/base/digest.h"
@@ -12,23 +9,6 @@
 
 namespace millrace::serving {
 namespace {
-
-/// Options that say where the data lies, how fast it comes, or speak of evaluation. The samples and the classes are facts
-/// of their own.
-constexpr std::array<std::string_view, 14> kNoFacts = {"root",
-                                                       "train",
-                                                       "val",
-                                                       "classes",
-                                                       "test_batch_size",
-                                                       "test_short_side",
-                                                       "test_max_side",
-                                                       "threads",
-                                                       "in_flight",
-                                                       "memory",
-                                                       "source",
-                                                       "source_key",
-                                                       "source_server_key",
-                                                       "source_timeout"};
 
 std::uint64_t digest_of(const Source<Sample>& source) {
   std::uint64_t sum = digest(source.size(), 0);
@@ -51,7 +31,7 @@ Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
   Options described;
   copy.describe(described);
   for (const auto& entry : described.entries())
-    if (!std::ranges::count(kNoFacts, entry.name))
+    if (includes(entry.decided, Decides::batches))
       facts["data." + entry.name] = value_text(Options::value(entry));
   facts["classes"] = joined(train.classes);
   std::vector<std::string> tables;

@@ -9,7 +9,7 @@
 namespace millrace::serving {
 namespace {
 
-std::optional<LinkKeys> read_keys(const DataOptions& options) {
+std::optional<LinkKeys> read_keys(const RemoteOptions& options) {
   if (options.source_key.empty() && options.source_server_key.empty()) return std::nullopt;
   return LinkKeys{read_public_key(options.source_server_key), read_secret_key(options.source_key)};
 }

@@ -18,15 +18,10 @@ struct CocoOptions {
   std::string root, split;
   bool filter_empty = true;
 
-  static CocoOptions from(const DataOptions& data) {
-    return {data.root, data.train, data.filter_empty};
-  }
-
   void describe(Options& o) {
-    o.add("root", root, "folder of the data set").follow("data.root");
-    o.add("split", split, "its split").follow("data.train");
-    o.add("filter_empty", filter_empty, "leave out images without a usable object")
-        .follow("data.filter_empty");
+    o.add("root", root, "folder of the data set");
+    o.add("split", split, "its split");
+    o.add("filter_empty", filter_empty, "leave out images without a usable object");
   }
 };
 

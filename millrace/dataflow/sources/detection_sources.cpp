@@ -10,6 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/dataflow/detection/data_defaults.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/engine/pipeline.h"
@@ -135,10 +136,11 @@ void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
   for (auto& table : tables) {
     const auto name = used_name(table, detection_sources().kind());
     const auto& entry = detection_sources().at(name, table.find("use")->origin);
+    follow_data(table, name, source_defaults(), data);
     Config own(Config::Table{}, table.origin);
     for (const auto& [key, value] : table.table())
       if (key != "use" && key != "name") own.set(key, value);
-    entry.check(own, data);
+    entry.check(own);
     entry.complete(table);
   }
   if (!tables.empty()) SourceGraph(tables, {}).end();
@@ -153,7 +155,9 @@ TrainData open_train_data(const DataOptions& data, std::span<const Config> table
     return {std::move(classes), open_source(std::move(split), data.filter_empty)};
   }
   auto classes = class_names(data);
-  SourceGraph graph(tables, {classes, data, {}});
+  std::vector<Config> complete(tables.begin(), tables.end());
+  settle_sources(data, complete);
+  SourceGraph graph(complete, {classes, data, {}});
   return {std::move(classes), graph.open()};
 }
 

@@ -25,7 +25,7 @@ struct SourceKeys {
   }
 };
 
-/// What a source may know beside its own table.
+/// What a source may know besides its own table.
 struct SourceContext {
   std::vector<std::string> classes;  // names; objects of class k are called classes[k]
   DataOptions data;
@@ -35,22 +35,21 @@ struct SourceContext {
 /// A std::invalid_argument that a factory throws is told to the user with the table's place.
 using SourceFactory =
     std::function<SourcePtr<Sample>(const Config& table, const SourceContext& context)>;
-/// Their defaults may be those of `[data]`.
-using DetectionSources = Registry<SourceFactory, DataOptions>;
+using DetectionSources = Registry<SourceFactory>;
 DetectionSources& detection_sources();
 
-/// Completes the tables of `[[data.sources]]` with their defaults (without those that follow a key of `[data]`) and checks
-/// all that does not take the data: names and options, what is made of what, that one source is at the end. Throws
+/// Completes the tables of `[[data.sources]]` with what follows [data] and with their defaults, and checks all that does not
+/// take the data: names and options, what is made of what, that one source is at the end. Throws
 /// ConfigError naming file and line.
 void settle_sources(const DataOptions& data, std::vector<Config>& tables);
 
 /// Registers a source whose options are the struct `S`; `open(const S&, const SourceContext&)` opens it.
 template <class S, class F>
 bool register_source(const std::string& name, std::string doc, F open) {
-  return detection_sources().add<S>(
-      name, std::move(doc), [open](const Config& table, const SourceContext& context) {
-        return open(configured<S>(table, context.data, {"use", "name"}), context);
-      });
+  return detection_sources().add<S>(name, std::move(doc),
+                                    [open](const Config& table, const SourceContext& context) {
+                                      return open(read_options<S>(table, {"use", "name"}), context);
+                                    });
 }
 
 /// What training reads.

@@ -14,12 +14,9 @@ struct RecordOptions {
   std::string folder;
   bool filter_empty = true;
 
-  static RecordOptions from(const DataOptions& data) { return {{}, data.filter_empty}; }
-
   void describe(Options& o) {
     o.add("folder", folder, "that `trainer pack --out` made");
-    o.add("filter_empty", filter_empty, "leave out images without a usable object")
-        .follow("data.filter_empty");
+    o.add("filter_empty", filter_empty, "leave out images without a usable object");
   }
 
   void check(const Config& table) const {

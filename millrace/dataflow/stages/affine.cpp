@@ -5,12 +5,11 @@
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/ranges.h"
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, Affine>(
+MILLRACE_REGISTER(register_stage<Affine>(
     "scales, turns, shears and moves the image and its objects in one warp"));
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }

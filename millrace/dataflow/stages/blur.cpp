@@ -5,12 +5,11 @@
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/ranges.h"
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, Blur>("blurs an image by chance"));
+MILLRACE_REGISTER(register_stage<Blur>("blurs an image by chance"));
 
 }  // namespace
 

@@ -13,64 +13,50 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t kEdition =
-    1;  // raised whenever a stage makes something else of the same options
+/// Raised whenever a stage makes something else of the same options.
+constexpr std::uint64_t kEdition = 1;
+
+enum class Where { memory, disk };
+std::vector<std::string> value_names(Where) { return {"memory", "disk"}; }
 
 struct CacheOptions {
-  std::string where = "memory";
+  Where where = Where::memory;
   std::int64_t max_mb = 4096;
   std::string folder;
 
   void describe(Options& o) {
-    o.add("where", where, "memory: for this run; disk: for later runs and other processes, too",
-          {"memory", "disk"});
+    o.add("where", where, "memory: for this run; disk: for later runs and other processes, too");
     o.add("max_mb", max_mb, "kept at most; once that is reached, the cache stays as it is",
           {.min = 1, .max = 1 << 30, .unit = "MiB"});
     o.add("folder", folder, "of a cache on disk; made where it is missing");
   }
 
   void check(const Config& table) const {
-    if (where == "disk") require(table, "folder", !folder.empty(), "is wanted by a cache on disk");
-    if (where == "memory")
+    if (where == Where::disk)
+      require(table, "folder", !folder.empty(), "is needed by a cache on disk");
+    else
       refuse_unused<CacheOptions>(table, {"folder"}, "with where = \"memory\"");
   }
 };
 
-/// Whether what becomes of one image may depend on a key of `[data]`. Those named here say which images there are,
-/// which a cache tells by the images, or how the flow runs.
-bool shapes_images(std::string_view key) {
-  constexpr std::string_view kOthers[] = {"root",           "train",           "val",
-                                          "classes",        "filter_empty",    "batch_size",
-                                          "threads",        "in_flight",       "memory",
-                                          "shuffle_window", "on_error",        "max_skipped",
-                                          "source",         "source_key",      "source_server_key",
-                                          "source_timeout", "test_batch_size", "test_short_side",
-                                          "test_max_side",  "aspect_grouping", "shape_buckets"};
-  return std::ranges::count(kOthers, key) == 0;
-}
-
-/// A digest of what the stages in front are made from: their tables and the `[data]` that gives their defaults.
-std::uint64_t pipeline_digest(const DetectionContext& context) {
-  auto data = context.data;
-  Options options;
-  data.describe(options);
-  Config made_from;
-  for (const auto& entry : options.entries())
-    if (shapes_images(entry.name)) made_from.set(entry.name, Options::value(entry));
-  Config::Array stages(context.in_front.begin(), context.in_front.end());
-  for (auto& table : stages)  // written out or left to the default, an option is the same
-    detection_stages().at(used_name(table, "stage"), table.origin).complete(table);
-  made_from.set("stages", {std::move(stages), {}});
-  const auto text = to_toml(made_from);
+/// A digest of what the stages in front are made from: all their options, in whatever order a table has them.
+std::uint64_t pipeline_digest(std::span<const Config> in_front) {
+  std::string text;
+  for (const auto& table : in_front) {
+    auto members = table.table();
+    std::ranges::sort(members, {}, &Config::Table::value_type::first);
+    for (const auto& [option, value] : members)
+      text += fmt::format("{} = {}\n", option, value_text(value));
+  }
   return digest(text.data(), text.size(), kEdition);
 }
 
 std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& table,
                                   const DetectionContext& context) {
   const auto max_bytes = static_cast<std::size_t>(options.max_mb) << 20;
-  if (options.where == "memory" || context.only_checked) return memory_cache(max_bytes);
+  if (options.where == Where::memory || context.only_checked) return memory_cache(max_bytes);
   try {
-    return disk_cache(options.folder, pipeline_digest(context), context.source, max_bytes);
+    return disk_cache(options.folder, pipeline_digest(context.in_front), context.source, max_bytes);
   } catch (const Error& problem) {
     throw ConfigError(fmt::format("{}: cache: {}", table.origin.text(), problem.what()));
   }
@@ -79,7 +65,7 @@ std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& tab
 MILLRACE_REGISTER(detection_stages().add<CacheOptions>(
     "cache", "keeps what the stages in front made of each image; none of them may draw at random",
     [](const Config& table, const DetectionContext& context) {
-      const auto options = configured<CacheOptions>(table, context.data);
+      const auto options = read_options<CacheOptions>(table, {"use"});
       return cache_stage<Sample>("cache", open(options, table, context));
     }));
 

@@ -3,13 +3,12 @@
 #include <utility>
 
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/transforms.h"
 #include "millrace/dataflow/image/photometry.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, ColorJitter>(
+MILLRACE_REGISTER(register_stage<ColorJitter>(
     "changes brightness, contrast, saturation, hue and gamma at random"));
 
 }  // namespace

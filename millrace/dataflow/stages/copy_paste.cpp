@@ -6,14 +6,13 @@
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/geometry.h"
-#include "millrace/dataflow/detection/transforms.h"
 #include "millrace/dataflow/stages/fixed_size_crop.h"
 
 namespace millrace {
 namespace {
 
 MILLRACE_REGISTER(
-    register_mix<CopyPaste>("pastes objects of another image, cut out along their masks"));
+    register_stage<CopyPaste>("pastes objects of another image, cut out along their masks"));
 
 }  // namespace
 

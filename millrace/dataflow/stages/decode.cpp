@@ -5,8 +5,8 @@
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/image_sizes.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/dataflow/stages/resize_shortest_edge.h"
 
 namespace millrace {
 namespace {
@@ -18,8 +18,8 @@ std::string_view checked(const EncodedImage& file, const std::string& path) {
   return file.bytes;
 }
 
-MILLRACE_REGISTER(register_map<Sample, Decode>(
-    "reads and decodes the image: JPEG, PNG and what else OpenCV knows"));
+MILLRACE_REGISTER(
+    register_stage<Decode>("reads and decodes the image: JPEG, PNG and what else OpenCV knows"));
 
 }  // namespace
 

@@ -31,7 +31,7 @@ struct DumpOptions {
 
 /// Batches are numbered as they come by, which with several threads is not quite their order.
 Stage create(const Config& table, const DetectionContext& context) {
-  const auto options = configured<DumpOptions>(table, context.data);
+  const auto options = read_options<DumpOptions>(table, {"use"});
   try {
     if (!context.only_checked) make_writable_folder(options.folder);
   } catch (const Error& problem) {

@@ -7,10 +7,8 @@
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_as<Filter>("lets through only images of some size with enough objects",
-                                      [](std::string name, Filter filter) {
-                                        return filter_stage<Sample>(std::move(name), filter);
-                                      }));
+MILLRACE_REGISTER(
+    register_stage<Filter>("lets through only images of some size with enough objects"));
 
 }  // namespace
 

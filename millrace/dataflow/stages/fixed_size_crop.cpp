@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, FixedSizeCrop>(
+MILLRACE_REGISTER(register_stage<FixedSizeCrop>(
     "cuts or pads every image to one size, at a random place where it cuts"));
 
 }  // namespace

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
+#include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/detection/mask_motion.h"
 #include "millrace/dataflow/detection/sample.h"
 
 namespace millrace {
@@ -14,17 +14,13 @@ struct Flip {
   static constexpr std::string_view kName = "flip";
   static constexpr std::string_view kAfter = "decode";
   double probability = 0.5;
-  std::string direction = "horizontal";
-
-  static Flip from(const DataOptions& data) { return {.probability = data.flip}; }
+  Direction direction = Direction::horizontal;
 
   Sample operator()(Sample sample, Rng& rng) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1})
-        .follow("data.flip");
-    o.add("direction", direction, "left to right (horizontal) or top to bottom",
-          {"horizontal", "vertical"});
+    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1});
+    o.add("direction", direction, "left to right (horizontal) or top to bottom");
   }
 };
 

@@ -1,13 +1,12 @@
 #include "millrace/dataflow/stages/grayscale.h"
 
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/transforms.h"
 #include "millrace/dataflow/image/photometry.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, Grayscale>("makes an image grey by chance"));
+MILLRACE_REGISTER(register_stage<Grayscale>("makes an image grey by chance"));
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 Stage create(const Config& table, const DetectionContext& context) {
-  auto key = configured<GroupByAspectRatio>(table, context.data);
+  auto key = read_options<GroupByAspectRatio>(table, {"use"});
   if (!context.only_checked) key.fit(*context.source);
   return group_stage<Sample, Sample>(std::string(key.kName), key, key.groups(),
                                      static_cast<std::size_t>(key.batch_size));

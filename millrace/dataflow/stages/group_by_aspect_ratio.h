@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/base/options.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/shape_buckets.h"
 
@@ -19,11 +19,6 @@ struct GroupByAspectRatio {
   Options::Reals bounds = {1.0};  // width / height; one bound of 1 parts wide from tall
   std::int64_t buckets = 0;       // > 0: `fit` chooses the bounds
   std::int64_t batch_size = 4;
-
-  static GroupByAspectRatio from(const DataOptions& data) {
-    return {data.aspect_grouping ? Options::Reals{1.0} : Options::Reals{}, data.shape_buckets,
-            data.batch_size};
-  }
 
   /// Where `buckets` asks for it, chooses bounds for the least padding of the images of `source` (of some
   /// thousands of them, evenly spread).
@@ -44,18 +39,15 @@ struct GroupByAspectRatio {
 
   void describe(Options& o) {
     o.add("bounds", bounds, "ratios of width to height that part the groups; none: one group",
-          {.min = 0})
-        .follow("data.aspect_grouping");
+          {.min = 0});
     o.add("buckets", buckets,
           "> 0: so many groups instead, their bounds chosen from the data set for the least "
           "padding",
-          {.min = 0, .max = 64})
-        .follow("data.shape_buckets");
+          {.min = 0, .max = 64});
     o.add("batch_size", batch_size,
           "images per batch; another number than data.batch_size, by which "
           "the learning rate is scaled, is an error",
-          {.min = 1, .max = 65536, .unit = "images"})
-        .follow("data.batch_size");
+          {.min = 1, .max = 65536, .unit = "images"});
   }
 };
 

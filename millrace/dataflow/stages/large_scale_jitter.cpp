@@ -4,12 +4,11 @@
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/ranges.h"
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, LargeScaleJitter>(
+MILLRACE_REGISTER(register_stage<LargeScaleJitter>(
     "resizes by a widely random scale, then cuts or pads to one size"));
 
 }  // namespace

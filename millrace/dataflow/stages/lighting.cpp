@@ -1,14 +1,13 @@
 #include "millrace/dataflow/stages/lighting.h"
 
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/transforms.h"
 #include "millrace/dataflow/image/photometry.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, Lighting>(
-    "adds a random colour along the principal components of ImageNet's"));
+MILLRACE_REGISTER(
+    register_stage<Lighting>("adds a random colour along the principal components of ImageNet's"));
 
 const double kEigenvalues[3] = {0.2175 * 255, 0.0188 * 255, 0.0045 * 255};
 const cv::Matx33d kEigenvectors(-0.5675, 0.7192, 0.4009,    // red

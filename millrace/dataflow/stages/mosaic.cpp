@@ -6,12 +6,11 @@
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/detection/ranges.h"
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_mix<Mosaic>("puts four images together around a random centre"));
+MILLRACE_REGISTER(register_stage<Mosaic>("puts four images together around a random centre"));
 
 }  // namespace
 

@@ -3,12 +3,11 @@
 #include <opencv2/core.hpp>
 
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<Sample, Noise>("adds noise to an image by chance"));
+MILLRACE_REGISTER(register_stage<Noise>("adds noise to an image by chance"));
 
 }  // namespace
 

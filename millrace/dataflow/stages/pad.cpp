@@ -10,13 +10,12 @@
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_map<std::vector<Sample>, Pad>(
-    "puts a group of samples into one batch, padded with zeros to one size"));
+MILLRACE_REGISTER(
+    register_stage<Pad>("puts a group of samples into one batch, padded with zeros to one size"));
 
 /// The smallest of the shapes that holds `size`.
 cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/base/options.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 
@@ -21,10 +21,6 @@ struct Pad {
   Options::Strings shapes;  // "1344x800": width and height in pixels; none: as large as the images
   BufferPool pool = batch_memory();  // of the batches' pixels
 
-  static Pad from(const DataOptions& data) {
-    return {.divisor = data.divisor, .shapes = data.pad_shapes};
-  }
-
   /// Throws ConfigError where images fit into none of the shapes, std::invalid_argument for a sample that cannot be; see
   /// check_sample.
   Batch operator()(std::vector<Sample> samples) const;
@@ -37,12 +33,10 @@ struct Pad {
 
   void describe(Options& o) {
     o.add("divisor", divisor, "sides are rounded up to a multiple of it",
-          {.min = 1, .max = 1024, .unit = "pixels"})
-        .follow("data.divisor");
+          {.min = 1, .max = 1024, .unit = "pixels"});
     o.add("shapes", shapes,
           "batches have the smallest of these shapes that fits instead, such as [\"1344x800\", "
-          "\"800x1344\"]; one: a fixed size")
-        .follow("data.pad_shapes");
+          "\"800x1344\"]; one: a fixed size");
   }
 };
 

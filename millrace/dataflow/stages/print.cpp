@@ -38,7 +38,7 @@ MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
     "print", "tells of the first images that come by, in the log",
     [](const Config& table, const DetectionContext& context) {
       const auto left = std::make_shared<std::atomic<std::int64_t>>(
-          configured<PrintOptions>(table, context.data).count);
+          read_options<PrintOptions>(table, {"use"}).count);
       return watch_stage<Sample>("print", [left, classes = context.classes](const Sample& sample) {
         if (left->fetch_sub(1, std::memory_order_relaxed) > 0)
           spdlog::info("{}", line(sample, classes));

@@ -3,6 +3,7 @@
 #include <opencv2/core/types.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
@@ -14,9 +15,15 @@ namespace millrace {
 /// Cuts a window out of the image: detectron2's RandomCrop, with its four ways to draw the window's size.
 /// For training only: a sample knows nothing of the window's place.
 struct RandomCrop {
+  /// What `size` says: the window's, or its range; shares of the image's sides, or pixels.
+  enum class Type { relative, relative_range, absolute, absolute_range };
+  friend std::vector<std::string> value_names(Type) {
+    return {"relative", "relative_range", "absolute", "absolute_range"};
+  }
+
   static constexpr std::string_view kName = "random_crop";
   static constexpr std::string_view kAfter = "decode";
-  std::string type = "relative_range";
+  Type type = Type::relative_range;
   Options::Reals size = {0.3, 0.3};
   bool keep_object = true;
   Visibility visibility;
@@ -33,8 +40,7 @@ struct RandomCrop {
   void check() const;
 
   void describe(Options& o) {
-    o.add("type", type, "how the size is drawn",
-          {"relative", "relative_range", "absolute", "absolute_range"});
+    o.add("type", type, "how the size is drawn");
     o.add("size", size,
           "relative: shares of width and height; relative_range: their least; absolute: width and "
           "height in pixels; absolute_range: least and greatest side in pixels",

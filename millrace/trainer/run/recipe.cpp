@@ -8,8 +8,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/require.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/stage_tables.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/every.h"
@@ -86,7 +86,8 @@ void take_data(const Config& from, Config& tree, Recipe& recipe) {
   settle_stages(recipe.data, from.section("data"), recipe.stages);
   if (!recipe.sources.empty())
     table.set("sources", {recipe.sources, table.find("sources")->origin});
-  if (!recipe.stages.empty()) table.set("stages", {recipe.stages, table.find("stages")->origin});
+  const auto* stages = table.find("stages");
+  table.set("stages", {recipe.stages, stages ? stages->origin : Origin{}});
 }
 
 void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {

@@ -65,7 +65,7 @@ struct Recipe {
   std::vector<std::string> plugins;
   DataOptions data;
   std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
-  std::vector<Config> stages;   // [[data.stages]], empty: the default pipeline
+  std::vector<Config> stages;  // [[data.stages]], complete; where none are listed, the default ones
   std::string model_name;
   std::string weights;         // empty: from random
   bool force_weights = false;  // whatever they were trained with

@@ -33,7 +33,7 @@ struct FaultyStage {
   void check() const { throw std::logic_error("no idea"); }
 };
 
-const bool in_check = register_map<Sample, FaultyStage>("cannot check its options");
+const bool in_check = register_stage<FaultyStage>("cannot check its options");
 
 class FaultyDetector final : public Detector {
  public:

@@ -42,7 +42,7 @@ struct HelloStage {
   void describe(Options&) {}
 };
 
-const bool hello_stage = register_map<Sample, HelloStage>("fails with every sample");
+const bool hello_stage = register_stage<HelloStage>("fails with every sample");
 
 class HelloDetector final : public Detector {
  public:

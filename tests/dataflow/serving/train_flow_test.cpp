@@ -142,6 +142,7 @@ TEST(ServedTrainFlow, OptionsThatChangeNoByteAreNoFacts) {
   other.memory = 5;
   other.source = {"tcp://a:1"};
   other.test_batch_size = 3;
+  other.max_skipped = 0.5;  // the consumer's alone
   EXPECT_EQ(difference(batch_facts(other, {}, train), batch_facts(coco.options(), {}, train)), "");
   other.flip = 0.25;
   other.short_side = {48};

@@ -1,0 +1,198 @@
+#include "millrace/dataflow/stage_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/require.h"
+#include "millrace/base/text.h"
+#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/dataflow/detection/data_defaults.h"
+#include "millrace/dataflow/stages/flip.h"
+#include "millrace/dataflow/stages/group_by_aspect_ratio.h"
+#include "millrace/dataflow/stages/pad.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kDefaultStages[] = {
+    "read",    Decode::kName, Flip::kName, ResizeShortestEdge::kName, GroupByAspectRatio::kName,
+    Pad::kName};
+
+std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
+
+std::vector<Config> default_stages() {
+  std::vector<Config> tables;
+  for (const auto name : kDefaultStages) tables.emplace_back().set("use", {std::string(name), {}});
+  return tables;
+}
+
+Config without_use(const Config& table) {
+  Config own(Config::Table{}, table.origin);
+  for (const auto& [key, value] : table.table())
+    if (key != "use") own.set(key, value);
+  return own;
+}
+
+/// Lets `decode` make no more pixels than a resize after it leaves, where at most a flip is between them.
+void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
+  for (auto decode = tables.begin(); decode != tables.end(); ++decode) {
+    if (used_stage(*decode) != Decode::kName) continue;
+    if (const auto* own = decode->find("short_side"); own && !own->follows) continue;
+    const auto next = std::find_if(decode + 1, tables.end(), [](const Config& table) {
+      return used_stage(table) != Flip::kName;
+    });
+    const auto resize = next == tables.end() ? std::nullopt : options_of<ResizeShortestEdge>(*next);
+    if (!resize) continue;
+    const auto enough = decode_for(*resize, data.reduced_decoding);
+    follow(*decode, "short_side", {enough.short_side, {}}, "data.reduced_decoding");
+    follow(*decode, "max_side", {enough.max_side, {}}, "data.reduced_decoding");
+  }
+}
+
+/// Throws where a stage works on what a later one makes, or one that is not there, unless a declared source or a
+/// plug-in's stage may do its work.
+void check_order(const std::vector<Stage>& stages, bool declared_sources) {
+  for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
+    if (stage->after.empty()) continue;
+    const auto maker = std::ranges::find(stages, stage->after, &Stage::name);
+    const bool ours = std::all_of(stages.begin(), stage,
+                                  [](const Stage& before) { return before.plugin.empty(); });
+    if (maker < stage || (maker == stages.end() && (declared_sources || !ours))) continue;
+    throw ConfigError(
+        fmt::format("{}stage {} '{}' works on what '{}' makes: put that in front of it",
+                    stage->place(), stage - stages.begin() + 1, stage->name, stage->after));
+  }
+}
+
+/// Throws where batches are of another size than the rest of the training is told.
+void check_batch_size(const Plan& plan, const DataOptions& data) {
+  const auto group = std::ranges::find_if(plan.stages, &Stage::is_group);
+  if (group == plan.stages.end() || plan.batch() == data.batch_size) return;
+  throw ConfigError(
+      fmt::format("{}'{}' makes batches of {}, but data.batch_size, by which the learning rate is "
+                  "scaled, is {}: leave batch_size out of the stage and set data.batch_size",
+                  group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
+}
+
+/// What decides the shapes of batches, where these are given and no stage outside the default list is there.
+struct Shaping {
+  ResizeShortestEdge resize;
+  GroupByAspectRatio group;
+  Pad pad;
+  const Config* pad_table = nullptr;
+};
+
+std::optional<Shaping> shaping(std::span<const Config> tables) {
+  const auto resize = only_resize(tables);
+  if (!resize) return std::nullopt;
+  Shaping all{*resize, {}, {}, nullptr};
+  for (const auto& table : tables) {
+    if (auto found = options_of<GroupByAspectRatio>(table)) all.group = *std::move(found);
+    if (auto found = options_of<Pad>(table)) {
+      all.pad = *std::move(found);
+      all.pad_table = &table;
+    }
+  }
+  if (all.pad.shapes.empty()) return std::nullopt;
+  return all;
+}
+
+/// Throws where images of the shorter side that they are resized to fit into no shape at all.
+void check_shapes(std::span<const Config> tables, const Config& data_table) {
+  const auto all = shaping(tables);
+  if (!all) return;
+  const auto side =
+      std::min(*std::ranges::max_element(all->resize.short_side), all->resize.max_side);
+  const bool fits = std::ranges::any_of(all->pad.shapes, [&](const std::string& text) {
+    const auto shape = parse_shape(text);
+    return std::min(shape.width, shape.height) >= side;
+  });
+  const bool follows = all->pad_table->find("shapes")->follows;
+  require(follows ? data_table : *all->pad_table, follows ? "pad_shapes" : "shapes", fits,
+          fmt::format("has no shape with both sides of {} pixels or more, which images of that "
+                      "short_side have",
+                      side));
+}
+
+/// Throws where a key of [data] is set that is there for stages alone, and none follows it.
+void refuse_unfollowed(std::span<const Config> tables, const Config& data_table) {
+  std::set<std::string> followed;
+  for (const auto& table : tables)
+    for (const auto& [option, value] : table.table())
+      if (value.follows) followed.insert(value.origin.source);
+  DataOptions data;
+  Options options;
+  data.describe(options);
+  for (const auto& one : stage_defaults()) {
+    const auto key = std::ranges::find(options.entries(), one.key, &Options::Entry::name);
+    if (key->decided == Decides::batches && !followed.contains("data." + key->name))
+      options.refuse_unused(data_table, {one.key},
+                            "since no stage of [[data.stages]] leaves that to it");
+  }
+}
+
+}  // namespace
+
+std::optional<ResizeShortestEdge> only_resize(std::span<const Config> tables) {
+  std::optional<ResizeShortestEdge> resize;
+  for (const auto& table : tables) {
+    if (!std::ranges::count(kDefaultStages, used_stage(table))) return std::nullopt;
+    if (auto found = options_of<ResizeShortestEdge>(table)) resize = std::move(found);
+  }
+  return resize;
+}
+
+Decode decode_for(const ResizeShortestEdge& resize, bool reduced) {
+  if (!reduced) return {};
+  return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
+}
+
+std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> given) {
+  std::vector<Config> tables(given.begin(), given.end());
+  if (given.empty()) tables = default_stages();
+  for (auto& table : tables) follow_data(table, used_stage(table), stage_defaults(), data);
+  if (given.empty()) follow_resize(tables, data);
+  for (auto& table : tables) {
+    const auto& entry = detection_stages().at(used_stage(table), table.find("use")->origin);
+    entry.check(without_use(table));
+    entry.complete(table);
+  }
+  return tables;
+}
+
+void settle_stages(const DataOptions& data, const Config& data_table, std::vector<Config>& tables) {
+  tables = complete_stages(data, tables);
+  const DetectionContext context{
+      .source = list<Sample>({}), .classes = data.classes, .only_checked = true};
+  Plan plan{.size = 1, .stages = build_stages(detection_stages(), tables, context)};
+  plan.about = About{MessageType::of<Sample>(), {}};
+  check_yields(plan, MessageType::of<Batch>());
+  check_order(plan.stages, data_table.find("sources") != nullptr);
+  check_batch_size(plan, data);
+  check_shapes(tables, data_table);
+  refuse_unfollowed(tables, data_table);
+}
+
+void check_fit(const Source<Sample>& source, std::span<const Config> tables) {
+  auto all = shaping(tables);
+  if (!all) return;
+  all->group.fit(source);
+  std::vector<cv::Size> largest(all->group.groups());
+  const auto side = *std::ranges::max_element(all->resize.short_side);
+  for (std::int64_t i = 0; i < source.size(); ++i) {
+    const auto sample = source.about(i);
+    if (sample.width < 1) continue;  // known once it is decoded
+    const auto size = all->resize.size_of({sample.width, sample.height}, side);
+    auto& group = largest[all->group(sample)];
+    if (all->group.batch_size == 1) group = {};
+    group = {std::max(group.width, size.width), std::max(group.height, size.height)};
+    all->pad.shape_for(group);
+  }
+}
+
+}  // namespace millrace
