@@ -10,13 +10,12 @@
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
-#include "millrace/callbacks/common/op_trace.h"
+#include "millrace/trainer/op_trace.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
 namespace {
 
-using Clock = Activity::Clock;
 using Json = nlohmann::json;
 
 struct ProfileOptions {

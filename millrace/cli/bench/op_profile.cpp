@@ -1,48 +1,16 @@
 #include "millrace/cli/bench/op_profile.h"
 
-#include "millrace/base/clock.h"
-
-#include <ATen/record_function.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
 #include <map>
+#include <ranges>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace millrace::cli {
 namespace {
-
-/// What runs now, outermost first, and what has run.
-struct Recording {
-  struct Open {
-    Clock::time_point start;
-    double inside = 0;  // seconds of the operators that it called
-  };
-  std::vector<Open> open;
-  std::unordered_map<std::string, OpTime> done;
-};
-
-thread_local Recording recording;
-
-std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction&) {
-  recording.open.push_back({Clock::now()});
-  return nullptr;
-}
-
-void end(const at::RecordFunction& function, at::ObserverContext*) {
-  if (recording.open.empty()) return;  // it began before the profile
-  const auto [start, inside] = recording.open.back();
-  recording.open.pop_back();
-  const double whole = std::chrono::duration<double>(Clock::now() - start).count();
-  if (!recording.open.empty()) recording.open.back().inside += whole;
-  auto& entry = recording.done[function.name()];
-  entry.seconds += whole - inside;
-  entry.calls += 1;
-}
 
 /// Parts of names, in the order in which they are looked for.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 35> kKinds = {{
@@ -96,34 +64,42 @@ std::vector<OpTime> sorted(std::vector<OpTime> times) {
 
 }  // namespace
 
-OpProfile::OpProfile()
-    : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(begin, end))) {
-  recording = {};
+void OpProfile::add_step() {
+  struct Ended {
+    Clock::time_point begin;
+    double seconds;
+  };
+  std::vector<Ended> ended;  // and not yet known to be called by another
+  const auto thread = OpTrace::this_thread();
+  for (const auto& span : trace_.take()) {
+    if (span.thread != thread) continue;
+    const double whole = std::chrono::duration<double>(span.end - span.begin).count();
+    double inside = 0;  // operators that it called
+    for (; !ended.empty() && ended.back().begin >= span.begin; ended.pop_back())
+      inside += ended.back().seconds;
+    ended.push_back({span.begin, whole});
+    auto& time = times_[span.name];
+    time.name = span.name;
+    time.seconds += whole - inside;
+    time.calls += 1;
+  }
 }
 
-OpProfile::~OpProfile() { at::removeCallback(handle_); }
-
 std::vector<OpTime> OpProfile::operators() const {
-  std::vector<OpTime> times;
-  for (auto [name, time] : recording.done) {
-    time.name = name;
-    times.push_back(time);
-  }
-  return sorted(std::move(times));
+  const auto times = times_ | std::views::values;
+  return sorted({times.begin(), times.end()});
 }
 
 std::vector<OpTime> OpProfile::kinds() const {
   std::map<std::string_view, OpTime> sums;
-  for (const auto& [name, time] : recording.done) {
-    const auto kind = kind_of(name);
-    auto& sum = sums[kind];
-    sum.name = kind;
+  for (const auto& [name, time] : times_) {
+    auto& sum = sums[kind_of(name)];
+    sum.name = kind_of(name);
     sum.seconds += time.seconds;
     sum.calls += time.calls;
   }
-  std::vector<OpTime> times;
-  for (const auto& [kind, time] : sums) times.push_back(time);
-  return sorted(std::move(times));
+  const auto times = sums | std::views::values;
+  return sorted({times.begin(), times.end()});
 }
 
 }  // namespace millrace::cli

@@ -1,35 +1,37 @@
-// Where the time of a thread goes, operator by operator, as libtorch itself tells of them.
+// How the time of a thread divides over operators.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include "millrace/trainer/op_trace.h"
 
 namespace millrace::cli {
 
-/// What was spent in one operator, or in all of one kind.
+/// Time spent in one operator, or in all of one kind.
 struct OpTime {
   std::string name;
-  double seconds = 0;  // without the operators that it called itself
+  double seconds = 0;  // without the operators that it called
   std::int64_t calls = 0;
 };
 
-/// Records every operator that the thread which made it runs, its backward passes included, for as long as it lives;
-/// one at a time. Nothing is recorded, and nothing spent, where there is none.
+/// Sums up the operators that one thread runs, its backward passes included, for as long as it lives; one at a time.
 class OpProfile {
  public:
-  OpProfile();
-  OpProfile(const OpProfile&) = delete;
-  ~OpProfile();
+  /// Adds what the calling thread has run since the last call; to be called outside operators.
+  void add_step();
 
-  /// By name, the dearest first.
+  /// By name, the slowest first.
   std::vector<OpTime> operators() const;
 
-  /// By kind ("convolution", "matrix product", "ROIAlign" ...), the dearest first.
+  /// By kind ("convolution", "matrix product", "ROIAlign" ...), the slowest first.
   std::vector<OpTime> kinds() const;
 
  private:
-  std::uint64_t handle_;
+  OpTrace trace_;
+  std::unordered_map<std::string, OpTime> times_;
 };
 
 }  // namespace millrace::cli

@@ -91,6 +91,7 @@ class Stopwatch {
     result_.step_s.push_back(took.count());
     result_.cpu_s += cpu_seconds() - start_cpu_;
     result_.images += static_cast<double>(images);
+    profile_->add_step();
   }
   void stop() {
     if (profile_) {

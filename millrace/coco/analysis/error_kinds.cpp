@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "millrace/coco/analysis/recall_points.h"
+#include "millrace/coco/evaluation/precision_envelope.h"
 
 namespace millrace::coco {
 namespace {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <tuple>
 
-#include "millrace/coco/analysis/recall_points.h"
+#include "millrace/coco/evaluation/precision_envelope.h"
 
 namespace millrace::coco {
 

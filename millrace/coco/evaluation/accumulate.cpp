@@ -4,10 +4,10 @@
 #include <tbb/parallel_sort.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <limits>
 
-#include "millrace/coco/evaluation/summary.h"
+#include "millrace/coco/evaluation/precision_envelope.h"
 
 namespace millrace::coco {
 namespace {
@@ -21,33 +21,19 @@ struct Place {
   }
 };
 
-/// What one threshold and limit make of a category's detections, best first.
-class Curve {
- public:
-  struct Hit {
-    double precision, score;
-  };
-
-  /// At most so many can be right.
-  explicit Curve(std::size_t truths) { hits_.reserve(truths); }
-
-  void add_wrong() { ++wrong_; }
-  /// `wrong_everywhere` were wrong besides those that were added.
-  void add_right(double wrong_everywhere, double score) {
-    constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
-    const auto right = static_cast<double>(hits_.size() + 1);
-    hits_.push_back({right / (wrong_ + wrong_everywhere + right + kSpacing), score});
+/// Precision over recall of a category's detections, best first, for one threshold and limit.
+struct Curve {
+  void add_right(std::uint64_t wrong_everywhere, double score, const RecallPoints& points) {
+    ++right;
+    const auto reached = envelope.hit(right, right + wrong + wrong_everywhere, points);
+    while (scored <= reached) scores[scored++] = score;
   }
-  /// Gives each hit the best precision from there on: it changes nowhere else.
-  void finish() {
-    for (std::size_t h = hits_.size(); h > 1; --h)
-      hits_[h - 2].precision = std::max(hits_[h - 2].precision, hits_[h - 1].precision);
-  }
-  const std::vector<Hit>& hits() const { return hits_; }
 
- private:
-  std::vector<Hit> hits_;
-  double wrong_ = 0;
+  PrecisionEnvelope envelope;
+  std::array<double, kRecalls> scores{};  // of the hit that reaches a recall
+  std::size_t scored = 0;                 // recalls that are reached
+  std::uint64_t right = 0;
+  std::uint64_t wrong = 0;  // besides those that are wrong at every threshold
 };
 
 /// Turns matches into the tables of precision and recall.
@@ -81,20 +67,18 @@ class Accumulator {
   }
 
   void accumulate(std::size_t k) {
-    Curves curves;
-    curves.reserve(kAreas * layout_.limits * kThresholds);
-    for (const std::int64_t truths : matches_.truths[k])
-      for (std::size_t i = 0; i < layout_.limits * kThresholds; ++i)
-        curves.emplace_back(static_cast<std::size_t>(truths));
+    Curves curves(kAreas * layout_.limits * kThresholds);
     follow(k, curves);
-    for (Curve& curve : curves) curve.finish();
     for (std::size_t t = 0; t < kThresholds; ++t) write(k, t, curves);
   }
 
   /// Goes through a category's detections, best first.
   void follow(std::size_t k, Curves& curves) const {
-    std::vector<double> wrong(kAreas * layout_.limits, 0);  // at every threshold
-    constexpr std::size_t kAhead = 8;                       // the order of scores is none in memory
+    std::vector<RecallPoints> points;
+    for (const std::int64_t truths : matches_.truths[k])
+      points.emplace_back(static_cast<std::uint64_t>(std::max<std::int64_t>(truths, 1)));
+    std::vector<std::uint64_t> wrong(kAreas * layout_.limits, 0);  // at every threshold
+    constexpr std::size_t kAhead = 8;  // the order of scores is none in memory
     for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
       if (i + kAhead < matches_.first[k + 1])
         __builtin_prefetch(&matches_.detections[order_[i + kAhead].detection]);
@@ -114,9 +98,9 @@ class Accumulator {
             const auto t = static_cast<std::size_t>(std::countr_zero(left));
             Curve& curve = curves[m * kThresholds + t];
             if (hit >> t & 1)
-              curve.add_right(wrong[m], one.score);
+              curve.add_right(wrong[m], one.score, points[a]);
             else
-              curve.add_wrong();
+              ++curve.wrong;
           }
         }
       }
@@ -127,22 +111,21 @@ class Accumulator {
   void write(std::size_t k, std::size_t t, const Curves& curves) {
     const bool any = matches_.first[k] < matches_.first[k + 1];
     const double best = any ? matches_.detections[order_[matches_.first[k]].detection].score : 0;
-    std::array<std::size_t, kAreas> needed;
-    needed.fill(1);
+    std::vector<std::array<double, kRecalls>> precision;  // (A, M)
+    for (std::size_t i = 0; i < kAreas * layout_.limits; ++i)
+      precision.push_back(curves[i * kThresholds + t].envelope.at_recalls());
     for (std::size_t r = 0; r < kRecalls; ++r) {
       for (std::size_t a = 0; a < kAreas; ++a) {
-        const auto truths = static_cast<double>(matches_.truths[k][a]);
-        if (truths == 0) continue;
-        while (static_cast<double>(needed[a]) / truths < kRecallThresholds[r]) ++needed[a];
+        if (matches_.truths[k][a] == 0) continue;
         for (std::size_t m = 0; m < layout_.limits; ++m) {
-          const auto& hits = curves[(a * layout_.limits + m) * kThresholds + t].hits();
-          const bool reached = needed[a] <= hits.size();
-          const std::size_t at = layout_.at(t, r, k, a, m);
-          out_.precision[at] = reached ? hits[needed[a] - 1].precision : 0;
+          const std::size_t at = layout_.at(t, r, k, a, m), i = a * layout_.limits + m;
+          const Curve& curve = curves[i * kThresholds + t];
+          out_.precision[at] = precision[i][r];
           // Recall 0 is reached by the first detection, whatever it hit.
-          out_.scores[at] = r == 0 ? best : reached ? hits[needed[a] - 1].score : 0;
+          out_.scores[at] = r == 0 ? best : curve.scores[r];
           if (r == 0)
-            out_.recall[layout_.at(t, k, a, m)] = static_cast<double>(hits.size()) / truths;
+            out_.recall[layout_.at(t, k, a, m)] =
+                static_cast<double>(curve.right) / static_cast<double>(matches_.truths[k][a]);
         }
       }
     }

@@ -1,4 +1,4 @@
-// Average precision from a walk down the scores, as COCO takes it: the best precision from each of 101 recalls on.
+// Precision over recall from a walk down the scores, as COCO takes it: the best precision from each of 101 recalls on.
 #pragma once
 
 #include <algorithm>
@@ -6,20 +6,21 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "millrace/coco/evaluation/matching.h"
 #include "millrace/coco/evaluation/summary.h"
 
 namespace millrace::coco {
 
-/// The fewest hits that reach each of the 101 recalls, where so many objects are there to be found. Recall 0 takes one.
+/// The fewest hits that reach each of the 101 recalls where `objects` are to be found. Recall 0 takes one.
 class RecallPoints {
  public:
   /// REQUIRES: objects > 0.
   explicit RecallPoints(std::uint64_t objects) {
     const auto all = static_cast<double>(objects);
     for (std::size_t r = 0; r < kRecalls; ++r) {
-      double hits = std::max(1., std::ceil(kRecallThresholds[r] * all));  // but for rounding
+      double hits = std::max(1., std::ceil(kRecallThresholds[r] * all));  // except for rounding
       while (hits > 1 && (hits - 1) / all >= kRecallThresholds[r]) --hits;
       while (hits / all < kRecallThresholds[r]) ++hits;
       needed_[r] = static_cast<std::uint64_t>(hits);
@@ -32,23 +33,30 @@ class RecallPoints {
   std::array<std::uint64_t, kRecalls> needed_;
 };
 
-/// Precision at the 101 recalls of one category at one threshold. Detections come by falling score; only hits have to
-/// be told, since precision rises nowhere else.
+/// Precision at the 101 recalls of one category at one threshold. Detections come by falling score; only hits are
+/// added, since precision rises nowhere else.
 class PrecisionEnvelope {
  public:
-  /// A hit; with it, `hits` of `counted` detections are right.
-  void hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
+  /// Adds a hit; with it, `hits` of `counted` detections are right. Gives the last recall that is reached.
+  std::size_t hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
     while (reached_ + 1 < kRecalls && hits >= points[reached_ + 1]) ++reached_;
     constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
     const double precision = static_cast<double>(hits) / (static_cast<double>(counted) + kSpacing);
     best_[reached_] = std::max(best_[reached_], precision);
+    return reached_;
   }
 
-  /// The mean of the best precision from each recall on; recalls that no hit reaches count as 0.
+  /// The best precision from each recall on; 0 at recalls that no hit reaches.
+  std::array<double, kRecalls> at_recalls() const {
+    auto best = best_;
+    for (std::size_t r = kRecalls - 1; r > 0; --r) best[r - 1] = std::max(best[r - 1], best[r]);
+    return best;
+  }
+
+  /// The mean of the above.
   double average() const {
-    double sum = 0, best = 0;
-    for (std::size_t r = kRecalls; r > 0; --r) sum += best = std::max(best, best_[r - 1]);
-    return sum / static_cast<double>(kRecalls);
+    const auto best = at_recalls();
+    return std::accumulate(best.rbegin(), best.rend(), 0.0) / static_cast<double>(kRecalls);
   }
 
  private:

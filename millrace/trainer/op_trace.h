@@ -1,32 +1,32 @@
-// Which operators ran when, as libtorch itself tells of them.
+// Which operators ran when, as libtorch reports them.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "millrace/base/clock.h"
+
 namespace millrace {
 
 struct OpSpan {
-  using Clock = std::chrono::steady_clock;
   std::string name;  // "aten::convolution"
   std::uint64_t thread = 0;
   Clock::time_point begin, end;
 };
 
 /// Records every operator of every thread, backward passes included, for as long as it lives; one at a time. Nothing is
-/// recorded, and nothing spent, where there is none.
+/// recorded, and no time spent, while there is none.
 class OpTrace {
  public:
   OpTrace();
   OpTrace(const OpTrace&) = delete;
   ~OpTrace();
 
-  /// What has ended so far, in that order.
+  /// The operators that have ended since the last call, in the order in which they ended.
   std::vector<OpSpan> take();
 
-  /// The number that the calling thread has in spans.
+  /// The number of the calling thread in spans.
   static std::uint64_t this_thread();
 
  private:
