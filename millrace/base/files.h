@@ -39,13 +39,13 @@ struct SharedBytes {
 };
 
 /// A file as memory. Throws Error naming the file and the system's reason. For files that are replaced and never
-/// changed in place: to read behind the end of one that was cut short ends the process.
+/// changed in place: to read past the end of one that was cut short ends the process.
 SharedBytes map_file(const std::filesystem::path& file);
 
 /// What a caller of `read_file` wants beside the bytes.
 struct Reading {
   std::uint64_t most = UINT64_MAX;  // bytes; a longer file is an Error
-  std::size_t spare = 0;            // bytes of capacity behind the last byte
+  std::size_t spare = 0;            // bytes of capacity after the last byte
   /// Sees the first bytes before the rest is read, so that it can refuse what is of another kind (by throwing).
   std::function<void(std::string_view)> look;
 };
@@ -58,11 +58,11 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted =
 /// target is replaced so. What exists and is no regular file (a device, a pipe) is written to as it is.
 /// Throws Error naming the file and the system's reason, and leaves nothing beside it then.
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
-/// The same with parts, one behind the other.
+/// The same with parts, one after the other.
 void write_file_atomically(const std::filesystem::path& file,
                            std::span<const std::string_view> parts);
 
-/// Writes the parts, one behind the other, beside the file and renames, without waiting for the disk: for what can be
+/// Writes the parts, one after the other, beside the file and renames, without waiting for the disk: for what can be
 /// checked and made again. Links, devices and pipes are treated as above. Any number of processes may do so at once; a reader sees one whole file of theirs (after
 /// a loss of power perhaps half a file). Throws Error naming the file and the system's reason.
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);

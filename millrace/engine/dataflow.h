@@ -11,10 +11,10 @@ namespace millrace {
 
 /// A place in a flow. Restarting there gives the items that would have come next, byte for byte.
 struct Cursor {
-  std::int64_t next =
-      0;  // first position that no item up to here has taken: epoch * size + place in it
-  std::vector<std::int64_t>
-      pending;  // positions before `next` that wait in half-filled groups, ascending
+  /// The first position that no item so far has taken: epoch * size + place in the epoch.
+  std::int64_t next = 0;
+  /// Positions before `next` that wait in half-filled groups, ascending.
+  std::vector<std::int64_t> pending;
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 
@@ -22,11 +22,14 @@ struct Cursor {
 template <class T>
 struct Delivery {
   T value;
-  Cursor cursor;           // the place after this item
-  std::int64_t epoch = 0;  // of the item's first member
-  double progress = 0;     // epochs of samples taken up to and including this item, over all ranks
-  std::int64_t number =
-      0;  // of the item, 0 for the first after the start; the same step on all ranks
+  /// The place after this item.
+  Cursor cursor;
+  /// Epoch of the item's first member.
+  std::int64_t epoch = 0;
+  /// Epochs of samples taken up to and including this item, over all ranks.
+  double progress = 0;
+  /// 0 for the first item after the start; the same step has the same number on all ranks.
+  std::int64_t number = 0;
 };
 
 /// What one stage has done since the flow started.
@@ -34,15 +37,16 @@ struct StageReport {
   std::string name;
   std::int64_t items = 0;
   double busy_s = 0;         // summed over threads
-  std::int64_t waiting = 0;  // items in front of it now
+  std::int64_t waiting = 0;  // items that wait for it now
 };
 
 /// What one thread of a flow works on.
 struct StageWork {
   std::string stage;
-  std::string
-      sample;  // its name where the source knows one, else its number; of a group, the first
-  double seconds = 0;  // for so long already
+  /// The sample's name where the source knows one, else its number; the first sample of a group.
+  std::string sample;
+  /// Seconds since it began.
+  double seconds = 0;
 };
 
 struct FlowReport {

@@ -54,10 +54,10 @@ class FlowGraph final : public Flow {
   const std::unique_ptr<Feed> feed_;
   const WakeUp wake_;
   const Order order_;
-  SampleKeys keys_;  // of the line alone
+  SampleKeys keys_;  // used by the line alone
   SourceLine line_;
   StageRunner runner_;
-  Grouper grouper_;  // of the serial group node alone
+  Grouper grouper_;  // used by the serial group node alone
   SkipLedger ledger_;
   Tickets tickets_;
   ReadyQueue ready_;

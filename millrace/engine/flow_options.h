@@ -20,9 +20,11 @@ inline std::vector<std::string> value_names(OnError) { return {"skip", "fail", "
 
 /// What happens to half-filled groups where an epoch ends.
 enum class Partial {
-  keep,  // they leave the group stage as they are; a group that has lost all its members is left out
-  wrap,  // their members wait for the next epoch: groups are always full (but at the flow's very end), and each
-  // number has its item: one that has lost all its members gets the next usable sample of the order
+  /// They leave the group stage as they are; a group that has lost all its members is left out.
+  keep,
+  /// Their members wait for the next epoch: groups are always full (except the last of a flow that ends), and each
+  /// number has its item: a group that has lost all its members gets the next usable sample of the order.
+  wrap,
 };
 
 /// Which part of a flow a process takes, among those that train together.
@@ -32,20 +34,25 @@ struct Share {
 
 struct FlowOptions {
   std::uint64_t seed = 1;
-  Shuffle shuffle;  // each epoch another permutation; otherwise 0, 1, 2, ...
-  std::int64_t rank =
-      0;  // of groups of `ranks` times as many members this flow takes the rank-th part
+  /// Each epoch another permutation; otherwise 0, 1, 2, ...
+  Shuffle shuffle;
+  /// Groups have `ranks` times as many members; this flow takes the rank-th part of each.
+  std::int64_t rank = 0;
   std::int64_t ranks = 1;
-  std::int64_t epochs = 1;  // 0: endless
+  /// 0: endless.
+  std::int64_t epochs = 1;
   Partial partial = Partial::keep;
-  int threads = 0;  // of the graph; 0: all cores
-  std::int64_t in_flight =
-      0;  // samples between source and consumer; 0: enough to keep all threads busy
-  std::int64_t in_flight_bytes =
-      0;  // of their messages, at most (but for the fewest samples that cannot hang); 0: no bound
+  /// Threads of the graph; 0: all cores.
+  int threads = 0;
+  /// Samples between source and consumer; 0: enough to keep all threads busy.
+  std::int64_t in_flight = 0;
+  /// Maximum bytes of their messages (at least one group is in flight, whatever its size); 0: no bound.
+  std::int64_t in_flight_bytes = 0;
   OnError on_error = OnError::skip;
-  double max_skipped = 0.1;  // share of an epoch's samples that may be unusable; more is an Error
-  Cursor start;              // where to go on
+  /// Share of an epoch's samples that may be unusable; more is an Error.
+  double max_skipped = 0.1;
+  /// Where to go on.
+  Cursor start;
 };
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ namespace millrace {
 /// The members of one group over all ranks.
 struct PlannedGroup {
   std::int64_t number = 0;              // from the start of the plan on
-  std::vector<std::int64_t> positions;  // of the order; none: the flow has ended
+  std::vector<std::int64_t> positions;  // in the order; none: the flow has ended
   Cursor cursor;                        // after the group
   std::exception_ptr failure;           // the plan cannot go on
 };
@@ -30,7 +30,7 @@ class GroupPlan {
   /// The next group; from the end or a failure on always that.
   PlannedGroup next();
 
-  /// Of the group that comes next.
+  /// The number of the group that comes next.
   std::int64_t number() const { return number_; }
   /// Positions passed by, since a filter does not want their samples.
   std::int64_t filtered() const { return filtered_; }
@@ -50,7 +50,7 @@ class GroupPlan {
   std::vector<std::int64_t> again_;  // those that the start left open
   std::size_t taken_again_ = 0;
   std::int64_t next_;       // Cursor::next
-  std::int64_t epoch_ = 0;  // of the latest member
+  std::int64_t epoch_ = 0;  // that of the latest member
   std::int64_t number_ = 0;
   std::int64_t filtered_ = 0, filtered_in_a_row_ = 0;
   std::vector<std::vector<std::int64_t>> waiting_;  // half-filled groups, by key

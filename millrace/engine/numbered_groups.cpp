@@ -11,8 +11,8 @@ constexpr std::size_t kMostMarks = 64;
 }  // namespace
 
 PlannedGroup NumberedGroups::at(std::int64_t number, const std::atomic<bool>& stop) {
-  const auto behind = std::ranges::upper_bound(marks_, number, {}, &GroupPlan::number);
-  const auto& nearest = *std::prev(behind);  // the start has number 0
+  const auto after = std::ranges::upper_bound(marks_, number, {}, &GroupPlan::number);
+  const auto& nearest = *std::prev(after);  // the start has number 0
   if (number < now_.number() || now_.number() < nearest.number()) now_ = nearest;
   while (true) {
     if (now_.number() >= marks_.back().number() + stride_) mark();
@@ -27,7 +27,7 @@ PlannedGroup NumberedGroups::at(std::int64_t number, const std::atomic<bool>& st
   }
 }
 
-/// Of marks that become too many every second goes.
+/// Every second mark goes where they become too many.
 void NumberedGroups::mark() {
   marks_.push_back(now_);
   if (marks_.size() < kMostMarks) return;

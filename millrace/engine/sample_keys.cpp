@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t kUnknown = -2;
 
-/// The filters that stand right behind the first stage and see what the source has.
+/// The filters that stand right after the first stage and see what the source has.
 std::vector<const Map*> leading_filters(const Plan& plan) {
   std::vector<const Map*> filters;
   if (!plan.about) return filters;

@@ -19,7 +19,7 @@ class SampleKeys {
 
   std::int64_t groups() const { return group_ ? static_cast<std::int64_t>(group_->groups) : 1; }
 
-  /// 0 .. groups - 1, or kUnwanted: a filter right behind the first stage does not let the sample through. A sample of
+  /// 0 .. groups - 1, or kUnwanted: a filter right after the first stage does not let the sample through. A sample of
   /// which the source cannot tell belongs to group 0, until the stage that reads it says what is wrong. Throws Error
   /// naming the stage and the sample where the key fails.
   std::int64_t operator()(std::int64_t sample);
@@ -32,7 +32,7 @@ class SampleKeys {
 
   const Plan& plan_;
   const Group* group_;
-  std::vector<const Map*> filters_;  // that see what the source says
+  std::vector<const Map*> filters_;  // those that see what the source says
   std::vector<std::int32_t> known_;  // by sample
 };
 

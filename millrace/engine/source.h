@@ -153,7 +153,7 @@ SourcePtr<T> take(SourcePtr<T> source, std::int64_t count) {
   return select(std::move(source), [count](std::int64_t i) { return i < count; });
 }
 
-/// The samples of all sources, one source behind the other. Throws std::invalid_argument where there is no source.
+/// The samples of all sources, one source after the other. Throws std::invalid_argument where there is no source.
 template <class T>
 SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   class Concatenated final : public Source<T> {

@@ -43,10 +43,10 @@ class SourceLine {
   std::atomic<bool> stopped_ = false;
   std::atomic<std::int64_t> filtered_ = 0;
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards what follows
   NumberedGroups groups_;
   std::shared_ptr<const PlannedGroup> group_;  // the one that is handed out
-  std::size_t member_ = 0, last_ = 0;          // of group_: the next, and after this rank's last
+  std::size_t member_ = 0, last_ = 0;          // in group_: the next, and after this rank's last
   std::int64_t number_ = 0;
 };
 

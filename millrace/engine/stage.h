@@ -73,13 +73,13 @@ struct Map {
 };
 
 /// A map that sees further samples beside each: `partners` says how many, and the engine makes so many
-/// by the stages in front, each drawn at random from the whole source.
+/// by the stages before it, each drawn at random from the whole source.
 struct Mix {
   std::function<std::size_t(const Message&, Rng&)> partners;
   std::function<Message(Message, std::vector<Message>, Rng&)> function;
 };
 
-/// Remembers what the stages in front made of a sample, so that they need not make it again. Called from
+/// Remembers what the stages before it made of a sample, so that they need not make it again. Called from
 /// any number of threads at once.
 struct Cache {
   std::function<Message(std::int64_t sample)> find;  // a copy; empty where it is not there
@@ -104,7 +104,7 @@ struct Stage {
   std::string where = {};   // its table, "a.toml:12:1"; empty: it has none
   std::string after = {};   // works on what this stage makes, unless the source gives it already
 
-  /// "a.toml:12:1: " in front of what is said about it.
+  /// "a.toml:12:1: ", to begin a message about it.
   std::string place() const { return where.empty() ? "" : where + ": "; }
   bool is_group() const { return std::holds_alternative<Group>(work); }
   bool is_cache() const { return std::holds_alternative<Cache>(work); }

@@ -110,7 +110,7 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
       return map->function(std::move(message), rng);
     if (const auto* mix = std::get_if<Mix>(&stage.work))
       return apply_mix(k, *mix, std::move(message), epoch, turn, rng);
-    if (const auto* group = std::get_if<Group>(&stage.work)) {  // of one
+    if (const auto* group = std::get_if<Group>(&stage.work)) {  // a group of one
       std::vector<Message> member;
       member.push_back(std::move(message));
       return group->join(std::move(member));

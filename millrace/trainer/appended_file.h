@@ -15,7 +15,7 @@ class TrainState;
 /// Appends in one write, so that no reader sees the bytes of two writers mixed. Throws Error.
 void append_to(const std::filesystem::path& file, std::string_view bytes);
 
-/// Drops what stands behind the first `size` bytes. Does nothing where the file is missing or not longer. Throws Error.
+/// Drops what comes after the first `size` bytes. Does nothing where the file is missing or not longer. Throws Error.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 
 /// A file that a callback appends to and that has every line once, wherever the process was killed and resumed: a
@@ -55,7 +55,7 @@ class AppendedFile {
  private:
   std::filesystem::path file_;
   std::optional<Mark> loaded_;
-  std::optional<std::uintmax_t> lasting_;  // bytes in front of what was appended provisionally
+  std::optional<std::uintmax_t> lasting_;  // bytes before what was appended provisionally
 };
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ namespace millrace::serving {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{200};
-constexpr std::chrono::seconds kForgetAfter{10};  // of a consumer that says nothing
+constexpr std::chrono::seconds kForgetAfter{10};  // a consumer that says nothing
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kMostAtOnce = 100;  // messages, before batches that are ready go out
 // Batches of a consumer that are on their way through its socket. The next one waits until it has room, so that its bytes

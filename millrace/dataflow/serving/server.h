@@ -22,8 +22,8 @@ namespace millrace::serving {
 struct ServerOptions {
   DoorOptions door;
   std::size_t most_consumers = 64;  // each has a flow of its own
-  std::shared_ptr<const SharedMemory> memory =
-      {};  // of batches; none: they always go through sockets
+  /// Where batches lie; none: they always go through sockets.
+  std::shared_ptr<const SharedMemory> memory = {};
 };
 
 /// What it has done so far.

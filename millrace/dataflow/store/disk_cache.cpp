@@ -22,12 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Samples are written in batches, since the file waits for the disk behind each. What a killed process has not written
+// Samples are written in batches, since the file waits for the disk after each. What a killed process has not written
 // is lost, and so is the batch for which there is no room.
 constexpr std::size_t kBatchBytes = 32 << 20;
 constexpr std::size_t kBatches = 16;  // that fill a small file
 
-/// A value with its digest in front.
+/// The digest of a value, then the value.
 std::string sealed(const std::string& value) {
   const auto sum = digest(value);
   std::string bytes(sizeof(sum), '\0');
@@ -141,13 +141,13 @@ class DiskCache final : public SampleCache {
   void keep(std::int64_t index, const Sample& sample) override { file_->keep(key(index), sample); }
 
  private:
-  /// 128 bits of what goes into the stages in front.
+  /// 128 bits of what goes into the stages before the cache.
   std::string key(std::int64_t index) const {
     auto input = (*source_)[index];
     const auto file = std::exchange(input.encoded, {});
     std::uint64_t about[2] = {file.digest, file.bytes.size()};
     if (!file.owner) {
-      std::error_code missing;  // then the stages in front will say so
+      std::error_code missing;  // the stages before the cache will say so
       about[0] = fs::file_size(input.path, missing);
       about[1] = static_cast<std::uint64_t>(
           fs::last_write_time(input.path, missing).time_since_epoch().count());

@@ -1,4 +1,4 @@
-// What the stages in front of a cache made of each sample, kept in memory or on disk. Both keep what comes until they
+// What the stages before a cache made of each sample, kept in memory or on disk. Both keep what comes until they
 // are full and then keep what they have; any thread may find and keep.
 #pragma once
 
@@ -25,7 +25,7 @@ class SampleCache {
 std::shared_ptr<SampleCache> memory_cache(std::size_t max_bytes);
 
 /// At most `max_bytes` in the file FOLDER/<pipeline>.mdb, where other processes and later runs find it. `pipeline` is
-/// a digest of all that the stages in front depend on besides their input. A sample is found only while its input is
+/// a digest of all that the stages before depend on besides their input. A sample is found only while its input is
 /// the same: what `source` says of it, and the size and time of its file. What is damaged counts as not there; a file
 /// that cannot be opened is made anew, with a warning. Throws Error where the folder cannot be written to.
 std::shared_ptr<SampleCache> disk_cache(const std::filesystem::path& folder, std::uint64_t pipeline,
