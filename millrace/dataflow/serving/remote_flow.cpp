@@ -39,7 +39,7 @@ std::string new_name() {
 
 class RemoteFlow final : public DataFlow<Batch> {
  public:
-  explicit RemoteFlow(RemoteOptions options) : options_(std::move(options)) {
+  explicit RemoteFlow(ConnectOptions options) : options_(std::move(options)) {
     // A name each: two endpoints may be one server.
     for (const auto& server : options_.servers)
       links_.push_back(std::make_unique<Link>(context_, server, options_.keys,
@@ -240,7 +240,7 @@ class RemoteFlow final : public DataFlow<Batch> {
     changed_.notify_all();
   }
 
-  const RemoteOptions options_;
+  const ConnectOptions options_;
   const WakeUpCall call_;
   std::atomic<bool> stop_ = false;
 
@@ -267,7 +267,7 @@ class RemoteFlow final : public DataFlow<Batch> {
 
 }  // namespace
 
-std::unique_ptr<DataFlow<Batch>> connect_flow(RemoteOptions options) {
+std::unique_ptr<DataFlow<Batch>> connect_flow(ConnectOptions options) {
   return std::make_unique<RemoteFlow>(std::move(options));
 }
 

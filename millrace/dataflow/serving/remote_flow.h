@@ -12,7 +12,7 @@
 
 namespace millrace::serving {
 
-struct RemoteOptions {
+struct ConnectOptions {
   std::vector<std::string> servers;  // endpoints
   std::optional<LinkKeys> keys;
   Stream stream;
@@ -27,6 +27,6 @@ struct RemoteOptions {
 /// some server answers now and then. A thread of its own asks, receives and puts in order. `next` throws Error where
 /// no server has been there for `timeout` or all have refused, saying what was heard of each.
 /// Throws ConfigError for endpoints that cannot be.
-std::unique_ptr<DataFlow<Batch>> connect_flow(RemoteOptions options);
+std::unique_ptr<DataFlow<Batch>> connect_flow(ConnectOptions options);
 
 }  // namespace millrace::serving

@@ -30,7 +30,7 @@ struct DumpOptions {
 };
 
 /// Batches are numbered as they come by, which with several threads is not quite their order.
-Stage create(const Config& table, const DetectionContext& context) {
+Stage dumping(const Config& table, const DetectionContext& context) {
   const auto options = read_options<DumpOptions>(table, {"use"});
   try {
     if (!context.only_checked) make_writable_folder(options.folder);
@@ -46,7 +46,7 @@ Stage create(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<DumpOptions>(
-    "dump", "writes batches as pictures with boxes and masks, and the rest as JSON", create));
+    "dump", "writes batches as pictures with boxes and masks, and the rest as JSON", dumping));
 
 }  // namespace
 }  // namespace millrace

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-Stage create(const Config& table, const DetectionContext& context) {
+Stage grouping(const Config& table, const DetectionContext& context) {
   auto key = read_options<GroupByAspectRatio>(table, {"use"});
   if (!context.only_checked) key.fit(*context.source);
   return group_stage<Sample, Sample>(std::string(key.kName), key, key.groups(),
@@ -15,7 +15,7 @@ Stage create(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<GroupByAspectRatio>(
-    std::string(GroupByAspectRatio::kName), "collects batches of images of like shape", create));
+    std::string(GroupByAspectRatio::kName), "collects batches of images of like shape", grouping));
 
 }  // namespace
 

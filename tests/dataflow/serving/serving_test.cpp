@@ -96,7 +96,7 @@ TEST(Serving, AServerThatFreezesIsGivenUp) {
 TEST(Serving, AConsumerHasAsMuchComeAheadAsItsMemoryHolds) {
   const ThreadServer server;
   const auto bytes = static_cast<std::int64_t>(made_batch({}, 0).item->value.bytes());
-  const auto expect_ahead = [&](serving::RemoteOptions options, std::int64_t most) {
+  const auto expect_ahead = [&](serving::ConnectOptions options, std::int64_t most) {
     options.servers = {server.endpoint()};
     const auto flow = serving::connect_flow(std::move(options));
     const auto come = [&flow] { return flow->report().stages.at(0).items; };
