@@ -156,7 +156,7 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
   std::vector<Config> tables(given.begin(), given.end());
   if (given.empty()) tables = default_stages();
   for (auto& table : tables) follow_data(table, used_stage(table), stage_defaults(), data);
-  if (given.empty()) follow_resize(tables, data);
+  follow_resize(tables, data);
   for (auto& table : tables) {
     const auto& entry = detection_stages().at(used_stage(table), table.find("use")->origin);
     entry.check(without_use(table));

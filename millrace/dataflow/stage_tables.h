@@ -14,7 +14,8 @@ namespace millrace {
 
 /// The tables with all their options, or those of the default list where there are none: read, decode, flip,
 /// resize_shortest_edge, group_by_aspect_ratio, pad. An option that a table leaves out follows [data] where
-/// `stage_defaults` says so (see Config::follows), and has its default otherwise. Tables that are complete already follow
+/// `stage_defaults` says so (see Config::follows), and has its default otherwise; `decode` follows data.reduced_decoding
+/// where a resize_shortest_edge comes next, or after a flip. Tables that are complete already follow
 /// `data` anew. Throws ConfigError naming file and line for a stage or option that does not exist or cannot be.
 std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> tables);
 

@@ -11,6 +11,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/data_summary.h"
 #include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/dataflow/stage_tables.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
@@ -94,6 +95,39 @@ TEST(TrainFlow, GivesTheSameBytesWhenDeclaredInToml) {
   const auto stages = default_list();
   EXPECT_EQ(digests(*start_train_flow(options, stages, split, 1), 12),
             digests(*start_train_flow(options, {}, split, 1), 12));
+}
+
+TEST(TrainFlow, GivesTheSameBytesOfLargePicturesWhenDeclaredInToml) {
+  const TinyCoco data(10);
+  auto options = data.options();
+  options.short_side = {10, 14};  // a half to a fifth of what the pictures have
+  options.max_side = 30;
+  const auto split = open_split(options, options.train);
+  for (const bool reduced : {true, false}) {
+    options.reduced_decoding = reduced;
+    EXPECT_EQ(digests(*start_train_flow(options, default_list(), split, 1), 12),
+              digests(*start_train_flow(options, {}, split, 1), 12));
+  }
+  const auto whole = digests(*start_train_flow(options, default_list(), split, 1), 12);
+  options.reduced_decoding = true;
+  EXPECT_NE(digests(*start_train_flow(options, default_list(), split, 1), 12), whole);
+  auto stages = default_list();
+  stages[1].set("short_side", {std::int64_t{0}, {}});
+  EXPECT_EQ(digests(*start_train_flow(options, stages, split, 1), 12), whole);
+}
+
+TEST(TrainFlow, DecodesWholeInFrontOfACrop) {
+  const TinyCoco data(4);
+  auto options = data.options();
+  options.short_side = {10};
+  const auto config = parse_config(
+      "stages = [ { use = 'read' }, { use = 'decode' }, { use = 'random_crop' }, { use = "
+      "'resize_shortest_edge' }, { use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
+      "test.toml");
+  const auto tables =
+      complete_stages(options, std::get<Config::Array>(config.find("stages")->data));
+  EXPECT_EQ(options_of<Decode>(tables[1])->short_side, 0);
+  EXPECT_FALSE(tables[1].find("short_side")->follows);
 }
 
 TEST(TrainFlow, ReducedDecodingChangesPixelsAloneAndThoseALittle) {
