@@ -16,9 +16,10 @@
 
 namespace millrace {
 
-/// Shuffled, mirrored, resized, batched; endless. Made by data servers where `data.source` names some. Batches are always
-/// full: what is left over where an epoch ends waits for samples of its group in the next. `stages`: the `[[data.stages]]`
-/// tables; see `complete_stages` for what they may leave out. Throws ConfigError for options, stages or data that cannot work.
+/// Shuffled, mirrored, resized, batched; endless. Made by data servers where `data.source` names
+/// some. Batches are always full: what is left over where an epoch ends waits for samples of its
+/// group in the next. `stages`: the `[[data.stages]]` tables; see `complete_stages` for what they
+/// may leave out. Throws ConfigError for options, stages or data that cannot work.
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,

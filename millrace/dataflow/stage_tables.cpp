@@ -38,7 +38,8 @@ Config without_use(const Config& table) {
   return own;
 }
 
-/// Lets `decode` make no more pixels than a resize after it leaves, where at most a flip is between them.
+/// Lets `decode` make no more pixels than a resize after it leaves, where at most a flip is between
+/// them.
 void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   for (auto decode = tables.begin(); decode != tables.end(); ++decode) {
     if (used_stage(*decode) != Decode::kName) continue;
@@ -54,8 +55,8 @@ void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   }
 }
 
-/// Throws where a stage works on what a later one makes, or one that is not there, unless a declared source or a
-/// plug-in's stage may do its work.
+/// Throws where a stage works on what a later one makes, or one that is not there, unless a
+/// declared source or a plug-in's stage may do its work.
 void check_order(const std::vector<Stage>& stages, bool declared_sources) {
   for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
     if (stage->after.empty()) continue;
@@ -79,7 +80,8 @@ void check_batch_size(const Plan& plan, const DataOptions& data) {
                   group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
 }
 
-/// What decides the shapes of batches, where these are given and no stage outside the default list is there.
+/// What decides the shapes of batches, where these are given and no stage outside the default list
+/// is there.
 struct Shaping {
   ResizeShortestEdge resize;
   GroupByAspectRatio group;

@@ -51,8 +51,8 @@ void print_options(const std::vector<OptionHelp>& options) {
   for (const auto& option : options) fmt::print("    {}\n", option.text());
 }
 
-/// `usage` shows how a configuration names a component, {} standing for the name; `defaults`: which of their options follow
-/// [data] where they are left out.
+/// `usage` shows how a configuration names a component, {} standing for the name; `defaults`: which
+/// of their options follow [data] where they are left out.
 template <class Factory>
 void print_registry(const char* title, const char* usage, const Registry<Factory>& registry,
                     std::span<const DataDefault> defaults = {}) {

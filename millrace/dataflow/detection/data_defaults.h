@@ -9,7 +9,8 @@
 
 namespace millrace {
 
-/// An option of the component that `use` names: where its table leaves it out, it follows a key of [data].
+/// An option of the component that `use` names: where its table leaves it out, it follows a key of
+/// [data].
 struct DataDefault {
   std::string_view use, option, key;
 };
@@ -20,7 +21,8 @@ std::span<const DataDefault> source_defaults();
 std::string followed_key(std::span<const DataDefault> defaults, std::string_view use,
                          std::string_view option);
 
-/// Writes the option into the table, as one that follows `key` ("data.flip"), unless the table has a value of its own.
+/// Writes the option into the table, as one that follows `key` ("data.flip"), unless the table has
+/// a value of its own.
 void follow(Config& table, std::string_view option, Config value, std::string key);
 
 /// Does so for all options of `defaults` that the component `use` has, by the values of `data`.

@@ -27,7 +27,8 @@ bool is_address(std::string_view text) {
 
 }  // namespace
 
-/// The samples and the classes are compared themselves (see batch_facts), so that data may lie elsewhere.
+/// The samples and the classes are compared themselves (see batch_facts), so that data may lie
+/// elsewhere.
 void DataSetOptions::describe(Options& o) {
   o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/")
       .decides(Decides::run);

@@ -21,7 +21,8 @@ struct DataSetOptions {
   Options::Strings classes;
   bool filter_empty = true;
 
-  /// [data.sample], where it goes with this `root`: the data set that `trainer run` makes there on first use.
+  /// [data.sample], where it goes with this `root`: the data set that `trainer run` makes there on
+  /// first use.
   std::optional<coco::SampleOptions> sample = {};
 
   void describe(Options& o);

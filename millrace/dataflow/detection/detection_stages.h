@@ -18,20 +18,23 @@
 //   };
 //   MILLRACE_REGISTER(register_stage<Invert>("inverts an image's colours by chance"));
 //
-// A stage is a function object. One copy is called from many threads at once: operator() is const, and all that it draws
-// comes from the Rng, so that a seed gives the same bytes for any number of threads. What it may have:
+// A stage is a function object. One copy is called from many threads at once: operator() is const,
+// and all that it draws comes from the Rng, so that a seed gives the same bytes for any number of
+// threads. Its members:
 //
-//   kName           the name in `use`
-//   describe(o)     its options; where a table leaves one out, the member's initial value holds
-//   operator()      what it does: one of the four forms below. Throws DataError for a sample that cannot be used
-//   kAfter          the stage whose result it works on; a list of stages in another order is refused before anything runs
-//   check()         throws std::invalid_argument where options contradict each other; called when a table is read, and
-//                   the message gets the table's file and line in front. `check(const Config& table)` throws ConfigError
-//   draws()         false where, as its options are, it draws nothing from the Rng that it takes; one that draws cannot
-//                   stand before a `cache`
+//   kName        the name in `use`
+//   describe(o)  its options; the member's initial value holds where a table leaves an option out
+//   operator()   what it does, in one of the four forms below; throws DataError for a sample that
+//                cannot be used
+//   kAfter       may be left out: the stage whose result it works on; a list of stages in another
+//                order is refused before anything runs
+//   check()      may be left out: throws std::invalid_argument where options contradict each other.
+//                Called when a table is read; the message gets the table's file and line
+//   draws()      may be left out: false where, with these options, nothing is drawn from the Rng.
+//                Stages before a `cache` must not draw
 //
-// A stage keeps samples sound: 8-bit RGB of the size that the sample's boxes and masks are for, members of `objects` of
-// one length, boxes inside the image. `resize`, `crop` and `warp` (transforms.h) change pixels and objects together.
+// A stage keeps samples sound: 8-bit RGB, members of `objects` of one length, boxes and masks
+// inside the image. `resize`, `crop` and `warp` (transforms.h) change pixels and objects together.
 #pragma once
 
 #include <concepts>
@@ -61,7 +64,8 @@ concept ConfiguredStage = std::default_initializable<S> && std::copy_constructib
   stage.describe(o);
 };
 
-/// Turns one In into one of what operator() returns. In is Sample, std::vector<Sample> (a group) or Batch.
+/// Turns one In into one of what operator() returns. In is Sample, std::vector<Sample> (a group) or
+/// Batch.
 template <class S, class In>
 concept MapStage = ConfiguredStage<S> &&
     (std::invocable<const S&, In, Rng&> || std::invocable<const S&, In>);
@@ -100,8 +104,9 @@ struct StageKeys {
 };
 
 /// Every stage by its name. A stage that must know its context registers a factory here:
-/// `detection_stages().add<MyOptions>("mine", "one line of doc", create)`, where `create(const Config& table, const
-/// DetectionContext&)` returns a Stage and reads the table by `read_options<MyOptions>(table, {"use"})`.
+/// `detection_stages().add<MyOptions>("mine", "one line of doc", create)`, where `create(const
+/// Config& table, const DetectionContext&)` returns a Stage and reads the table by
+/// `read_options<MyOptions>(table, {"use"})`.
 using DetectionStages = Registry<StageFactory<DetectionContext>>;
 DetectionStages& detection_stages();
 

@@ -15,8 +15,9 @@ enum class ResizeStyle {
 };
 inline std::vector<std::string> value_names(ResizeStyle) { return {"detectron2", "torchvision"}; }
 
-/// The size of an image of size `image` whose shorter side becomes `short_side` pixels long, or less where the longer
-/// side would exceed `max_side`. As detectron2's ResizeShortestEdge, its rounding included.
+/// The size of an image of size `image` whose shorter side becomes `short_side` pixels long, or
+/// less where the longer side would exceed `max_side`. As detectron2's ResizeShortestEdge, its
+/// rounding included.
 cv::Size shortest_edge_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 
 /// The same as torchvision's GeneralizedRCNNTransform: cut to whole pixels.

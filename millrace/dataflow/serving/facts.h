@@ -9,8 +9,10 @@
 
 namespace millrace::serving {
 
-/// What decides the bytes of a stream's batches: the options of [data] that do (see Decides), what the stages' tables say, the classes, and the samples: a digest of all names, sizes and objects. Without a source
-/// (a consumer need not have the data) the samples are left out. Reads every annotation once.
+/// What decides the bytes of a stream's batches: the options of [data] that do (see Decides), what
+/// the stages' tables say, the classes, and the samples: a digest of all names, sizes and objects.
+/// Without a source (a consumer need not have the data) the samples are left out. Reads every
+/// annotation once.
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
                   const TrainData& train);
 

@@ -38,9 +38,9 @@ using SourceFactory =
 using DetectionSources = Registry<SourceFactory>;
 DetectionSources& detection_sources();
 
-/// Completes the tables of `[[data.sources]]` with what follows [data] and with their defaults, and checks all that does not
-/// take the data: names and options, what is made of what, that one source is at the end. Throws
-/// ConfigError naming file and line.
+/// Completes the tables of `[[data.sources]]` with what follows [data] and with their defaults, and
+/// checks all that does not take the data: names and options, what is made of what, that one source
+/// is at the end. Throws ConfigError naming file and line.
 void settle_sources(const DataOptions& data, std::vector<Config>& tables);
 
 /// Registers a source whose options are the struct `S`; `open(const S&, const SourceContext&)` opens it.

@@ -39,7 +39,8 @@ struct CacheOptions {
   }
 };
 
-/// A digest of what the stages in front are made from: all their options, in whatever order a table has them.
+/// A digest of what the stages in front are made from: all their options, in whatever order a table
+/// has them.
 std::uint64_t pipeline_digest(std::span<const Config> in_front) {
   std::string text;
   for (const auto& table : in_front) {

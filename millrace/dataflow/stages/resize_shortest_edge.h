@@ -10,7 +10,8 @@
 
 namespace millrace {
 
-/// Resizes so that the shorter side has a given length, or less where the longer side would exceed its maximum.
+/// Resizes so that the shorter side has a given length, or less where the longer side would exceed
+/// its maximum.
 struct ResizeShortestEdge {
   static constexpr std::string_view kName = "resize_shortest_edge";
   static constexpr std::string_view kAfter = "decode";
