@@ -16,6 +16,7 @@ set(public_headers
   millrace/engine/engine.h
   millrace/engine/flow_options.h
   millrace/engine/message.h
+  millrace/engine/message_traits.h
   millrace/engine/numbered_flow.h
   millrace/engine/order.h
   millrace/engine/pipeline.h

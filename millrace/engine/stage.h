@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -16,36 +15,13 @@
 
 #include "millrace/base/random.h"
 #include "millrace/engine/message.h"
+#include "millrace/engine/message_traits.h"
 
 namespace millrace {
 
 /// What enters a flow: the number of a sample, 0 .. size-1.
 struct Index {
   std::int64_t value = 0;
-};
-
-/// What people call messages of type `T`: the type's name, unless a specialisation says better.
-std::string readable(std::type_index type);
-template <class T>
-struct MessageName {
-  static std::string get() { return readable(typeid(T)); }
-};
-template <class T>
-struct MessageName<std::vector<T>> {
-  static std::string get() { return "group of " + MessageName<T>::get() + "s"; }
-};
-
-/// The memory that a message holds: of values that own much, a specialisation says how much.
-template <class T>
-struct MessageBytes {
-  static std::size_t get(const T&) { return sizeof(T); }
-};
-template <class T>
-struct MessageBytes<std::vector<T>> {
-  static std::size_t get(const std::vector<T>& group) {
-    return std::transform_reduce(group.begin(), group.end(), std::size_t{0}, std::plus<>(),
-                                 MessageBytes<T>::get);
-  }
 };
 
 /// The type of a message, and its name.

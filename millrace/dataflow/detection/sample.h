@@ -12,7 +12,7 @@
 #include "millrace/coco/data/annotations.h"
 #include "millrace/coco/masks/boxes.h"
 #include "millrace/dataflow/image/lazy_image.h"
-#include "millrace/engine/stage.h"
+#include "millrace/engine/message_traits.h"
 
 namespace millrace {
 

@@ -1,4 +1,4 @@
-// What each public header of a stage gives by itself; so this file is compiled alone.
+// What sample.h gives by itself; so this file is compiled alone.
 #include "millrace/dataflow/detection/sample.h"
 
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@ namespace millrace {
 namespace {
 
 TEST(SampleHeader, NamesItsMessagesAndTheirMemory) {
-  EXPECT_EQ(MessageType::of<Sample>().name, "sample");
-  EXPECT_EQ(MessageType::of<Batch>().name, "batch");
-  EXPECT_EQ(MessageType::of<std::vector<Sample>>().name, "group of samples");
+  EXPECT_EQ(MessageName<Sample>::get(), "sample");
+  EXPECT_EQ(MessageName<Batch>::get(), "batch");
+  EXPECT_EQ(MessageName<std::vector<Sample>>::get(), "group of samples");
   Batch batch;
   batch.width = 4;
   batch.height = 3;
