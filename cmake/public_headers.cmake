@@ -47,11 +47,14 @@ set(public_headers
   millrace/dataflow/image/image_folder.h
   millrace/dataflow/image/lazy_image.h
   millrace/dataflow/sources/detection_sources.h
+  millrace/weights/named_tensors.h
   millrace/weights/parameters.h
   millrace/weights/safetensors.h
   millrace/trainer/activity.h
   millrace/trainer/appended_file.h
   millrace/trainer/callback.h
+  millrace/trainer/callback_roles.h
+  millrace/trainer/checkpoint/checkpoint_holds.h
   millrace/trainer/checkpoint/position.h
   millrace/trainer/cluster/cluster.h
   millrace/trainer/detector/detector.h
@@ -59,6 +62,7 @@ set(public_headers
   millrace/trainer/detector/loss_totals.h
   millrace/trainer/detector/training_facts.h
   millrace/trainer/evaluation.h
+  millrace/trainer/metrics.h
   millrace/trainer/optimizer/hyper_parameters.h
   millrace/trainer/optimizer/loss_scale.h
   millrace/trainer/optimizer/optimizer_options.h

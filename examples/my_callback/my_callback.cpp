@@ -27,19 +27,22 @@ struct AnnounceOptions {
   }
 };
 
-class AnnounceBest final : public Callback {
+/// Reads metrics and has state that checkpoints keep: two roles besides the hooks of a callback.
+class AnnounceBest final : public Callback, public ReadsMetrics, public SavesState {
  public:
-  explicit AnnounceBest(AnnounceOptions options) : options_(std::move(options)) {}
+  using Options = AnnounceOptions;
 
-  /// A metric that nobody publishes is then an error before the first step.
-  std::vector<std::string> watches() const override { return {options_.metric}; }
+  explicit AnnounceBest(Options options) : options_(std::move(options)) {}
 
   /// A resumed run drops here what was written after its checkpoint, and writes it again when it comes to it.
   void before_train(TrainState& state) override {
     lines_.open(state, state.folder / options_.file);
   }
 
-  /// Called at every step boundary with what callbacks have published, `of` being the moment that it speaks of.
+  /// A metric that nobody publishes is then an error before the first step.
+  std::vector<std::string> watches() const override { return {options_.metric}; }
+
+  /// Called at every step boundary with what callbacks have published; `of` is the moment that it describes.
   void on_scalars(TrainState&, const Moment& of, const Scalars& scalars) override {
     for (const auto& [name, value] : scalars) {
       if (name != options_.metric || value < options_.at_least) continue;
@@ -49,16 +52,15 @@ class AnnounceBest final : public Callback {
     }
   }
 
-  /// Checkpoints carry this: the best value, and how long the file was.
-  std::string save_state() const override {
+  /// Checkpoints keep this: the best value, and how long the file was.
+  nlohmann::json save_state() const override {
     nlohmann::json state = {{"lines", lines_.state()}};
     if (best_) state["best"] = *best_;
-    return state.dump();
+    return state;
   }
-  void load_state(TrainState&, const std::string& text) override {
-    const auto state = nlohmann::json::parse(text);
-    lines_.load(state.at("lines"));
-    if (state.contains("best")) best_ = state.at("best").get<double>();
+  void load_state(TrainState&, const nlohmann::json& saved) override {
+    lines_.load(saved.at("lines"));
+    if (saved.contains("best")) best_ = saved.at("best").get<double>();
   }
 
  private:
@@ -67,10 +69,7 @@ class AnnounceBest final : public Callback {
   std::optional<double> best_;
 };
 
-MILLRACE_REGISTER(callbacks().add<AnnounceOptions>(
-    "announce_best", "appends a line to a file whenever a metric improves",
-    {[](const Config& table) {
-      return std::make_unique<AnnounceBest>(read_options<AnnounceOptions>(table));
-    }}));
+MILLRACE_REGISTER(register_callback<AnnounceBest>(
+    "announce_best", "appends a line to a file whenever a metric improves"));
 
 }  // namespace

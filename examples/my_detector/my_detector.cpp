@@ -121,6 +121,8 @@ at::Tensor boxes_at(const at::Tensor& place, const at::Tensor& distances, std::i
 
 class Centers final : public PyramidDetector {
  public:
+  using Options = CentersOptions;
+
   Centers(const CentersOptions& options, const ModelContext& context)
       : PyramidDetector(options, FpnTop::pool, /*mask_paste=*/"", context),
         options_(options),
@@ -186,11 +188,7 @@ class Centers final : public PyramidDetector {
   Head centers_, sides_;
 };
 
-MILLRACE_REGISTER(detectors().add<CentersOptions>(
-    "centers", "objects as points (CenterNet): one stage, no anchors",
-    [](const Config& table, const ModelContext& context) {
-      return std::make_unique<Centers>(read_options<CentersOptions>(table, {"name", "weights"}),
-                                       context);
-    }));
+MILLRACE_REGISTER(
+    register_detector<Centers>("centers", "objects as points (CenterNet): one stage, no anchors"));
 
 }  // namespace

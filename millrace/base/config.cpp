@@ -270,6 +270,13 @@ void merge(Config& under, const Config& over) {
   }
 }
 
+Config without(const Config& table, std::initializer_list<std::string_view> keys) {
+  Config::Table members;
+  for (const auto& member : table.table())
+    if (std::ranges::find(keys, member.first) == keys.end()) members.push_back(member);
+  return {std::move(members), table.origin};
+}
+
 std::string value_text(const Config& value) {
   struct Print {
     std::string operator()(const Config::Table& table) const {

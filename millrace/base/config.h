@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,6 +61,9 @@ Config parse_config(std::string_view toml, const std::string& source);
 
 /// Merges `over` into `under`: tables member by member, anything else replaces.
 void merge(Config& under, const Config& over);
+
+/// A table without some of its members.
+Config without(const Config& table, std::initializer_list<std::string_view> keys);
 
 /// TOML text of one value, a table inline without what follows another key: `[640, 800]`, `{ a = 1 }`.
 std::string value_text(const Config& value);

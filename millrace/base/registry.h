@@ -2,9 +2,12 @@
 // its own source file, so that adding one touches nothing else.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -105,8 +108,8 @@ bool Registry<Factory>::add(const std::string& name, std::string doc, Factory cr
   return true;
 }
 
-/// Registers a component when the program starts, or the plug-in is loaded: at namespace scope,
-/// MILLRACE_REGISTER(detectors().add<MyOptions>("mine", "one line of doc", factory));
+/// Registers a component when the program starts, or the plug-in is loaded. At namespace scope:
+/// MILLRACE_REGISTER(register_callback<MyCallback>("mine", "one line of doc"));
 #define MILLRACE_REGISTER(...) \
   [[maybe_unused]] static const bool MILLRACE_JOINED(registered_, __COUNTER__) = __VA_ARGS__
 #define MILLRACE_JOINED(a, b) MILLRACE_JOINED_(a, b)
@@ -116,5 +119,27 @@ bool Registry<Factory>::add(const std::string& name, std::string doc, Factory cr
 struct NoOptions {
   void describe(Options&) {}
 };
+
+/// The options of the component class `C`: its member type `Options`; without one, none.
+template <class C>
+struct OptionsOfClass {
+  using type = NoOptions;
+};
+template <class C>
+requires requires { typename C::Options; }
+struct OptionsOfClass<C> {
+  using type = typename C::Options;
+};
+template <class C>
+using OptionsOf = typename OptionsOfClass<C>::type;
+
+/// Makes a component of class `C`: C(options, context...), or C() where it has no such constructor.
+template <class C, class O, class... Context>
+std::unique_ptr<C> make_component(O options, const Context&... context) {
+  if constexpr (std::constructible_from<C, O, const Context&...>)
+    return std::make_unique<C>(std::move(options), context...);
+  else
+    return std::make_unique<C>();
+}
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/train_state.h"
 
@@ -17,7 +18,7 @@ struct AverageWeightsOptions {
   bool warm_up = true;
 
   void describe(Options& o) {
-    o.add("decay", decay, "weight of the average before a step in that behind it",
+    o.add("decay", decay, "weight of the average before a step in that after it",
           {.min = 0, .max = 1});
     o.add("warm_up", warm_up, "the decay is no more than (1 + steps) / (10 + steps)");
   }
@@ -25,8 +26,10 @@ struct AverageWeightsOptions {
 
 /// average = decay average + (1 - decay) value after each step, for all that is trained; the warm-up is that of
 /// tf.train.ExponentialMovingAverage. Running statistics and what is frozen are the model's own.
-class AverageWeights final : public Callback {
+class AverageWeights final : public Callback, public KeepsWeights {
  public:
+  using Options = AverageWeightsOptions;
+
   explicit AverageWeights(const AverageWeightsOptions& options) : options_(options) {}
 
   void before_train(TrainState& state) override {
@@ -60,16 +63,12 @@ class AverageWeights final : public Callback {
 
  private:
   AverageWeightsOptions options_;
-  NamedTensors all_;                           // of the model: averages, and the rest as it is
+  NamedTensors all_;                           // the model's: averages, and the rest as it is
   std::vector<at::Tensor> values_, averages_;  // of what is trained
 };
 
-MILLRACE_REGISTER(callbacks().add<AverageWeightsOptions>(
-    "average_weights", "keeps an exponential moving average of the weights",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<AverageWeights>(read_options<AverageWeightsOptions>(table));
-     },
-     /*by_default=*/false, /*keeps_weights=*/true}));
+MILLRACE_REGISTER(register_callback<AverageWeights>(
+    "average_weights", "keeps an exponential moving average of the weights"));
 
 }  // namespace
 }  // namespace millrace

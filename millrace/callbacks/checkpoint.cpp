@@ -6,6 +6,7 @@
 #include <set>
 
 #include "millrace/base/log.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/every.h"
 #include "millrace/trainer/train_state.h"
@@ -26,14 +27,17 @@ struct CheckpointOptions {
     o.add("keep_every", keep_every,
           "so often one is saved that stays for good, such as '10 epochs'; '': none");
   }
+
+  void check(const Config& table) const { read_period(table, "keep_every", keep_every); }
 };
 
-class SaveCheckpoints final : public Callback {
+class SaveCheckpoints final : public Callback, public SavesState {
  public:
-  /// `for_good`: how often one is saved that stays.
-  SaveCheckpoints(std::int64_t keep, std::optional<Period> for_good)
-      : keep_(static_cast<std::size_t>(keep)) {
-    if (for_good) for_good_.emplace(*for_good);
+  using Options = CheckpointOptions;
+  static constexpr bool kByDefault = true;
+
+  explicit SaveCheckpoints(const Options& options) : keep_(static_cast<std::size_t>(options.keep)) {
+    if (!options.keep_every.empty()) for_good_.emplace(parse_period(options.keep_every));
   }
 
   void before_train(TrainState& state) override { saved_step_ = state.at.step; }
@@ -57,13 +61,12 @@ class SaveCheckpoints final : public Callback {
     if (keep_ > 0) remove_old(state, folder.parent_path());
   }
 
-  std::string save_state() const override {
+  nlohmann::json save_state() const override {
     if (kept_.empty()) return {};
-    return nlohmann::json{{"kept", kept_}}.dump();
+    return {{"kept", kept_}};
   }
-
-  void load_state(TrainState&, const std::string& text) override {
-    nlohmann::json::parse(text).at("kept").get_to(kept_);
+  void load_state(TrainState&, const nlohmann::json& saved) override {
+    saved.at("kept").get_to(kept_);
   }
 
  private:
@@ -74,7 +77,7 @@ class SaveCheckpoints final : public Callback {
     std::erase_if(old, [&](const auto& one) { return step_of(one) > saved_step_; });
     for (std::size_t i = 0; i + keep_ < old.size(); ++i) {
       const auto step = step_of(old[i]);
-      if (kept_.contains(step) || state.needs_checkpoint(step)) continue;
+      if (kept_.contains(step) || state.checkpoint_holds.is_held(step)) continue;
       auto part = old[i];
       part += ".part";  // no longer a checkpoint, even when killed in between
       fs::rename(old[i], part);
@@ -83,18 +86,13 @@ class SaveCheckpoints final : public Callback {
   }
 
   std::size_t keep_;
-  std::optional<Every> for_good_;
-  std::set<std::int64_t> kept_;  // steps whose checkpoints stay for good
+  std::optional<Every> for_good_;  // how often one is saved that stays
+  std::set<std::int64_t> kept_;    // steps whose checkpoints stay for good
   std::int64_t saved_step_ = 0;
 };
 
-MILLRACE_REGISTER(callbacks().add<CheckpointOptions>(
-    "checkpoint", "saves the training, to be resumed or used",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<SaveCheckpoints>(read_options<CheckpointOptions>(table).keep,
-                                                read_period(table, "keep_every"));
-     },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<SaveCheckpoints>("checkpoint",
+                                                     "saves the training, to be resumed or used"));
 
 }  // namespace
 }  // namespace millrace

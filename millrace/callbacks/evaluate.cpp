@@ -15,6 +15,7 @@
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/pending_evaluation.h"
 #include "millrace/callbacks/common/score_history.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 #include "millrace/trainer/detector/restore.h"
@@ -50,13 +51,19 @@ struct EvaluateOptions {
   }
 };
 
-/// At most one evaluation runs. Its scores are taken when the next one is due or training ends, never earlier, so that
-/// no figure, decision or file depends on how fast it was. The checkpoint of the step that it speaks of stays until
-/// then, for a resumed run to evaluate again, and to be kept as the best. Each rank detects in its share; the chief scores
-/// what all have found and tells them.
-class EvaluateDetector final : public Callback {
+/// At most one evaluation runs. Its scores are taken when the next one is due or training ends, never
+/// earlier, so that no metric, decision or file depends on how fast it was. The checkpoint of the step
+/// that it evaluates is held until then, for a resumed run to evaluate again, and to be kept as the
+/// best. Each rank detects in its share; the chief scores what all have found and broadcasts the scores.
+class EvaluateDetector final : public Callback,
+                               public PublishesMetrics,
+                               public UsesWeights,
+                               public SavesState {
  public:
-  explicit EvaluateDetector(EvaluateOptions options) : options_(std::move(options)) {}
+  using Options = EvaluateOptions;
+  static constexpr bool kByDefault = true;
+
+  explicit EvaluateDetector(Options options) : options_(std::move(options)) {}
 
   void before_train(TrainState& state) override {
     if (!state.validation) {
@@ -69,7 +76,7 @@ class EvaluateDetector final : public Callback {
     if (!state.make_model && (options_.mode == "background" || !are_trained() || !owed_.empty()))
       throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
     if (stop_at_targets(state)) return;
-    for (const auto& of : std::exchange(owed_, {})) {
+    for (const auto& [of, held] : std::exchange(owed_, {})) {
       if (of.step == state.at.step || is_saved(state, of))
         evaluate(state, of);
       else
@@ -101,7 +108,7 @@ class EvaluateDetector final : public Callback {
 
   bool chief_only() const override { return false; }
 
-  std::string uses_weights_of() const override { return are_trained() ? "" : options_.weights; }
+  std::string weights_of() const override { return are_trained() ? "" : options_.weights; }
 
   std::vector<std::string> publishes() const override {
     auto names = score_names();
@@ -112,19 +119,23 @@ class EvaluateDetector final : public Callback {
     return names;
   }
 
-  std::string save_state() const override {
+  nlohmann::json save_state() const override {
     auto owed = nlohmann::json::array();
-    for (const auto& of : owed_) owed.push_back({of.step, of.progress});
-    return nlohmann::json{{"owed", owed}, {"history", history_.state()}}.dump();
+    for (const auto& [of, held] : owed_) owed.push_back({of.step, of.progress});
+    return {{"owed", owed}, {"history", history_.state()}};
   }
-
-  void load_state(TrainState&, const std::string& text) override {
-    const auto state = nlohmann::json::parse(text);
-    for (const auto& of : state.at("owed")) owed_.push_back({of.at(0), of.at(1)});
-    history_.load(state.at("history"));
+  void load_state(TrainState&, const nlohmann::json& saved) override {
+    for (const auto& of : saved.at("owed")) owed_.push_back({{of.at(0), of.at(1)}, nullptr});
+    history_.load(saved.at("history"));
   }
 
  private:
+  /// An evaluation that was started or is due, and not scored yet.
+  struct Owed {
+    Moment of;
+    CheckpointHold checkpoint;
+  };
+
   static fs::path checkpoint(const TrainState& state, const Moment& of) {
     return checkpoint_of(state.folder / "checkpoints", of.step);
   }
@@ -145,8 +156,7 @@ class EvaluateDetector final : public Callback {
 
   /// Takes the scores of the evaluation before, then starts one of the moment `of`.
   void evaluate(TrainState& state, const Moment& of) {
-    owed_.push_back(of);
-    state.needed_checkpoints.insert(of.step);
+    owed_.push_back({of, state.checkpoint_holds.hold(of.step)});
     if (pending_ && !collect(state)) return;
     if (stop_at_targets(state)) return;
     const bool waits = options_.mode == "inline" || state.is_last;
@@ -256,7 +266,8 @@ class EvaluateDetector final : public Callback {
     const auto scores = naming(of, [&] { return taken(state, *pending); });
     if (!scores) return false;
     stood_still_s_ += seconds_since(began);
-    std::erase_if(owed_, [&](const Moment& owed) { return owed.step == of.step; });
+    const auto held = state.checkpoint_holds.hold(of.step);  // until the targets are looked at
+    std::erase_if(owed_, [&](const Owed& owed) { return owed.of.step == of.step; });
     if (state.is_chief) history_.add(of, *scores);
     if (state.cluster->size() > 1)
       history_.load(nlohmann::json::parse(
@@ -267,10 +278,10 @@ class EvaluateDetector final : public Callback {
     figures.emplace_back(seconds_name("evaluate_wait_s"), stood_still_s_);
     state.publish(of, figures);
     if (state.is_chief) tell(of, *scores);
-    if (stop_at_targets(state))
+    if (stop_at_targets(state)) {
+      reached_ = held;
       spdlog::info("the checkpoint that reached the targets is {}", checkpoint(state, of).string());
-    else
-      state.needed_checkpoints.extract(of.step);  // what another one needs it still does
+    }
     return true;
   }
 
@@ -294,19 +305,16 @@ class EvaluateDetector final : public Callback {
   EvaluateOptions options_;
   ScoreHistory history_;
   bool gives_masks_ = true;                     // as far as is known
-  std::vector<Moment> owed_;                    // started or due, not scored yet; seldom two
+  std::vector<Owed> owed_;                      // seldom two
+  CheckpointHold reached_;                      // the targets
   std::unique_ptr<Detector> copy_;              // outlives what is pending
   std::unique_ptr<DetectorEvaluation> part_;    // this rank's, once pending_ is done, to be joined
   std::unique_ptr<PendingEvaluation> pending_;  // of the first that is owed
   double stood_still_s_ = 0;                    // training, for what is pending
 };
 
-MILLRACE_REGISTER(callbacks().add<EvaluateOptions>(
-    "evaluate", "scores the detector over the validation split",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<EvaluateDetector>(read_options<EvaluateOptions>(table));
-     },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<EvaluateDetector>(
+    "evaluate", "scores the detector over the validation split"));
 
 }  // namespace
 }  // namespace millrace

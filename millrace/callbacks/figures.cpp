@@ -1,6 +1,7 @@
 // [callbacks.figures]: accuracies, recall and counts of the detector's heads, of one step in so many.
-#include <memory>
+#include <nlohmann/json.hpp>
 
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/every.h"
 #include "millrace/trainer/train_state.h"
 
@@ -15,16 +16,19 @@ struct FiguresOptions {
 };
 
 /// They belong to the step after the one that it is triggered at, and to the first of a training.
-class AskForFigures final : public Callback {
+class AskForFigures final : public Callback, public SavesState {
  public:
+  using Options = FiguresOptions;
+  static constexpr bool kByDefault = true;
+
   void before_step(TrainState& state) override {
     if (is_due_) state.ask_for_figures();
   }
   void after_step(TrainState&) override { is_due_ = false; }
   void trigger(TrainState&) override { is_due_ = true; }
 
-  std::string save_state() const override { return is_due_ ? "true" : "false"; }
-  void load_state(TrainState&, const std::string& text) override { is_due_ = text == "true"; }
+  nlohmann::json save_state() const override { return is_due_; }
+  void load_state(TrainState&, const nlohmann::json& saved) override { saved.get_to(is_due_); }
 
   // The detector of every rank counts its own share.
   bool chief_only() const override { return false; }
@@ -33,10 +37,8 @@ class AskForFigures final : public Callback {
   bool is_due_ = true;
 };
 
-MILLRACE_REGISTER(callbacks().add<FiguresOptions>(
-    "figures", "accuracies, recall and counts of the detector's heads, among the scalars",
-    {[](const Config&) -> std::unique_ptr<Callback> { return std::make_unique<AskForFigures>(); },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<AskForFigures>(
+    "figures", "accuracies, recall and counts of the detector's heads, among the scalars"));
 
 }  // namespace
 }  // namespace millrace

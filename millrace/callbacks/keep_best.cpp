@@ -9,6 +9,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/part_folder.h"
 #include "millrace/callbacks/common/watched_metric.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/train_state.h"
 
@@ -19,8 +20,10 @@ namespace fs = std::filesystem;
 
 /// The checkpoint is asked for where the metric improves, so no order of callbacks and no `every`
 /// of theirs can make the two belong to different steps.
-class KeepBest final : public Callback {
+class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
  public:
+  using Options = WatchOptions;
+
   explicit KeepBest(const WatchOptions& options) : metric_(options) {}
 
   void before_train(TrainState& state) override {
@@ -50,15 +53,13 @@ class KeepBest final : public Callback {
 
   std::vector<std::string> watches() const override { return {metric_.name()}; }
 
-  std::string save_state() const override {
+  nlohmann::json save_state() const override {
     if (!metric_.best()) return {};
-    return nlohmann::json{{"best", *metric_.best()}, {"step", best_step_}}.dump();
+    return {{"best", *metric_.best()}, {"step", best_step_}};
   }
-
-  void load_state(TrainState&, const std::string& text) override {
-    const auto state = nlohmann::json::parse(text);
-    metric_.set_best(state.at("best").get<double>());
-    best_step_ = state.at("step").get<std::int64_t>();
+  void load_state(TrainState&, const nlohmann::json& saved) override {
+    metric_.set_best(saved.at("best").get<double>());
+    saved.at("step").get_to(best_step_);
   }
 
  private:
@@ -85,11 +86,8 @@ class KeepBest final : public Callback {
   std::int64_t best_step_ = -1;
 };
 
-MILLRACE_REGISTER(callbacks().add<WatchOptions>(
-    "keep_best", "keeps the checkpoint with the best value of a metric",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<KeepBest>(read_options<WatchOptions>(table));
-    }}));
+MILLRACE_REGISTER(register_callback<KeepBest>(
+    "keep_best", "keeps the checkpoint with the best value of a metric"));
 
 }  // namespace
 }  // namespace millrace

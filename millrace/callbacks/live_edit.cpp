@@ -16,6 +16,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/appended_file.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -74,13 +75,15 @@ std::vector<Edit> read_journal(const fs::path& file) {
   return edits;
 }
 
-/// A file is read when two looks in a row find the same bytes, so that one that is being written is not taken. Values
-/// that are not what the file said before take effect from the next step on and go into edits.jsonl first. A resumed
-/// training repeats the journal's edits behind its checkpoint at their steps, and looks at the file again when they are
-/// done: it equals one that was never stopped.
+/// A file is read when two looks in a row find the same bytes, so that one that is being written is not
+/// taken. Values that are not what the file said before take effect from the next step on and go into
+/// edits.jsonl first. A resumed training repeats the journal's edits that came after its checkpoint, at
+/// their steps, and looks at the file again when they are done: it equals one that was never stopped.
 class LiveEdit final : public Callback {
  public:
-  explicit LiveEdit(double seconds) : seconds_(seconds) {}
+  using Options = LiveEditOptions;
+
+  explicit LiveEdit(const Options& options) : seconds_(options.seconds) {}
 
   void before_train(TrainState& state) override {
     file_ = state.folder / "edit.toml";
@@ -160,11 +163,8 @@ class LiveEdit final : public Callback {
   std::vector<Edit> to_repeat_;  // in the order of their steps
 };
 
-MILLRACE_REGISTER(callbacks().add<LiveEditOptions>(
-    "live_edit", "changes hyper-parameters while training runs, as a file says",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<LiveEdit>(read_options<LiveEditOptions>(table).seconds);
-    }}));
+MILLRACE_REGISTER(register_callback<LiveEdit>(
+    "live_edit", "changes hyper-parameters while training runs, as a file says"));
 
 }  // namespace
 }  // namespace millrace

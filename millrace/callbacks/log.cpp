@@ -8,6 +8,10 @@ namespace millrace {
 namespace {
 
 class WriteMetrics final : public ScalarWriter {
+ public:
+  static constexpr bool kByDefault = true;
+
+ private:
   void open(const TrainState& state) override { file_.open(state, state.folder / "metrics.jsonl"); }
 
   std::string encode(const Moment& of, const Scalars& scalars) override {
@@ -18,10 +22,7 @@ class WriteMetrics final : public ScalarWriter {
   }
 };
 
-MILLRACE_REGISTER(callbacks().add<ScalarWriterOptions>(
-    "log", "writes every scalar to metrics.jsonl",
-    {[](const Config&) -> std::unique_ptr<Callback> { return std::make_unique<WriteMetrics>(); },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<WriteMetrics>("log", "writes every scalar to metrics.jsonl"));
 
 }  // namespace
 }  // namespace millrace

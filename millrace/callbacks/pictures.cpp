@@ -10,6 +10,8 @@
 #include "millrace/base/stop_signals.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/image/image_file.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -31,10 +33,12 @@ struct PicturesOptions {
 
 class DrawPictures final : public Callback {
  public:
-  explicit DrawPictures(const PicturesOptions& options)
-      : count_(options.count), score_(options.score) {}
+  using Options = PicturesOptions;
+  static constexpr bool kByDefault = true;
 
-  /// Who only looks ends no training.
+  explicit DrawPictures(const Options& options) : count_(options.count), score_(options.score) {}
+
+  /// An observer's failure ends no training.
   void trigger(TrainState& state) override {
     if (!state.validation) return;
     try {
@@ -113,12 +117,8 @@ class DrawPictures final : public Callback {
   std::filesystem::path folder_;  // of the last pictures
 };
 
-MILLRACE_REGISTER(callbacks().add<PicturesOptions>(
-    "pictures", "draws what the detector finds in a few validation images",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<DrawPictures>(read_options<PicturesOptions>(table));
-     },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<DrawPictures>(
+    "pictures", "draws what the detector finds in a few validation images"));
 
 }  // namespace
 }  // namespace millrace

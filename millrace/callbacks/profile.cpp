@@ -10,6 +10,7 @@
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/op_trace.h"
 #include "millrace/trainer/train_state.h"
 
@@ -24,7 +25,7 @@ struct ProfileOptions {
 
   void describe(Options& o) {
     o.add("from_step", from_step,
-          "the first that is traced, counted from 1; a resumed run that lies behind it traces none",
+          "the first that is traced, counted from 1; a run that is resumed after it traces none",
           {.min = 1});
     o.add("steps", steps, "that are traced; a step of Mask R-CNN is a megabyte or two",
           {.min = 1, .max = 1000});
@@ -35,7 +36,9 @@ struct ProfileOptions {
 /// training thread also what it does between them.
 class TraceSteps final : public Callback {
  public:
-  explicit TraceSteps(const ProfileOptions& options)
+  using Options = ProfileOptions;
+
+  explicit TraceSteps(const Options& options)
       : first_(options.from_step), last_(options.from_step + options.steps - 1) {}
 
   void before_train(TrainState& state) override {
@@ -44,9 +47,8 @@ class TraceSteps final : public Callback {
       spdlog::info("profile: step {} was done before this training was resumed: none is traced",
                    first_);
     else if (!comes_)
-      spdlog::warn(
-          "profile: from_step = {} lies behind the end of the training, {}: none is traced", first_,
-          counted(state.total_steps, "step"));
+      spdlog::warn("profile: from_step = {} is after the end of the training, {}: none is traced",
+                   first_, counted(state.total_steps, "step"));
   }
 
   void before_step(TrainState& state) override {
@@ -97,7 +99,7 @@ class TraceSteps final : public Callback {
     try {
       make_writable_folder(folder);
       write_file_atomically(file, Json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
-    } catch (const Error& problem) {  // who only looks ends no training
+    } catch (const Error& problem) {  // an observer's failure ends no training
       return spdlog::warn("profile: there is no trace: {}", problem.what());
     }
     spdlog::info("the trace of {} from step {} on is {}",
@@ -122,11 +124,7 @@ class TraceSteps final : public Callback {
   std::unique_ptr<OpTrace> operators_;
 };
 
-MILLRACE_REGISTER(callbacks().add<ProfileOptions>(
-    "profile", "writes a Chrome trace of a few steps",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<TraceSteps>(read_options<ProfileOptions>(table));
-    }}));
+MILLRACE_REGISTER(register_callback<TraceSteps>("profile", "writes a Chrome trace of a few steps"));
 
 }  // namespace
 }  // namespace millrace

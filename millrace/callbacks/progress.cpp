@@ -11,6 +11,7 @@
 #include "millrace/base/log.h"
 #include "millrace/callbacks/common/progress_line.h"
 #include "millrace/callbacks/common/time_left.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -33,9 +34,12 @@ int terminal_columns() {
 
 class ShowProgress final : public Callback {
  public:
-  explicit ShowProgress(double seconds)
+  using Options = ProgressOptions;
+  static constexpr bool kByDefault = true;
+
+  explicit ShowProgress(const Options& options)
       : is_terminal_(::isatty(STDERR_FILENO) != 0),
-        interval_s_(is_terminal_ ? kRedrawSeconds : seconds) {}
+        interval_s_(is_terminal_ ? kRedrawSeconds : options.seconds) {}
 
   void before_step(TrainState& state) override {
     step_began_ = Clock::now();
@@ -98,12 +102,8 @@ class ShowProgress final : public Callback {
   TimeLeft left_;
 };
 
-MILLRACE_REGISTER(callbacks().add<ProgressOptions>(
-    "progress", "shows step, losses, speed and time left on standard error",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-       return std::make_unique<ShowProgress>(read_options<ProgressOptions>(table).seconds);
-     },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<ShowProgress>(
+    "progress", "shows step, losses, speed and time left on standard error"));
 
 }  // namespace
 }  // namespace millrace

@@ -5,6 +5,7 @@
 
 #include "millrace/base/log.h"
 #include "millrace/callbacks/common/watched_metric.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -27,9 +28,11 @@ struct PlateauOptions : Stall::Options {
 };
 
 /// Follows torch.optim.lr_scheduler.ReduceLROnPlateau with threshold_mode "abs" and threshold `min_delta`.
-class ReduceOnPlateau final : public Callback {
+class ReduceOnPlateau final : public Callback, public ReadsMetrics, public SavesState {
  public:
-  explicit ReduceOnPlateau(const PlateauOptions& options) : options_(options), stall_(options) {}
+  using Options = PlateauOptions;
+
+  explicit ReduceOnPlateau(const Options& options) : options_(options), stall_(options) {}
 
   void before_train(TrainState& state) override {
     state.hyper.check(options_.parameter, options_.min);
@@ -51,13 +54,14 @@ class ReduceOnPlateau final : public Callback {
 
   std::vector<std::string> watches() const override { return {stall_.metric().name()}; }
 
-  std::string save_state() const override {
-    return nlohmann::json{{"stall", stall_.state()}, {"cooldown", cooldown_left_}}.dump();
+  nlohmann::json save_state() const override {
+    return {{"stall", stall_.state()}, {"cooldown", cooldown_left_}};
   }
-  void load_state(TrainState&, const std::string& text) override {
-    const auto state = nlohmann::json::parse(text);
-    stall_.load(state.at("stall"));
-    state.at("cooldown").get_to(cooldown_left_);
+  void load_state(TrainState&, const nlohmann::json& saved) override {
+    const auto& stall = saved.at("stall");
+    // Checkpoints of version 0.1 have it as text.
+    stall_.load(stall.is_string() ? nlohmann::json::parse(stall.get<std::string>()) : stall);
+    saved.at("cooldown").get_to(cooldown_left_);
   }
 
  private:
@@ -75,11 +79,8 @@ class ReduceOnPlateau final : public Callback {
   std::int64_t cooldown_left_ = 0;
 };
 
-MILLRACE_REGISTER(callbacks().add<PlateauOptions>(
-    "reduce_on_plateau", "lowers the learning rate where a metric gets no better",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<ReduceOnPlateau>(read_options<PlateauOptions>(table));
-    }}));
+MILLRACE_REGISTER(register_callback<ReduceOnPlateau>(
+    "reduce_on_plateau", "lowers the learning rate where a metric gets no better"));
 
 }  // namespace
 }  // namespace millrace

@@ -12,6 +12,7 @@
 #include "millrace/base/process_usage.h"
 #include "millrace/callbacks/common/gpu_meter.h"
 #include "millrace/callbacks/common/ticker.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -28,8 +29,10 @@ struct ResourcesOptions {
   }
 };
 
-class MeasureResources final : public Callback {
+class MeasureResources final : public Callback, public PublishesMetrics {
  public:
+  using Options = ResourcesOptions;
+
   void before_train(TrainState&) override {
     sample();
     if (samples_.empty())
@@ -86,11 +89,8 @@ class MeasureResources final : public Callback {
   std::unique_ptr<Ticker> ticker_;
 };
 
-MILLRACE_REGISTER(callbacks().add<ResourcesOptions>(
-    "resources", "memory of the process, memory and use of the GPUs",
-    {[](const Config&) -> std::unique_ptr<Callback> {
-      return std::make_unique<MeasureResources>();
-    }}));
+MILLRACE_REGISTER(register_callback<MeasureResources>(
+    "resources", "memory of the process, memory and use of the GPUs"));
 
 }  // namespace
 }  // namespace millrace

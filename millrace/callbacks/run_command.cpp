@@ -11,8 +11,10 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/require.h"
 #include "millrace/base/stop_signals.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -35,12 +37,18 @@ struct RunCommandOptions {
     o.add("wait", wait, "false: training goes on meanwhile; its end waits");
     o.add("must_succeed", must_succeed, "a command that fails ends training; else it is a warning");
   }
+
+  void check(const Config& table) const {
+    require(table, "command", !command.empty(), "must be given, such as command = \"df -h\"");
+  }
 };
 
 /// The command runs when all figures of its step boundary are known. What it writes goes into the log.
-class RunCommand final : public Callback {
+class RunCommand final : public Callback, public ReadsMetrics {
  public:
-  explicit RunCommand(RunCommandOptions options) : options_(std::move(options)) {}
+  using Options = RunCommandOptions;
+
+  explicit RunCommand(Options options) : options_(std::move(options)) {}
 
   void trigger(TrainState&) override { is_due_ = true; }
 
@@ -109,15 +117,8 @@ class RunCommand final : public Callback {
   std::int64_t failures_ = 0;
 };
 
-MILLRACE_REGISTER(callbacks().add<RunCommandOptions>(
-    "run_command", "runs a shell command, which is told where the training stands",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      auto options = read_options<RunCommandOptions>(table);
-      if (options.command.empty())
-        throw ConfigError(fmt::format(
-            "{}: run_command needs a command, such as command = \"df -h\"", table.origin.text()));
-      return std::make_unique<RunCommand>(std::move(options));
-    }}));
+MILLRACE_REGISTER(register_callback<RunCommand>(
+    "run_command", "runs a shell command, which is told where the training stands"));
 
 }  // namespace
 }  // namespace millrace

@@ -13,46 +13,6 @@
 namespace millrace {
 namespace {
 
-class SetParameter final : public Callback {
- public:
-  /// `known`: values that will come; one that is out of range is found out before the first step.
-  SetParameter(std::string parameter, std::function<std::optional<double>(const TrainState&)> value,
-               std::vector<double> known = {})
-      : parameter_(std::move(parameter)), value_(std::move(value)), known_(std::move(known)) {}
-
-  void before_train(TrainState& state) override {
-    state.hyper.at(parameter_);  // throws where there is none
-    for (const auto value : known_) state.hyper.check(parameter_, value);
-    set(state);
-  }
-  void after_step(TrainState& state) override { set(state); }
-
-  std::string save_state() const override {
-    return wanted_ ? nlohmann::json(*wanted_).dump() : std::string();
-  }
-  void load_state(TrainState&, const std::string& text) override {
-    wanted_ = nlohmann::json::parse(text).get<double>();
-  }
-
- private:
-  void set(TrainState& state) {
-    const auto wanted = value_(state);
-    if (!wanted || wanted == wanted_) return;
-    state.hyper.set(parameter_, *wanted, state.caller);
-    if (!wanted_ || state.at.step != changed_at_ + 1)  // of a line, its beginning
-      spdlog::info("callback '{}': {} is {} from step {} on", state.caller, parameter_, *wanted,
-                   state.at.step + 1);
-    wanted_ = wanted;
-    changed_at_ = state.at.step;
-  }
-
-  std::string parameter_;
-  std::function<std::optional<double>(const TrainState&)> value_;
-  std::vector<double> known_;
-  std::optional<double> wanted_;
-  std::int64_t changed_at_ = -1;  // step
-};
-
 struct SetParameterOptions {
   std::string parameter = "lr_factor";
   std::vector<double> at;
@@ -92,22 +52,49 @@ double place(const TrainState& state, const std::string& unit) {
   return state.at.progress;
 }
 
-MILLRACE_REGISTER(callbacks().add<SetParameterOptions>(
-    "set_parameter", "a hyper-parameter that takes given values at given points of the training",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      const auto options = read_options<SetParameterOptions>(table);
-      const ParameterPoints points{options.at, options.values, options.between == "linear"};
-      return std::make_unique<SetParameter>(
-          options.parameter,
-          [=](const TrainState& state) { return points(place(state, options.unit)); },
-          points.values);
-    }}));
+class SetParameterAtPoints final : public SetParameter {
+ public:
+  using Options = SetParameterOptions;
+
+  explicit SetParameterAtPoints(const Options& options)
+      : SetParameter(
+            options.parameter,
+            [points = ParameterPoints{options.at, options.values, options.between == "linear"},
+             unit = options.unit](const TrainState& state) { return points(place(state, unit)); },
+            options.values) {}
+};
+
+MILLRACE_REGISTER(register_callback<SetParameterAtPoints>(
+    "set_parameter", "a hyper-parameter that takes given values at given points of the training"));
 
 }  // namespace
 
-std::unique_ptr<Callback> set_parameter(
-    std::string parameter, std::function<std::optional<double>(const TrainState&)> value) {
-  return std::make_unique<SetParameter>(std::move(parameter), std::move(value));
+SetParameter::SetParameter(std::string parameter, Value value, std::vector<double> known)
+    : parameter_(std::move(parameter)), value_(std::move(value)), known_(std::move(known)) {}
+
+void SetParameter::before_train(TrainState& state) {
+  state.hyper.at(parameter_);  // throws where there is none
+  for (const auto value : known_) state.hyper.check(parameter_, value);
+  set(state);
+}
+
+nlohmann::json SetParameter::save_state() const {
+  return wanted_ ? nlohmann::json(*wanted_) : nullptr;
+}
+
+void SetParameter::load_state(TrainState&, const nlohmann::json& saved) {
+  wanted_ = saved.get<double>();
+}
+
+void SetParameter::set(TrainState& state) {
+  const auto wanted = value_(state);
+  if (!wanted || wanted == wanted_) return;
+  state.hyper.set(parameter_, *wanted, state.caller);
+  if (!wanted_ || state.at.step != changed_at_ + 1)  // of a line, its beginning
+    spdlog::info("callback '{}': {} is {} from step {} on", state.caller, parameter_, *wanted,
+                 state.at.step + 1);
+  wanted_ = wanted;
+  changed_at_ = state.at.step;
 }
 
 std::optional<double> ParameterPoints::operator()(double place) const {

@@ -1,27 +1,51 @@
 // Hyper-parameters that follow a function of the training's state.
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
 
-/// A callback that keeps a hyper-parameter (HyperParameters::names) at what `value` gives: called before the first step
-/// and after each, for the step that comes next; nothing leaves the parameter as it is. The parameter is set whenever
-/// the function gives something else than before, so that a person's edit holds until then. The function must depend on
-/// the state alone. Register it as any callback:
+/// Keeps a hyper-parameter (HyperParameters::names) at what a function returns. The parameter is set
+/// whenever the function returns something else than before, so that a person's edit holds until then.
+/// A plug-in derives from it:
 ///
-///   callbacks().add<NoOptions>("pulse", "momentum that comes and goes", {[](const Config&) {
-///     return set_parameter("optimizer.momentum",
-///                          [](const TrainState& s) { return s.at.step % 2 == 0 ? 0.9 : 0.8; });
-///   }});
-std::unique_ptr<Callback> set_parameter(
-    std::string parameter, std::function<std::optional<double>(const TrainState&)> value);
+///   struct Pulse final : SetParameter {
+///     Pulse() : SetParameter("optimizer.momentum", [](const TrainState& state) {
+///       return state.at.step % 2 == 0 ? 0.9 : 0.8;
+///     }) {}
+///   };
+///   MILLRACE_REGISTER(register_callback<Pulse>("pulse", "momentum that comes and goes"));
+class SetParameter : public Callback, public SavesState {
+ public:
+  /// Called before the first step and after each, for the step that comes next; nothing leaves the
+  /// parameter as it is. It must depend on the state alone.
+  using Value = std::function<std::optional<double>(const TrainState&)>;
+
+  /// `known`: values that will come; one that is out of range is an error before the first step.
+  SetParameter(std::string parameter, Value value, std::vector<double> known = {});
+
+  void before_train(TrainState& state) override;
+  void after_step(TrainState& state) override { set(state); }
+  nlohmann::json save_state() const override;
+  void load_state(TrainState&, const nlohmann::json& saved) override;
+
+ private:
+  void set(TrainState& state);
+
+  std::string parameter_;
+  Value value_;
+  std::vector<double> known_;
+  std::optional<double> wanted_;
+  std::int64_t changed_at_ = -1;  // step
+};
 
 /// A value from a point on; between two points perhaps a straight line.
 struct ParameterPoints {

@@ -1,5 +1,8 @@
 // [callbacks.stop_early]: ends training where a metric gets no better, with a checkpoint.
+#include <nlohmann/json.hpp>
+
 #include "millrace/callbacks/common/watched_metric.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -9,9 +12,11 @@ struct StopEarlyOptions : Stall::Options {
   void describe(millrace::Options& o) { Stall::Options::describe(o, "training ends"); }
 };
 
-class StopEarly final : public Callback {
+class StopEarly final : public Callback, public ReadsMetrics, public SavesState {
  public:
-  explicit StopEarly(const StopEarlyOptions& options) : stall_(options) {}
+  using Options = StopEarlyOptions;
+
+  explicit StopEarly(const Options& options) : stall_(options) {}
 
   /// A training that has ended so is not resumed.
   void before_train(TrainState& state) override { stop_if_over(state); }
@@ -24,8 +29,8 @@ class StopEarly final : public Callback {
   }
 
   std::vector<std::string> watches() const override { return {stall_.metric().name()}; }
-  std::string save_state() const override { return stall_.state(); }
-  void load_state(TrainState&, const std::string& state) override { stall_.load(state); }
+  nlohmann::json save_state() const override { return stall_.state(); }
+  void load_state(TrainState&, const nlohmann::json& saved) override { stall_.load(saved); }
 
  private:
   void stop_if_over(TrainState& state) const {
@@ -37,11 +42,8 @@ class StopEarly final : public Callback {
   Stall stall_;
 };
 
-MILLRACE_REGISTER(callbacks().add<StopEarlyOptions>(
-    "stop_early", "ends training where a metric gets no better",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<StopEarly>(read_options<StopEarlyOptions>(table));
-    }}));
+MILLRACE_REGISTER(register_callback<StopEarly>("stop_early",
+                                               "ends training where a metric gets no better"));
 
 }  // namespace
 }  // namespace millrace

@@ -16,6 +16,7 @@
 #include "millrace/callbacks/common/event_records.h"
 #include "millrace/callbacks/common/scalar_writer.h"
 #include "millrace/dataflow/image/image_file.h"
+#include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/every.h"
 
 namespace millrace {
@@ -34,14 +35,18 @@ struct TensorBoardOptions : ScalarWriterOptions {
           "since the last time; "
           "empty: never");
   }
+
+  void check(const Config& table) const { read_period(table, "histograms", histograms); }
 };
 
 /// Every process that trains begins a file of its own, which tells a TensorBoard that is open what to forget; those of
 /// processes before it are cut to what they held at the checkpoint that training goes on from.
-class WriteTensorBoard final : public ScalarWriter {
+class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
  public:
-  explicit WriteTensorBoard(std::optional<Period> histograms) {
-    if (histograms) histograms_.emplace(*histograms);
+  using Options = TensorBoardOptions;
+
+  explicit WriteTensorBoard(const Options& options) {
+    if (!options.histograms.empty()) histograms_.emplace(parse_period(options.histograms));
   }
 
   void on_picture(TrainState& state, const Picture& picture) override {
@@ -50,7 +55,7 @@ class WriteTensorBoard final : public ScalarWriter {
       const auto jpeg = read_file(picture.file);
       const auto pixels = decode_rgb(jpeg, picture.file.string());
       record = image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows);
-    } catch (const std::exception& problem) {  // who only looks ends no training
+    } catch (const std::exception& problem) {  // an observer's failure ends no training
       return spdlog::warn("callback '{}': a picture is left out: {}", state.caller, problem.what());
     }
     file_.append(record);
@@ -127,11 +132,8 @@ class WriteTensorBoard final : public ScalarWriter {
   std::map<std::string, std::vector<float>> seen_;  // of each step since the last histograms
 };
 
-MILLRACE_REGISTER(callbacks().add<TensorBoardOptions>(
-    "tensorboard", "writes scalars, pictures and histograms as TensorBoard's event files",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<WriteTensorBoard>(read_period(table, "histograms"));
-    }}));
+MILLRACE_REGISTER(register_callback<WriteTensorBoard>(
+    "tensorboard", "writes scalars, pictures and histograms as TensorBoard's event files"));
 
 }  // namespace
 }  // namespace millrace

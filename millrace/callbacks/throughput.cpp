@@ -8,6 +8,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -22,8 +23,11 @@ struct ThroughputOptions {
   void describe(Options& o) { o.add("every", every, "the figures are means over so long"); }
 };
 
-class MeasureThroughput final : public Callback {
+class MeasureThroughput final : public Callback, public PublishesMetrics {
  public:
+  using Options = ThroughputOptions;
+  static constexpr bool kByDefault = true;
+
   void before_train(TrainState& state) override {
     start(state);
     boundary_ = state.spent;
@@ -72,7 +76,7 @@ class MeasureThroughput final : public Callback {
     spent_ = state.spent;
   }
 
-  /// Each once, for the boundary of steps that lies behind us.
+  /// Names each slow callback once, for the last step boundary.
   void name_the_slow(const TrainState& state) {
     const auto all = state.spent.callbacks_s - boundary_.callbacks_s;
     if (all <= kSlowSeconds) return;
@@ -92,12 +96,8 @@ class MeasureThroughput final : public Callback {
   std::set<std::string> named_;
 };
 
-MILLRACE_REGISTER(callbacks().add<ThroughputOptions>(
-    "throughput", "images a second, and seconds of data, steps and callbacks",
-    {[](const Config&) -> std::unique_ptr<Callback> {
-       return std::make_unique<MeasureThroughput>();
-     },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<MeasureThroughput>(
+    "throughput", "images per second, and seconds of data, steps and callbacks"));
 
 }  // namespace
 }  // namespace millrace

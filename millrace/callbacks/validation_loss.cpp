@@ -10,6 +10,8 @@
 #include "millrace/base/log.h"
 #include "millrace/base/stop_signals.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/callback.h"
+#include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -28,9 +30,11 @@ struct ValidationLossOptions {
 /// Means over images of what the detector's losses are without training: each batch counts with its size. Each rank
 /// measures its share. Random draws are the same every time, so that curves of as many ranks compare. Where a process is
 /// asked to stop meanwhile, training ends right there and a resumed one measures first.
-class ValidationLoss final : public Callback {
+class ValidationLoss final : public Callback, public PublishesMetrics, public SavesState {
  public:
-  explicit ValidationLoss(const ValidationLossOptions& options) : images_(options.images) {}
+  using Options = ValidationLossOptions;
+
+  explicit ValidationLoss(const Options& options) : images_(options.images) {}
 
   void before_train(TrainState& state) override {
     if (!state.validation)
@@ -84,8 +88,8 @@ class ValidationLoss final : public Callback {
     return {"val/loss", "val/*", "time/validation_loss_s"};
   }
 
-  std::string save_state() const override { return owed_ ? "true" : ""; }
-  void load_state(TrainState&, const std::string& state) override { owed_ = state == "true"; }
+  nlohmann::json save_state() const override { return owed_ ? nlohmann::json(true) : nullptr; }
+  void load_state(TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
 
  private:
   /// Adds what all ranks have seen, in their order; a signal to one of them is one to all.
@@ -111,11 +115,8 @@ class ValidationLoss final : public Callback {
   bool owed_ = false;  // a measurement of this step was not made
 };
 
-MILLRACE_REGISTER(callbacks().add<ValidationLossOptions>(
-    "validation_loss", "measures the losses over the validation split",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<ValidationLoss>(read_options<ValidationLossOptions>(table));
-    }}));
+MILLRACE_REGISTER(register_callback<ValidationLoss>(
+    "validation_loss", "measures the losses over the validation split"));
 
 }  // namespace
 }  // namespace millrace

@@ -14,6 +14,7 @@
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/stall.h"
 #include "millrace/callbacks/common/ticker.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/every.h"
 #include "millrace/trainer/train_state.h"
 
@@ -34,21 +35,30 @@ struct WatchdogOptions {
     o.add("on_stall", on_stall,
           "abort: also end the process, which only another process can resume", {"warn", "abort"});
   }
+
+  void check(const Config& table) const {
+    require(table, "after", !after.empty(), "must be a time, such as \"5 minutes\"");
+    for (const auto& [key, text] : {std::pair("after", after), std::pair("step_limit", step_limit)})
+      if (const auto period = read_period(table, key, text))
+        require(table, key, period->unit == Period::Unit::seconds,
+                "is no time; write it as \"30 seconds\" or \"5 minutes\"");
+  }
 };
 
-/// The time that a complete table has under `key`; nothing where that is "". Throws ConfigError.
-std::optional<Clock::duration> read_time(const Config& table, const std::string& key) {
-  const auto period = read_period(table, key);
-  if (!period) return std::nullopt;
-  require(table, key, period->unit == Period::Unit::seconds,
-          "is no time; write it as \"30 seconds\" or \"5 minutes\"");
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(period->length));
+Clock::duration time_of(const std::string& period) {
+  return std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(parse_period(period).length));
 }
 
 class WatchTraining final : public Callback {
  public:
-  WatchTraining(Clock::duration after, std::optional<Clock::duration> step_limit, bool aborts)
-      : after_(after), step_limit_(step_limit), aborts_(aborts), watch_(after_) {}
+  using Options = WatchdogOptions;
+  static constexpr bool kByDefault = true;
+
+  explicit WatchTraining(const Options& options)
+      : after_(time_of(options.after)), aborts_(options.on_stall == "abort"), watch_(after_) {
+    if (!options.step_limit.empty()) step_limit_ = time_of(options.step_limit);
+  }
 
   void before_train(TrainState& state) override {
     constexpr Clock::duration kRarest = std::chrono::seconds(1);
@@ -121,16 +131,8 @@ class WatchTraining final : public Callback {
   std::unique_ptr<Ticker> ticker_;
 };
 
-MILLRACE_REGISTER(callbacks().add<WatchdogOptions>(
-    "watchdog", "says when training stands still, and where it hangs",
-    {[](const Config& table) -> std::unique_ptr<Callback> {
-       const auto after = read_time(table, "after");
-       require(table, "after", after.has_value(), "must be a time, such as \"5 minutes\"");
-       return std::make_unique<WatchTraining>(
-           *after, read_time(table, "step_limit"),
-           read_options<WatchdogOptions>(table).on_stall == "abort");
-     },
-     /*by_default=*/true}));
+MILLRACE_REGISTER(register_callback<WatchTraining>(
+    "watchdog", "says when training stands still, and where it hangs"));
 
 }  // namespace
 }  // namespace millrace

@@ -15,17 +15,18 @@ class TrainState;
 /// Appends in one write, so that no reader sees the bytes of two writers mixed. Throws Error.
 void append_to(const std::filesystem::path& file, std::string_view bytes);
 
-/// Drops what comes after the first `size` bytes. Does nothing where the file is missing or not longer. Throws Error.
+/// Drops what follows the first `size` bytes. Does nothing where the file is missing or not longer.
+/// Throws Error.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 
-/// A file that a callback appends to and that has every line once, wherever the process was killed and resumed: a
-/// training that goes on from a checkpoint drops what was written after it, and writes it again. A callback holds one
-/// and passes its state on:
+/// A file that a callback appends to and that has every line once, wherever the process was killed and
+/// resumed: a training that continues from a checkpoint drops what was written after it, and writes it
+/// again. A callback holds one and passes its state on (see SavesState):
 ///
 ///   before_train:  file_.open(state, state.folder / "best.txt");
 ///   any hook:      file_.append("step 5: 0.31\n");
-///   save_state:    return nlohmann::json{{"file", file_.state()}, ...}.dump();
-///   load_state:    file_.load(nlohmann::json::parse(text).at("file"));
+///   save_state:    return {{"file", file_.state()}, ...};
+///   load_state:    file_.load(saved.at("file"));
 class AppendedFile {
  public:
   /// A file as it was when a checkpoint was taken.
@@ -34,15 +35,16 @@ class AppendedFile {
     std::uintmax_t bytes = 0;
   };
 
-  /// Appends to `file` from now on. What was written after the checkpoint is cut off first; in a training from the
-  /// start that is everything; where the checkpoint does not know this callback, nothing. Throws Error.
+  /// Appends to `file` from now on. What was written after the checkpoint is cut off first; in a
+  /// training from the start that is everything; where the checkpoint does not know this callback,
+  /// nothing. Throws Error.
   void open(const TrainState& state, std::filesystem::path file);
   bool is_open() const { return !file_.empty(); }
 
   /// Throws Error.
   void append(std::string_view bytes);
 
-  /// The same for what holds only until somebody goes on: the next `append`, and a resumed training, drop it. Throws Error.
+  /// The same for what the next `append`, and a resumed training, drop again. Throws Error.
   void append_provisionally(std::string_view bytes);
 
   /// What a checkpoint keeps of it, and the same the other way, before `open`.

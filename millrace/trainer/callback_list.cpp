@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <exception>
 #include <iterator>
@@ -14,6 +13,7 @@
 #include "millrace/base/text.h"
 #include "millrace/base/wildcards.h"
 #include "millrace/trainer/train_state.h"
+#include "millrace/weights/safetensors.h"
 
 namespace millrace {
 namespace {
@@ -26,16 +26,6 @@ std::vector<std::string> watched_by(const std::optional<When>& when) {
   return std::ranges::count(always, name) > 0 ? std::vector<std::string>() : std::vector{name};
 }
 
-constexpr std::size_t kMostShown = 40;  // bytes of a state that is no JSON
-
-/// The beginning of what may be anything, printable.
-std::string shortened(const std::string& text) {
-  std::string shown;
-  for (const char c : text.substr(0, kMostShown))
-    shown += std::isprint(static_cast<unsigned char>(c)) ? c : '?';
-  return text.size() > kMostShown ? shown + "..." : shown;
-}
-
 bool has(const std::vector<std::string>& patterns, const std::string& name) {
   return std::ranges::any_of(patterns,
                              [&](const auto& one) { return matches_wildcards(one, name); });
@@ -46,17 +36,29 @@ bool has(const std::vector<std::string>& patterns, const std::string& name) {
 void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
                        std::optional<When> when, std::string plugin) {
   Named named{std::move(name), std::move(callback), std::move(when), std::move(plugin)};
-  named.watches = blaming(named.title(), "watches", [&] { return named.callback->watches(); });
-  std::ranges::copy(watched_by(named.when), std::back_inserter(named.watches));
-  named.publishes =
-      blaming(named.title(), "publishes", [&] { return named.callback->publishes(); });
+  named.watches = named.ask_watches();
+  named.publishes = named.ask_publishes();
   all_.push_back(std::move(named));
+}
+
+std::vector<std::string> CallbackList::Named::ask_watches() const {
+  std::vector<std::string> names;
+  if (const auto* reader = as<ReadsMetrics>())
+    names = blaming(title(), "watches", [&] { return reader->watches(); });
+  std::ranges::copy(watched_by(when), std::back_inserter(names));
+  return names;
+}
+
+std::vector<std::string> CallbackList::Named::ask_publishes() const {
+  const auto* publisher = as<PublishesMetrics>();
+  if (!publisher) return {};
+  return blaming(title(), "publishes", [&] { return publisher->publishes(); });
 }
 
 void CallbackList::check_metrics() {
   std::map<std::string, const Named*> owners;
   for (auto& named : all_) {
-    auto names = blaming(named.title(), "publishes", [&] { return named.callback->publishes(); });
+    auto names = named.ask_publishes();
     for (auto& before : named.publishes)
       if (!has(names, before)) named.withdrawn.push_back(before);
     named.publishes = std::move(names);
@@ -104,7 +106,7 @@ void CallbackList::tell_what_never_came(const TrainState& state) const {
 }
 
 void CallbackList::call(Named& named, const char* hook, TrainState& state,
-                        const std::function<void(Callback&)>& call, std::exception_ptr& failure) {
+                        const std::function<void()>& work, std::exception_ptr& failure) {
   if (!state.is_chief && named.callback->chief_only()) return;
   const auto began = Activity::Clock::now();
   state.activity.begin(fmt::format("callback '{}' in {}", named.name, hook));
@@ -117,7 +119,7 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
       failure = std::make_exception_ptr(error);
   };
   try {
-    call(*named.callback);
+    work();
   } catch (const ConfigError& problem) {
     failed(ConfigError(failure_text(named.title(), hook, problem.what())));
   } catch (...) {
@@ -127,13 +129,6 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
   const std::chrono::duration<double> took = Activity::Clock::now() - began;
   state.spent.by_callback[named.name] += took.count();
   state.spent.callbacks_s += took.count();
-}
-
-void CallbackList::each(const char* hook, TrainState& state,
-                        const std::function<void(Callback&)>& work) {
-  std::exception_ptr first;
-  for (auto& named : all_) call(named, hook, state, work, first);
-  if (first) std::rethrow_exception(first);
 }
 
 void CallbackList::trigger(TrainState& state) {
@@ -158,43 +153,37 @@ void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (due[i] == 'x')
       call(
-          all_[i], "trigger", state, [&](Callback& c) { c.trigger(state); }, first);
+          all_[i], "trigger", state, [&] { all_[i].callback->trigger(state); }, first);
   if (first) std::rethrow_exception(first);
 }
 
-template <class Saved>
-std::map<std::string, Saved> CallbackList::saved(const char* hook,
-                                                 Saved (Callback::*save)() const) const {
-  std::map<std::string, Saved> result;
-  for (const auto& named : all_) {
-    auto kept = blaming(named.title(), hook, [&] { return (*named.callback.*save)(); });
-    if (!kept.empty()) result[named.name] = std::move(kept);
-  }
-  return result;
-}
-
 std::map<std::string, std::string> CallbackList::save_states() const {
-  auto states = saved("save_state", &Callback::save_state);
+  std::map<std::string, std::string> states;
   for (const auto& named : all_)
-    if (const auto found = states.find(named.name);
-        found != states.end() && !nlohmann::json::accept(found->second))
-      throw Error(failure_text(
-          named.title(), "save_state",
-          fmt::format(
-              "what it returns is no JSON: \"{}\"; return nlohmann::json{{{{...}}}}.dump(), "
-              "or an empty string where there is nothing to keep",
-              shortened(found->second))));
+    if (const auto* saver = named.as<SavesState>())
+      blaming(named.title(), "save_state", [&] {
+        if (const auto state = saver->save_state(); !state.is_null())
+          states[named.name] = state.dump();
+      });
   return states;
 }
 
 std::map<std::string, NamedTensors> CallbackList::save_tensors() const {
-  return saved("save_tensors", &Callback::save_tensors);
+  std::map<std::string, NamedTensors> all;
+  for (const auto& named : all_)
+    if (const auto* saver = named.as<SavesTensors>())
+      if (auto tensors =
+              blaming(named.title(), "save_tensors", [&] { return saver->save_tensors(); });
+          !tensors.empty())
+        all[named.name] = std::move(tensors);
+  return all;
 }
 
 NamedTensors CallbackList::tensors_of(const std::string& name) const {
   std::vector<std::string> names;
   for (const auto& named : all_) {
-    if (named.name == name) return named.callback->save_tensors();
+    const auto* saver = named.as<SavesTensors>();
+    if (named.name == name) return saver ? saver->save_tensors() : NamedTensors();
     names.push_back(named.name);
   }
   throw ConfigError(fmt::format("this run has no callback '{}'{}", name, suggestion(name, names)));
@@ -205,10 +194,12 @@ void CallbackList::load(TrainState& state, const std::map<std::string, std::stri
   for (auto& named : all_) try {
       if (!state.is_chief && named.callback->chief_only()) continue;
       state.caller = named.name;
-      if (const auto found = states.find(named.name); found != states.end())
-        named.callback->load_state(state, found->second);
-      if (const auto found = tensors.find(named.name); found != tensors.end())
-        named.callback->load_tensors(state, found->second);
+      auto* with_state = named.as<SavesState>();
+      if (const auto found = states.find(named.name); with_state && found != states.end())
+        with_state->load_state(state, nlohmann::json::parse(found->second));
+      auto* with_tensors = named.as<SavesTensors>();
+      if (const auto found = tensors.find(named.name); with_tensors && found != tensors.end())
+        with_tensors->load_tensors(state, found->second);
     } catch (...) {
       throw Error(fmt::format(
           "the checkpoint's state of {} cannot be used; was it written by another version? {}",

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "millrace/base/blame.h"
@@ -21,34 +22,44 @@ class CallbackList {
   void add(std::string name, std::unique_ptr<Callback> callback,
            std::optional<When> when = std::nullopt, std::string plugin = {});
 
-  /// Asks all what they publish. Throws ConfigError where one takes a name that another or the training has, and naming
-  /// the nearest where a callback watches, or a condition looks at, what none of the list publishes. Once when all are
-  /// added, and again behind before_train.
+  /// Asks all what they publish. Throws ConfigError where one takes a name that another or the
+  /// training has, and naming the nearest where a callback watches, or a condition looks at, what none
+  /// of the list publishes. Once when all are added, and again after before_train.
   void check_metrics();
 
-  /// Warns of each of these that was published by nobody until the end.
+  /// Warns of each watched metric that was published by nobody until the end.
   void tell_what_never_came(const TrainState& state) const;
 
-  /// Calls every callback that runs on this rank. Where some throw, the others are still called, and the first failure
-  /// is thrown again, with the callback's name and `hook` in front; all others are logged.
-  void each(const char* hook, TrainState& state, const std::function<void(Callback&)>& call);
+  /// Calls every callback that runs on this rank and has the role. Where some throw, the others are
+  /// still called, and the first failure is thrown again, with the callback's name and `hook` in
+  /// front; all others are logged.
+  template <class Role = Callback>
+  void each(const char* hook, TrainState& state,
+            const std::type_identity_t<std::function<void(Role&)>>& work) {
+    std::exception_ptr first;
+    for (auto& named : all_)
+      if (auto* callback = named.as<Role>())
+        call(
+            named, hook, state, [&] { work(*callback); }, first);
+    if (first) std::rethrow_exception(first);
+  }
 
-  /// Calls `trigger` of those that are due, in the same way. Once after each step. The chief says which they are where
-  /// ranks could differ.
+  /// Calls `trigger` of those that are due, in the same way. Once after each step. The chief says
+  /// which they are where ranks could differ.
   void trigger(TrainState& state);
 
   /// The same for those that are due before the first step.
   void trigger_at_start(TrainState& state);
 
-  /// States by callback name; those without any are left out. Throws Error naming the callback whose state is no JSON.
+  /// States as JSON text by callback name; those without any are left out.
   std::map<std::string, std::string> save_states() const;
   std::map<std::string, NamedTensors> save_tensors() const;
 
   /// What one callback keeps. Throws ConfigError naming the nearest where there is none of that name.
   NamedTensors tensors_of(const std::string& name) const;
 
-  /// Throws Error naming the callback that cannot use what it is given. On the chief all are given theirs, on other
-  /// ranks those alone that run there.
+  /// Throws Error naming the callback that cannot use what it is given. On the chief all are given
+  /// theirs, on other ranks those alone that run there.
   void load(TrainState& state, const std::map<std::string, std::string>& states,
             const std::map<std::string, NamedTensors>& tensors);
 
@@ -63,13 +74,18 @@ class CallbackList {
     std::vector<std::string> withdrawn = {};  // named before, and no more
 
     ComponentName title() const { return {"callback", name, plugin}; }
+
+    /// nullptr where it does not have the role.
+    template <class Role>
+    Role* as() const {
+      return dynamic_cast<Role*>(callback.get());
+    }
+    std::vector<std::string> ask_publishes() const;
+    std::vector<std::string> ask_watches() const;
   };
 
   /// Throws ConfigError where `name` can be published by nobody.
   [[noreturn]] void refuse_watched(const Named& watcher, const std::string& name) const;
-
-  template <class Saved>
-  std::map<std::string, Saved> saved(const char* hook, Saved (Callback::*save)() const) const;
 
   void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
@@ -77,8 +93,8 @@ class CallbackList {
   bool is_chief_asked() const;
 
   /// `failure` receives what it throws, unless it holds something already.
-  void call(Named& named, const char* hook, TrainState& state,
-            const std::function<void(Callback&)>& call, std::exception_ptr& failure);
+  void call(Named& named, const char* hook, TrainState& state, const std::function<void()>& work,
+            std::exception_ptr& failure);
 
   std::vector<Named> all_;
 };

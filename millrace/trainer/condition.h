@@ -20,10 +20,10 @@ class Condition {
   /// False where the figure has no value yet.
   bool holds(const TrainState& state) const;
 
-  /// Of the figure.
+  /// The metric that it looks at.
   const std::string& name() const { return name_; }
 
-  /// The figures that there always are: of the last step, of the position behind it.
+  /// The metrics that every training has: those of the last step and of the position after it.
   static const std::vector<std::string>& step_figures();
 
  private:

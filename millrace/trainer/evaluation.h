@@ -13,9 +13,9 @@
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/engine/dataflow.h"
-#include "millrace/trainer/callback.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/metrics.h"
 
 namespace millrace {
 

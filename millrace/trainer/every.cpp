@@ -32,11 +32,12 @@ Period parse_period(std::string_view text, const std::string& where) {
   return {count * known->second.first, known->second.second};
 }
 
-std::optional<Period> read_period(const Config& table, const std::string& key) {
-  const auto& value = *table.find(key);
-  const auto& text = std::get<std::string>(value.data);
+std::optional<Period> read_period(const Config& table, std::string_view key,
+                                  std::string_view text) {
   if (text.empty()) return std::nullopt;
-  return parse_period(text, value.origin.text() + ": " + key);
+  const auto* value = table.find(key);
+  return parse_period(text,
+                      fmt::format("{}: {}", (value ? value->origin : table.origin).text(), key));
 }
 
 bool Every::is_due(const TrainState& state) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/trainer/callback.h"
 #include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/loss_scale.h"
 #include "millrace/weights/safetensors.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "millrace/trainer/callback.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/detector/figures.h"
+#include "millrace/trainer/metrics.h"
 
 namespace millrace {
 

@@ -6,37 +6,39 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "millrace/trainer/activity.h"
-#include "millrace/trainer/callback.h"
+#include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/detector/detector.h"
-#include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/hyper_parameters.h"
+#include "millrace/weights/named_tensors.h"
 
 namespace millrace {
 
-/// Whether every training has a figure of this name by itself ("loss", "lr", "step", a hyper-parameter), so that no
-/// callback can publish it.
+class Detector;
+struct EvalData;
+
+/// Whether every training reports a metric of this name ("loss", "lr", "step", a hyper-parameter), so
+/// that no callback can publish it.
 bool is_own_figure(std::string_view name);
 
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
-  double data_s = 0;  // the step waited for its batch
-  double step_s = 0;  // losses, gradients, new values
-  double sync_s = 0;  // of these, other ranks' gradients were waited for behind the backward pass
-  double callbacks_s = 0;    // of all callbacks
-  double checkpoints_s = 0;  // checkpoints were copied, the one before waited for
+  double data_s = 0;       // the step waited for its batch
+  double step_s = 0;       // losses, gradients, new values
+  double sync_s = 0;       // of step_s: the wait for other ranks' gradients after the backward pass
+  double callbacks_s = 0;  // all callbacks
+  double checkpoints_s = 0;  // copying checkpoints, and waiting for the previous one
   std::map<std::string, double> by_callback;
 };
 
-/// Owned by the trainer. For the training thread alone, but for `activity`.
+/// Owned by the trainer. For the training thread alone, except `activity`.
 class TrainState {
  public:
   TrainState(Detector& trained, const OptimizerOptions& options) : model(trained), hyper(options) {}
@@ -46,7 +48,7 @@ class TrainState {
   double previous_progress = 0;  // before the last step
   double lr = 0;                 // of the last step
   StepFigures scalars;           // of the last step: the losses, "loss", their sum, then the rest
-  std::map<std::string, double> latest;  // last values of what was published; NaN: not finite
+  std::map<std::string, double> latest;  // last published values; NaN: not finite
   std::string caller;                    // the callback that is being called
   Spent spent;
   Activity activity;  // any thread may look at it
@@ -57,41 +59,36 @@ class TrainState {
   const EvalData* validation = nullptr;  // nullptr: there is none
   /// Makes a second detector like `model`, with values of its own; empty where nobody can.
   std::function<std::unique_ptr<Detector>()> make_model;
-  /// The tensors that a callback keeps, by its name; throws ConfigError where there is no such callback.
+  /// The tensors that a callback keeps, by its name; throws ConfigError where there is none such.
   std::function<NamedTensors(const std::string& callback)> kept_by;
-  /// Steps whose checkpoints somebody waits for, once for each, to hear what is said of them; see needs_checkpoint.
-  std::multiset<std::int64_t> needed_checkpoints;
-  const Cluster* cluster =
-      &Cluster::alone();  // the ranks that train together, this process among them
+  /// The ranks that train together, this process among them.
+  const Cluster* cluster = &Cluster::alone();
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
+  CheckpointHolds checkpoint_holds;
 
   Moment now() const { return {at.step, at.progress}; }
 
   /// The epoch that the next sample belongs to, from 0.
   std::int64_t epoch() const { return static_cast<std::int64_t>(at.progress); }
 
-  /// Hands scalars to every callback's on_scalars at the end of this step boundary: to those of this rank. Throws Error
-  /// for a name that the callback's publishes() does not have, or that the training's own figures have.
+  /// Hands metrics to the on_scalars of all callbacks of this rank at the end of this step boundary.
+  /// Throws Error for a name that the caller's publishes() lacks or that the training itself reports.
   void publish(const Scalars& more) { publish(now(), more); }
 
-  /// The same for scalars that speak of an earlier moment.
+  /// The same for metrics that describe an earlier moment.
   void publish(const Moment& of, const Scalars& more);
 
   /// Hands a picture to every callback's on_picture at the end of this step boundary.
   void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
 
-  /// Asks the detector for its figures in the next step; they will be among the scalars. One rank that asks is enough.
+  /// Asks the detector for its figures in the next step; they will be among the scalars. One rank that
+  /// asks is enough.
   void ask_for_figures() { figures_asked_ = true; }
 
-  /// Whether somebody waits for what will be said of that step, now or in a training that is resumed from the newest
-  /// checkpoint.
-  bool needs_checkpoint(std::int64_t step) const {
-    return needed_checkpoints.contains(step) || needed_by_newest_.contains(step);
-  }
-
-  /// Asks for a checkpoint at the end of this step boundary. The chief writes it; one rank that asks is enough.
+  /// Asks for a checkpoint at the end of this step boundary. The chief writes it; one rank that asks
+  /// is enough.
   void save_checkpoint() { save_asked_ = true; }
 
   /// Ends training politely at the end of this step boundary, on all ranks.
@@ -109,7 +106,6 @@ class TrainState {
   std::map<std::int64_t, std::pair<Moment, Scalars>> late_;  // by step
   bool figures_asked_ = false;
   bool save_asked_ = false;
-  std::multiset<std::int64_t> needed_by_newest_;  // needed_checkpoints at the newest checkpoint
   std::string stop_reason_;
 };
 

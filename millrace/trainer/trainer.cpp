@@ -115,9 +115,8 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   resumed_ = true;
 }
 
-template <class Hook>
-void Trainer::call(const char* name, Hook hook) {
-  callbacks_.each(name, state_, [&](Callback& callback) { hook(callback); });
+void Trainer::call(const char* name, const std::function<void(Callback&)>& hook) {
+  callbacks_.each(name, state_, hook);
 }
 
 TrainEnd Trainer::run() {
@@ -401,10 +400,10 @@ void Trainer::hand_out_scalars() {
       state_.latest[name] = std::isfinite(value) ? value : std::nan("");
   const auto pictures = std::exchange(state_.pictures_, {});
   if (!pictures.empty())
-    call("on_picture", [&](Callback& c) {
+    callbacks_.each<ReadsMetrics>("on_picture", state_, [&](ReadsMetrics& c) {
       for (const auto& picture : pictures) c.on_picture(state_, picture);
     });
-  call("on_scalars", [&](Callback& c) {
+  callbacks_.each<ReadsMetrics>("on_scalars", state_, [&](ReadsMetrics& c) {
     for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
   });
 }
@@ -415,7 +414,7 @@ void Trainer::hand_out_checkpoint(bool wait) {
   const auto folder = writer_->collect(wait);
   state_.spent.checkpoints_s += seconds_since(began);
   if (!folder) return;
-  state_.needed_by_newest_ = needed_at_save_;
+  state_.checkpoint_holds.whole();
   call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
 }
 
@@ -444,7 +443,7 @@ void Trainer::save() {
                   .optimizer = training_step_.optimizer().state(),
                   .config = plan_.config,
                   .metadata = plan_.metadata});
-  needed_at_save_ = state_.needed_checkpoints;
+  state_.checkpoint_holds.taken();
   state_.spent.checkpoints_s += seconds_since(began);
 }
 

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -98,8 +97,7 @@ class Trainer {
   void hand_out_checkpoint(bool wait);
   void save_if_asked();
   void save();
-  template <class Hook>
-  void call(const char* name, Hook hook);
+  void call(const char* name, const std::function<void(Callback&)>& hook);
 
   TrainPlan plan_;
   CallbackList callbacks_;
@@ -108,8 +106,6 @@ class Trainer {
   TrainState state_;
   std::unique_ptr<DataFlow<Batch>> data_;
   std::optional<CheckpointWriter> writer_;  // into the run folder
-  std::multiset<std::int64_t>
-      needed_at_save_;  // needed_checkpoints when the one that is being written was taken
   bool resumed_ = false;
   std::int64_t saved_step_ = -1;             // of the newest checkpoint that was begun
   bool wants_checkpoint_ = false;            // this rank, of the chief

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "millrace/trainer/callback.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/gradient_buckets.h"
 #include "millrace/trainer/cluster/rank_sum.h"
 #include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/loss_scale.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "millrace/trainer/step_report.h"

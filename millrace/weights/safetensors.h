@@ -7,12 +7,11 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-namespace millrace {
+#include "millrace/weights/named_tensors.h"
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+namespace millrace {
 
 /// What a file says beside its tensors: the "__metadata__" strings.
 using Metadata = std::map<std::string, std::string>;

@@ -86,9 +86,7 @@ struct Stopwatch final : Callback {
   }
 };
 
-MILLRACE_REGISTER(callbacks().add<NoOptions>("stopwatch", "times steps", {[](const Config&) {
-                                               return std::make_unique<Stopwatch>();
-                                             }}));
+MILLRACE_REGISTER(register_callback<Stopwatch>("stopwatch", "times steps"));
 
 struct Bench {
   Recipe recipe;

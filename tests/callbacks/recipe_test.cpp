@@ -17,10 +17,7 @@ struct LineOptions {
   void describe(Options& o) { o.add("slope", slope, "of the line", {.min = 0}); }
 };
 
-MILLRACE_REGISTER(detectors().add<LineOptions>(
-    "line", "fits a line", [](const Config&, const ModelContext&) -> std::unique_ptr<Detector> {
-      return std::make_unique<testing::LineDetector>();
-    }));
+MILLRACE_REGISTER(register_detector<testing::LineDetector, LineOptions>("line", "fits a line"));
 
 const std::string kModel = "[model]\nname = 'line'\n";
 
@@ -48,21 +45,15 @@ TEST(Recipe, ResolvesItsOwnOutputToTheSame) {
 }
 
 TEST(Recipe, SaysWhereAPeriodIsNone) {
-  const auto made = [](const std::string& toml) -> std::string {
-    return testing::message_of<ConfigError>([&] {
-      for (const auto& [name, use, table, when] : resolve(parse_config(toml, "a.toml")).callbacks)
-        callbacks().at(use, table.origin).create(table);
-    });
-  };
-  EXPECT_THAT(made(kModel + "[callbacks.checkpoint]\nkeep_every = 'often'\n"),
+  EXPECT_THAT(complaint(kModel + "[callbacks.checkpoint]\nkeep_every = 'often'\n"),
               HasSubstr("a.toml:4:14: keep_every"));
-  EXPECT_THAT(made(kModel + "[callbacks.tensorboard]\nhistograms = '2 parsecs'\n"),
+  EXPECT_THAT(complaint(kModel + "[callbacks.tensorboard]\nhistograms = '2 parsecs'\n"),
               HasSubstr("a.toml:4:14: histograms"));
-  EXPECT_THAT(made(kModel + "[callbacks.watchdog]\nafter = '3 steps'\n"),
+  EXPECT_THAT(complaint(kModel + "[callbacks.watchdog]\nafter = '3 steps'\n"),
               HasSubstr("a.toml:4:9: after is no time"));
-  EXPECT_THAT(made(kModel + "[callbacks.watchdog]\nafter = ''\n"),
+  EXPECT_THAT(complaint(kModel + "[callbacks.watchdog]\nafter = ''\n"),
               HasSubstr("a.toml:4:9: after must be a time"));
-  EXPECT_EQ(made(kModel + "[callbacks.watchdog]\nstep_limit = '1 minute'\n"), "");
+  EXPECT_EQ(complaint(kModel + "[callbacks.watchdog]\nstep_limit = '1 minute'\n"), "");
 }
 
 TEST(Recipe, NamesCallbacksSoThatFilesCanBe) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tests/callbacks/series.h"
 #include "tests/callbacks/training.h"
@@ -14,11 +15,7 @@ using testing::Scratch;
 using ::testing::ThrowsMessage;
 using testing::Training;
 
-MILLRACE_REGISTER(callbacks().add<testing::SeriesOptions>(
-    "series", "publishes given numbers", {[](const Config& table) -> std::unique_ptr<Callback> {
-      return std::make_unique<testing::PublishSeries>(
-          read_options<testing::SeriesOptions>(table).values);
-    }}));
+MILLRACE_REGISTER(register_callback<testing::PublishSeries>("series", "publishes given numbers"));
 
 /// The factor of the learning rate after each value.
 std::vector<double> factors(const std::string& values, const std::string& toml) {
@@ -50,6 +47,17 @@ TEST(ReduceOnPlateau, DoesWhatTorchDoes) {
 TEST(ReduceOnPlateau, CountsWhatIsNoNumberAsNoBetter) {
   EXPECT_THAT(factors("[1, 999, 0.9, 0.8]", "better = 'lower'\npatience = 0").at(1),
               ::testing::DoubleEq(0.1));
+}
+
+TEST(ReduceOnPlateau, TakesTheStateOfOlderCheckpoints) {
+  testing::LineDetector model;
+  TrainState state(model, {});
+  const auto callback =
+      callbacks().at("reduce_on_plateau").create(parse_config("metric = 'score'", "test.toml"));
+  auto& saver = dynamic_cast<SavesState&>(*callback);
+  const nlohmann::json stall = {{"bad", 2}, {"best", 0.5}, {"best_step", 4}};
+  saver.load_state(state, {{"stall", stall.dump()}, {"cooldown", 1}});
+  EXPECT_EQ(saver.save_state(), (nlohmann::json{{"stall", stall}, {"cooldown", 1}}));
 }
 
 TEST(ReduceOnPlateau, RefusesAParameterThatThereIsNot) {

@@ -57,7 +57,7 @@ TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
       ThrowsMessage<Error>(
           AllOf(HasSubstr("callback 'run_command' failed"), HasSubstr("signal 9"))));
   EXPECT_THAT([&] { commanding_training(scratch / "c", "")(); },
-              ThrowsMessage<ConfigError>(HasSubstr("run_command needs a command")));
+              ThrowsMessage<ConfigError>(HasSubstr("command must be given")));
   expect_no_children();
 }
 

@@ -1,6 +1,7 @@
 // A callback that publishes what a test wants to see watched.
 #pragma once
 
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace::testing {
@@ -14,10 +15,12 @@ struct SeriesOptions {
   }
 };
 
-struct PublishSeries final : Callback {
+struct PublishSeries final : Callback, PublishesMetrics {
+  using Options = SeriesOptions;
+
   std::vector<double> values;
 
-  explicit PublishSeries(std::vector<double> series) : values(std::move(series)) {}
+  explicit PublishSeries(const Options& options) : values(options.values) {}
   void trigger(TrainState& s) override {
     const auto place = static_cast<std::size_t>(s.at.step - 1);
     if (place >= values.size()) return;

@@ -48,7 +48,7 @@ TEST(SetParameter, FollowsAFunction) {
   testing::LineDetector model;
   std::vector<double> seen;
   CallbackList list;
-  list.add("pulse", set_parameter("optimizer.clip_norm", [](const TrainState& s) {
+  list.add("pulse", std::make_unique<SetParameter>("optimizer.clip_norm", [](const TrainState& s) {
              return s.at.step % 2 == 0 ? 1.0 : 2.0;
            }));
   auto look = std::make_unique<testing::LambdaCallback>();

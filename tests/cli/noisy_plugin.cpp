@@ -14,10 +14,6 @@ class Noisy final : public millrace::testing::LineDetector {
   }
 };
 
-MILLRACE_REGISTER(millrace::detectors().add<millrace::NoOptions>("noisy",
-                                                                 "gives other losses each time",
-                                                                 [](const auto&, const auto&) {
-                                                                   return std::make_unique<Noisy>();
-                                                                 }));
+MILLRACE_REGISTER(millrace::register_detector<Noisy>("noisy", "gives other losses each time"));
 
 }  // namespace

@@ -144,7 +144,7 @@ inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder,
 }
 
 /// A callback made of functions.
-struct LambdaCallback final : Callback {
+struct LambdaCallback final : Callback, PublishesMetrics, ReadsMetrics {
   bool on_all_ranks = false;
   std::vector<std::string> names = {"*"};  // that it publishes
   std::function<void(TrainState&)> on_before_train, on_before_step, on_after_step, on_after_epoch,

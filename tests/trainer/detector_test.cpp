@@ -36,10 +36,7 @@ class Told final : public Detector {
   at::Tensor weight_ = parameters_.add("w", at::ones({2}), ParameterKind::weight);
 };
 
-MILLRACE_REGISTER(detectors().add<NoOptions>("told", "gives what it is told to",
-                                             [](const auto&, const auto&) {
-                                               return std::make_unique<Told>();
-                                             }));
+MILLRACE_REGISTER(register_detector<Told>("told", "gives what it is told to"));
 
 class DetectorContract : public ::testing::Test {
  protected:

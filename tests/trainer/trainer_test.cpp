@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "millrace/base/errors.h"
@@ -150,7 +151,7 @@ TEST(Trainer, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {
 }
 
 /// Throws in one hook: an Error, or something that is no exception.
-struct Thrower final : Callback {
+struct Thrower final : Callback, ReadsMetrics, SavesState, SavesTensors {
   std::string where;
   bool sound_type;
 
@@ -173,14 +174,16 @@ struct Thrower final : Callback {
     if (s.at.step > 0) in("on_scalars");
   }
   void on_checkpoint(TrainState&, const std::filesystem::path&) override { in("on_checkpoint"); }
-  std::string save_state() const override {
+  nlohmann::json save_state() const override {
     in("save_state");
     return {};
   }
+  void load_state(TrainState&, const nlohmann::json&) override {}
   NamedTensors save_tensors() const override {
     in("save_tensors");
     return {};
   }
+  void load_tensors(TrainState&, const NamedTensors&) override {}
 };
 
 TEST(Trainer, NamesTheCallbackThatFailsInAnyHook) {
@@ -498,7 +501,7 @@ TEST(HyperParameters, RefuseWhatOrderWouldDecide) {
 }
 
 TEST(Trainer, KeepsTensorsOfCallbacksInCheckpoints) {
-  struct Keeper final : Callback {
+  struct Keeper final : Callback, SavesTensors {
     at::Tensor kept = at::zeros({2});
     void after_step(TrainState& s) override {
       kept.fill_(static_cast<double>(s.at.step));

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "millrace/trainer/callback.h"
+#include "millrace/trainer/metrics.h"
 
 namespace millrace {
 

@@ -26,7 +26,7 @@ void ScalarWriter::on_scalars(TrainState& state, const Moment& of, const Scalars
   }
   all.insert(all.end(), published.begin(), published.end());
   if (!all.empty()) file_.append(encode(of, all));
-  // A run that goes on from here has this window still before it.
+  // A run that continues from here has this window still before it.
   if (ends_ && of.step == state.at.step && !window_.empty())
     file_.append_provisionally(encode(of, of_window()));
 }
@@ -38,17 +38,16 @@ Scalars ScalarWriter::of_window() const {
   return scalars;
 }
 
-std::string ScalarWriter::save_state() const {
+nlohmann::json ScalarWriter::save_state() const {
   auto state = file_.state();
   auto& windows = state["window"] = nlohmann::json::object();
   for (const auto& [name, window] : window_) windows[name] = {window.sum, window.count};
-  return state.dump();
+  return state;
 }
 
-void ScalarWriter::load_state(TrainState&, const std::string& text) {
-  const auto state = nlohmann::json::parse(text);
-  file_.load(state);
-  for (const auto& [name, window] : state.at("window").items())
+void ScalarWriter::load_state(TrainState&, const nlohmann::json& saved) {
+  file_.load(saved);
+  for (const auto& [name, window] : saved.at("window").items())
     window_[name] = {window.at(0), window.at(1)};
 }
 

@@ -1,4 +1,4 @@
-// What all callbacks that write figures into a file have in common.
+// What all callbacks that write metrics into a file have in common.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,36 @@
 #include <string_view>
 
 #include "millrace/trainer/appended_file.h"
+#include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
 
-/// Appends the figures of steps, each over windows as long as `every` says as its kind wants it (StepFigure), and what
-/// callbacks publish. What speaks of an earlier moment is written when it becomes known. Figures that depend on the
-/// clock or the machine are called "time/...": all others are the same in every run of a configuration. A training
-/// that ends within a window, however it ends, leaves what there is of that; a resumed run first drops this and all
-/// else that was written after its checkpoint.
-class ScalarWriter : public Callback {
+/// The options of most of them.
+struct ScalarWriterOptions {
+  std::string every = "20 steps";
+  void describe(Options& o) {
+    o.add("every", every, "how often; losses are means over so long, rates and counts the last");
+  }
+};
+
+/// Appends the metrics of steps, each over windows as long as `every` says, summarised as its kind says
+/// (StepFigure), and what callbacks publish. What describes an earlier moment is written when it becomes
+/// known. Metrics that depend on the clock or the machine are called "time/...": all others are the
+/// same in every run of a configuration. A training that ends within a window, however it ends, writes
+/// what there is of it; a resumed run first drops this and all else that was written after its
+/// checkpoint.
+class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
  public:
+  using Options = ScalarWriterOptions;
+
   void before_train(TrainState& state) override { open(state); }
   void after_step(TrainState& state) override;
   void after_train(TrainState&) override { ends_ = true; }
   void trigger(TrainState&) override { is_due_ = true; }
   void on_scalars(TrainState& state, const Moment& of, const Scalars& published) override;
-  std::string save_state() const override;
-  void load_state(TrainState&, const std::string& text) override;
+  nlohmann::json save_state() const override;
+  void load_state(TrainState&, const nlohmann::json& saved) override;
 
  protected:
   /// Opens `file_`.
@@ -46,14 +58,6 @@ class ScalarWriter : public Callback {
   std::map<std::string, Window> window_;
   bool is_due_ = false;
   bool ends_ = false;  // what is published now is the last
-};
-
-/// The options of most of them.
-struct ScalarWriterOptions {
-  std::string every = "20 steps";
-  void describe(Options& o) {
-    o.add("every", every, "how often; losses are means over so long, rates and counts the last");
-  }
 };
 
 /// By the calendar's clock, to the millisecond: for people to read, never to decide by.

@@ -47,17 +47,16 @@ std::string Stall::text() const {
                      *metric_.best(), best_step_, bad_);
 }
 
-std::string Stall::state() const {
+nlohmann::json Stall::state() const {
   nlohmann::json state = {{"bad", bad_}, {"best_step", best_step_}};
   if (metric_.best()) state["best"] = *metric_.best();
-  return state.dump();
+  return state;
 }
 
-void Stall::load(const std::string& text) {
-  const auto state = nlohmann::json::parse(text);
-  state.at("bad").get_to(bad_);
-  state.at("best_step").get_to(best_step_);
-  if (state.contains("best")) metric_.set_best(state.at("best").get<double>());
+void Stall::load(const nlohmann::json& saved) {
+  saved.at("bad").get_to(bad_);
+  saved.at("best_step").get_to(best_step_);
+  if (saved.contains("best")) metric_.set_best(saved.at("best").get<double>());
 }
 
 }  // namespace millrace

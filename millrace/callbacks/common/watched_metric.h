@@ -1,11 +1,12 @@
 // A published scalar that a callback acts on, and the best that it has been.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "millrace/base/options.h"
-#include "millrace/trainer/callback.h"
+#include "millrace/trainer/metrics.h"
 
 namespace millrace {
 
@@ -56,7 +57,7 @@ class Stall {
 
   const WatchedMetric& metric() const { return metric_; }
 
-  /// Counts a value that speaks of the moment `of`.
+  /// Counts a value that describes the moment `of`.
   void add(double value, const Moment& of);
 
   /// Whether patience has come to its end.
@@ -68,9 +69,8 @@ class Stall {
   /// "no bbox/AP better than 0.3123, of step 500, in 3 looks"
   std::string text() const;
 
-  /// As JSON.
-  std::string state() const;
-  void load(const std::string& state);
+  nlohmann::json state() const;
+  void load(const nlohmann::json& saved);
 
  private:
   WatchedMetric metric_;

@@ -12,6 +12,8 @@ namespace {
 
 class MaskRcnn final : public PyramidDetector {
  public:
+  using Options = MaskRcnnOptions;
+
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
       : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
         load_(options.regions_of_an_image()),
@@ -98,20 +100,12 @@ class MaskRcnn final : public PyramidDetector {
   std::optional<MaskHead> mask_head_;
 };
 
-template <class T>
-bool add(const char* name, const char* doc) {
-  return detectors().add<T>(
-      name, doc, [](const Config& table, const ModelContext& context) -> std::unique_ptr<Detector> {
-        return std::make_unique<MaskRcnn>(read_options<T>(table, {"name", "weights"}), context);
-      });
-}
-
-MILLRACE_REGISTER(
-    add<FasterRcnnOptions>("fasterrcnn", "Faster R-CNN on a ResNet feature pyramid: boxes only") &&
-    add<MaskRcnnOptions>("maskrcnn", "Mask R-CNN on a ResNet feature pyramid") &&
-    add<CascadeRcnnOptions>(
-        "cascadercnn",
-        "Cascade R-CNN on a ResNet feature pyramid; masks = true: Cascade Mask R-CNN"));
+MILLRACE_REGISTER(register_detector<MaskRcnn, FasterRcnnOptions>(
+    "fasterrcnn", "Faster R-CNN on a ResNet feature pyramid: boxes only"));
+MILLRACE_REGISTER(register_detector<MaskRcnn>("maskrcnn",
+                                              "Mask R-CNN on a ResNet feature pyramid"));
+MILLRACE_REGISTER(register_detector<MaskRcnn, CascadeRcnnOptions>(
+    "cascadercnn", "Cascade R-CNN on a ResNet feature pyramid; masks = true: Cascade Mask R-CNN"));
 
 }  // namespace
 }  // namespace millrace

@@ -17,6 +17,8 @@ namespace {
 
 class RetinaNet final : public PyramidDetector {
  public:
+  using Options = RetinaNetOptions;
+
   RetinaNet(const RetinaNetOptions& options, const ModelContext& context)
       : PyramidDetector(options, options.top(), /*mask_paste=*/"", context),
         options_(options),
@@ -152,12 +154,8 @@ class RetinaNet final : public PyramidDetector {
   DenseHead classes_, deltas_;
 };
 
-MILLRACE_REGISTER(detectors().add<RetinaNetOptions>(
-    "retinanet", "RetinaNet on a ResNet feature pyramid: one stage, focal loss",
-    [](const Config& table, const ModelContext& context) -> std::unique_ptr<Detector> {
-      return std::make_unique<RetinaNet>(read_options<RetinaNetOptions>(table, {"name", "weights"}),
-                                         context);
-    }));
+MILLRACE_REGISTER(register_detector<RetinaNet>(
+    "retinanet", "RetinaNet on a ResNet feature pyramid: one stage, focal loss"));
 
 }  // namespace
 }  // namespace millrace

@@ -116,11 +116,16 @@ Registry<DetectorFactory>& detectors() {
   return registry;
 }
 
+Config own_options(const Config& model_table) {
+  return without(model_table, {"name", "weights", "force_weights"});
+}
+
 std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
                                         const ModelContext& context) {
   const auto& entry = detectors().at(name, table.origin);
   const auto title = fmt::format("detector '{}'{}", name, of_plugin(entry.plugin));
-  auto detector = named(title, "its factory", [&] { return entry.create(table, context); });
+  auto detector =
+      named(title, "its factory", [&] { return entry.create(own_options(table), context); });
   detector->title = title;
   detector->class_count = context.classes.size();
   return detector;

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -122,15 +123,30 @@ struct ModelContext {
   at::Device device = at::kCPU;      // where its tensors are to lie
 };
 
-/// `table` is the config's [model]; keys "name" and "weights" are not the factory's.
+/// `table` holds the detector's own options.
 using DetectorFactory =
     std::function<std::unique_ptr<Detector>(const Config& table, const ModelContext& context)>;
 
 /// All known detectors.
 Registry<DetectorFactory>& detectors();
 
-/// Makes the detector of that name. Throws ConfigError for options that it refuses, Error naming it for anything else
-/// that its factory throws.
+/// Registers the class `D` as [model] name = NAME; it is made from its options `O` and a ModelContext
+/// as make_component says. At namespace scope:
+///
+///   MILLRACE_REGISTER(register_detector<RetinaNet>("retinanet", "one stage, focal loss"));
+template <std::derived_from<Detector> D, class O = OptionsOf<D>>
+bool register_detector(const std::string& name, std::string doc) {
+  return detectors().add<O>(name, std::move(doc),
+                            [](const Config& table, const ModelContext& context) {
+                              return make_component<D>(read_options<O>(table), context);
+                            });
+}
+
+/// What [model] says besides the keys that every detector has: name, weights and force_weights.
+Config own_options(const Config& model_table);
+
+/// Makes the detector of that name from [model]. Throws ConfigError for options that it refuses, Error
+/// naming it for anything else that its factory throws.
 std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
                                         const ModelContext& context);
 

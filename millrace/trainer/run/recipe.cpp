@@ -17,13 +17,6 @@
 namespace millrace {
 namespace {
 
-Config without(const Config& table, std::initializer_list<std::string_view> keys) {
-  Config::Table members;
-  for (const auto& member : table.table())
-    if (std::find(keys.begin(), keys.end(), member.first) == keys.end()) members.push_back(member);
-  return {std::move(members), table.origin};
-}
-
 /// Reads the part of a table that `T` describes; the rest is someone else's.
 template <class T>
 T read_part(const Config& table) {
@@ -112,7 +105,7 @@ void take_model(const Config& from, Config& tree, Recipe& recipe) {
   recipe.weights = options.weights;
   recipe.force_weights = options.force_weights;
   const auto& entry = detectors().at(options.name, table.find("name")->origin);
-  entry.check(without(table, {"name", "weights", "force_weights"}));
+  entry.check(own_options(table));
   complete_options<ModelOptions>(table);
   recipe.model = without(table, {"force_weights"});
   entry.complete(recipe.model);

@@ -58,7 +58,8 @@ void tell_of(const Parameters& parameters, const std::string& name, std::size_t 
 
 /// Throws ConfigError where a callback works with the weights of one that has none.
 void check_weights_of(const Callback& callback, const std::string& name, const Recipe& recipe) {
-  const auto of = callback.uses_weights_of();
+  const auto* user = dynamic_cast<const UsesWeights*>(&callback);
+  const auto of = user ? user->weights_of() : "";
   if (of.empty()) return;
   std::vector<std::string> keepers;
   for (const auto& other : recipe.callbacks)

@@ -16,15 +16,17 @@ struct FaultyOptions {
   void describe(Options&) { throw std::logic_error("no words"); }
 };
 
-struct Nothing final : Callback {};
+struct Undescribed final : Callback {
+  using Options = FaultyOptions;
+};
 
-const bool in_describe =
-    callbacks().add<FaultyOptions>("faulty_options", "cannot describe its options",
-                                   {[](const Config&) { return std::make_unique<Nothing>(); }});
+MILLRACE_REGISTER(register_callback<Undescribed>("faulty_options", "cannot describe its options"));
 
-const bool in_factory = callbacks().add<NoOptions>(
-    "faulty_factory", "cannot be made",
-    {[](const Config&) -> std::unique_ptr<Callback> { throw std::logic_error("no parts"); }});
+struct Unmade final : Callback {
+  Unmade() { throw std::logic_error("no parts"); }
+};
+
+MILLRACE_REGISTER(register_callback<Unmade>("faulty_factory", "cannot be made"));
 
 struct FaultyStage {
   static constexpr std::string_view kName = "faulty_stage";
@@ -33,7 +35,7 @@ struct FaultyStage {
   void check() const { throw std::logic_error("no idea"); }
 };
 
-const bool in_check = register_stage<FaultyStage>("cannot check its options");
+MILLRACE_REGISTER(register_stage<FaultyStage>("cannot check its options"));
 
 class FaultyDetector final : public Detector {
  public:
@@ -47,8 +49,6 @@ class FaultyDetector final : public Detector {
   Parameters parameters_;
 };
 
-const bool in_parameters_changed = detectors().add<NoOptions>(
-    "faulty_detector", "hears of no new weights",
-    [](const Config&, const ModelContext&) { return std::make_unique<FaultyDetector>(); });
+MILLRACE_REGISTER(register_detector<FaultyDetector>("faulty_detector", "hears of no new weights"));
 
 }  // namespace

@@ -18,9 +18,11 @@ struct HelloOptions {
 };
 
 /// Publishes how often it has greeted: once a step. Throws after `times` steps of this process.
-class Hello final : public Callback {
+class Hello final : public Callback, public PublishesMetrics {
  public:
-  explicit Hello(const HelloOptions& options) : left_(options.times) {}
+  using Options = HelloOptions;
+
+  explicit Hello(const Options& options) : left_(options.times) {}
   std::vector<std::string> publishes() const override { return {"hello/times"}; }
   void after_step(TrainState& state) override {
     if (--left_ == 0) throw std::runtime_error("greeted enough");
@@ -31,10 +33,7 @@ class Hello final : public Callback {
   std::int64_t left_;
 };
 
-const bool hello_callback = callbacks().add<HelloOptions>(
-    "hello", "greets", {[](const Config& table) {
-      return std::make_unique<Hello>(read_options<HelloOptions>(table));
-    }});
+MILLRACE_REGISTER(register_callback<Hello>("hello", "greets"));
 
 struct HelloStage {
   static constexpr std::string_view kName = "hello_stage";
@@ -42,7 +41,7 @@ struct HelloStage {
   void describe(Options&) {}
 };
 
-const bool hello_stage = register_stage<HelloStage>("fails with every sample");
+MILLRACE_REGISTER(register_stage<HelloStage>("fails with every sample"));
 
 class HelloDetector final : public Detector {
  public:
@@ -55,8 +54,6 @@ class HelloDetector final : public Detector {
   Parameters parameters_;
 };
 
-const bool hello_detector = detectors().add<NoOptions>(
-    "hello_detector", "fails in everything",
-    [](const Config&, const ModelContext&) { return std::make_unique<HelloDetector>(); });
+MILLRACE_REGISTER(register_detector<HelloDetector>("hello_detector", "fails in everything"));
 
 }  // namespace

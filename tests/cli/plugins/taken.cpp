@@ -3,8 +3,6 @@
 
 namespace {
 
-MILLRACE_REGISTER(millrace::callbacks().add<millrace::NoOptions>(
-    "log", "greets",
-    {[](const millrace::Config&) { return std::make_unique<millrace::Callback>(); }}));
+MILLRACE_REGISTER(millrace::register_callback<millrace::Callback>("log", "greets"));
 
 }  // namespace

@@ -1,0 +1,40 @@
+// The numbers and pictures that a training produces, for callbacks to publish and read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+/// Metrics by name.
+using Scalars = std::vector<std::pair<std::string, double>>;
+
+/// How a metric of single steps is summarised over several: losses, norms and shares by their mean;
+/// rates, hyper-parameters and counts since the training began by their last value.
+enum class FigureKind { mean, last };
+
+/// A metric of one step.
+struct StepFigure {
+  std::string name;
+  double value = 0;
+  FigureKind kind = FigureKind::mean;
+  friend bool operator==(const StepFigure&, const StepFigure&) = default;
+};
+using StepFigures = std::vector<StepFigure>;
+
+/// The point of the training that metrics describe.
+struct Moment {
+  std::int64_t step = 0;
+  double progress = 0;  // epochs
+};
+
+/// A picture that a callback has drawn.
+struct Picture {
+  std::string name;            // the same for the same subject at every step
+  std::filesystem::path file;  // a JPEG
+};
+
+}  // namespace millrace
