@@ -27,7 +27,7 @@ namespace {
 
 using namespace millrace;
 
-constexpr std::int64_t kStride = 4;  // of P2
+constexpr std::int64_t kStride = 4;  // pixels per cell of P2
 
 /// The options of every detector on a pyramid (backbone, pixels, suppression ...) and those of this one.
 struct CentersOptions : PyramidDetectorOptions {

@@ -10,8 +10,8 @@ namespace {
 /// the peaks of `trainer bench model`.
 constexpr double kKeptPerLayer = 1.5;
 
-/// The digit behind `word`, which the name has.
-int digit_behind(std::string_view name, std::string_view word) {
+/// The digit after `word`, which the name contains.
+int digit_after(std::string_view name, std::string_view word) {
   return name[name.find(word) + word.size()] - '0';
 }
 
@@ -19,10 +19,10 @@ int digit_behind(std::string_view name, std::string_view word) {
 double places(std::string_view name, double pixels, int finest, const RegionLoad& regions) {
   const auto at_stride = [&](int log2) { return pixels / std::pow(4.0, log2); };
   const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  if (has("body.layer")) return at_stride(digit_behind(name, "body.layer") + 1);
+  if (has("body.layer")) return at_stride(digit_after(name, "body.layer") + 1);
   if (has("body.")) return at_stride(1);
   if (has("extra_blocks.")) return at_stride(6);
-  if (has("_blocks.")) return at_stride(digit_behind(name, "_blocks.") + finest);
+  if (has("_blocks.")) return at_stride(digit_after(name, "_blocks.") + finest);
   if (has("mask_predictor")) return 4 * regions.masks * regions.mask_cells;
   if (has("mask_head")) return regions.masks * regions.mask_cells;
   if (has("box_head")) return regions.boxes * regions.box_cells;

@@ -5,13 +5,13 @@
 
 namespace millrace {
 
-/// Regions that the heads of the second stage work on, over all images of a batch, and the cells of each.
+/// Regions of the heads of the second stage, over all images of a batch, and the cells of each.
 struct RegionLoad {
-  double boxes = 0, box_cells = 0;   // such as 512 an image, 7 x 7
-  double masks = 0, mask_cells = 0;  // at most; such as 128 an image, 14 x 14
+  double boxes = 0, box_cells = 0;   // e.g. 512 per image, 7 x 7
+  double masks = 0, mask_cells = 0;  // at most; e.g. 128 per image, 14 x 14
 };
 
-/// Bytes of activations for a batch of so many pixels (images x padded height x width), from the shapes and names of
+/// Bytes of activations for a batch of `pixels` (images x padded height x width), from the shapes and names of
 /// the model's tensors: each convolution that is trained keeps its output at its stride, kKeptPerLayer times over.
 /// `finest`: log2 of the stride of the pyramid's finest map.
 double activation_bytes(const Parameters& parameters, double pixels, int finest,

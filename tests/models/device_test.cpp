@@ -1,7 +1,9 @@
 // A detector on another device than the CPU: the same losses, gradients, steps and detections, and no memory touched that is
 // not there.
+#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
+#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/trainer/run/upload.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/other_device.h"
@@ -14,7 +16,7 @@ namespace {
 using testing::kOtherDevice;
 using testing::small_batch;
 
-/// Gives one batch so many times.
+/// Gives one batch `times` times.
 class Again final : public DataFlow<Batch> {
  public:
   Again(Batch batch, int times) : batch_(std::move(batch)), times_(times) {}
@@ -88,6 +90,21 @@ TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
       EXPECT_NEAR(there.found[i][d].box.y2, here.found[i][d].box.y2, 1e-2);
       EXPECT_EQ(there.found[i][d].mask, here.found[i][d].mask);
     }
+  }
+}
+
+TEST(MaskTargetsOnADevice, AreTheCpusOfPolygonsAndRunLengthsAlike) {
+  const coco::Polygon triangle{10, 10, 90, 20, 60, 80};
+  const std::vector<coco::Segmentation> shapes{std::vector<coco::Polygon>{triangle},
+                                               coco::from_polygons({&triangle, 1}, 100, 100)};
+  const std::vector<const coco::Segmentation*> each{&shapes[1], &shapes[0], &shapes[1]};
+  const auto boxes =
+      at::tensor({5.F, 5.F, 50.F, 70.F, 20.F, 0.F, 95.F, 95.F, 30.F, 30.F, 60.F, 60.F})
+          .view({3, 4});
+  for (const auto* kind : {"binary", "soft"}) {
+    const auto found = mask_targets(each, boxes.to(kOtherDevice), 28, kind, 100, 100);
+    EXPECT_EQ(found.device().type(), kOtherDevice);
+    EXPECT_TRUE(testing::same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100))) << kind;
   }
 }
 

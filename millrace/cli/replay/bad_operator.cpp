@@ -39,8 +39,8 @@ class ZeroedMemory final : public at::Allocator {
 ZeroedMemory zeroed_memory;  // tensors that were made with it may live longer than a watch
 
 struct Watching {
-  std::vector<std::string> nodes;              // of the backward pass that are open
-  std::map<const void*, std::string> weights;  // whose memory, or a conversion of them
+  std::vector<std::string> nodes;              // of the backward pass, that have begun
+  std::map<const void*, std::string> weights;  // by their memory or that of a conversion
   std::set<std::string> bad_weights;
   at::Allocator* memory_before = nullptr;
   std::optional<BadOperator> first;
@@ -51,7 +51,7 @@ thread_local Watching watching;
 /// What an operator was given.
 struct Given final : at::ObserverContext {
   std::vector<at::Tensor> tensors;
-  std::vector<std::string> weights;  // of the tensors
+  std::vector<std::string> weights;  // among the tensors
   bool weights_alone = false;        // there is nothing else among them
   bool bad = false;                  // something was not finite that is no weight
 };

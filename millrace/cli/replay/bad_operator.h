@@ -1,4 +1,4 @@
-// Where values stop being finite: the operator that made the first one, as libtorch itself tells of them.
+// Where values stop being finite: the operator that made the first one, as libtorch reports them.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@ struct BadOperator {
   std::string name;     // "aten::div"
   std::string inputs;   // shapes of its tensors: "(2, 256, 7, 7), (1)"
   std::string outputs;  // the same; empty where it made nothing bad but was given it
-  std::string
-      node;  // of the backward pass, in which it ran: "DivBackward0"; empty: in the forward pass
-  std::vector<std::string> weights;      // of the model, that it was given as they are or converted
+  /// The node of the backward pass in which it ran: "DivBackward0"; empty: it ran in the forward pass.
+  std::string node;
+  /// The model's weights that it was given, as they are or converted.
+  std::vector<std::string> weights;
   std::vector<std::string> bad_weights;  // those of them that were not finite to begin with
 };
 
 /// Watches every operator that the thread which made it runs, its backward passes included, for as long as it lives;
-/// one at a time. Looks at all values, so it is slow. All memory of new tensors is zero meanwhile: what nobody has
-/// written yet is finite.
+/// one at a time. Looks at all values, so it is slow. New tensors' memory is zeroed meanwhile, so that what has
+/// not been written yet is finite.
 class BadOperatorWatch {
  public:
   /// `model`: its tensors by name.
@@ -30,8 +31,8 @@ class BadOperatorWatch {
   BadOperatorWatch(const BadOperatorWatch&) = delete;
   ~BadOperatorWatch();
 
-  /// The first whose results were not finite though all that it was given was, but for weights that were not to begin
-  /// with. Where something that is no operator made the first bad value, the one that was given it.
+  /// The first operator whose results were not finite though its inputs were, except for weights that were not finite to
+  /// begin with. Where something that is no operator made the first bad value, the operator that was given it.
   std::optional<BadOperator> first() const;
 
  private:

@@ -41,7 +41,7 @@ struct PyramidOptions {
 
   PixelOptions pixels() const;
   ResNetOptions resnet() const;
-  /// Of what follows the backbone.
+  /// The normalisation after the backbone: of the pyramid and, where they have one, the heads.
   NormOptions head_norm() const { return {fpn_norm, norm_epsilon}; }
 };
 
@@ -57,7 +57,7 @@ class Pyramid {
 
  private:
   PixelOptions pixels_;
-  std::size_t first_;  // of C2..C5 that the FPN takes
+  std::size_t first_;  // the first of C2..C5 that the FPN takes
   at::Device device_;
   ResNet body_;
   Fpn fpn_;

@@ -72,8 +72,8 @@ ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
       block.pools = options.pool_shortcut && stride != 1;
       if (block.projects) {
         const auto shortcut = place / "downsample";
-        const std::int64_t behind = options.pool_shortcut ? 1 : 0;  // the pooling is child 0
-        block.shortcut = ConvNorm(shortcut / behind, shortcut / (behind + 1),
+        const std::int64_t first = options.pool_shortcut ? 1 : 0;  // the pooling is child 0
+        block.shortcut = ConvNorm(shortcut / first, shortcut / (first + 1),
                                   {in, out, 1, block.pools ? 1 : stride}, options.norm);
       }
       stages_[stage].push_back(std::move(block));

@@ -9,8 +9,8 @@ namespace millrace {
 
 /// What is done to a layer's output.
 struct After {
-  at::Tensor add = {};  // of the output's shape, added to it; undefined: nothing
-  bool relu = false;    // negative values become 0, behind the sum
+  at::Tensor add = {};  // added to the output, whose shape it has; undefined: nothing
+  bool relu = false;    // after the sum
 };
 
 struct Convolution {

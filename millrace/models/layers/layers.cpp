@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-constexpr double kMomentum = 0.1;  // of running statistics
+constexpr double kMomentum = 0.1;  // of the running statistics
 
 at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init& init) {
   const auto receptive = shape.size() == 4 ? shape[2] * shape[3] : 1;

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::int32_t kDivisor = 32;  // of the sides that the network takes
+constexpr std::int32_t kDivisor = 32;  // the network takes sides that are multiples of it
 
 std::int32_t scaled(std::int32_t side, double scale) {
   return std::max(1, static_cast<std::int32_t>(std::lround(side * scale)));

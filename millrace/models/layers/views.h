@@ -11,7 +11,7 @@
 namespace millrace {
 
 struct View {
-  double scale = 1;  // of the batch's images
+  double scale = 1;  // sides of the view per side of the batch's images
   bool flipped = false;
 
   bool changes() const { return scale != 1 || flipped; }
@@ -24,12 +24,12 @@ struct TestViews {
   void describe(Options& o);
   void check(const Config& table) const;
 
-  /// Every scale, and mirrored behind it where `flip` says so.
+  /// Every scale; with `flip`, each followed by its mirrored view.
   std::vector<View> views() const;
 };
 
-/// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of 32 pixels: so images
-/// that are padded to one size are so in every view. Objects stay behind: this is for detecting.
+/// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of 32 pixels: images that
+/// are padded to one size are padded to one size in every view. Objects are left out: views are for detecting.
 Batch seen(const Batch& batch, const View& view);
 
 /// Boxes (D, 4) in pixels of an image into those of its view, and back.

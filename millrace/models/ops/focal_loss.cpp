@@ -146,7 +146,7 @@ at::Tensor focal_loss_of_operators(const at::Tensor& logits, const at::Tensor& c
                                    double alpha, double gamma) {
   const auto own = (at::arange(logits.size(1), classes.options()) == classes.unsqueeze(1));
   const auto there = own.to(logits.scalar_type());
-  const auto sign = there * 2 - 1;  // of the logit that says what is right
+  const auto sign = there * 2 - 1;  // 1 where the logit should be high, else -1
   const auto wrong = at::sigmoid(-logits * sign);
   const auto weight = there * (2 * alpha - 1) + (1 - alpha);
   const auto loss = weight * wrong.pow(gamma) * at::softplus(-logits * sign);

@@ -7,11 +7,11 @@
 namespace millrace {
 
 struct FocalOptions {
-  double alpha = 0.25;  // weight of a class that is there; 1 - alpha of one that is not
-  double gamma = 2;     // how much less an easy decision counts
+  double alpha = 0.25;  // weight of positives; negatives have 1 - alpha
+  double gamma = 2;     // focusing parameter: 0 is the cross entropy
 };
 
-/// What an anchor is, besides a class 0 .. K - 1.
+/// Classes of anchors besides 0 .. K - 1.
 constexpr std::int64_t kBackground = -1, kIgnored = -2;
 
 /// Sum over anchors and classes of alpha_t (1 - p_t)^gamma log(1 / p_t), p being the sigmoid of `logits` (T, K), float

@@ -84,7 +84,7 @@ class BlockMatcher {
     each_block([&](std::int64_t block) { find_best(block, truth, label); });
     if (!low_quality || blocks_ == 0) return matches;
 
-    std::vector<float> highest;  // of each truth over all blocks
+    std::vector<float> highest;  // overlap of each truth, over all blocks
     for (std::int64_t row = 0; row < truth_.count; ++row)
       highest.push_back(*std::max_element(highest_of(row), highest_of(row) + blocks_));
     each_block([&](std::int64_t block) {

@@ -24,7 +24,7 @@ struct MatchOptions {
 };
 
 /// Matches boxes (N, 4) to the ground truth (G, 4) that each overlaps most, the first of equal ones. G may be 0.
-/// The G x N overlaps are worked out block by block and never kept: memory is of N numbers and G N / 1024.
+/// The G x N overlaps are computed block by block and not kept: memory is N + G N / 1024 numbers.
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options);
 
 struct Samples {
@@ -32,7 +32,7 @@ struct Samples {
   at::Tensor negative;
 };
 
-/// Draws up to `count` boxes of which up to `count * positive_fraction` are foreground, uniformly without
+/// Draws at most `count` boxes, of which at most `count * positive_fraction` are foreground, uniformly without
 /// replacement, from labels (N) int8; the same ones on every device.
 Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng);
 

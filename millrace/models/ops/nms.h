@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-/// Keeps the best of boxes that overlap more than `threshold` (IoU > threshold goes). boxes (N, 4) x1 y1 x2 y2,
+/// Keeps the best of boxes that overlap more than `threshold` (IoU > threshold is dropped). boxes (N, 4) x1 y1 x2 y2,
 /// scores (N) float. Gives the kept indices (M) int64 by falling score; equal scores keep their order.
 /// `threshold` is at least 0; `offset` is added to widths and heights (1: the legacy convention).
 /// Throws std::invalid_argument for shapes that do not fit.

@@ -12,19 +12,19 @@
 namespace millrace {
 
 struct ProposalOptions {
-  std::int64_t before = 1000;  // boxes of a level that are decoded: those of the highest logits
-  std::int64_t after = 1000;   // boxes of an image that are kept, of all levels
-  double threshold = 0.7;      // IoU: what overlaps a better box of its level more goes
-  double min_side = 0;         // pixels: boxes with a shorter side go; 0: those without area
-  bool by_probability =
-      false;  // boxes are ranked by sigmoid: logits that round to the same one are tied
+  std::int64_t before = 1000;  // boxes per level that are decoded: those of the highest logits
+  std::int64_t after = 1000;   // boxes per image that are kept, over all levels
+  double threshold = 0.7;      // IoU with a better box of its level above which a box is dropped
+  double min_side = 0;  // pixels: boxes with a shorter side are dropped; 0: those without area
+  /// Boxes are ranked by the sigmoid of their logits: logits that round to the same value are tied.
+  bool by_probability = false;
   BoxCoder coder;
 };
 
-/// logits (N, T), deltas (N, T, 4) and anchors (T, 4), level after level, of which `level_counts` (L) says how many each
-/// has; `sizes` (N): true (height, width) of the images. Gives the boxes of each image, (P, 4) float, best first.
-/// Per level: the best logits, decoded, cut to the image, freed of small boxes and of those not finite, NMS; then the
-/// best of all levels. Ties go to the lower level, then the lower index; the result depends on no number of threads.
+/// logits (N, T), deltas (N, T, 4) and anchors (T, 4), level after level; `level_counts` (L): how many each level has;
+/// `sizes` (N): true (height, width) of the images. Gives the boxes of each image, (P, 4) float, best first.
+/// Per level: the best logits, decoded, clipped to the image, without small boxes and those that are not finite, NMS;
+/// then the best of all levels. Ties go to the lower level, then the lower index, for any number of threads.
 /// Not differentiable. Throws std::invalid_argument for shapes that do not fit.
 std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
                                   const at::Tensor& anchors,

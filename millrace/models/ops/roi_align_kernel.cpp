@@ -192,7 +192,7 @@ void roi_align_forward(std::span<const FeatureMap<const T>> maps, const T* rois,
                        const std::int64_t* levels, std::int64_t count,
                        const RoiAlignOptions& options, T* output) {
   check_regions(maps, rois, levels, count);
-  const auto numbers = options.height * options.width * maps[0].channels;  // of a region
+  const auto numbers = options.height * options.width * maps[0].channels;  // per region
   at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
     RegionTaps<T> region;
     for (auto r = begin; r < end; ++r) {

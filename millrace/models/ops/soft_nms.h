@@ -6,10 +6,11 @@
 namespace millrace {
 
 struct SoftNmsOptions {
-  bool gaussian = true;        // factor exp(-IoU^2 / sigma); false: 1 - IoU where IoU > threshold
-  double sigma = 0.5;          // of the gaussian
-  double threshold = 0.5;      // of the linear factor
-  double score_threshold = 0;  // boxes whose score falls to it or below go
+  /// Scores are multiplied by exp(-IoU^2 / sigma); false: by 1 - IoU where IoU > threshold.
+  bool gaussian = true;
+  double sigma = 0.5;
+  double threshold = 0.5;
+  double score_threshold = 0;  // boxes whose score falls to it or below it are dropped
   double offset = 0;           // added to widths and heights (1: the legacy convention)
 };
 

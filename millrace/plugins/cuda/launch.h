@@ -9,7 +9,7 @@
 
 namespace millrace::cuda {
 
-constexpr int kThreads = 256;  // of a block, where a kernel does not say otherwise
+constexpr int kThreads = 256;  // per block, unless a kernel says otherwise
 constexpr int kWarp = 32;
 
 /// Blocks of kThreads for `count` elements; kernels stride over what is more.
@@ -35,7 +35,7 @@ __device__ void each_index(std::int64_t count, F body) {
     body(i);
 }
 
-/// Appends, in the order of threads, what each thread of the block offers: its place behind `size`, or -1. `size` grows
+/// Appends, in the order of threads, what each thread of the block offers: its place, from `size` on, or -1. `size` grows
 /// by the number of offers. All threads of a block of at most 1024 must call it; `counts` is shared, 32 ints.
 __device__ inline int place_in_order(bool offers, int& size, int* counts) {
   const unsigned lanes = __ballot_sync(~0U, offers);

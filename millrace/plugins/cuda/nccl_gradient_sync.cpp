@@ -25,7 +25,7 @@
 namespace millrace {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(1);  // of looking whether something has ended
+constexpr auto kPeriod = std::chrono::milliseconds(1);  // between looks at whether a sum has ended
 
 void check_cuda(cudaError_t status, const char* what) {
   if (status != cudaSuccess)
@@ -84,7 +84,7 @@ class Event {
 };
 
 /// NCCL adds halves as halves. The host never waits for the device in here; a thread of its own watches that every sum ends. What goes wrong on the
-/// device cannot be caught by the steps that are queued behind it, so that it ends all ranks, as a missing rank does.
+/// device cannot be caught by the steps that are queued after it, so that it ends all ranks, as a missing rank does.
 class NcclGradientSync final : public GradientSync {
  public:
   explicit NcclGradientSync(const Cluster& cluster)
@@ -211,7 +211,7 @@ class NcclGradientSync final : public GradientSync {
 
   const Cluster& cluster_;
   MpiWorld& world_;
-  const MPI_Comm communicator_;  // of the watching thread
+  const MPI_Comm communicator_;  // used by the watching thread
   const c10::DeviceIndex gpu_;
   const c10::cuda::CUDAStream stream_;
   ncclComm_t nccl_ = nullptr;

@@ -67,7 +67,7 @@ void nms(const float* boxes, const std::uint8_t* valid, const std::int64_t* begi
   const auto words = words_for(most);
   if (words > kMostWords) throw std::invalid_argument("nms: more than 262144 boxes in a group");
   auto* const overlaps = static_cast<Word*>(scratch);
-  constexpr std::int64_t kMostGroups = 65535;  // of a grid's last axis
+  constexpr std::int64_t kMostGroups = 65535;  // a grid's last axis has at most
   for (std::int64_t first = 0; first < groups; first += kMostGroups) {
     const auto some =
         static_cast<unsigned>(groups - first < kMostGroups ? groups - first : kMostGroups);
