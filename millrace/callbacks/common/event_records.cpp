@@ -26,31 +26,31 @@ void put_little_endian(std::string& out, T value) {
 }
 
 /// A protocol buffer message, field by field.
-class Message {
+class ProtoMessage {
  public:
-  Message& number(int field, std::int64_t value) {
+  ProtoMessage& number(int field, std::int64_t value) {
     key(field, 0);
     varint(static_cast<std::uint64_t>(value));
     return *this;
   }
-  Message& real(int field, double value) {
+  ProtoMessage& real(int field, double value) {
     key(field, 1);
     put_little_endian(bytes_, std::bit_cast<std::uint64_t>(value));
     return *this;
   }
-  Message& single(int field, float value) {
+  ProtoMessage& single(int field, float value) {
     key(field, 5);
     put_little_endian(bytes_, std::bit_cast<std::uint32_t>(value));
     return *this;
   }
-  Message& text(int field, std::string_view value) {
+  ProtoMessage& text(int field, std::string_view value) {
     key(field, 2);
     varint(value.size());
     bytes_ += value;
     return *this;
   }
-  Message& message(int field, const Message& value) { return text(field, value.bytes_); }
-  Message& reals(int field, std::span<const double> values) {
+  ProtoMessage& message(int field, const ProtoMessage& value) { return text(field, value.bytes_); }
+  ProtoMessage& reals(int field, std::span<const double> values) {
     std::string packed;
     for (const auto value : values) put_little_endian(packed, std::bit_cast<std::uint64_t>(value));
     return text(field, packed);
@@ -94,7 +94,7 @@ std::uint32_t masked_crc(std::string_view bytes) {
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;
 }
 
-std::string framed(const Message& event) {
+std::string framed(const ProtoMessage& event) {
   const auto& payload = event.bytes();
   std::string record;
   put_little_endian(record, std::uint64_t{payload.size()});
@@ -104,14 +104,14 @@ std::string framed(const Message& event) {
   return record;
 }
 
-Message event_at(const EventTime& at) {
-  Message event;
+ProtoMessage event_at(const EventTime& at) {
+  ProtoMessage event;
   event.real(kWallTime, at.wall_s).number(kStep, at.step);
   return event;
 }
 
-std::string summary_record(const EventTime& at, const Message& value) {
-  return framed(event_at(at).message(kSummary, Message().message(kValue, value)));
+std::string summary_record(const EventTime& at, const ProtoMessage& value) {
+  return framed(event_at(at).message(kSummary, ProtoMessage().message(kValue, value)));
 }
 
 }  // namespace
@@ -158,28 +158,28 @@ std::string version_record(double wall_s) {
 }
 
 std::string restart_record(const EventTime& at) {
-  return framed(event_at(at).message(kSessionLog, Message().number(kStatus, kStart)));
+  return framed(event_at(at).message(kSessionLog, ProtoMessage().number(kStatus, kStart)));
 }
 
 std::string scalar_record(const EventTime& at, std::string_view name, double value) {
-  return summary_record(at,
-                        Message().text(kTag, name).single(kSimpleValue, static_cast<float>(value)));
+  return summary_record(
+      at, ProtoMessage().text(kTag, name).single(kSimpleValue, static_cast<float>(value)));
 }
 
 std::string image_record(const EventTime& at, std::string_view name, std::string_view jpeg,
                          int width, int height) {
-  Message image;
+  ProtoMessage image;
   image.number(kHeight, height)
       .number(kWidth, width)
       .number(kColorspace, kRgb)
       .text(kEncoded, jpeg);
-  return summary_record(at, Message().text(kTag, name).message(kImage, image));
+  return summary_record(at, ProtoMessage().text(kTag, name).message(kImage, image));
 }
 
 std::string histogram_record(const EventTime& at, std::string_view name, const Histogram& values) {
   double count = 0;
   for (const auto in_bucket : values.counts) count += in_bucket;
-  Message histogram;
+  ProtoMessage histogram;
   histogram.real(kMin, values.min)
       .real(kMax, values.max)
       .real(kCount, count)
@@ -187,7 +187,7 @@ std::string histogram_record(const EventTime& at, std::string_view name, const H
       .real(kSumOfSquares, values.sum_of_squares)
       .reals(kLimits, values.limits)
       .reals(kCounts, values.counts);
-  return summary_record(at, Message().text(kTag, name).message(kHistogram, histogram));
+  return summary_record(at, ProtoMessage().text(kTag, name).message(kHistogram, histogram));
 }
 
 }  // namespace millrace
