@@ -79,63 +79,68 @@ SourcePtr<T> list(std::vector<T> values) {
   });
 }
 
+/// Samples of other sources under numbers of its own.
+template <class T>
+class SourceView final : public Source<T> {
+ public:
+  /// `find(index)` says which of the sources has the sample, and its number there.
+  using Find = std::function<std::pair<std::size_t, std::int64_t>(std::int64_t index)>;
+  SourceView(std::vector<SourcePtr<T>> of, std::int64_t size, Find find,
+             std::vector<double> repeats)
+      : of_(std::move(of)), size_(size), find_(std::move(find)), repeats_(std::move(repeats)) {}
+
+  std::int64_t size() const override { return size_; }
+  T operator[](std::int64_t index) const override {
+    const auto [source, own] = find_(index);
+    return (*of_[source])[own];
+  }
+  T about(std::int64_t index) const override {
+    const auto [source, own] = find_(index);
+    return of_[source]->about(own);
+  }
+  std::vector<double> repeats() const override { return repeats_; }
+
+ private:
+  std::vector<SourcePtr<T>> of_;
+  std::int64_t size_;
+  Find find_;
+  std::vector<double> repeats_;
+};
+
 /// The same samples in the same order, each as often as `repeats` says.
 /// Throws std::invalid_argument unless there is one finite number >= 0 a sample.
 template <class T>
 SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
-  class Repeated final : public Source<T> {
-   public:
-    Repeated(SourcePtr<T> of, std::vector<double> times)
-        : of_(std::move(of)), repeats_(std::move(times)) {}
-    std::int64_t size() const override { return of_->size(); }
-    T operator[](std::int64_t index) const override { return (*of_)[index]; }
-    T about(std::int64_t index) const override { return of_->about(index); }
-    std::vector<double> repeats() const override { return repeats_; }
-
-   private:
-    SourcePtr<T> of_;
-    std::vector<double> repeats_;
-  };
-  if (std::ssize(repeats) != source->size())
-    throw std::invalid_argument("a source of " + std::to_string(source->size()) +
-                                " samples is given " + std::to_string(repeats.size()) + " repeats");
+  const auto size = source->size();
+  if (std::ssize(repeats) != size)
+    throw std::invalid_argument("a source of " + std::to_string(size) + " samples is given " +
+                                std::to_string(repeats.size()) + " repeats");
   for (const double times : repeats)
     if (!std::isfinite(times) || times < 0)
       throw std::invalid_argument("a sample cannot come " + std::to_string(times) + " times");
-  return std::make_shared<const Repeated>(std::move(source), std::move(repeats));
+  const auto same = [](std::int64_t index) { return std::pair(std::size_t{0}, index); };
+  return std::make_shared<const SourceView<T>>(std::vector{std::move(source)}, size, same,
+                                               std::move(repeats));
 }
 
 /// The samples of a source with these numbers, in this order. Throws std::invalid_argument for a number that it
 /// does not have.
 template <class T>
 SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
-  class Subset final : public Source<T> {
-   public:
-    Subset(SourcePtr<T> of, std::vector<std::int64_t> numbers)
-        : of_(std::move(of)), numbers_(std::move(numbers)) {}
-    std::int64_t size() const override { return std::ssize(numbers_); }
-    T operator[](std::int64_t index) const override { return (*of_)[number(index)]; }
-    T about(std::int64_t index) const override { return of_->about(number(index)); }
-    std::vector<double> repeats() const override {
-      const auto all = of_->repeats();
-      std::vector<double> result;
-      if (all.empty()) return result;
-      for (const auto k : numbers_) result.push_back(all[static_cast<std::size_t>(k)]);
-      return result;
-    }
-
-   private:
-    std::int64_t number(std::int64_t index) const {
-      return numbers_[static_cast<std::size_t>(index)];
-    }
-    SourcePtr<T> of_;
-    std::vector<std::int64_t> numbers_;
-  };
-  for (const auto k : numbers)
+  const auto all = source->repeats();
+  std::vector<double> repeats;
+  for (const auto k : numbers) {
     if (k < 0 || k >= source->size())
       throw std::invalid_argument("a source of " + std::to_string(source->size()) +
                                   " samples has no sample " + std::to_string(k));
-  return std::make_shared<const Subset>(std::move(source), std::move(numbers));
+    if (!all.empty()) repeats.push_back(all[static_cast<std::size_t>(k)]);
+  }
+  const auto size = std::ssize(numbers);
+  const auto find = [numbers = std::move(numbers)](std::int64_t index) {
+    return std::pair(std::size_t{0}, numbers[static_cast<std::size_t>(index)]);
+  };
+  return std::make_shared<const SourceView<T>>(std::vector{std::move(source)}, size, find,
+                                               std::move(repeats));
 }
 
 /// The samples whose number `wanted` says yes to.
@@ -156,41 +161,22 @@ SourcePtr<T> take(SourcePtr<T> source, std::int64_t count) {
 /// The samples of all sources, one source after the other. Throws std::invalid_argument where there is no source.
 template <class T>
 SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
-  class Concatenated final : public Source<T> {
-   public:
-    explicit Concatenated(std::vector<SourcePtr<T>> of) : of_(std::move(of)) {
-      for (const auto& source : of_) ends_.push_back(size() + source->size());
-    }
-    std::int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
-    T operator[](std::int64_t index) const override {
-      const auto [source, own] = find(index);
-      return (*source)[own];
-    }
-    T about(std::int64_t index) const override {
-      const auto [source, own] = find(index);
-      return source->about(own);
-    }
-    std::vector<double> repeats() const override {
-      std::vector<double> all;
-      if (std::ranges::all_of(of_, [](const auto& s) { return s->repeats().empty(); })) return all;
-      for (const auto& source : of_) {
-        const auto own = settled_repeats(*source);
-        all.insert(all.end(), own.begin(), own.end());
-      }
-      return all;
-    }
-
-   private:
-    std::pair<const Source<T>*, std::int64_t> find(std::int64_t index) const {
-      const auto k =
-          static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
-      return {of_[k].get(), k == 0 ? index : index - ends_[k - 1]};
-    }
-    std::vector<SourcePtr<T>> of_;
-    std::vector<std::int64_t> ends_;
-  };
   if (sources.empty()) throw std::invalid_argument("there is no source to put together");
-  return std::make_shared<const Concatenated>(std::move(sources));
+  const bool repeat =
+      !std::ranges::all_of(sources, [](const auto& s) { return s->repeats().empty(); });
+  std::vector<double> repeats;
+  std::vector<std::int64_t> ends;
+  for (const auto& source : sources) {
+    ends.push_back((ends.empty() ? 0 : ends.back()) + source->size());
+    const auto own = repeat ? settled_repeats(*source) : std::vector<double>();
+    repeats.insert(repeats.end(), own.begin(), own.end());
+  }
+  const auto size = ends.back();
+  const auto find = [ends = std::move(ends)](std::int64_t index) {
+    const auto k = static_cast<std::size_t>(std::ranges::upper_bound(ends, index) - ends.begin());
+    return std::pair(k, k == 0 ? index : index - ends[k - 1]);
+  };
+  return std::make_shared<const SourceView<T>>(std::move(sources), size, find, std::move(repeats));
 }
 
 /// The samples of all sources; of each epoch's turns source k has the share weights[k] / sum, to within one, and
