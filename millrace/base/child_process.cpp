@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 
 #include "millrace/base/errors.h"
@@ -30,13 +32,20 @@ UniqueFd file_without_name() {
   return file;
 }
 
+/// Whether `more` has a value for the variable "NAME=value". Of two values, shells and getenv take different ones.
+bool is_set_by(const std::vector<std::string>& more, std::string_view variable) {
+  const auto name = variable.substr(0, variable.find('=') + 1);
+  return std::ranges::any_of(more, [&](const auto& own) { return own.starts_with(name); });
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const std::string& command, const std::vector<std::string>& more)
     : output_(file_without_name()) {
   std::vector<char*> environment;
   for (const auto& variable : more) environment.push_back(const_cast<char*>(variable.c_str()));
-  for (char** variable = environ; *variable; ++variable) environment.push_back(*variable);
+  for (char** variable = environ; *variable; ++variable)
+    if (!is_set_by(more, *variable)) environment.push_back(*variable);
   environment.push_back(nullptr);
   char* arguments[] = {const_cast<char*>("sh"), const_cast<char*>("-c"),
                        const_cast<char*>(command.c_str()), nullptr};
