@@ -18,11 +18,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process_usage.h"
-#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_sources.h"
-#include "millrace/trainer/cluster/threads.h"
 #include "millrace/trainer/detector/precision.h"
-#include "millrace/trainer/run/run.h"
+#include "millrace/trainer/run/session.h"
 
 namespace millrace {
 namespace {
@@ -64,15 +62,12 @@ double sums_alone(const Cluster& cluster, const Parameters& parameters, at::Scal
 int run(int argc, char** argv, const Cluster& cluster) {
   if (argc < 2) throw ConfigError("usage: mpirun -np 2 bench_ranks CONFIG [K=V]...");
   const std::vector<std::string> overrides(argv + 2, argv + argc);
-  const auto recipe = resolve(load_config(argv[1], overrides));
+  const Session session(resolve(load_config(argv[1], overrides)), cluster);
+  const auto& recipe = session.recipe();
   if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=12, say");
-  const Threads threads(recipe.train.threads, recipe.data.threads);
-  use_deterministic_maths(recipe.train.deterministic);
   const auto data = open_train_data(recipe.data, recipe.sources);
-  const auto flow = start_train_flow(recipe.data, recipe.stages, data, /*seed=*/1,
-                                     {cluster.rank(), cluster.size()});
-  const auto detector = build_detector(recipe, data.classes);
-  load_initial_weights(*detector, recipe, data.classes);
+  const auto detector = session.make_initial_detector(data.classes);
+  const auto flow = session.plan(*detector, data).start_data({});
   double step_s = 0, sync_s = 0, least_sync_s = 0, cpu_s = 0, steps = 0;
   {
     TrainingStep step(*detector, recipe.train, recipe.optimizer, cluster);

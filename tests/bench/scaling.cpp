@@ -16,10 +16,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/cli/replay/gradient_hooks.h"
-#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_sources.h"
-#include "millrace/trainer/cluster/threads.h"
-#include "millrace/trainer/run/run.h"
+#include "millrace/trainer/run/session.h"
 #include "tests/bench/scaling_published.h"
 
 namespace millrace::scaling {
@@ -89,11 +87,11 @@ void print(const Parts& parts) {
 
 /// One step's gradients: names without what follows the third dot, so that a table stays readable.
 void print_gradients(const std::string& file, const std::vector<std::string>& settings) {
-  const auto recipe = resolve(load_config(file, settings));
-  const Threads threads(recipe.train.threads, recipe.data.threads);
+  const Session session(resolve(load_config(file, settings)));
+  const auto& recipe = session.recipe();
   const auto data = open_train_data(recipe.data, recipe.sources);
-  const auto detector = build_detector(recipe, data.classes);
-  const auto flow = start_train_flow(recipe.data, recipe.stages, data, 1);
+  const auto detector = session.make_detector(data.classes);
+  const auto flow = session.plan(*detector, data).start_data({});
   const auto batch = flow->next();
   if (!batch) throw Error("the data has no batch to measure with");
 

@@ -20,7 +20,6 @@
 #include "millrace/base/process_usage.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_sources.h"
-#include "millrace/trainer/cluster/threads.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/run/run.h"
 
@@ -89,7 +88,8 @@ struct Stopwatch final : Callback {
 MILLRACE_REGISTER(register_callback<Stopwatch>("stopwatch", "times steps"));
 
 struct Bench {
-  Recipe recipe;
+  const Session& session;
+  const Recipe& recipe = session.recipe();
   TrainData data = open_train_data(recipe.data, recipe.sources);
   std::vector<Batch> batches = {};
 
@@ -105,8 +105,7 @@ struct Bench {
   }
 
   Times bare(NamedTensors& weights) const {
-    const auto detector = build_detector(recipe, data.classes);
-    load_initial_weights(*detector, recipe, data.classes);
+    const auto detector = session.make_initial_detector(data.classes);
     TrainingStep step(*detector, recipe.train, recipe.optimizer);
     const Schedule schedule(recipe.schedule, recipe.optimizer.scaled_lr(recipe.images_per_step()),
                             recipe.train.epochs);
@@ -129,7 +128,7 @@ struct Bench {
   Times whole(const fs::path& output) {
     Times times;
     watched = &times;
-    run_training(recipe,
+    run_training(session,
                  {.config_file = "bench.toml", .program = "bench_training", .output = output});
     return times;
   }
@@ -143,13 +142,12 @@ void print(const char* what, const Times& t) {
 int run(int argc, char** argv) {
   if (argc < 2) throw ConfigError("usage: bench_training CONFIG [K=V]...");
   const std::vector<std::string> overrides(argv + 2, argv + argc);
-  Bench bench{resolve(load_config(argv[1], overrides))};
-  auto& recipe = bench.recipe;
+  auto recipe = resolve(load_config(argv[1], overrides));
   if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=40, say");
   if (recipe.optimizer.accumulate > 1) throw ConfigError("the bare loop takes a batch a step");
   recipe.callbacks.push_back({"stopwatch", "stopwatch", Config{}});
-  const Threads threads(recipe.train.threads, recipe.data.threads);
-  use_deterministic_maths(recipe.train.deterministic);
+  const Session session(std::move(recipe));
+  Bench bench{.session = session};
   bench.make_batches();
   const auto output = fs::temp_directory_path() / fmt::format("bench-training-{}", ::getpid());
 

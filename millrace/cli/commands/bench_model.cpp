@@ -14,10 +14,8 @@
 #include "millrace/cli/bench/op_profile.h"
 #include "millrace/cli/commands/bench.h"
 #include "millrace/cli/config_arguments.h"
-#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_sources.h"
-#include "millrace/trainer/cluster/threads.h"
-#include "millrace/trainer/run/run.h"
+#include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
 namespace {
@@ -131,36 +129,25 @@ class TimeSteps final : public Callback {
   std::int64_t seen_ = 0;
 };
 
-Measurement measure_training(const Recipe& recipe, std::int64_t steps) {
-  const auto data = open_train_data(recipe.data, recipe.sources);
-  const auto detector = build_detector(recipe, data.classes);
-  load_initial_weights(*detector, recipe, data.classes);
-  auto options = recipe.train;
-  options.max_steps = kWarmUp + steps;
-  options.epochs = 1e9;
+Measurement measure_training(const Session& session, std::int64_t steps) {
+  const auto data = open_train_data(session.recipe().data, session.recipe().sources);
+  const auto detector = session.make_initial_detector(data.classes);
   Measurement result;
   CallbackList callbacks;
   callbacks.add("time", std::make_unique<TimeSteps>(result));
-  Trainer({.model = *detector,
-           .train = options,
-           .optimizer = recipe.optimizer,
-           .schedule = recipe.schedule,
-           .images_per_step = recipe.images_per_step(),
-           .start_data =
-               [&](const Cursor&) {
-                 const auto flow = start_train_flow(recipe.data, recipe.stages, data,
-                                                    static_cast<std::uint64_t>(recipe.train.seed));
-                 return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + steps));
-               }},
-          std::move(callbacks))
-      .run();
+  auto plan = session.plan(*detector, data, [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
+    return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + steps));
+  });
+  plan.train.max_steps = kWarmUp + steps;
+  plan.train.epochs = 1e9;
+  Trainer(std::move(plan), std::move(callbacks)).run();
   return result;
 }
 
-Measurement measure_inference(const Recipe& recipe, std::int64_t steps) {
-  const auto validation = open_validation(recipe, recipe.data.classes);
-  const auto detector = build_detector(recipe, validation.split.classes);
-  load_initial_weights(*detector, recipe, validation.split.classes);
+Measurement measure_inference(const Session& session, std::int64_t steps) {
+  const auto& options = session.recipe().data;
+  const auto validation = session.passes_over(open_split(options, options.val));
+  const auto detector = session.make_initial_detector(validation.split.classes);
   ReadyBatches batches(*validation.start({}), std::min(kBatches, kWarmUp + steps));
   Measurement result;
   Stopwatch watch(result);
@@ -217,11 +204,9 @@ void print_table(const std::string& title, const std::vector<OpTime>& times, con
 }
 
 int bench_model(const BenchModelArguments& arguments) {
-  const auto recipe = arguments.config.load();
-  const Threads threads(recipe.train.threads, recipe.data.threads);
-  use_deterministic_maths(recipe.train.deterministic);
-  auto m = arguments.inference ? measure_inference(recipe, arguments.steps)
-                               : measure_training(recipe, arguments.steps);
+  const Session session(arguments.config.load());
+  auto m = arguments.inference ? measure_inference(session, arguments.steps)
+                               : measure_training(session, arguments.steps);
   add_rest(m);
   if (m.operators.size() > kOperators) m.operators.resize(kOperators);
   if (arguments.json) return print(to_json(m)), kDone;

@@ -7,7 +7,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/trained_detector.h"
+#include "millrace/cli/weight_arguments.h"
 #include "millrace/weights/conversion.h"
 
 namespace millrace::cli {

@@ -1,5 +1,4 @@
 // trainer eval: detect over the validation split and print the COCO figures.
-#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,13 +7,8 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/config_arguments.h"
-#include "millrace/cli/start_together.h"
-#include "millrace/cli/trained_detector.h"
-#include "millrace/trainer/cluster/processors.h"
-#include "millrace/trainer/cluster/share_values.h"
-#include "millrace/trainer/cluster/threads.h"
-#include "millrace/trainer/detector/restore.h"
-#include "millrace/trainer/run/run.h"
+#include "millrace/cli/weight_arguments.h"
+#include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
 namespace {
@@ -47,23 +41,18 @@ std::int64_t left_out(const DetectorScores& scores, const DataSplit& split) {
 }
 
 int eval(const EvalArguments& arguments, const Cluster& cluster) {
-  const auto recipe = arguments.config.load();
-  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
-  const Threads threads(recipe.train.threads, recipe.data.threads);
-  start_together(recipe, cluster);
-  const auto card = checked_card(arguments.weights, recipe, cluster);
-  auto data = open_validation(recipe, recipe.data.classes);
-  if (card) data.split = labelled_by(*card, data.split, recipe, arguments.weights);
-  const auto detector = cluster.is_chief()
-                            ? trained_detector(recipe, data.split.classes, arguments.weights)
-                            : build_detector(recipe, data.split.classes, cluster.local_rank());
-  take_chiefs_values(cluster, named_values(*detector), "the model");
-  tell_parameters_changed(*detector);
-  const auto scores =
-      evaluate_detector(*detector, data, {.keep_detections = !arguments.out.empty()}, cluster);
+  const Session session(arguments.config.load(), cluster);
+  const auto& recipe = session.recipe();
+  const auto weights = arguments.weights.weights();
+  const auto card = checked_card(weights, recipe, cluster);
+  auto split = open_split(recipe.data, recipe.data.val);
+  if (card) split = labelled_by(*card, split, recipe, weights);
+  const auto detector = session.make_trained_detector(split.classes, weights);
+  const auto scores = evaluate_detector(*detector, session.passes_over(split),
+                                        {.keep_detections = !arguments.out.empty()}, cluster);
   if (!cluster.is_chief()) return kDone;
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
-  const auto lost = left_out(*scores, data.split);
+  const auto lost = left_out(*scores, split);
   if (arguments.json) {
     auto json = to_json(*scores);
     json["left_out"] = lost;

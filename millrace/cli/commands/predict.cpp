@@ -14,12 +14,11 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/config_arguments.h"
 #include "millrace/cli/image_files.h"
-#include "millrace/cli/trained_detector.h"
+#include "millrace/cli/weight_arguments.h"
 #include "millrace/coco/drawing/draw.h"
-#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/trainer/cluster/threads.h"
 #include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
 namespace {
@@ -192,22 +191,23 @@ int predict(const PredictArguments& arguments) {
   auto recipe = arguments.config.load();
   recipe.data.on_error = OnError::skip;
   recipe.data.max_skipped = 1;
-  const Threads threads(recipe.train.threads, recipe.data.threads);
+  const Session session(recipe);
   const auto files = find_images(arguments.images);
-  const auto card = checked_card(arguments.weights, recipe);
+  const auto weights = arguments.weights.weights();
+  const auto card = checked_card(weights, recipe);
   Failures failures;
   const auto images =
       as_dataset(files, categories(card, recipe, arguments.weights.force), arguments.weights.file,
                  [&](const auto& file, const auto& what) { failures.add(file, what); });
   auto split = make_split(images, "", recipe.data.classes);
-  if (card) split = labelled_by(*card, split, recipe, arguments.weights);
-  const auto detector = trained_detector(recipe, split.classes, arguments.weights);
+  if (card) split = labelled_by(*card, split, recipe, weights);
+  const auto detector = session.make_trained_detector(split.classes, weights);
   make_writable_folder(arguments.out);
 
   PictureWriter pictures(arguments.out, split, arguments.score);
   Prediction prediction(*detector, split, pictures, failures);
   if (!images->images.empty()) {
-    const auto flow = start_eval_flow(recipe.data, split);
+    const auto flow = session.passes_over(split).start({});
     while (const auto delivery = flow->next()) prediction.detect_in(delivery->value);
   }
   prediction.tell_of_missing();

@@ -13,7 +13,6 @@
 #include "millrace/cli/replay/replay.h"
 #include "millrace/cli/replay/verify_determinism.h"
 #include "millrace/cli/sample_data.h"
-#include "millrace/cli/start_together.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/run/run.h"
 #include "millrace/trainer/run/run_folder.h"
@@ -57,12 +56,12 @@ int run(RunArguments arguments) {
                        .program = program_version(),
                        .output = arguments.output};
     if (options.output.empty()) options.output = recipe.train.output;
-    start_together(recipe, cluster);
+    const Session session(recipe, cluster);
     if (cluster.is_chief())
       options.resumed = find_run(options.output, identity_of(options.config_file, recipe.tree),
                                  resume_mode(arguments.resume));
-    make_sample_together(recipe, cluster);
-    const auto end = run_training(recipe, options, cluster);
+    make_sample_on_first_use(recipe, cluster);
+    const auto end = run_training(session, options);
     return end.training.signalled ? kStoppedEarly : kDone;
   });
 }

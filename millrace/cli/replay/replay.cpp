@@ -14,10 +14,9 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/replay/bad_operator.h"
 #include "millrace/cli/replay/gradient_hooks.h"
-#include "millrace/trainer/cluster/threads.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/optimizer/hyper_parameters.h"
-#include "millrace/trainer/run/run.h"
+#include "millrace/trainer/run/session.h"
 #include "millrace/trainer/step_record.h"
 #include "millrace/trainer/training_step.h"
 
@@ -90,10 +89,9 @@ void print_operator(const std::optional<BadOperator>& bad) {
 }  // namespace
 
 int replay(const Recipe& recipe, const std::filesystem::path& folder) {
-  const Threads threads(recipe.train.threads, recipe.data.threads);
-  use_deterministic_maths(recipe.train.deterministic);
+  const Session session(recipe);
   const auto record = read_step_record(folder);
-  const auto model = build_detector(recipe, record.classes);
+  const auto model = session.make_detector(record.classes);
   restore(*model, record.model);
   BadTensors weights("weights were"), gradients("gradients are");
   for (const auto& [name, value] : named_values(*model)) weights.look_at(name, value);

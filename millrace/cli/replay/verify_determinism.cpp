@@ -15,8 +15,7 @@
 #include "millrace/cli/replay/gradient_hooks.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_sources.h"
-#include "millrace/trainer/cluster/threads.h"
-#include "millrace/trainer/run/run.h"
+#include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
 namespace {
@@ -77,12 +76,8 @@ struct Trace {
   bool signalled = false;
 };
 
-Trace trace(const Recipe& recipe, std::int64_t steps) {
-  const auto data = open_train_data(recipe.data, recipe.sources);
-  const auto detector = build_detector(recipe, data.classes);
-  load_initial_weights(*detector, recipe, data.classes);
-  auto options = recipe.train;
-  options.max_steps = steps;
+Trace trace(const Session& session, const TrainData& data, std::int64_t steps) {
+  const auto detector = session.make_initial_detector(data.classes);
   Trace result;
   StepTrace now, gradients;
   const GradientHooks hooks(detector->parameters(), [&](const auto& name, const auto& gradient) {
@@ -90,21 +85,11 @@ Trace trace(const Recipe& recipe, std::int64_t steps) {
   });
   CallbackList callbacks;
   callbacks.add("trace", std::make_unique<TraceSteps>(now, gradients, result.steps));
-  const auto seed = static_cast<std::uint64_t>(options.seed);
-  result.signalled =
-      Trainer({.model = *detector,
-               .train = options,
-               .optimizer = recipe.optimizer,
-               .schedule = recipe.schedule,
-               .images_per_step = recipe.images_per_step(),
-               .start_data =
-                   [&](const Cursor& start) {
-                     return std::make_unique<TracedFlow>(
-                         start_train_flow(recipe.data, recipe.stages, data, seed, {}, start), now);
-                   }},
-              std::move(callbacks))
-          .run()
-          .signalled;
+  auto plan = session.plan(*detector, data, [&](std::unique_ptr<DataFlow<Batch>> flow) {
+    return std::make_unique<TracedFlow>(std::move(flow), now);
+  });
+  plan.train.max_steps = steps;
+  result.signalled = Trainer(std::move(plan), std::move(callbacks)).run().signalled;
   return result;
 }
 
@@ -118,10 +103,10 @@ std::string first_difference(const StepTrace& first, const StepTrace& second) {
 }  // namespace
 
 int verify_determinism(const Recipe& recipe, std::int64_t steps) {
-  const Threads threads(recipe.train.threads, recipe.data.threads);
-  use_deterministic_maths(recipe.train.deterministic);
-  const auto first = trace(recipe, steps);
-  const auto second = first.signalled ? Trace() : trace(recipe, steps);
+  const Session session(recipe);
+  const auto data = open_train_data(recipe.data, recipe.sources);
+  const auto first = trace(session, data, steps);
+  const auto second = first.signalled ? Trace() : trace(session, data, steps);
   if (first.signalled || second.signalled) return kStoppedEarly;
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < first.steps.size(); ++i) {

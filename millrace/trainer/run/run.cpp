@@ -1,7 +1,5 @@
 #include "millrace/trainer/run/run.h"
 
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,32 +11,22 @@
 #include "millrace/base/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/data_summary.h"
-#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 #include "millrace/engine/order.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
-#include "millrace/trainer/cluster/processors.h"
-#include "millrace/trainer/cluster/threads.h"
 #include "millrace/trainer/run/check_training.h"
 #include "millrace/trainer/run/config_changes.h"
-#include "millrace/trainer/run/device.h"
 #include "millrace/trainer/run/recipe_card.h"
 #include "millrace/trainer/run/run_facts.h"
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/trainer/run/run_start.h"
 #include "millrace/trainer/run/step_memory.h"
-#include "millrace/trainer/run/upload.h"
-#include "millrace/weights/weights.h"
+#include "millrace/trainer/run/trained_weights.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string device_of(const Detector& detector) {
-  const auto& parameters = detector.parameters();
-  return parameters.size() > 0 ? parameters.begin()->value.device().str() : "cpu";
-}
 
 void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) {
   if (cluster.size() == 1) return;
@@ -80,11 +68,6 @@ std::optional<std::int64_t> epoch_size(const TrainData& train) {
   return Order(train.source->size(), train.source->repeats(), 0, {}).size();
 }
 
-/// On weights that training starts from.
-Insistence insistence(const Recipe& recipe) {
-  return {recipe.force_weights, "model.force_weights = true"};
-}
-
 /// What checkpoints of a run say of their weights.
 ModelCard card_of(const Recipe& recipe, const TrainData& train,
                   const std::optional<EvalData>& validation) {
@@ -97,67 +80,6 @@ std::string standing(const Position& at) {
 }
 
 }  // namespace
-
-void use_deterministic_maths(bool deterministic) {
-  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
-  at::globalContext().setDeterministicFillUninitializedMemory(
-      false);  // costs time, changes nothing
-}
-
-void check_initial_weights(const Recipe& recipe) {
-  const auto& file = recipe.weights;
-  if (file.empty()) return;
-  std::error_code problem;
-  if (!fs::exists(file, problem))
-    throw ConfigError(
-        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
-                    "from random values (model.norm must not be frozen then)",
-                    file));
-  const auto card = read_card(file);
-  if (!card) return;
-  std::vector<std::string> lines;
-  for (const auto& one : contradictions(*card, recipe)) {
-    if (one.decides == OfWeights::tensors)
-      spdlog::info("{}: {}", file, one.text());
-    else
-      lines.push_back(one.text());
-  }
-  if (lines.empty()) return;
-  insistence(recipe).object<ConfigError>(
-      fmt::format("{} contradicts this configuration:\n  {}\nset {} as the weights have it", file,
-                  fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
-}
-
-void load_initial_weights(Detector& detector, const Recipe& recipe,
-                          const std::vector<std::string>& classes) {
-  const auto& file = recipe.weights;
-  if (file.empty()) return;
-  const auto report = load_weights(detector.parameters(), file, {classes, insistence(recipe)});
-  tell_parameters_changed(detector);
-  log_report(report, detector.parameters().size(), file);
-}
-
-std::unique_ptr<Detector> build_detector(const Recipe& recipe,
-                                         const std::vector<std::string>& classes,
-                                         std::int64_t local_rank) {
-  const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  const auto device = open_device(recipe.train.device, local_rank);
-  auto detector = make_detector(recipe.model_name, recipe.model, {classes, seed, device});
-  for (const auto& parameter : detector->parameters())
-    if (parameter.value.device() != device)
-      throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
-                                    recipe.train.device, detector->title, parameter.name,
-                                    parameter.value.device().str()));
-  return detector;
-}
-
-EvalData open_validation(const Recipe& recipe, const std::vector<std::string>& classes) {
-  auto data = recipe.data;
-  data.classes = classes;
-  const auto split = open_split(data, data.val);
-  return {.split = split,
-          .start = [data, split](Share share) { return start_eval_flow(data, split, share); }};
-}
 
 CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
@@ -172,13 +94,9 @@ CallbackList make_callbacks(const Recipe& recipe) {
   return list;
 }
 
-RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Cluster& cluster) {
-  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
-  const Threads threads(recipe.train.threads, recipe.data.threads);
-  use_deterministic_maths(recipe.train.deterministic);
-
-  const auto device = open_device(recipe.train.device, cluster.local_rank());
-  make_batches_for(device);
+RunEnd run_training(const Session& session, const RunOptions& options) {
+  const auto& recipe = session.recipe();
+  const auto& cluster = session.cluster();
   auto callbacks = make_callbacks(recipe);
   // The chief alone sees the run's folder. What it throws ends all ranks.
   const auto mine = identity_of(options.config_file, recipe.tree);
@@ -194,12 +112,15 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
   if (cluster.is_chief() && train.source) spdlog::info(data_summary(*train.source, train.classes));
   if (cluster.is_chief() && !checkpoint) check_initial_weights(recipe);
   std::optional<EvalData> validation;
-  if (!recipe.data.val.empty()) validation = open_validation(recipe, train.classes);
+  if (!recipe.data.val.empty()) {
+    auto options_of_split = recipe.data;
+    options_of_split.classes = train.classes;
+    validation = session.passes_over(open_split(options_of_split, recipe.data.val));
+  }
 
-  const auto config = to_toml(recipe.tree);
-  const auto detector = build_detector(recipe, train.classes, cluster.local_rank());
+  const auto detector = session.make_detector(train.classes);
   tell_of(detector->parameters(), recipe.model_name, train.classes.size());
-  auto ranks = rank_facts(cluster, device_of(*detector));
+  auto ranks = rank_facts(cluster, session.device().str());
   tell_of_ranks(cluster, ranks);
   check_step_memory(*detector, recipe, cluster);
   const bool starts_random = recipe.weights.empty() && !checkpoint;
@@ -218,29 +139,13 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
       return {{checkpoint->at, "", false}, folder};
     }
   } else if (cluster.is_chief()) {  // the others get them from it
-    load_initial_weights(*detector, recipe, train.classes);
+    session.load_initial_weights(*detector, train.classes);
   }
 
-  const auto seed = static_cast<std::uint64_t>(recipe.train.seed);
-  Trainer trainer(
-      {.model = *detector,
-       .train = recipe.train,
-       .optimizer = recipe.optimizer,
-       .schedule = recipe.schedule,
-       .images_per_step = recipe.images_per_step() * cluster.size(),
-       .start_data =
-           [&](const Cursor& from) {
-             return upload_ahead(start_train_flow(recipe.data, recipe.stages, train, seed,
-                                                  {cluster.rank(), cluster.size()}, from),
-                                 device);
-           },
-       .validation = validation ? &*validation : nullptr,
-       .make_model = [&] { return build_detector(recipe, train.classes, cluster.local_rank()); },
-       .config = config,
-       .classes = train.classes,
-       .metadata = to_metadata(card_of(recipe, train, validation)),
-       .cluster = cluster},
-      std::move(callbacks));
+  auto plan = session.plan(*detector, train);
+  plan.validation = validation ? &*validation : nullptr;
+  plan.metadata = to_metadata(card_of(recipe, train, validation));
+  Trainer trainer(std::move(plan), std::move(callbacks));
   if (checkpoint) trainer.resume(*checkpoint);
   trainer.prepare();
 
@@ -250,7 +155,7 @@ RunEnd run_training(const Recipe& recipe, const RunOptions& options, const Clust
     if (cluster.is_chief()) {
       if (is_new) start.emplace(own.emplace(make_run_folder(options.output, mine.name)), mine);
       own->keep_log();
-      write_file_atomically(own->path() / "config.toml", config);
+      write_file_atomically(own->path() / "config.toml", to_toml(recipe.tree));
       start->begin(trainer.at().step, options.config_file, options.program, std::move(ranks));
       spdlog::info("run folder {}", own->path().string());
     }

@@ -1,18 +1,18 @@
-#include "millrace/cli/trained_detector.h"
+#include "millrace/trainer/run/trained_weights.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/run/recipe_card.h"
-#include "millrace/trainer/run/run.h"
-#include "millrace/weights/weights.h"
 
-namespace millrace::cli {
+namespace millrace {
 namespace {
 
 /// Names of `some` that are not in `others`.
@@ -31,10 +31,10 @@ std::string first_few(const std::vector<std::string>& names) {
 }
 
 void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& recipe,
-                   const WeightArguments& weights) {
+                   const TrainedWeights& weights) {
   const auto unknown = missing_in(card.classes, split.classes);
   if (unknown.empty()) return;
-  const auto objection = insistence(weights.force);
+  const auto& objection = weights.insistence;
   if (!recipe.data.classes.empty())
     return objection.object<ConfigError>(
         fmt::format("data.classes: the weights have no class '{}'{}", unknown.front(),
@@ -48,23 +48,43 @@ void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& 
                first_few(unknown));
 }
 
+/// Throws ConfigError, unless it is forced, where there are lines that say what contradicts the weights in `file`.
+void object_to(const std::vector<std::string>& lines, const std::string& file,
+               const Insistence& insistence) {
+  if (lines.empty()) return;
+  insistence.object<ConfigError>(
+      fmt::format("{} contradicts this configuration:\n  {}\nset {} as the weights have it", file,
+                  fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
+}
+
 }  // namespace
 
-void add_force_flag(CLI::App& command, bool& force) {
-  command.add_flag("--force-weights", force,
-                   "use weights although they contradict the configuration, or are not finite");
+Insistence initial_insistence(const Recipe& recipe) {
+  return {recipe.force_weights, "model.force_weights = true"};
 }
 
-Insistence insistence(bool force) { return {force, "--force-weights"}; }
-
-void WeightArguments::add_to(CLI::App& command) {
-  command.add_option("--weights", file, "a checkpoint folder, .safetensors, .pth, .pkl or .npz")
-      ->required()
-      ->type_name("W");
-  add_force_flag(command, force);
+void check_initial_weights(const Recipe& recipe) {
+  const auto& file = recipe.weights;
+  if (file.empty()) return;
+  std::error_code problem;
+  if (!std::filesystem::exists(file, problem))
+    throw ConfigError(
+        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
+                    "from random values (model.norm must not be frozen then)",
+                    file));
+  const auto card = read_card(file);
+  if (!card) return;
+  std::vector<std::string> lines;
+  for (const auto& one : contradictions(*card, recipe)) {
+    if (one.decides == OfWeights::tensors)
+      spdlog::info("{}: {}", file, one.text());
+    else
+      lines.push_back(one.text());
+  }
+  object_to(lines, file, initial_insistence(recipe));
 }
 
-std::optional<ModelCard> checked_card(const WeightArguments& weights, const Recipe& recipe,
+std::optional<ModelCard> checked_card(const TrainedWeights& weights, const Recipe& recipe,
                                       const Cluster& cluster) {
   nlohmann::json text = Metadata();
   if (cluster.is_chief())
@@ -74,19 +94,15 @@ std::optional<ModelCard> checked_card(const WeightArguments& weights, const Reci
   if (!card) return card;
   std::vector<std::string> lines;
   for (const auto& one : contradictions(*card, recipe)) lines.push_back(one.text());
-  if (!lines.empty())
-    insistence(weights.force)
-        .object<ConfigError>(fmt::format(
-            "{} contradicts this configuration:\n  {}\nset {} as the weights have it", weights.file,
-            fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
+  object_to(lines, weights.file, weights.insistence);
   return card;
 }
 
 DataSplit labelled_by(const ModelCard& card, const DataSplit& split, const Recipe& recipe,
-                      const WeightArguments& weights) {
+                      const TrainedWeights& weights) {
   check_classes(card, split, recipe, weights);
   const auto unknown = missing_in(card.classes, split.classes);
-  if (weights.force && !unknown.empty() && split.classes.size() == card.classes.size())
+  if (weights.insistence.asked && !unknown.empty() && split.classes.size() == card.classes.size())
     return split;
   DataSplit result{split.annotations, split.images, card.classes, {}};
   for (const auto& name : card.classes) {
@@ -98,20 +114,4 @@ DataSplit labelled_by(const ModelCard& card, const DataSplit& split, const Recip
   return result;
 }
 
-std::unique_ptr<Detector> trained_detector(const Recipe& recipe,
-                                           const std::vector<std::string>& classes,
-                                           const WeightArguments& weights) {
-  auto detector = build_detector(recipe, classes);
-  const auto report = load_weights(detector->parameters(), weights.file,
-                                   {.classes = {}, .insistence = insistence(weights.force)});
-  log_report(report, detector->parameters().size(), weights.file);
-  if (const auto bad = report.not_loaded(); !bad.empty())
-    throw Error(
-        fmt::format("{} does not fit this model: {} of {} tensors are missing, of other classes or "
-                    "of another shape, such as {}; was it trained with another configuration?",
-                    weights.file, bad.size(), detector->parameters().size(), bad.front()));
-  tell_parameters_changed(*detector);
-  return detector;
-}
-
-}  // namespace millrace::cli
+}  // namespace millrace

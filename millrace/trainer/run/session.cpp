@@ -1,0 +1,148 @@
+#include "millrace/trainer/run/session.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/trainer/cluster/processors.h"
+#include "millrace/trainer/cluster/share_values.h"
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/run/config_changes.h"
+#include "millrace/trainer/run/device.h"
+#include "millrace/trainer/run/upload.h"
+#include "millrace/weights/weights.h"
+
+namespace millrace {
+namespace {
+
+void check_same_program(const Cluster& cluster) {
+  const auto all = cluster.gather("version", MILLRACE_VERSION);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw ConfigError(fmt::format("{} has trainer {}, {} has {}: all ranks must have the same",
+                                    cluster.name(static_cast<std::int64_t>(rank)), all[rank],
+                                    cluster.name(0), all[0]));
+}
+
+void check_same_configuration(const Cluster& cluster, const Config& mine) {
+  const auto text = to_toml(mine);
+  const auto digests =
+      cluster.gather("digest of the configuration", hex(digest(text.data(), text.size())));
+  for (std::size_t rank = 1; rank < digests.size(); ++rank) {
+    if (digests[rank] == digests[0]) continue;
+    // All ranks come here with the same rank.
+    const auto texts = cluster.gather("configuration", text);
+    const auto name = cluster.name(static_cast<std::int64_t>(rank));
+    const auto changes = config_changes(parse_config(texts[0], "the chief's configuration"),
+                                        parse_config(texts[rank], "the configuration of " + name));
+    if (changes.empty()) continue;  // the same in another order
+    const auto& first = changes.front();
+    throw ConfigError(
+        fmt::format("{} has another configuration than {}: {} is {} there, {} here; all ranks must "
+                    "have the same",
+                    name, cluster.name(0), first.key, first.is, first.was));
+  }
+}
+
+/// Before the maths counts its processors.
+const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
+  cluster.set_patience(recipe.train.rank_timeout);
+  if (cluster.size() == 1) return cluster;
+  check_same_program(cluster);
+  check_same_configuration(cluster, recipe.tree);
+  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
+  return cluster;
+}
+
+}  // namespace
+
+Session::Session(Recipe recipe, const Cluster& cluster)
+    : recipe_(std::move(recipe)),
+      cluster_(begun_together(recipe_, cluster)),
+      threads_(recipe_.train.threads, recipe_.data.threads),
+      device_(open_device(recipe_.train.device, cluster.local_rank())) {
+  auto& libtorch = at::globalContext();
+  libtorch.setDeterministicAlgorithms(recipe_.train.deterministic, /*warn_only=*/true);
+  libtorch.setDeterministicFillUninitializedMemory(false);  // costs time, changes nothing
+  make_batches_for(device_);
+}
+
+std::unique_ptr<Detector> Session::make_detector(const std::vector<std::string>& classes) const {
+  const auto seed = static_cast<std::uint64_t>(recipe_.train.seed);
+  auto detector =
+      millrace::make_detector(recipe_.model_name, recipe_.model, {classes, seed, device_});
+  for (const auto& parameter : detector->parameters())
+    if (parameter.value.device() != device_)
+      throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
+                                    recipe_.train.device, detector->title, parameter.name,
+                                    parameter.value.device().str()));
+  return detector;
+}
+
+std::unique_ptr<Detector> Session::make_initial_detector(
+    const std::vector<std::string>& classes) const {
+  auto detector = make_detector(classes);
+  load_initial_weights(*detector, classes);
+  return detector;
+}
+
+void Session::load_initial_weights(Detector& detector,
+                                   const std::vector<std::string>& classes) const {
+  const auto& file = recipe_.weights;
+  if (file.empty()) return;
+  const auto report =
+      load_weights(detector.parameters(), file, {classes, initial_insistence(recipe_)});
+  tell_parameters_changed(detector);
+  log_report(report, detector.parameters().size(), file);
+}
+
+std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::string>& classes,
+                                                         const TrainedWeights& weights) const {
+  auto detector = make_detector(classes);
+  if (cluster_.is_chief()) {
+    const auto& parameters = detector->parameters();
+    const auto report = load_weights(parameters, weights.file, {.insistence = weights.insistence});
+    log_report(report, parameters.size(), weights.file);
+    if (const auto bad = report.not_loaded(); !bad.empty())
+      throw Error(
+          fmt::format("{} does not fit this model: {} of {} tensors are missing, of other classes "
+                      "or of another shape, such as {}; was it trained with another configuration?",
+                      weights.file, bad.size(), parameters.size(), bad.front()));
+  }
+  take_chiefs_values(cluster_, named_values(*detector), "the model");
+  tell_parameters_changed(*detector);
+  return detector;
+}
+
+TrainPlan Session::plan(Detector& detector, const TrainData& data, Observe observe) const {
+  const auto start = [this, &data, observe = std::move(observe)](const Cursor& from) {
+    auto flow =
+        start_train_flow(recipe_.data, recipe_.stages, data,
+                         static_cast<std::uint64_t>(recipe_.train.seed), share_of(cluster_), from);
+    return upload_ahead(observe ? observe(std::move(flow)) : std::move(flow), device_);
+  };
+  return {.model = detector,
+          .train = recipe_.train,
+          .optimizer = recipe_.optimizer,
+          .schedule = recipe_.schedule,
+          .images_per_step = recipe_.images_per_step() * cluster_.size(),
+          .start_data = start,
+          .make_model = [this, &data] { return make_detector(data.classes); },
+          .folder = {},
+          .config = to_toml(recipe_.tree),
+          .classes = data.classes,
+          .cluster = cluster_};
+}
+
+EvalData Session::passes_over(const DataSplit& split) const {
+  return {.split = split, .start = [options = recipe_.data, split, device = device_](Share share) {
+            return upload_ahead(start_eval_flow(options, split, share), device);
+          }};
+}
+
+}  // namespace millrace
