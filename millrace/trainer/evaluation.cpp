@@ -28,11 +28,8 @@ coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
   coco::Detection detection;
   detection.image_id = image_id;
   detection.category_id = category_ids[label];
-  detection.bbox[0] = object.box.x1;
-  detection.bbox[1] = object.box.y1;
-  detection.bbox[2] = object.box.width();
-  detection.bbox[3] = object.box.height();
-  detection.has_bbox = true;
+  detection.bbox =
+      coco::Xywh{object.box.x1, object.box.y1, object.box.width(), object.box.height()};
   detection.score = object.score;
   detection.mask = std::move(object.mask);
   return detection;

@@ -52,7 +52,7 @@ TEST(Comparison, WithoutACategoryItsApIsLost) {
 TEST(Comparison, TheOtherWayRoundOnlySignsChange) {
   const ResultSet set = random_results(3), other = random_results(3);
   auto worse = set.found;
-  for (auto& one : worse) one.bbox[0] += 4;
+  for (auto& one : worse) (*one.bbox)[0] += 4;
   const Comparison there = compared(set, set.found, worse), back = compared(set, worse, set.found);
   EXPECT_EQ(there.difference.ap.value, -back.difference.ap.value);
   EXPECT_NEAR(there.difference.ap.low, -back.difference.ap.high, kClose);
@@ -86,7 +86,7 @@ TEST(Comparison, ManyImagesMakeADifferenceSure) {
 TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
   const ResultSet set = random_results(4);
   auto other = random_results(4).found;
-  for (auto& one : other) one.bbox[1] += 3, one.score = 1 - one.score;
+  for (auto& one : other) (*one.bbox)[1] += 3, one.score = 1 - one.score;
   std::vector<Detection> mixed;
   for (const auto& one : set.found)
     if (one.image_id % 2 == 0) mixed.push_back(one);
@@ -108,7 +108,7 @@ TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
 TEST(Comparison, TheNumberOfThreadsDoesNotMatter) {
   const ResultSet set = random_results(5);
   auto worse = set.found;
-  for (auto& one : worse) one.bbox[0] += 2;
+  for (auto& one : worse) (*one.bbox)[0] += 2;
   const auto with = [&](int threads) {
     return tbb::task_arena(threads).execute([&] { return compared(set, set.found, worse, 50); });
   };

@@ -48,12 +48,11 @@ std::vector<Detection> random_detections(std::size_t count) {
     one.image_id = static_cast<std::int64_t>(random() >> 1);
     one.category_id = static_cast<std::int64_t>(random() % 90);
     one.score = std::generate_canonical<double, 53>(random);
-    one.has_bbox = random() % 3 > 0;
-    if (one.has_bbox) {
-      for (double& c : one.bbox)
+    if (random() % 3 > 0) {
+      for (double& c : one.bbox.emplace())
         c = static_cast<double>(random()) / static_cast<double>(1 + random() % 1000000);
     }
-    if (!one.has_bbox || random() % 2) {
+    if (!one.bbox || random() % 2) {
       const auto begin = static_cast<std::uint32_t>(random() % 2000),
                  length = 1 + static_cast<std::uint32_t>(random() % 400);
       one.mask = {60, 50, {begin, length, 3000 - begin - length}};
@@ -68,8 +67,8 @@ void expect_equal(const Detections& read, std::span<const Detection> expected) {
     ASSERT_EQ(read[i].image_id, expected[i].image_id);
     ASSERT_EQ(read[i].category_id, expected[i].category_id);
     ASSERT_EQ(read[i].score, expected[i].score);
-    ASSERT_EQ(read[i].has_bbox, expected[i].has_bbox);
-    ASSERT_EQ(std::memcmp(read[i].bbox, expected[i].bbox, sizeof read[i].bbox), 0);
+    ASSERT_EQ(read[i].has_bbox, expected[i].bbox.has_value());
+    ASSERT_EQ(read[i].bbox, expected[i].bbox.value_or(Xywh{}));
     ASSERT_EQ(read.mask(i), expected[i].mask);
   }
 }
@@ -135,7 +134,7 @@ TEST(Detections, NoneIsAnEmptyArray) {
 }
 
 TEST(Detections, NumbersThatJsonLacksAreRefused) {
-  Detection one{1, 1, {}, true, std::numeric_limits<double>::infinity(), {}};
+  Detection one{1, 1, Xywh{}, std::numeric_limits<double>::infinity(), {}};
   EXPECT_THROW(write_detections(std::filesystem::temp_directory_path() / "never.json",
                                 Detections({&one, 1})),
                Error);

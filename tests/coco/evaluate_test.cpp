@@ -113,8 +113,7 @@ TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {  // pycocotools puts 'iscrow
   for (std::size_t i = 0; i < found.size(); ++i)
     found[i] = {.image_id = 1,
                 .category_id = 1,
-                .bbox = {50. * static_cast<double>(i), 0, 40, 40},
-                .has_bbox = true,
+                .bbox = Xywh{50. * static_cast<double>(i), 0, 40, 40},
                 .score = 0.9};
   const auto expected = evaluate(set, found, {});
   for (auto& object : set.annotations) object.ignored = true;
@@ -243,13 +242,19 @@ TEST(Evaluate, NoLimitIsRefused) {
   EXPECT_THROW(evaluate(row_of(1), {}, {.max_detections = {0, 1}}), std::invalid_argument);
 }
 
-TEST(Evaluate, WhatTheAreaIsTakenFromMustBeThere) {
+TEST(Evaluate, AMaskMustBeThereWhereTheAreaIsTakenFromIt) {
   const Records set = row_of(1);
-  std::vector found = {on(set.annotations[0], .9)};
+  const std::vector found = {on(set.annotations[0], .9)};
   EXPECT_THROW(evaluate(set, found, {.area = AreaFrom::mask}), Error);
-  found[0].mask = {100, 100000, {0, 40, 9999960}};
-  found[0].has_bbox = false;
-  EXPECT_THROW(evaluate(set, found, {.area = AreaFrom::box}), Error);
+}
+
+TEST(Evaluate, MasksWithoutBoxesNeedNoOption) {
+  RandomResults set(11);
+  set.add_masks();
+  for (auto& one : set.found) one.bbox.reset();
+  for (const auto iou : {IouType::box, IouType::mask})
+    expect_equal(evaluate(set.truth, set.found, {.iou = iou}),
+                 evaluate(set.truth, set.found, {.iou = iou, .area = AreaFrom::mask}));
 }
 
 TEST(Evaluate, TiesOfDifferentImagesGoByImage) {

@@ -110,7 +110,7 @@ TEST(Evaluator, NothingAddedIsMinusOne) {
 TEST(Evaluator, UnknownCategoriesAreCounted) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {}), other(stream.truth, {});
-  evaluator.add(1, std::vector<Detection>{{1, 99, {}, true, .5}, {1, 98, {}, true, .5}});
+  evaluator.add(1, std::vector<Detection>{{1, 99, Xywh{}, .5}, {1, 98, Xywh{}, .5}});
   other.merge(evaluator.partial());
   EXPECT_EQ(other.result().unknown_categories, 2);
 }
@@ -123,16 +123,16 @@ TEST(Evaluator, WrongImagesAreToldByName) {
   evaluator.add(3, {});
   EXPECT_THAT(testing::message_of([&] { evaluator.add(3, {}); }),
               HasSubstr("image 3: it was added before"));
-  const Detection of_other{5, 1, {1, 1, 1, 1}, true, .5};
+  const Detection of_other{5, 1, Xywh{1, 1, 1, 1}, .5};
   EXPECT_THAT(testing::message_of([&] {
                 evaluator.add(4, {&of_other, 1});
               }),
               HasSubstr("image 4: a detection is of image 5"));
-  const Detection no_box{4, 1, {}, false, .5, Rle{200, 200, {0, 40000}}};
+  const Detection nothing{4, 1, {}, .5, {}};
   EXPECT_THAT(testing::message_of([&] {
-                evaluator.add(4, {&no_box, 1});
+                evaluator.add(4, {&nothing, 1});
               }),
-              HasSubstr("has no box"));
+              HasSubstr("(image 4) has neither a box nor a mask"));
   evaluator.add(4, {});  // what failed left nothing behind
   EXPECT_EQ(evaluator.images(), 2U);
 }

@@ -14,9 +14,7 @@ namespace millrace::coco {
 
 /// A detection that lies exactly on an object.
 inline Detection on(const Annotation& object, double score) {
-  Detection one{object.image_id, object.category_id, {}, true, score, {}};
-  std::copy_n(object.bbox, 4, one.bbox);
-  return one;
+  return {object.image_id, object.category_id, std::to_array(object.bbox), score, {}};
 }
 
 /// Random boxes over several images and categories, every score its own.
@@ -39,7 +37,7 @@ struct RandomResults {
         truth.add(one);
         for (unsigned d = random() % 4; d > 0; --d) {
           found.push_back(on(one, 0));
-          for (double& c : found.back().bbox) c += at(random) / 10;
+          for (double& c : *found.back().bbox) c += at(random) / 10;
         }
       }
     }
@@ -49,14 +47,14 @@ struct RandomResults {
 
   /// Gives every box its pixels as a mask, with a hole in those of detections.
   void add_masks() {
-    const auto filled = [](const double* box) {
+    const auto filled = [](const auto& box) {
       const double x1 = box[0], y1 = box[1], x2 = x1 + box[2], y2 = y1 + box[3];
       return from_polygons(std::vector<Polygon>{{x1, y1, x2, y1, x2, y2, x1, y2}}, 200, 200);
     };
     for (auto& one : truth.annotations) one.shape = truth.add_mask(filled(one.bbox));
     for (auto& one : found) {
-      const double hole[] = {one.bbox[0] + 10, one.bbox[1] + 10, 20, 20};
-      one.mask = difference(filled(one.bbox), filled(hole));
+      const Xywh& box = *one.bbox;
+      one.mask = difference(filled(box), filled(Xywh{box[0] + 10, box[1] + 10, 20, 20}));
     }
   }
 };

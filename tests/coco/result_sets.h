@@ -50,7 +50,7 @@ struct ResultSet {
   }
 
   void detection(int image, int category, Rectangle box, double score) {
-    found.push_back({image, 10 * category, {box.x, box.y, box.width, box.height}, true, score, {}});
+    found.push_back({image, 10 * category, Xywh{box.x, box.y, box.width, box.height}, score, {}});
   }
 
   std::shared_ptr<const Dataset> data() const { return assemble(truth, "made"); }

@@ -23,7 +23,7 @@ constexpr std::array<std::array<std::uint32_t, 2>, 5> kSizes = {
 struct Object {
   std::int64_t category = 1;
   coco::Polygon outline;
-  double box[4] = {0, 0, 0, 0};  // x y width height
+  coco::Xywh box{};
 };
 
 double hundredths(double value) { return std::round(value * 100) / 100; }
@@ -117,10 +117,9 @@ class Scene {
         found = blob(rng_, category(rng_), rng_.uniform(0, width_), rng_.uniform(0, height_),
                      4 * std::pow(40., rng_.uniform()), width_, height_);
       }
-      coco::Detection one{id_, found.category, {}, true, std::round(score * 1000) / 1000, {}};
-      std::ranges::copy(found.box, one.bbox);
+      coco::Detection one{id_, found.category, found.box, std::round(score * 1000) / 1000, {}};
       boxes.add(one);
-      one.has_bbox = false;
+      one.bbox.reset();
       one.mask = coco::from_polygons({&found.outline, 1}, height_, width_);
       masks.add(one);
     }

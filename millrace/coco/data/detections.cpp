@@ -1,5 +1,7 @@
 #include "millrace/coco/data/detections.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -96,12 +98,16 @@ void Detections::append_partial(std::string_view partial) {
 void Detections::sort_by_image() { std::ranges::stable_sort(records_, {}, &Record::image_id); }
 
 void Detections::add(const Detection& one) {
-  Record record{one.image_id, one.category_id, {}, one.score, kNoMask, one.has_bbox};
-  std::copy_n(one.bbox, 4, record.bbox);
-  if (one.mask.counts.empty())
-    add(record);
-  else
+  const bool has_mask = !one.mask.counts.empty();
+  if (!one.bbox && !has_mask)
+    throw Error(
+        fmt::format("detection {} (image {}) has neither a box nor a mask", size(), one.image_id));
+  const Record record{one.image_id, one.category_id, one.bbox.value_or(Xywh{}),
+                      one.score,    kNoMask,         one.bbox.has_value()};
+  if (has_mask)
     add(record, encode_counts(one.mask), one.mask.height, one.mask.width);
+  else
+    add(record);
 }
 
 void Detections::add(Record one, std::string_view counts, std::uint32_t height,

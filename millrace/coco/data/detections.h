@@ -1,9 +1,11 @@
 // What a detector found in the images of a data set: flat arrays, masks as COCO's text of run lengths.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,12 +16,14 @@
 
 namespace millrace::coco {
 
-/// One detection as a detector hands it over.
+/// x y width height, pixels.
+using Xywh = std::array<double, 4>;
+
+/// One detection as a detector hands it over: a box, a mask or both.
 struct Detection {
   std::int64_t image_id = 0;
   std::int64_t category_id = 0;
-  double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels
-  bool has_bbox = false;
+  std::optional<Xywh> bbox;
   double score = 0;
   Rle mask;  // empty counts: none
 };
@@ -32,7 +36,7 @@ class Detections {
   struct Record {
     std::int64_t image_id = 0;
     std::int64_t category_id = 0;
-    double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels
+    Xywh bbox{};
     double score = 0;
     std::uint32_t mask = kNoMask;  // position among the masks
     bool has_bbox = false;
@@ -74,6 +78,7 @@ class Detections {
   void sort_by_image();
   /// Keeps the memory.
   void clear();
+  /// Throws Error for one with neither box nor mask.
   void add(const Detection& one);
   /// One without a mask.
   void add(Record one) { records_.push_back(one); }

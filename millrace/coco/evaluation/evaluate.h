@@ -13,7 +13,8 @@ namespace millrace::coco {
 
 enum class IouType { box, mask };
 
-/// What the area of a detection is taken from; it decides which ranges of areas a detection without an object counts in.
+/// What the area of a detection is taken from, which decides in which ranges of areas one that hits
+/// no object counts: its box, or its mask where it has no box; or its mask.
 enum class AreaFrom { box, mask };
 
 /// pycocotools' rule for a results file: boxes where the first detection has one.
@@ -50,7 +51,7 @@ extern const std::array<const char*, 12> kStatNames;
 
 /// Scores detections against a data set. They may come in any order; those of images or categories that the data set
 /// lacks are left out and counted. `image_ids` restricts the evaluation; empty: every image of the data set. Throws
-/// Error naming a detection that lacks what its area is taken from, std::invalid_argument for limits below 1 or none.
+/// Error naming a detection without a mask whose area is taken from masks, std::invalid_argument for limits below 1 or none.
 /// The same bits for any number of threads.
 Evaluation evaluate(const Dataset& truth, const Detections& detections,
                     const EvaluateOptions& options, std::span<const std::int64_t> image_ids = {});

@@ -30,7 +30,7 @@ class Evaluator {
 
   /// Takes all that was found in an image, in any order: matched at once, by the calling thread. Categories that the
   /// data set lacks are left out and counted. Throws Error naming the image: it is not in the data set, was added
-  /// before, or a detection names another image or lacks what its area is taken from.
+  /// before, or a detection names another image, has neither box nor mask, or no mask where areas are taken from masks.
   void add(std::int64_t image_id, std::span<const Detection> found);
 
   /// The images that were added or merged.

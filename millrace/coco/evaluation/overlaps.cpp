@@ -1,7 +1,6 @@
 #include "millrace/coco/evaluation/overlaps.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "millrace/coco/masks/mask_iou.h"
@@ -9,10 +8,8 @@
 namespace millrace::coco {
 namespace {
 
-using Xywh = std::array<double, 4>;
-
 Xywh box_of(const Detections& all, const Detections::Record& one) {
-  if (one.has_bbox) return {one.bbox[0], one.bbox[1], one.bbox[2], one.bbox[3]};
+  if (one.has_bbox) return one.bbox;
   const Box box = all.mask_of(one).extent.box;
   return {box.x1, box.y1, box.width(), box.height()};
 }

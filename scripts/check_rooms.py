@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Checks the house: includes follow the arrows below, and no folder grows beyond what one can survey.
+
+usage: check_rooms.py [ROOT]    the root of a checkout (default: this one)
+"""
+
+import pathlib
+import re
+import sys
+
+MOST_FILES = 40  # in a folder, those of its folders not counted
+
+# The folders of millrace/, lowest first, each with those it stands on. A folder may include these and
+# whatever they may include. What is named stands above, so that arrows never form a circle.
+FOLDERS = {
+    "base": [],
+    "engine": ["base"],
+    "coco/masks": ["base"],
+    "coco/data": ["coco/masks"],
+    "coco/drawing": ["coco/data"],
+    "coco/evaluation": ["coco/data"],
+    "coco/analysis": ["coco/evaluation"],
+    "coco/sample": ["coco/masks"],
+    "dataflow/image": ["coco/masks"],
+    "dataflow/detection": ["engine", "coco/drawing", "coco/sample", "dataflow/image"],
+    "dataflow/store": ["dataflow/detection"],
+    "dataflow/sources": ["dataflow/store"],
+    "dataflow/serving": ["dataflow/sources"],
+    "dataflow/stages": ["dataflow/store"],
+    "dataflow": ["dataflow/serving", "dataflow/stages"],
+    "doctor": ["dataflow/stages"],
+    "weights": ["base"],
+    "trainer/detector": ["dataflow/detection", "weights"],
+    "trainer/cluster": ["trainer/detector"],
+    "trainer/optimizer": ["trainer/detector"],
+    "trainer/checkpoint": ["trainer/cluster", "trainer/optimizer"],
+    "trainer": ["coco/evaluation", "dataflow", "trainer/checkpoint"],
+    "trainer/run": ["trainer"],
+    "callbacks/common": ["trainer"],
+    "callbacks": ["callbacks/common"],
+    "models/ops": ["base"],
+    "models/layers": ["models/ops", "trainer/run"],
+    "models/backbones": ["models/layers"],
+    "models": ["models/backbones"],
+    "models/maskrcnn": ["models"],
+    "models/retinanet": ["models"],
+    "plugins": ["base"],
+    "plugins/cuda": ["models/ops", "plugins", "trainer/cluster"],
+    "cli": ["coco/analysis", "doctor", "plugins", "trainer/run"],
+    "cli/bench": ["cli"],
+    "cli/replay": ["cli"],
+    "cli/commands": ["cli/bench", "cli/replay"],
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<](millrace/[^">]+/[^">/]+)[">]')
+
+
+def reachable() -> dict:
+    """What each folder may include, itself among it."""
+    below = {}
+    for folder, stands_on in FOLDERS.items():
+        late = [one for one in stands_on if one not in below]
+        if late:
+            raise SystemExit(f"{__file__}: '{folder}' stands on what is not listed above it: {', '.join(late)}")
+        below[folder] = {folder}.union(*(below[one] for one in stands_on))
+    return below
+
+
+def problems(root: pathlib.Path):
+    below = reachable()
+    for top in ("millrace", "tests"):
+        for folder in sorted({path.parent for path in (root / top).rglob("*") if path.is_file()}):
+            count = sum(path.is_file() for path in folder.iterdir())
+            if count > MOST_FILES:
+                yield f"{folder.relative_to(root)}: {count} files; divide it ({MOST_FILES} at most)"
+    for file in sorted((root / "millrace").rglob("*")):
+        if file.suffix not in (".h", ".cpp", ".cu", ".cuh"):
+            continue
+        name = file.relative_to(root)
+        folder = name.parent.relative_to("millrace").as_posix()
+        if folder not in below:
+            yield f"{name}:1: its folder is not listed in scripts/check_rooms.py"
+            continue
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            found = INCLUDE.match(line)
+            target = found and pathlib.PurePosixPath(found[1]).parent.relative_to("millrace").as_posix()
+            if target and target not in below[folder]:
+                yield f"{name}:{number}: '{folder}' may not include '{target}' (scripts/check_rooms.py lists what may)"
+
+
+if __name__ == "__main__":
+    found = list(problems(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__ + "/../..").resolve()))
+    print("\n".join(found) or f"{len(FOLDERS)} folders, all arrows point down")
+    sys.exit(bool(found))
