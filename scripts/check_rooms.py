@@ -14,6 +14,7 @@ MOST_FILES = 40  # in a folder, those of its folders not counted
 # whatever they may include. What is named stands above, so that arrows never form a circle.
 FOLDERS = {
     "base": [],
+    "base/process": ["base"],
     "engine": ["base"],
     "coco/masks": ["base"],
     "coco/data": ["coco/masks"],
@@ -31,7 +32,7 @@ FOLDERS = {
     "doctor": ["dataflow/stages"],
     "weights": ["base"],
     "trainer/detector": ["dataflow/detection", "weights"],
-    "trainer/cluster": ["trainer/detector"],
+    "trainer/cluster": ["base/process", "trainer/detector"],
     "trainer/optimizer": ["trainer/detector"],
     "trainer/checkpoint": ["trainer/cluster", "trainer/optimizer"],
     "trainer": ["coco/evaluation", "dataflow", "trainer/checkpoint"],

@@ -11,7 +11,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/pending_evaluation.h"
 #include "millrace/callbacks/common/score_history.h"

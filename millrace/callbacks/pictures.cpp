@@ -7,7 +7,7 @@
 
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/trainer/callback.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "millrace/base/log.h"
-#include "millrace/base/process_usage.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/callbacks/common/gpu_meter.h"
 #include "millrace/callbacks/common/ticker.h"
 #include "millrace/trainer/callback.h"

@@ -7,12 +7,12 @@
 #include <sstream>
 #include <thread>
 
-#include "millrace/base/child_process.h"
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/child_process.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/require.h"
-#include "millrace/base/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/log.h"
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/evaluation.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/base/exit_codes.h"
+#include "millrace/base/process/exit_codes.h"
 
 namespace millrace::cli {
 

@@ -15,7 +15,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/signals.h"
+#include "millrace/base/process/signals.h"
 #include "millrace/base/text.h"
 
 namespace millrace::cli {

@@ -1,4 +1,4 @@
-#include "millrace/base/child_process.h"
+#include "millrace/base/process/child_process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -11,7 +11,7 @@
 #include <future>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/signals.h"
+#include "millrace/base/process/signals.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "millrace/base/free_memory.h"
+#include "millrace/base/process/free_memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "millrace/base/process_usage.h"
+#include "millrace/base/process/process_usage.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

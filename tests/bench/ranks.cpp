@@ -17,7 +17,7 @@
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process_usage.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 #include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/run/session.h"

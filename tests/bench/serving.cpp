@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "millrace/base/log.h"
-#include "millrace/base/process_usage.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/base/random.h"
 #include "millrace/dataflow/serving/remote_flow.h"
 #include "millrace/dataflow/serving/server.h"

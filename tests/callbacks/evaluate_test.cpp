@@ -10,7 +10,7 @@
 #include <map>
 #include <thread>
 
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/trainer/detector_evaluation.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"

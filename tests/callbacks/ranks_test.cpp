@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/trainer/cluster/stragglers.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/ranks_main.h"

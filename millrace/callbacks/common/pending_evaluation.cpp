@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 
 namespace millrace {
 

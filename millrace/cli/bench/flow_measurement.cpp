@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "millrace/base/digest.h"
-#include "millrace/base/process_usage.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {

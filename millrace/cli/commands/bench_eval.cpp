@@ -12,7 +12,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process_usage.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/bench/made_results.h"
 #include "millrace/cli/commands/bench.h"

@@ -9,7 +9,7 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
-#include "millrace/base/process_usage.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/bench/op_profile.h"
 #include "millrace/cli/commands/bench.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/config_arguments.h"
 #include "millrace/cli/program_version.h"

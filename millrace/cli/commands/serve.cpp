@@ -4,7 +4,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/config_arguments.h"
 #include "millrace/dataflow/detection_flows.h"

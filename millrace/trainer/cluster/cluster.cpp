@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/exit_codes.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/exit_codes.h"
 #include "millrace/trainer/cluster/mpi_world.h"
 
 namespace millrace {

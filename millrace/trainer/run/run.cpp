@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/exit_codes.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/stop_signals.h"
+#include "millrace/base/process/exit_codes.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/data_summary.h"
 #include "millrace/dataflow/sources/detection_sources.h"

@@ -20,10 +20,10 @@
 #include <thread>
 #include <vector>
 
-#include "millrace/base/child_process.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/child_process.h"
 #include "millrace/trainer/cluster/processors.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "millrace/base/signals.h"
+#include "millrace/base/process/signals.h"
 
 #include <pthread.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "millrace/base/signals.h"
+#include "millrace/base/process/signals.h"
 
 namespace millrace {
 

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""The checks of the house find what is wrong, and say where."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        (self.root / "tests").mkdir()
+        self.write("millrace/base/files.h", "#include <string>\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name: str, text: str):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def check(self, script: str):
+        ended = subprocess.run([sys.executable, SCRIPTS / script, self.root], capture_output=True, text=True)
+        return ended.returncode, ended.stdout
+
+    def test_an_arrow_that_points_down_passes(self):
+        self.write("millrace/trainer/run/run.cpp", '#include "millrace/base/files.h"\n')
+        self.assertEqual(self.check("check_rooms.py")[0], 0)
+
+    def test_an_arrow_that_points_up_is_told_with_its_place(self):
+        self.write("millrace/base/files.h", '#include <string>\n#include "millrace/engine/plan.h"\n')
+        code, said = self.check("check_rooms.py")
+        self.assertEqual(code, 1)
+        self.assertTrue(said.startswith("millrace/base/files.h:2: 'base' may not include 'engine'"), said)
+
+    def test_the_prefix_in_angle_brackets_is_seen_too(self):
+        self.write("millrace/coco/masks/rle.cpp", "#include <millrace/coco/data/json.h>\n")
+        self.assertIn("rle.cpp:1: 'coco/masks' may not include 'coco/data'", self.check("check_rooms.py")[1])
+
+    def test_a_folder_that_is_not_listed_is_told(self):
+        self.write("millrace/attic/old.cpp", "\n")
+        self.assertIn("millrace/attic/old.cpp:1: its folder is not listed", self.check("check_rooms.py")[1])
+
+    def test_a_folder_that_has_grown_too_large_is_told(self):
+        for i in range(41):
+            self.write(f"tests/coco/{i}_test.cpp", "\n")
+        code, said = self.check("check_rooms.py")
+        self.assertEqual((code, said.split(";")[0]), (1, "tests/coco: 41 files"))
+
+    def test_a_long_line_is_told_with_its_place(self):
+        subprocess.run(["git", "init", "-q", self.root], check=True)
+        self.write("cmake/a.cmake", "x" * 100 + "\n" + "# " + "é" * 99 + "\n")
+        self.assertEqual(
+            self.check("check_columns.py"), (1, "cmake/a.cmake:2: 101 columns; 100 are the limit\n")
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
