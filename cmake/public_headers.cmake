@@ -3,6 +3,7 @@
 set(public_headers
   millrace/base/blame.h
   millrace/base/config.h
+  millrace/base/duration.h
   millrace/base/errors.h
   millrace/base/files.h
   millrace/base/log.h

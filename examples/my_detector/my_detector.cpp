@@ -37,10 +37,10 @@ struct CentersOptions : PyramidDetectorOptions {
 
   void describe(Options& o) {
     PyramidDetectorOptions::describe(o);
-    o.add("head_channels", channels, "of the heads' hidden layer", {.min = 8, .max = 1024})
+    o.add("head.channels", channels, "of the heads' hidden layer", {.min = 8, .max = 1024})
         .decides(OfWeights::tensors);
-    o.add("head_prior", prior, "first probability of every centre", {.min = 1e-6, .max = 0.5});
-    o.add("box_weight", box_weight, "of the boxes' loss beside the centres'", {.min = 0});
+    o.add("head.prior_prob", prior, "first probability of every centre", {.min = 1e-6, .max = 0.5});
+    o.add("head.box_weight", box_weight, "of the boxes' loss beside the centres'", {.min = 0});
   }
 
   static CentersOptions defaults_for(const Config& table) {

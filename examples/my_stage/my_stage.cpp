@@ -1,4 +1,4 @@
-// [[data.stages]] use = "cutout": covers squares of an image, so that a detector learns to do without any one part of an
+// [[data.stages]] type = "cutout": covers squares of an image, so that a detector learns to do without any one part of an
 // object (DeVries and Taylor 2017).
 #include <algorithm>
 #include <opencv2/imgproc.hpp>

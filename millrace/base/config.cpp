@@ -220,6 +220,17 @@ Config* Config::find(std::string_view key) {
   return const_cast<Config*>(std::as_const(*this).find(key));
 }
 
+const Config* Config::find_path(std::string_view path) const {
+  const Config* at = this;
+  for (std::size_t from = 0, dot = 0; dot != std::string_view::npos; from = dot + 1) {
+    dot = path.find('.', from);
+    if (!at->is_table()) return nullptr;
+    at = at->find(path.substr(from, dot == std::string_view::npos ? dot : dot - from));
+    if (!at) return nullptr;
+  }
+  return at;
+}
+
 const Config& Config::section(std::string_view key) const {
   static const Config empty;
   const Config* found = find(key);
@@ -233,6 +244,17 @@ const Config& Config::section(std::string_view key) const {
 Config& Config::set(std::string_view key, Config value) {
   if (auto* found = find(key)) return *found = std::move(value);
   return std::get<Table>(data).emplace_back(std::string(key), std::move(value)).second;
+}
+
+void Config::set_path(std::string_view path, Config value) {
+  const auto dot = path.find('.');
+  if (dot == std::string_view::npos) {
+    set(path, std::move(value));
+    return;
+  }
+  auto* below = find(path.substr(0, dot));
+  if (!below || !below->is_table()) below = &set(path.substr(0, dot), {Table{}, value.origin});
+  below->set_path(path.substr(dot + 1), std::move(value));
 }
 
 std::string_view Config::type_name() const {

@@ -36,10 +36,14 @@ class Config {
   /// The member `key` of a table, or nullptr. REQUIRES: is_table().
   const Config* find(std::string_view key) const;
   Config* find(std::string_view key);
+  /// The value at a path of keys below a table, "rpn.nms_thresh", or nullptr.
+  const Config* find_path(std::string_view path) const;
   /// The table member `key`, or an empty table where it is missing. Throws ConfigError if it is no table.
   const Config& section(std::string_view key) const;
   /// Sets (or adds) a member of a table.
   Config& set(std::string_view key, Config value);
+  /// Sets (or adds) the value at a path of keys; tables on the way are made, in place of what is no table.
+  void set_path(std::string_view path, Config value);
   /// "a table", "an integer", ...
   std::string_view type_name() const;
 

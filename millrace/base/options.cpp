@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
+#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -81,6 +83,20 @@ void read_value(const Entry& entry, const Config& value, double& into) {
   check_range(entry, value, into);
 }
 
+void read_value(const Entry& entry, const Config& value, Duration& into) {
+  const auto* text = std::get_if<std::string>(&value.data);
+  const auto duration = text ? parse_duration(*text) : std::nullopt;
+  if (!duration)
+    throw ConfigError(fmt::format(
+        "{}: {} = {} is no duration: write it as {}, \"30 seconds\" or \"5 minutes\"",
+        value.origin.text(), entry.name, value_text(value),
+        text || value.is_table() ? "\"2 hours\"" : "\"" + value_text(value) + " seconds\""));
+  if (duration->seconds < entry.limits.min || duration->seconds > entry.limits.max)
+    throw ConfigError(fmt::format("{}: {} = {} is out of range ({} seconds)", value.origin.text(),
+                                  entry.name, value_text(value), range_text(entry.limits)));
+  into = *duration;
+}
+
 void read_value(const Entry& entry, const Config& value, std::string& into) {
   const auto* v = std::get_if<std::string>(&value.data);
   if (!v) refuse(entry, value, "a string");
@@ -117,6 +133,8 @@ Config as_config(const T& value) {
   if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
                 std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
     return {Config::Data(value), {}};
+  } else if constexpr (std::is_same_v<T, Duration>) {
+    return {duration_in_words(value.seconds), {}};
   } else if constexpr (std::is_same_v<T, Options::Choice>) {
     return {value.name(value.value), {}};
   } else if constexpr (std::is_same_v<T, Options::Table>) {
@@ -181,6 +199,10 @@ Entry& Options::add(std::string name, double& value, std::string doc, Limits lim
   return entries_.emplace_back(
       Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
 }
+Entry& Options::add(std::string name, Duration& value, std::string doc, Limits limits) {
+  return entries_.emplace_back(
+      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
+}
 Entry& Options::add(std::string name, std::string& value, std::string doc,
                     std::vector<std::string> choices) {
   return entries_.emplace_back(
@@ -205,23 +227,66 @@ Entry& Options::add(std::string name, Table& value, std::string doc, std::vector
       Entry{std::move(name), &value, std::move(doc), std::move(limits), std::move(keys)});
 }
 
+/// Goes through a table and the tables in it. All keys that have other names by now are told at once.
+class Options::Reader {
+ public:
+  Reader(const std::vector<Entry>& entries, std::initializer_list<std::string_view> others)
+      : entries_(entries), others_(others.begin(), others.size()) {}
+
+  void read(const Config& table, const std::string& above = "") {
+    for (const auto& [key, value] : table.table()) {
+      const auto name = above + key;
+      if (std::ranges::find(others_, name) != others_.end()) continue;
+      const auto* entry = find(name);
+      if (entry && key.find('.') == std::string::npos)
+        std::visit([&, &given = value](auto target) { read_value(*entry, given, *target); },
+                   entry->target);
+      else if (value.is_table() && is_table(name))
+        read(value, name + ".");
+      else
+        refuse(name, value);
+    }
+    if (above.empty() && !renamed_.empty()) throw ConfigError(joined(renamed_, "\n"));
+  }
+
+ private:
+  const Entry* find(std::string_view name) const {
+    const auto found = std::ranges::find(entries_, name, &Entry::name);
+    return found == entries_.end() ? nullptr : &*found;
+  }
+
+  bool is_table(const std::string& name) const {
+    return std::ranges::any_of(
+        entries_, [&](const Entry& entry) { return entry.name.starts_with(name + "."); });
+  }
+
+  void refuse(const std::string& name, const Config& value) {
+    const auto known = [&](std::string_view key) {
+      return find(key) || std::ranges::find(others_, key) != others_.end();
+    };
+    if (const auto now = renamed_key(name, known); !now.empty()) {
+      renamed_.push_back(fmt::format("{}: {} is called {} now", value.origin.text(), name, now));
+      return;
+    }
+    if (is_table(name))
+      throw ConfigError(
+          fmt::format("{}: {} is a table, not {}", value.origin.text(), name, value.type_name()));
+    std::vector<std::string> names(others_.begin(), others_.end());
+    for (const auto& entry : entries_) names.push_back(entry.name);
+    throw ConfigError(
+        fmt::format("{}: unknown key '{}'{}", value.origin.text(), name, suggestion(name, names)));
+  }
+
+  const std::vector<Entry>& entries_;
+  std::span<const std::string_view> others_;
+  std::vector<std::string> renamed_;
+};
+
 void Options::read(const Config& table, std::initializer_list<std::string_view> others) const {
   if (!table.is_table())
     throw ConfigError(table.origin.text() + ": a table is wanted here, not " +
                       std::string(table.type_name()));
-  for (const auto& [key, value] : table.table()) {
-    if (std::find(others.begin(), others.end(), key) != others.end()) continue;
-    const auto entry = std::find_if(entries_.begin(), entries_.end(),
-                                    [&name = key](const Entry& e) { return e.name == name; });
-    if (entry == entries_.end()) {
-      std::vector<std::string> known(others.begin(), others.end());
-      for (const auto& e : entries_) known.push_back(e.name);
-      throw ConfigError(value.origin.text() + ": unknown key '" + key + "'" +
-                        suggestion(key, known));
-    }
-    std::visit([&, &given = value](auto target) { read_value(*entry, given, *target); },
-               entry->target);
-  }
+  Reader(entries_, others).read(table);
 }
 
 std::vector<WeightOption> Options::weight_options() const {
@@ -234,13 +299,13 @@ std::vector<WeightOption> Options::weight_options() const {
 
 void Options::complete(Config& table) const {
   for (const auto& entry : entries_)
-    if (!table.find(entry.name)) table.set(entry.name, value(entry));
+    if (!table.find_path(entry.name)) table.set_path(entry.name, value(entry));
 }
 
 void Options::refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                             std::string_view why) const {
   for (const auto& entry : entries_) {
-    const auto* set = table.find(entry.name);
+    const auto* set = table.find_path(entry.name);
     if (!set || std::ranges::find(keys, entry.name) == keys.end()) continue;
     if (is_equal(*set, value(entry))) continue;
     throw ConfigError(

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "millrace/base/config.h"
+#include "millrace/base/duration.h"
 #include "millrace/base/errors.h"
 
 namespace millrace {
@@ -94,8 +95,8 @@ class Options {
     void (*set)(void* value, std::size_t number);
     const Choice& operator*() const { return *this; }  // as the pointers to other targets
   };
-  using Target = std::variant<bool*, std::int64_t*, double*, std::string*, Ints*, Reals*, Strings*,
-                              Table*, Choice>;
+  using Target = std::variant<bool*, std::int64_t*, double*, Duration*, std::string*, Ints*, Reals*,
+                              Strings*, Table*, Choice>;
 
   struct Entry {
     std::string name;
@@ -118,10 +119,13 @@ class Options {
     }
   };
 
-  /// Each describes one option and returns its entry, which is valid until the next one is added.
+  /// Each describes one option and returns its entry, which is valid until the next one is added. A `name` with dots is
+  /// the path of an option in a table of this one: "rpn.nms_thresh" is nms_thresh of [model.rpn] where this is [model].
   Entry& add(std::string name, bool& value, std::string doc);
   Entry& add(std::string name, std::int64_t& value, std::string doc, Limits limits = {});
   Entry& add(std::string name, double& value, std::string doc, Limits limits = {});
+  /// Written as "5 minutes"; its limits are numbers of seconds.
+  Entry& add(std::string name, Duration& value, std::string doc, Limits limits = {});
   Entry& add(std::string name, std::string& value, std::string doc,
              std::vector<std::string> choices = {});
   /// A choice among the named values of an enum.
@@ -151,7 +155,8 @@ class Options {
   std::vector<WeightOption> weight_options() const;
 
   /// Reads every described value that the table has. Throws ConfigError with file, line and column for a
-  /// key that is neither described nor in `others` (naming the nearest), a wrong type, a value out of range.
+  /// key that is neither described nor in `others` (naming its new name, or the nearest), a wrong type, a value out of
+  /// range.
   void read(const Config& table, std::initializer_list<std::string_view> others = {}) const;
 
   /// Writes every described value that the table lacks into it, marked "default".
@@ -166,6 +171,8 @@ class Options {
   static Config value(const Entry& entry);
 
  private:
+  class Reader;
+
   std::vector<Entry> entries_;
 };
 

@@ -26,9 +26,9 @@ namespace fs = std::filesystem;
 using Values = std::map<std::string, double>;
 
 struct LiveEditOptions {
-  double seconds = 2;
+  Duration interval = {2};
   void describe(Options& o) {
-    o.add("seconds", seconds,
+    o.add("interval", interval,
           "between looks at the run folder's edit.toml; two looks must find the same in it",
           {.min = 0});
   }
@@ -83,7 +83,7 @@ class LiveEdit final : public Callback {
  public:
   using Options = LiveEditOptions;
 
-  explicit LiveEdit(const Options& options) : seconds_(options.seconds) {}
+  explicit LiveEdit(const Options& options) : interval_(options.interval) {}
 
   void before_train(TrainState& state) override {
     file_ = state.folder / "edit.toml";
@@ -106,7 +106,7 @@ class LiveEdit final : public Callback {
     to_repeat_.erase(to_repeat_.begin(),
                      to_repeat_.begin() + static_cast<std::ptrdiff_t>(repeated));
     if (!to_repeat_.empty() ||
-        std::chrono::duration<double>(Clock::now() - looked_).count() < seconds_)
+        std::chrono::duration<double>(Clock::now() - looked_).count() < interval_.seconds)
       return;
     looked_ = Clock::now();
     look(state);
@@ -155,7 +155,7 @@ class LiveEdit final : public Callback {
     for (const auto& one : edits) said_[one.name] = one.to;
   }
 
-  double seconds_;
+  Duration interval_;
   fs::path file_, journal_;
   Clock::time_point looked_ = Clock::now();
   std::string seen_, read_;      // bytes: at the last look, taken

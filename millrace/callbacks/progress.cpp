@@ -21,9 +21,9 @@ constexpr double kRedrawSeconds = 0.1;
 constexpr int kBarWidth = 12;  // characters
 
 struct ProgressOptions {
-  double seconds = 10;
+  Duration interval = {10};
   void describe(Options& o) {
-    o.add("seconds", seconds, "between lines where standard error is no terminal", {.min = 0});
+    o.add("interval", interval, "between lines where standard error is no terminal", {.min = 0});
   }
 };
 
@@ -39,7 +39,7 @@ class ShowProgress final : public Callback {
 
   explicit ShowProgress(const Options& options)
       : is_terminal_(::isatty(STDERR_FILENO) != 0),
-        interval_s_(is_terminal_ ? kRedrawSeconds : options.seconds) {}
+        interval_s_(is_terminal_ ? kRedrawSeconds : options.interval.seconds) {}
 
   void before_step(TrainState& state) override {
     step_began_ = Clock::now();

@@ -23,7 +23,7 @@ namespace {
 struct RunCommandOptions {
   std::string every = "1 epoch";
   std::string command;
-  double time_limit = 600;
+  Duration time_limit = {600};
   bool wait = true;
   bool must_succeed = false;
 
@@ -33,7 +33,7 @@ struct RunCommandOptions {
           "for /bin/sh, with MILLRACE_RUN_FOLDER, MILLRACE_STEP, MILLRACE_EPOCH and "
           "MILLRACE_SCALARS (the latest figures, as JSON) in its environment");
     o.add("time_limit", time_limit, "a command that takes longer is ended and has failed",
-          {.min = 0, .unit = "seconds"});
+          {.min = 0});
     o.add("wait", wait, "false: training goes on meanwhile; its end waits");
     o.add("must_succeed", must_succeed, "a command that fails ends training; else it is a warning");
   }
@@ -83,7 +83,8 @@ class RunCommand final : public Callback, public ReadsMetrics {
   }
 
   bool is_late() const {
-    return std::chrono::duration<double>(Clock::now() - began_).count() > options_.time_limit;
+    return std::chrono::duration<double>(Clock::now() - began_).count() >
+           options_.time_limit.seconds;
   }
 
   /// Waits for the command, unless it has had its time, the process is to stop or everything ends.
@@ -99,8 +100,8 @@ class RunCommand final : public Callback, public ReadsMetrics {
     for (std::string line; std::getline(output, line);)
       spdlog::info("callback '{}': {}", state.caller, line);
     const auto why = ended_itself ? running_->failure()
-                     : late       ? "it took longer than " + duration_text(options_.time_limit)
-                                  : "it was ended, since training ends";
+                     : late ? "it took longer than " + duration_text(options_.time_limit.seconds)
+                            : "it was ended, since training ends";
     running_.reset();
     if (why.empty()) return;
     failures_ += 1;

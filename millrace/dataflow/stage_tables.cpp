@@ -27,14 +27,14 @@ std::string used_stage(const Config& table) { return used_name(table, detection_
 
 std::vector<Config> default_stages() {
   std::vector<Config> tables;
-  for (const auto name : kDefaultStages) tables.emplace_back().set("use", {std::string(name), {}});
+  for (const auto name : kDefaultStages) tables.emplace_back().set("type", {std::string(name), {}});
   return tables;
 }
 
-Config without_use(const Config& table) {
+Config without_type(const Config& table) {
   Config own(Config::Table{}, table.origin);
   for (const auto& [key, value] : table.table())
-    if (key != "use") own.set(key, value);
+    if (key != "type") own.set(key, value);
   return own;
 }
 
@@ -160,8 +160,8 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
   for (auto& table : tables) follow_data(table, used_stage(table), stage_defaults(), data);
   follow_resize(tables, data);
   for (auto& table : tables) {
-    const auto& entry = detection_stages().at(used_stage(table), table.find("use")->origin);
-    entry.check(without_use(table));
+    const auto& entry = detection_stages().at(used_stage(table), table.find("type")->origin);
+    entry.check(without_type(table));
     entry.complete(table);
   }
   return tables;

@@ -1,15 +1,16 @@
 #include "millrace/engine/pipeline.h"
 
 #include "millrace/base/errors.h"
+#include "millrace/base/renamed_keys.h"
 
 namespace millrace {
 
 std::string used_name(const Config& table, const std::string& kind) {
-  const auto* use = table.is_table() ? table.find("use") : nullptr;
-  if (!use || !std::holds_alternative<std::string>(use->data))
+  const auto* type = find_type(table, "use");
+  if (!type || !std::holds_alternative<std::string>(type->data))
     throw ConfigError(table.origin.text() + ": a " + kind +
-                      " is a table with its name in `use = \"...\"`");
-  return std::get<std::string>(use->data);
+                      " is a table with its name in `type = \"...\"`");
+  return std::get<std::string>(type->data);
 }
 
 }  // namespace millrace

@@ -148,10 +148,10 @@ auto from(Source source) {
 template <class Context>
 using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
 
-/// The `use` of a component's table. Throws ConfigError naming its kind where there is none.
+/// The `type` of a component's table. Throws ConfigError naming its kind where there is none.
 std::string used_name(const Config& table, const std::string& kind);
 
-/// The stages of a list of tables, each `use = "name"` and the options of that stage. A context that has a member
+/// The stages of a list of tables, each `type = "name"` and the options of that stage. A context that has a member
 /// `in_front` sees there, for each stage, the tables before its own. Throws ConfigError naming file and line.
 template <class Context>
 std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,

@@ -79,19 +79,22 @@ std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& fa
   const bool has_fixed_norm = options_.norm == "frozen_bn" || options_.norm == "frozen_stats";
   if (facts.starts_random && has_fixed_norm)
     warnings.push_back(fmt::format(
-        "model.norm = \"{}\" starts without weights (model.weights is ''): its statistics stay at "
+        "model.backbone.norm = \"{}\" starts without weights (model.weights is ''): its statistics "
+        "stay at "
         "mean 0 and variance 1, so nothing keeps values in bounds, and {} is likely to diverge in "
-        "its first steps; name weights, or set model.norm = \"gn\" and model.freeze_at = 0",
+        "its first steps; name weights, or set model.backbone.norm = \"gn\" and "
+        "model.backbone.freeze_at = 0",
         options_.norm, options_.backbone));
   else if (facts.starts_random && options_.freeze_at > 0)
-    warnings.push_back(fmt::format(
-        "model.freeze_at = {} freezes layers at random values (model.weights is ''): name weights, "
-        "or set model.freeze_at = 0",
-        options_.freeze_at));
+    warnings.push_back(
+        fmt::format("model.backbone.freeze_at = {} freezes layers at random values (model.weights "
+                    "is ''): name weights, "
+                    "or set model.backbone.freeze_at = 0",
+                    options_.freeze_at));
   if (facts.ranks > 1) {
     std::vector<std::string> by_rank;
-    if (options_.norm == "bn") by_rank.emplace_back("model.norm");
-    if (options_.fpn_norm == "bn") by_rank.emplace_back("model.fpn_norm");
+    if (options_.norm == "bn") by_rank.emplace_back("model.backbone.norm");
+    if (options_.fpn_norm == "bn") by_rank.emplace_back("model.fpn.norm");
     if (!by_rank.empty())
       warnings.push_back(norm_by_rank_warning(
           joined(by_rank, " and ") + (by_rank.size() > 1 ? " are" : " is"), facts.ranks));

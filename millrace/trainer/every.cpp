@@ -3,33 +3,26 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
-#include <sstream>
 
+#include "millrace/base/duration.h"
 #include "millrace/base/errors.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
 
 Period parse_period(std::string_view text, const std::string& where) {
-  static const std::map<std::string, std::pair<double, Period::Unit>> kUnits = {
-      {"step", {1, Period::Unit::steps}},      {"epoch", {1, Period::Unit::epochs}},
-      {"second", {1, Period::Unit::seconds}},  {"minute", {60, Period::Unit::seconds}},
-      {"hour", {3600, Period::Unit::seconds}},
-  };
-  std::istringstream words{std::string(text)};
-  double count = 0;
-  std::string unit, more;
-  const bool two_words = (words >> count >> unit) && !(words >> more);
-  if (unit.ends_with('s')) unit.pop_back();
-  const auto known = kUnits.find(unit);
-  if (!two_words || known == kUnits.end() || !(count > 0) || !std::isfinite(count))
-    throw ConfigError(fmt::format(
-        "{}: \"{}\" is no period; write it as \"500 steps\", \"1 epoch\" or \"10 minutes\"", where,
-        text));
-  if (known->second.second == Period::Unit::steps && count != std::floor(count))
-    throw ConfigError(fmt::format("{}: \"{}\" is not a whole number of steps", where, text));
-  return {count * known->second.first, known->second.second};
+  if (const auto quantity = parse_quantity(text); quantity && quantity->count > 0) {
+    if (const auto seconds = seconds_of(*quantity)) return {*seconds, Period::Unit::seconds};
+    if (quantity->unit == "epoch") return {quantity->count, Period::Unit::epochs};
+    if (quantity->unit == "step") {
+      if (quantity->count == std::floor(quantity->count))
+        return {quantity->count, Period::Unit::steps};
+      throw ConfigError(fmt::format("{}: \"{}\" is not a whole number of steps", where, text));
+    }
+  }
+  throw ConfigError(fmt::format(
+      "{}: \"{}\" is no period; write it as \"500 steps\", \"1 epoch\" or \"10 minutes\"", where,
+      text));
 }
 
 std::optional<Period> read_period(const Config& table, std::string_view key,

@@ -20,7 +20,7 @@ struct TrainOptions {
   std::string gradient_type = "fp32";  // in which gradients travel between ranks
   std::int64_t threads = 0;            // of the maths; 0: all cores
   std::string output = "runs";
-  double rank_timeout = 600;  // s
+  Duration rank_timeout = {600};
 
   void describe(Options& o) {
     o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
@@ -43,7 +43,7 @@ struct TrainOptions {
     o.add("output", output, "folder that run folders are made in");
     o.add("rank_timeout", rank_timeout,
           "of several ranks, how long the others, or data, are waited for before all are ended",
-          {.min = 1, .max = 1e6, .unit = "seconds"});
+          {.min = 1, .max = 1e6});
   }
 
   /// Throws ConfigError where values contradict each other.

@@ -33,7 +33,7 @@ struct NoData : Error {
 
 /// Ranks that all wait for data would wait for ever: nobody waits for another one. Throws NoData.
 void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
-  if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout) return;
+  if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout.seconds) return;
   auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
                           duration_text(waited_s));
   if (const auto work = data.report().in_work; !work.empty())

@@ -192,7 +192,7 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
         "its heads have 90 classes, COCO's raw ids: the rows of the 80 categories were taken");
   if (loader.has_classes() && report.scheme == "torchvision-2019")
     report.notes.push_back(
-        "its names are torchvision's of 2019: detectors published then want model.norm_epsilon = "
+        "its names are torchvision's of 2019: detectors published then want model.norm_eps = "
         "0");
 
   if (report.loaded > 0) return report;

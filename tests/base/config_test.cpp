@@ -35,7 +35,7 @@ TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {
   const auto file = write("own.toml", "base = \"base.toml\"\n[train]\nepochs = 24\n");
 
   const auto config =
-      load_config(file, std::vector<std::string>{"train.seed=7", "model.name=retinanet"});
+      load_config(file, std::vector<std::string>{"train.seed=7", "model.type=retinanet"});
 
   const auto& train = config.section("train");
   EXPECT_EQ(std::get<std::int64_t>(train.find("epochs")->data), 24);

@@ -17,7 +17,7 @@ using testing::Training;
 /// Announces a score that gets better in most steps.
 Training announcing(const std::filesystem::path& folder) {
   Training training{.folder = folder};
-  training.declared = {{"rising", "use = 'series'\nvalues = [1, 3, 2, 4, 5, 6, 6, 7, 8, 9]"},
+  training.declared = {{"rising", "type = 'series'\nvalues = [1, 3, 2, 4, 5, 6, 6, 7, 8, 9]"},
                        {"announce_best", "metric = 'score'"},
                        {"checkpoint", "every = '4 steps'"}};
   return training;

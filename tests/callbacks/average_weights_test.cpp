@@ -82,7 +82,7 @@ TEST(AverageWeights, AreScoredBesideTheTrainedOnesInAnyMode) {
                               {"checkpoint", "every = '5 steps'\nkeep = 0"},
                               {"average_weights", "decay = 0.9\nwarm_up = false"},
                               {"evaluate", ""},
-                              {"averaged", "use = 'evaluate'\n" + average_mode},
+                              {"averaged", "type = 'evaluate'\n" + average_mode},
                               {"keep_best", "metric = 'average_weights/bbox/AP'"}},
                  .make_model = [] { return std::make_unique<Judge>(); }};
     run();

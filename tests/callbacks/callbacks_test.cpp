@@ -105,13 +105,13 @@ TEST(ProgressLine, FitsTheTerminal) {
                                 .epochs = 12,
                                 .step = 345,
                                 .steps = 1536,
-                                .losses = {{"loss", 0.8125}, {"mask", 0.5}},
+                                .losses = {{"loss", 0.8125}, {"loss_mask", 0.5}},
                                 .lr = 0.02,
                                 .images_per_s = 12.34,
                                 .data_wait_share = 0.021,
                                 .left_s = 753};
   EXPECT_EQ(progress_line(figures, 0, 0),
-            "epoch 2.25/12 step 345/1536  12:33 left  loss 0.812 (mask 0.500)  12.3 images/s  "
+            "epoch 2.25/12 step 345/1536  12:33 left  loss 0.812 (loss_mask 0.500)  12.3 images/s  "
             "data wait 2%  lr 0.02");
   EXPECT_THAT(progress_line(figures, 8, 200), HasSubstr("[=>      ] step"));
   EXPECT_EQ(progress_line(figures, 8, 60).size(), 60U);

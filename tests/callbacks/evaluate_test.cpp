@@ -337,7 +337,7 @@ TEST(EvaluateCallback, SaysWhoseScoresItTellsOfAtTheEnd) {
   Training{.folder = scratch / "run",
            .declared = {{"average_weights", "decay = 0.99"},
                         {"evaluate", "every = '1 epoch'"},
-                        {"averaged", "use = 'evaluate'\nweights = 'average_weights'"}}}();
+                        {"averaged", "type = 'evaluate'\nweights = 'average_weights'"}}}();
   const auto text = log.take();
   EXPECT_THAT(text, HasSubstr("info evaluation after step 15\n"));
   EXPECT_THAT(text, HasSubstr("info best box AP 0."));

@@ -38,7 +38,7 @@ std::function<void(TrainState&)> edits(const fs::path& run, std::vector<Person> 
 
 Training edited_training(const fs::path& folder, std::vector<Person> people) {
   return {.folder = folder,
-          .declared = {{"live_edit", "seconds = 0"},
+          .declared = {{"live_edit", "interval = '0 seconds'"},
                        {"log", "every = '1 steps'"},
                        {"checkpoint", "every = '4 steps'"}},
           .before_step = edits(folder, std::move(people))};

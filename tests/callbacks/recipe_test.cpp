@@ -19,7 +19,7 @@ struct LineOptions {
 
 MILLRACE_REGISTER(register_detector<testing::LineDetector, LineOptions>("line", "fits a line"));
 
-const std::string kModel = "[model]\nname = 'line'\n";
+const std::string kModel = "[model]\ntype = 'line'\n";
 
 std::string complaint(const std::string& toml) {
   return testing::message_of<ConfigError>([&] { resolve(parse_config(toml, "a.toml")); });
@@ -27,7 +27,7 @@ std::string complaint(const std::string& toml) {
 
 TEST(Recipe, IsCompleteFromAModelsNameAlone) {
   const auto recipe = resolve(parse_config(kModel, "a.toml"));
-  EXPECT_EQ(recipe.model_name, "line");
+  EXPECT_EQ(recipe.model_type, "line");
   EXPECT_EQ(recipe.train.epochs, 12);
   std::vector<std::string> names;
   for (const auto& callback : recipe.callbacks) names.push_back(callback.name);
@@ -57,7 +57,7 @@ TEST(Recipe, SaysWhereAPeriodIsNone) {
 }
 
 TEST(Recipe, NamesCallbacksSoThatFilesCanBe) {
-  EXPECT_THAT(complaint(kModel + "[callbacks.\"../best\"]\nuse = 'keep_best'\nmetric = 'loss'\n"),
+  EXPECT_THAT(complaint(kModel + "[callbacks.\"../best\"]\ntype = 'keep_best'\nmetric = 'loss'\n"),
               HasSubstr("letters, digits, '_' and '-': '../best'"));
 }
 
@@ -121,11 +121,11 @@ TEST(Recipe, RefusesRulesAndOptimizersThatMakeNoSense) {
   EXPECT_THAT(complaint(kModel + "[[optimizer.groups]]\nmatch = '*'\nlr = 2\n"),
               HasSubstr("unknown key 'lr'"));
   EXPECT_THAT(complaint(kModel + "[optimizer]\ngroups = 2\n"), HasSubstr("[[optimizer.groups]]"));
-  EXPECT_THAT(complaint(kModel + "[optimizer]\nkind = 'adam'\n"), HasSubstr("sgd | adamw"));
-  const auto adamw = kModel + "[optimizer]\nkind = 'adamw'\n";
+  EXPECT_THAT(complaint(kModel + "[optimizer]\ntype = 'adam'\n"), HasSubstr("sgd | adamw"));
+  const auto adamw = kModel + "[optimizer]\ntype = 'adamw'\n";
   EXPECT_THAT(complaint(adamw + "nesterov = true\n"), HasSubstr("a.toml:5:12: nesterov is for"));
   EXPECT_THAT(complaint(adamw + "momentum = 1\n"), HasSubstr("momentum must be below 1"));
-  EXPECT_THAT(complaint(adamw + "trust = 'lars'\n"), HasSubstr("trust is for kind = \"sgd\""));
+  EXPECT_THAT(complaint(adamw + "trust = 'lars'\n"), HasSubstr("trust is for type = \"sgd\""));
   EXPECT_THAT(complaint(kModel + "[optimizer]\ntrust = 'larc'\nclip_value = 1\n"),
               HasSubstr("clip_value and trust exclude each other"));
   EXPECT_THAT(complaint(kModel + "[optimizer]\naccumulate = 0\n"), HasSubstr("accumulate"));
@@ -148,12 +148,12 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
                           const std::string& with) {
     EXPECT_THAT(complaint(kModel + table), HasSubstr(key + " changes nothing " + with)) << table;
   };
-  const std::string schedule = "[schedule]\nkind = 'cosine'\n", optimizer = "[optimizer]\n";
-  refused(schedule + "milestones = [6, 8]\n", "a.toml:5:14: milestones", "with kind = \"cosine\"");
-  refused(schedule + "gamma = 0.5\n", "gamma", "with kind = \"cosine\"");
-  refused(schedule + "power = 2\n", "power", "with kind = \"cosine\"");
+  const std::string schedule = "[schedule]\ntype = 'cosine'\n", optimizer = "[optimizer]\n";
+  refused(schedule + "milestones = [6, 8]\n", "a.toml:5:14: milestones", "with type = \"cosine\"");
+  refused(schedule + "gamma = 0.5\n", "gamma", "with type = \"cosine\"");
+  refused(schedule + "power = 2\n", "power", "with type = \"cosine\"");
   refused("[schedule]\nwarmup_steps = 0\nwarmup_factor = 0.5\n", "warmup_factor", "without a");
-  refused(optimizer + "beta2 = 0.9\n", "beta2", "with kind = \"sgd\"");
+  refused(optimizer + "beta2 = 0.9\n", "beta2", "with type = \"sgd\"");
   refused(optimizer + "trust_coefficient = 1\n", "trust_coefficient", "with trust = \"none\"");
   refused(optimizer + "nesterov = true\nmomentum = 0\n", "nesterov", "with momentum = 0");
   refused("[[optimizer.groups]]\nmatch = '*'\nfrozen = true\nlr_factor = 2\n", "lr_factor",
@@ -161,19 +161,19 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
   refused("[data]\non_error = 'fail'\nmax_skipped = 0.5\n", "max_skipped", "with on_error");
   refused("[data]\nshape_buckets = 4\naspect_grouping = false\n", "aspect_grouping", "with shape");
   refused(
-      "[data]\nflip = 0.1\nstages = [{ use = 'read' }, { use = 'decode' }, { use = "
-      "'group_by_aspect_ratio' }, { use = 'pad' }]\n",
+      "[data]\nflip = 0.1\nstages = [{ type = 'read' }, { type = 'decode' }, { type = "
+      "'group_by_aspect_ratio' }, { type = 'pad' }]\n",
       "a.toml:4:8: flip", "since no stage of [[data.stages]] leaves that to it");
 }
 
 TEST(Recipe, TakesDefaultsWhereverTheyAreWritten) {
   EXPECT_EQ(
-      complaint(kModel + "[schedule]\nkind = 'cosine'\nmilestones = [8, 11.0]\npower = 0.9\n"), "");
+      complaint(kModel + "[schedule]\ntype = 'cosine'\nmilestones = [8, 11.0]\npower = 0.9\n"), "");
 }
 
 TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {
   const auto recipe =
-      resolve(parse_config(kModel + "[callbacks.best_masks]\nuse = 'keep_best'\n"
+      resolve(parse_config(kModel + "[callbacks.best_masks]\ntype = 'keep_best'\n"
                                     "metric = 'segm/AP'\n[callbacks.pictures]\nenabled = false\n",
                            "a.toml"));
   bool found = false;
@@ -181,8 +181,8 @@ TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {
     EXPECT_NE(callback.name, "pictures");
     if (callback.name != "best_masks") continue;
     found = true;
-    EXPECT_EQ(callback.use, "keep_best");
-    EXPECT_FALSE(callback.table.find("use"));
+    EXPECT_EQ(callback.type, "keep_best");
+    EXPECT_FALSE(callback.table.find("type"));
   }
   EXPECT_TRUE(found);
   make_callbacks(recipe);

@@ -130,15 +130,15 @@ const testing::Declared kAll = {
     {"progress", ""},
     {"average_weights", "decay = 0.9"},
     {"averaged",
-     "use = 'evaluate'\nweights = 'average_weights'\nmode = 'background'\n"
+     "type = 'evaluate'\nweights = 'average_weights'\nmode = 'background'\n"
      "every = '4 steps'"},
-    {"best_average", "use = 'keep_best'\nmetric = 'average_weights/bbox/AP'"},
+    {"best_average", "type = 'keep_best'\nmetric = 'average_weights/bbox/AP'"},
     {"validation_loss", "every = '2 steps'\nat_start = true"},
     {"reduce_on_plateau", "metric = 'bbox/AP'\npatience = 0"},
     {"momentum",
-     "use = 'set_parameter'\nparameter = 'optimizer.momentum'\nunit = 'steps'\n"
+     "type = 'set_parameter'\nparameter = 'optimizer.momentum'\nunit = 'steps'\n"
      "at = [2, 9]\nvalues = [0.9, 0.5]\nbetween = 'linear'"},
-    {"live_edit", "seconds = 0"},
+    {"live_edit", "interval = '0 seconds'"},
     {"stop_early", "metric = 'val/loss'\nbetter = 'lower'\npatience = 4"},
     {"run_command", "command = 'true'\nonly_if = 'val/loss > 0'"},
 };

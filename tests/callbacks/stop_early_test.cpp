@@ -61,7 +61,7 @@ TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
         testing::made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
       },
       ThrowsMessage<ConfigError>(HasSubstr("callbacks.checkpoint: no callback of this run")));
-  testing::made({{"stop_early", "metric = 'val/rpn_box'"}, {"validation_loss", ""}});
+  testing::made({{"stop_early", "metric = 'val/loss_rpn_box_reg'"}, {"validation_loss", ""}});
   testing::made({{"checkpoint", "only_if = 'loss < 3'"}});
 }
 

@@ -28,7 +28,7 @@ inline const Declared kUsual = {
     {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
     {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
-/// The callbacks of these tables, each with its `use`, `every` and so on, as a configuration has them.
+/// The callbacks of these tables, each with its `type`, `every` and so on, as a configuration has them.
 inline CallbackList made(const Declared& declared) {
   Recipe recipe;
   for (const auto& [name, toml] : declared) {

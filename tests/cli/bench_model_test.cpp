@@ -27,7 +27,7 @@ TEST_F(BenchModel, TellsWhereTheTimeOfATrainingStepGoes) {
   const auto result = trainer(arguments);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   expect_figures(result.json());
-  EXPECT_TRUE(result.json().at("first").contains("rpn_objectness"));
+  EXPECT_TRUE(result.json().at("first").contains("loss_objectness"));
 }
 
 TEST_F(BenchModel, TellsTheSameOfADetection) {

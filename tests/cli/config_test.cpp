@@ -78,26 +78,26 @@ TEST_F(WrongConfig, AWrongPipelineIsPlaced) {
                          const std::string& what) {
     expect_wrong("[data]\nstages = [\n" + stages + "]\n", where, what);
   };
-  const std::string front = "{ use = 'read' },\n{ use = 'decode' },\n",
-                    back = "{ use = 'group_by_aspect_ratio' },\n{ use = 'pad' }\n";
-  wrong("{ use = 'red' },\n" + back, ":4:9: ", "unknown stage 'red'; did you mean 'read'?");
-  wrong(front + "{ use = 'flip', probabilty = 1 },\n" + back,
+  const std::string front = "{ type = 'read' },\n{ type = 'decode' },\n",
+                    back = "{ type = 'group_by_aspect_ratio' },\n{ type = 'pad' }\n";
+  wrong("{ type = 'red' },\n" + back, ":4:9: ", "unknown stage 'red'; did you mean 'read'?");
+  wrong(front + "{ type = 'flip', probabilty = 1 },\n" + back,
         ":6:30: ", "did you mean 'probability'?");
-  wrong(front + "{ use = 'flip', probability = 2 },\n" + back, ":6:31: ", "out of range (0 .. 1)");
-  wrong(front + "{ use = 'resize_shortest_edge', short_side = [] },\n" + back,
+  wrong(front + "{ type = 'flip', probability = 2 },\n" + back, ":6:31: ", "out of range (0 .. 1)");
+  wrong(front + "{ type = 'resize_shortest_edge', short_side = [] },\n" + back,
         ":6:46: ", "short_side takes 1 value at least");
-  wrong(front + "{ use = 'resize_shortest_edge', short_side = [8, 4], range = true },\n" + back,
+  wrong(front + "{ type = 'resize_shortest_edge', short_side = [8, 4], range = true },\n" + back,
         ":6:1: ", "the shorter one first");
-  wrong(front + "{ use = 'affine', min_scale = 3 },\n" + back, ":6:1: ", "min_scale = 3");
-  wrong(front + "{ use = 'pad' }\n", ":6:1: ", "'pad' takes a group of samples, 'decode' yields");
-  wrong(front + "{ use = 'group_by_aspect_ratio' }\n", ":6:1: ", "the flow must end in a batch");
-  wrong("{ use = 'read' },\n{ use = 'flip' },\n{ use = 'decode' },\n" + back,
+  wrong(front + "{ type = 'affine', min_scale = 3 },\n" + back, ":6:1: ", "min_scale = 3");
+  wrong(front + "{ type = 'pad' }\n", ":6:1: ", "'pad' takes a group of samples, 'decode' yields");
+  wrong(front + "{ type = 'group_by_aspect_ratio' }\n", ":6:1: ", "the flow must end in a batch");
+  wrong("{ type = 'read' },\n{ type = 'flip' },\n{ type = 'decode' },\n" + back,
         ":5:1: ", "'flip' works on what 'decode' makes");
-  wrong("{ use = 'read' },\n" + back, ":6:1: ", "'pad' works on what 'decode' makes");
-  wrong(front + "{ use = 'group_by_aspect_ratio', batch_size = 3 },\n{ use = 'pad' }\n",
+  wrong("{ type = 'read' },\n" + back, ":6:1: ", "'pad' works on what 'decode' makes");
+  wrong(front + "{ type = 'group_by_aspect_ratio', batch_size = 3 },\n{ type = 'pad' }\n",
         ":6:1: ", "data.batch_size");
-  wrong(front + "{ use = 'cache', where = 'disk' },\n" + back, ":6:1: ", "folder is needed");
-  wrong(front + "{ use = 'flip' },\n{ use = 'cache' },\n" + back,
+  wrong(front + "{ type = 'cache', where = 'disk' },\n" + back, ":6:1: ", "folder is needed");
+  wrong(front + "{ type = 'flip' },\n{ type = 'cache' },\n" + back,
         ":7:1: ", "'flip' has drawn at random");
 }
 
@@ -106,13 +106,13 @@ TEST_F(WrongConfig, WrongSourcesArePlaced) {
                          const std::string& what) {
     expect_wrong("[data]\nsources = [" + sources + "]\n", where, what);
   };
-  wrong("{ use = 'cocoa' }", ":3:20: ", "did you mean 'coco'?");
-  wrong("{ use = 'fake', cuont = 3 }", ":3:36: ", "did you mean 'count'?");
-  wrong("{ use = 'folder' }", ":3:12: ", "root is wanted");
-  wrong("{ use = 'records' }", ":3:12: ", "folder is wanted");
-  wrong("{ use = 'fake' }, { use = 'take', of = 'fale' }", ":3:30: ", "did you mean 'fake'?");
-  wrong("{ use = 'fake' }, { use = 'mix', of = 'fake' }", ":3:30: ", "0 weights");
-  wrong("{ use = 'fake' }, { use = 'coco' }", ":3:30: ", "not clear which");
+  wrong("{ type = 'cocoa' }", ":3:20: ", "did you mean 'coco'?");
+  wrong("{ type = 'fake', cuont = 3 }", ":3:36: ", "did you mean 'count'?");
+  wrong("{ type = 'folder' }", ":3:12: ", "root is wanted");
+  wrong("{ type = 'records' }", ":3:12: ", "folder is wanted");
+  wrong("{ type = 'fake' }, { type = 'take', of = 'fale' }", ":3:30: ", "did you mean 'fake'?");
+  wrong("{ type = 'fake' }, { type = 'mix', of = 'fake' }", ":3:30: ", "0 weights");
+  wrong("{ type = 'fake' }, { type = 'coco' }", ":3:30: ", "not clear which");
 }
 
 TEST_F(WrongConfig, AWrongSizeShapeOrAddressIsPlaced) {
@@ -132,7 +132,7 @@ TEST_F(WrongConfig, AWrongSizeShapeOrAddressIsPlaced) {
 
 TEST_F(WrongConfig, AWrongNameOfAParameterOrOfWeightsIsPlaced) {
   expect_wrong(
-      "[callbacks.lr]\nuse = 'set_parameter'\nat = 0\nvalues = 1\nparameter = 'momentum'\n",
+      "[callbacks.lr]\ntype = 'set_parameter'\nat = 0\nvalues = 1\nparameter = 'momentum'\n",
       ":6:13: ", "optimizer.momentum");
   expect_wrong("[callbacks.set_parameter]\nat = [0, 1]\nvalues = [1, -1]\n",
                ":4:10: ", "out of range");
@@ -147,17 +147,19 @@ TEST_F(WrongConfig, AWrongNameOfAParameterOrOfWeightsIsPlaced) {
 TEST_F(WrongConfig, ANumberThatNobodyCouldWantIsPlaced) {
   for (const auto* line :
        {"[data]\nbatch_size = 2147483648", "[data]\nin_flight = 9223372036854775807",
-        "[data]\nin_flight = -9223372036854775807", "[model]\nbox_channels = 2147483647",
+        "[data]\nin_flight = -9223372036854775807", "[model]\nbox.fc_dim = 2147483647",
         "[data]\nshuffle_window = 9223372036854775807", "[train]\nmax_steps = 9223372036854775807",
-        "[model]\nrpn_batch = 2147483648", "[optimizer]\nlr_batch = 9223372036854775807"})
+        "[model]\nrpn.batch_size_per_image = 2147483648",
+        "[optimizer]\nlr_batch = 9223372036854775807"})
     expect_wrong(std::string(line) + "\n", ":3:", "is out of range");
 }
 
 TEST_F(Configs, AListOfStagesIsCompletedAndResolvesToItself) {
   const auto file = in_folder("stages.toml");
-  write_text(file, "base = \"" + fs::absolute("configs/maskrcnn.toml").string() +
-                       "\"\n[data]\nflip = 0.25\nstages = [{ use = 'read' }, { use = 'decode' }, "
-                       "{ use = 'flip' }, { use = 'group_by_aspect_ratio' }, { use = 'pad' }]\n");
+  write_text(file,
+             "base = \"" + fs::absolute("configs/maskrcnn.toml").string() +
+                 "\"\n[data]\nflip = 0.25\nstages = [{ type = 'read' }, { type = 'decode' }, "
+                 "{ type = 'flip' }, { type = 'group_by_aspect_ratio' }, { type = 'pad' }]\n");
   const auto resolved = trainer({"config", file.string()});
   ASSERT_EQ(resolved.exit_code, 0) << resolved.err;
   EXPECT_THAT(resolved.out, HasSubstr("direction = \"horizontal\""));
@@ -176,7 +178,7 @@ TEST_F(Configs, TheDefaultStagesAreShownAsIfTheyWereWritten) {
     return resolved.out;
   };
   const auto plain = shown("data.short_side=[96, 128]");
-  EXPECT_THAT(plain, ContainsRegex("\\[\\[data.stages\\]\\]\nuse = \"decode\" +# default\n"));
+  EXPECT_THAT(plain, ContainsRegex("\\[\\[data.stages\\]\\]\ntype = \"decode\" +# default\n"));
   EXPECT_THAT(plain, ContainsRegex("\n# short_side = \\[96, 128\\] +# data.short_side\n"));
   EXPECT_THAT(plain, ContainsRegex("\n# short_side = 128 +# data.reduced_decoding\n"));
   EXPECT_THAT(shown("data.aspect_grouping=false"),
@@ -196,7 +198,7 @@ TEST_F(Configs, AMissingFileIsNamed) {
 }
 
 TEST_F(Configs, AnUnknownDetectorOrCallbackIsWrongUsage) {
-  expect_error(trainer({"config", "configs/maskrcnn.toml", "--set", "model.name=maskrcn"}), 2,
+  expect_error(trainer({"config", "configs/maskrcnn.toml", "--set", "model.type=maskrcn"}), 2,
                "maskrcnn");
   expect_error(
       trainer({"config", "configs/maskrcnn.toml", "--set", "callbacks.evalute.every=\"1 epoch\""}),

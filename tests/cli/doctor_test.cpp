@@ -168,13 +168,13 @@ TEST_F(Doctor, DeclaredSourcesAreReadAsAFlowReadsThem) {
   auto pack = on(data_, {"pack"});
   pack.insert(pack.end(), {"--out", store.string()});
   ASSERT_EQ(trainer(pack).exit_code, 0);
-  const auto source = "data.sources=[{use=\"records\", folder=\"" + store.string() + "\"}]";
+  const auto source = "data.sources=[{type=\"records\", folder=\"" + store.string() + "\"}]";
   const auto sound = doctor({}, {source});
   EXPECT_EQ(sound.exit_code, 0) << sound.err;
   EXPECT_THAT(sound.out, StartsWith("data.sources: 8 images"));
   EXPECT_THAT(sound.out, HasSubstr("not examined: the annotations of [[data.sources]]"));
 
-  const auto folder = "data.sources=[{use=\"coco\"}]";
+  const auto folder = "data.sources=[{type=\"coco\"}]";
   fs::resize_file(first_image(), 300);
   EXPECT_THAT(errors({folder}), ::testing::ElementsAre("sample-unusable in data.sources: 1"));
   write_text(annotations_, "no JSON");

@@ -89,9 +89,10 @@ TEST_F(FirstUse, AMistypedFolderIsToldAndNotFilled) {
 }
 
 TEST_F(FirstUse, NothingIsMadeForOtherSources) {
-  const auto fake = write("fake.toml",
-                          "base = \"own.toml\"\n[data]\nval = \"\"\nclasses = [\"a\", \"b\"]\n"
-                          "[[data.sources]]\nuse = \"fake\"\ncount = 8\nwidth = 96\nheight = 96\n");
+  const auto fake =
+      write("fake.toml",
+            "base = \"own.toml\"\n[data]\nval = \"\"\nclasses = [\"a\", \"b\"]\n"
+            "[[data.sources]]\ntype = \"fake\"\ncount = 8\nwidth = 96\nheight = 96\n");
   const auto outcome = trainer(run_of(fake));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_FALSE(fs::exists(root_));

@@ -60,7 +60,7 @@ TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
   const AddressSpace limit(rlim_t{5} << 29);
   const auto ended =
       trainer(training(data, {"data.short_side=1600", "data.max_side=1600", "data.threads=1",
-                              "train.threads=1", "data.memory=64", "model.width=64"}));
+                              "train.threads=1", "data.memory=64", "model.backbone.width=64"}));
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("step 1: not enough memory for a batch of 4 images padded to "),

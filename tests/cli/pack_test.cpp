@@ -24,7 +24,7 @@ class Pack : public Trainer {
   }
 
   static std::string source(const fs::path& folder) {
-    return "data.sources=[{use=\"records\", folder=\"" + folder.string() + "\"}]";
+    return "data.sources=[{type=\"records\", folder=\"" + folder.string() + "\"}]";
   }
 };
 

@@ -218,8 +218,8 @@ TEST_F(Plugin, IsNamedWhereItFailsBeforeATraining) {
               HasSubstr("error: callback 'faulty_options'" + of + "describe: no words"));
   EXPECT_THAT(failed_with({"callbacks.faulty_factory.enabled=true"}),
               HasSubstr("error: callback 'faulty_factory'" + of + "its factory: no parts"));
-  EXPECT_THAT(failed_with({"data.stages=[{use='read'}, {use='decode'}, {use='faulty_stage'}, "
-                           "{use='group_by_aspect_ratio', batch_size=4}, {use='pad'}]"}),
+  EXPECT_THAT(failed_with({"data.stages=[{type='read'}, {type='decode'}, {type='faulty_stage'}, "
+                           "{type='group_by_aspect_ratio', batch_size=4}, {type='pad'}]"}),
               AllOf(HasSubstr("error: stage 'faulty_stage'" + of), HasSubstr(": no idea")));
   const auto config = in_folder("faulty.toml");
   write_text(config, "plugins = ['" FAULTY_PLUGIN "']\n[data]\nroot = '" + data.string() +
@@ -262,8 +262,8 @@ TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
 
 TEST_F(Plugin, WithAThrowingStageEndsTrainingByItsName) {
   const auto run =
-      train({"data.stages=[{use='read'}, {use='decode'}, {use='hello_stage'}, "
-             "{use='group_by_aspect_ratio', batch_size=4}, {use='pad'}]"});
+      train({"data.stages=[{type='read'}, {type='decode'}, {type='hello_stage'}, "
+             "{type='group_by_aspect_ratio', batch_size=4}, {type='pad'}]"});
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_THAT(run.err,
               AllOf(HasSubstr("trainer: error: epoch 0, sample "),

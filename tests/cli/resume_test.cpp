@@ -68,11 +68,11 @@ TEST_F(ResumeRun, AStartThatFailsLeavesNoFolderAndDoesNotHideTheRun) {
   const auto exp = config("exp.toml");
   ASSERT_EQ(train(exp).exit_code, 0);
   const std::vector<std::vector<std::string>> wrong = {
-      {"data.stages=[{use=\"nothing\"}]"},
+      {"data.stages=[{type=\"nothing\"}]"},
       {"model.weights=\"nowhere.npz\""},
       {"schedule.warmup_steps=0", "schedule.warmup_epochs=1000.0", "train.max_steps=0"},
       {"optimizer.groups=[{match=\"no.such.parameter\"}]"},
-      {"callbacks.latest.use=\"keep_best\"", "callbacks.latest.metric=\"loss\""},
+      {"callbacks.latest.type=\"keep_best\"", "callbacks.latest.metric=\"loss\""},
       {"data.root=\"nowhere\""}};
   for (const auto& settings : wrong) {
     std::vector<std::string> more;

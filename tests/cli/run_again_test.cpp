@@ -42,7 +42,8 @@ TEST_F(RunAgain, WithAnotherConfigSaysEveryChangeAndRefusesWhatCannotWork) {
   const auto config = read_text(folder_ / "config.toml");
 
   expect_error(resume({"train.seed=2"}), 2, "train.seed: was 1, is 2");
-  expect_error(resume({"model.width=32"}), 2, "model.width: was 16, is 32: the model: '");
+  expect_error(resume({"model.backbone.width=32"}), 2,
+               "model.backbone.width: was 16, is 32: the model: '");
   expect_error(resume({"data.classes=[\"star\"]"}), 2, "data.classes: was [], is [\"star\"]");
   const auto more = in_folder("more");
   ASSERT_EQ(trainer({"sample", "--out", more.string(), "--train", "9", "--val", "4"}).exit_code, 0);
@@ -52,7 +53,7 @@ TEST_F(RunAgain, WithAnotherConfigSaysEveryChangeAndRefusesWhatCannotWork) {
   auto retinanet = command({}, {"--resume"});
   *std::ranges::find(retinanet, "configs/maskrcnn.toml") = "configs/retinanet.toml";
   *std::ranges::find(retinanet, in_folder("runs").string()) = folder_.string();
-  expect_error(trainer(retinanet), 2, "model.name: was \"maskrcnn\", is \"retinanet\"");
+  expect_error(trainer(retinanet), 2, "model.type: was \"maskrcnn\", is \"retinanet\"");
 }
 
 TEST_F(RunAgain, ByASecondProcessIsRefused) {

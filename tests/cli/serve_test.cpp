@@ -101,9 +101,9 @@ TEST_F(Serve, MakesKeysThatOpenTheDoor) {
   Served server(serve({"--key", key("server.key"), "--allow", key("trainer.pub")}),
                 in_folder("log"));
   const auto as = [&](const std::string& who) {
-    return trainer(
-        bench({source(), "data.source_timeout=2", "data.source_key=\"" + key("") + who + ".key\"",
-               "data.source_server_key=\"" + key("server.pub") + "\""}));
+    return trainer(bench({source(), "data.source_timeout='2 seconds'",
+                          "data.source_key=\"" + key("") + who + ".key\"",
+                          "data.source_server_key=\"" + key("server.pub") + "\""}));
   };
   const auto allowed = as("trainer");
   EXPECT_EQ(allowed.exit_code, 0) << allowed.err;

@@ -104,7 +104,7 @@ class Trainer : public ::testing::Test {
     set("data.root=\"" + data.string() + "\"");
     set("data.short_side=96");
     set("data.max_side=160");
-    set("model.width=16");
+    set("model.backbone.width=16");
     for (const auto& override : overrides) set(override);
     return command;
   }

@@ -74,7 +74,7 @@ TEST_F(TrainingChecks, AFolderOfImagesHasNothingToLearn) {
   make_data();
   write_text(in_folder("folder.toml"), "base = '" + fs::absolute("configs/maskrcnn.toml").string() +
                                            "'\n[data]\nroot = '" + in_folder("data").string() +
-                                           "'\n[[data.sources]]\nuse = 'folder'\nroot = '" +
+                                           "'\n[[data.sources]]\ntype = 'folder'\nroot = '" +
                                            in_folder("data/train2017").string() + "'\n");
   const auto command = [&](std::vector<std::string> words) {
     words.push_back(in_folder("folder.toml").string());
@@ -91,10 +91,12 @@ TEST_F(TrainingChecks, AFolderOfImagesHasNothingToLearn) {
 TEST_F(TrainingChecks, FrozenNormsWithoutWeightsAreWarnedOf) {
   make_data();
   EXPECT_THAT(on_data({"run"}).err, Not(HasSubstr("model.weights is ''")));
-  EXPECT_THAT(on_data({"run"}, {"model.norm=frozen_bn"}).err,
-              HasSubstr("model.norm = \"frozen_bn\" starts without weights (model.weights is '')"));
-  EXPECT_THAT(on_data({"run"}, {"model.freeze_at=2"}).err,
-              HasSubstr("model.freeze_at = 2 freezes layers at random values"));
+  EXPECT_THAT(
+      on_data({"run"}, {"model.backbone.norm=frozen_bn"}).err,
+      HasSubstr(
+          "model.backbone.norm = \"frozen_bn\" starts without weights (model.weights is '')"));
+  EXPECT_THAT(on_data({"run"}, {"model.backbone.freeze_at=2"}).err,
+              HasSubstr("model.backbone.freeze_at = 2 freezes layers at random values"));
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ TEST_F(Usage, TheEvaluatorRunsWithoutTheTorchHalfAndTheRestAsksForIt) {
 TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
   const auto list = trainer({"list"});
   EXPECT_EQ(list.exit_code, 0) << list.err;
-  for (const char* part :
-       {"maskrcnn", "rpn_nms", "checkpoint", "evaluate", "resize_shortest_edge", "clip_norm"})
+  for (const char* part : {"maskrcnn", "rpn.nms_thresh", "checkpoint", "evaluate",
+                           "resize_shortest_edge", "clip_norm"})
     EXPECT_THAT(list.out, HasSubstr(part));
 }
 
@@ -87,7 +87,7 @@ TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
                                     {"callbacks", "callbacks.NAME"},
                                     {"stages", "[data.stages]"}})
     for (const auto& entry : list[kind]) learn(table, entry["options"]);
-  for (const auto* key : {"use", "enabled", "only_if", "at_start"})
+  for (const auto* key : {"type", "enabled", "only_if", "at_start"})
     EXPECT_TRUE(known["callbacks.NAME"].count(key)) << key;
 
   std::istringstream lines(trainer({"config", "configs/maskrcnn.toml"}).out);

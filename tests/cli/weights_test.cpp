@@ -150,8 +150,8 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   ASSERT_EQ(trainer({"convert", folder.string(), alone.string()}).exit_code, 0);
   for (const auto& weights : {folder, alone})
     for (const std::string key :
-         {"model.pixel_std=[58.0, 57.0, 57.0]", "model.anchor_sizes=[8, 16, 32, 64, 128]",
-          "model.roi_aligned=false", "model.max_log_scale=3.0", "model.norm=gn"}) {
+         {"model.pixel_std=[58.0, 57.0, 57.0]", "model.anchors.sizes=[8, 16, 32, 64, 128]",
+          "model.roi.aligned=false", "model.boxes.scale_clamp=3.0", "model.backbone.norm=gn"}) {
       const auto name = key.substr(0, key.find('='));
       const auto outcome = eval(weights, {"--set", key});
       expect_error(outcome, 2, name + ": trained with ");
@@ -162,10 +162,10 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   EXPECT_EQ(forced.exit_code, 0) << forced.err;
   EXPECT_THAT(forced.err, HasSubstr("used all the same (--force-weights)"));
   // How one detects is free.
-  const auto free =
-      eval(folder, {"--set", "model.score_threshold=0.2", "--set", "model.detections=7", "--set",
-                    "data.short_side=64", "--set", "model.rpn_post_nms_test=50", "--set",
-                    "model.norm=bn", "--set", "model.masks=false"});
+  const auto free = eval(
+      folder, {"--set", "model.test.score_thresh=0.2", "--set", "model.test.detections_per_img=7",
+               "--set", "data.short_side=64", "--set", "model.rpn.post_nms_top_n_test=50", "--set",
+               "model.backbone.norm=bn", "--set", "model.masks=false"});
   EXPECT_EQ(free.exit_code, 0) << free.err;
 
   // Training from them: heads may be others, what the kept tensors mean may not.
@@ -178,9 +178,9 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   };
   expect_error(from({"model.pixel_std=[58.0, 57.0, 57.0]"}), 2, "model.force_weights = true");
   EXPECT_EQ(from({"model.pixel_std=[58.0, 57.0, 57.0]", "model.force_weights=true"}).exit_code, 0);
-  const auto heads = from({"model.mask_convs=1", "data.classes=[\"star\", \"cross\"]"});
+  const auto heads = from({"model.mask.num_convs=1", "data.classes=[\"star\", \"cross\"]"});
   EXPECT_EQ(heads.exit_code, 0) << heads.err;
-  EXPECT_THAT(heads.err, HasSubstr("model.mask_convs: trained with 2, here 1"));
+  EXPECT_THAT(heads.err, HasSubstr("model.mask.num_convs: trained with 2, here 1"));
   EXPECT_THAT(heads.err, HasSubstr("rows of heads were taken by the names of their classes"));
 }
 

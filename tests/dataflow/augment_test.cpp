@@ -412,17 +412,17 @@ TEST(MixingStages, AskForPartnersAsOftenAsTold) {
 
 /// Every stage by its name in a configuration.
 constexpr const char* kEverything = R"(stages = [
-    { use = "read" }, { use = "decode" },
-    { use = "random_crop", type = "relative_range", size = [0.6, 0.6] },
-    { use = "copy_paste", probability = 0.7 },
-    { use = "mosaic", probability = 0.5, width = 60, height = 60 },
-    { use = "affine", rotation = 20, min_scale = 0.8, max_scale = 1.2, shear = 3, min_visible = 0.1 },
-    { use = "color_jitter", gamma = 0.2 }, { use = "grayscale" }, { use = "lighting" },
-    { use = "blur" }, { use = "noise" },
-    { use = "flip", direction = "vertical" },
-    { use = "large_scale_jitter", width = 96, height = 64, min_scale = 0.5 },
-    { use = "fixed_size_crop", width = 80, height = 64 },
-    { use = "group_by_aspect_ratio" }, { use = "pad" } ])";
+    { type = "read" }, { type = "decode" },
+    { type = "random_crop", crop_type = "relative_range", size = [0.6, 0.6] },
+    { type = "copy_paste", probability = 0.7 },
+    { type = "mosaic", probability = 0.5, width = 60, height = 60 },
+    { type = "affine", rotation = 20, min_scale = 0.8, max_scale = 1.2, shear = 3, min_visible = 0.1 },
+    { type = "color_jitter", gamma = 0.2 }, { type = "grayscale" }, { type = "lighting" },
+    { type = "blur" }, { type = "noise" },
+    { type = "flip", direction = "vertical" },
+    { type = "large_scale_jitter", width = 96, height = 64, min_scale = 0.5 },
+    { type = "fixed_size_crop", width = 80, height = 64 },
+    { type = "group_by_aspect_ratio" }, { type = "pad" } ])";
 
 std::vector<Config> stages_of(const std::string& toml) {
   return std::get<Config::Array>(parse_config(toml, "test.toml").find("stages")->data);
@@ -452,25 +452,26 @@ TEST(Augmentations, RefuseOptionsThatDoNotGoTogether) {
   const auto options = data.options();
   const auto split = open_split(options, options.train);
   const auto start = [&](const std::string& stage) {
-    start_train_flow(options,
-                     stages_of("stages = [ { use = \"read\" }, { use = \"decode\" },\n{ " + stage +
-                               " }, { use = \"group_by_aspect_ratio\" }, { use = \"pad\" } ]"),
-                     split, 1);
+    start_train_flow(
+        options,
+        stages_of("stages = [ { type = \"read\" }, { type = \"decode\" },\n{ " + stage +
+                  " }, { type = \"group_by_aspect_ratio\" }, { type = \"pad\" } ]"),
+        split, 1);
   };
   const auto refuses = [&](const std::string& stage, const std::string& why) {
     EXPECT_THAT([&] { start(stage); }, ThrowsMessage<ConfigError>(::testing::AllOf(
                                            HasSubstr("test.toml:2"), HasSubstr(why))))
         << stage;
   };
-  refuses(R"(use = "random_crop", size = [0.5, 2])", "random_crop: size");
-  refuses(R"(use = "random_crop", type = "square")", "is not one of");
-  refuses(R"(use = "large_scale_jitter", min_scale = 3)",
+  refuses(R"(type = "random_crop", size = [0.5, 2])", "random_crop: size");
+  refuses(R"(type = "random_crop", crop_type = "square")", "is not one of");
+  refuses(R"(type = "large_scale_jitter", min_scale = 3)",
           "large_scale_jitter: min_scale = 3 is above max_scale = 2");
-  refuses(R"(use = "affine", min_scale = 1.5)", "affine: min_scale = 1.5 is above max_scale = 1");
-  refuses(R"(use = "blur", max_sigma = 0.05)", "blur: min_sigma = 0.1 is above");
-  refuses(R"(use = "mosaic", min_center = 1.8)", "mosaic: min_center = 1.8 is above");
-  refuses(R"(use = "affine", rotation = 200)", "rotation = 200 is out of range");
-  refuses(R"(use = "flip", direction = "up")", "is not one of");
+  refuses(R"(type = "affine", min_scale = 1.5)", "affine: min_scale = 1.5 is above max_scale = 1");
+  refuses(R"(type = "blur", max_sigma = 0.05)", "blur: min_sigma = 0.1 is above");
+  refuses(R"(type = "mosaic", min_center = 1.8)", "mosaic: min_center = 1.8 is above");
+  refuses(R"(type = "affine", rotation = 200)", "rotation = 200 is out of range");
+  refuses(R"(type = "flip", direction = "up")", "is not one of");
 }
 
 TEST(Augmentations, SayThatTheImageMustBeDecodedFirst) {

@@ -46,20 +46,20 @@ MILLRACE_REGISTER(register_stage<Count>("counts"));
 
 /// The default pipeline with `cache` (a table's text, or nothing) behind decode and `count`.
 std::vector<Config> stages(const std::string& cache,
-                           const std::string& count = "{ use = 'count' }") {
-  const auto config = parse_config("stages = [ { use = 'read' }, { use = 'decode' }, " + count +
+                           const std::string& count = "{ type = 'count' }") {
+  const auto config = parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + count +
                                        ", " + (cache.empty() ? "" : cache + ", ") +
-                                       "{ use = 'flip' }, { use = 'resize_shortest_edge' }, "
-                                       "{ use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
+                                       "{ type = 'flip' }, { type = 'resize_shortest_edge' }, "
+                                       "{ type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
                                    "test.toml");
   return std::get<Config::Array>(config.find("stages")->data);
 }
 
 std::string on_disk(const fs::path& folder, int max_mb = 64) {
-  return "{ use = 'cache', where = 'disk', folder = '" + folder.string() +
+  return "{ type = 'cache', where = 'disk', folder = '" + folder.string() +
          "', max_mb = " + std::to_string(max_mb) + " }";
 }
-const std::string in_memory = "{ use = 'cache' }";
+const std::string in_memory = "{ type = 'cache' }";
 
 /// The digests of the first batches; `made` then counts what they took.
 std::vector<std::uint64_t> digests(const DataOptions& data, const std::vector<Config>& pipeline,
@@ -117,7 +117,7 @@ TEST(CacheStage, KnowsAnOptionWhetherItIsWrittenOutOrLeftToItsDefault) {
   Scene scene;
   EXPECT_EQ(digests(scene.data, stages(on_disk(scene.folder))), scene.expected);
   EXPECT_EQ(made, 12);
-  const auto written = stages(on_disk(scene.folder), "{ use = 'count', shade = 0 }");
+  const auto written = stages(on_disk(scene.folder), "{ type = 'count', shade = 0 }");
   EXPECT_EQ(digests(scene.data, written), scene.expected);
   EXPECT_EQ(made, 0);
 }
@@ -144,9 +144,9 @@ TEST(CacheStage, MayStandBehindAResizeThatDrawsNothing) {
   data.max_side = 40;
   const auto pipeline = [&](const std::string& cache) {
     const auto config = parse_config(
-        "stages = [ { use = 'read' }, { use = 'decode', short_side = 20 }, "
-        "{ use = 'resize_shortest_edge' }, " +
-            cache + "{ use = 'flip' }, { use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
+        "stages = [ { type = 'read' }, { type = 'decode', short_side = 20 }, "
+        "{ type = 'resize_shortest_edge' }, " +
+            cache + "{ type = 'flip' }, { type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
         "test.toml");
     return std::get<Config::Array>(config.find("stages")->data);
   };
@@ -209,7 +209,7 @@ TEST(CacheStage, NoticesAnotherPipeline) {
   const Scene scene;
   const auto disk = on_disk(scene.folder);
   digests(scene.data, stages(disk));
-  const std::string darker = "{ use = 'count', shade = 9 }";
+  const std::string darker = "{ type = 'count', shade = 9 }";
   const auto expected = digests(scene.data, stages("", darker));
   EXPECT_NE(expected, scene.expected);
   EXPECT_EQ(digests(scene.data, stages(disk, darker)), expected);
@@ -221,7 +221,7 @@ TEST(CacheStage, OutlivesEveryOptionThatNoStageInFrontFollows) {
   const auto disk = on_disk(scene.folder);
   digests(scene.data, stages(disk));
   auto data = scene.data;
-  data.source_timeout = 7;
+  data.source_timeout = {7};
   data.flip = 1;
   data.short_side = {24};
   data.divisor = 8;
@@ -267,7 +267,7 @@ TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
   const auto batches = 400;  // three epochs
   const auto expected = digests(data, stages(""), batches);
   const auto disk = on_disk(fs::path(data.root) / "cache", 1);
-  for (const auto& cache : {"{ use = 'cache', max_mb = 1 }", disk.c_str(), disk.c_str()}) {
+  for (const auto& cache : {"{ type = 'cache', max_mb = 1 }", disk.c_str(), disk.c_str()}) {
     EXPECT_EQ(digests(data, stages(cache), batches), expected);
     EXPECT_GT(made, 399) << "not all fit";
     EXPECT_LT(made, 1100) << "but some do";
@@ -303,15 +303,15 @@ TEST(CacheStage, SaysWhatCannotWork) {
   const auto complaint = [&](const std::string& cache) -> std::string {
     return testing::message_of<ConfigError>([&] { digests(scene.data, stages(cache), 1); });
   };
-  EXPECT_THAT(complaint("{ use = 'cache', where = 'disk' }"),
+  EXPECT_THAT(complaint("{ type = 'cache', where = 'disk' }"),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed by a cache on disk")));
-  EXPECT_THAT(complaint("{ use = 'cache', where = 'tape' }"), HasSubstr("where"));
+  EXPECT_THAT(complaint("{ type = 'cache', where = 'tape' }"), HasSubstr("where"));
   EXPECT_THAT(complaint(on_disk(scene.files.image(0))),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr(scene.files.image(0).string())));
   EXPECT_THAT(complaint(on_disk("/proc/cache")),
               HasSubstr("/proc/cache: this folder cannot be made"));
   const auto config = parse_config(
-      "stages = [ { use = 'read' }, { use = 'decode' }, { use = 'flip' }, { use = 'cache' } ]",
+      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'flip' }, { type = 'cache' } ]",
       "test.toml");
   EXPECT_THAT(
       [&] {

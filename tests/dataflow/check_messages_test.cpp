@@ -103,11 +103,11 @@ const bool torn = register_stage<TornBatch>("loses the objects of an image");
 /// The digests of batches that a pipeline with the spoiled stage at this place gives.
 std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::string& how,
                                            bool behind_resize) {
-  const std::string resize = "{ use = 'resize_shortest_edge' }, ";
+  const std::string resize = "{ type = 'resize_shortest_edge' }, ";
   const auto config = parse_config(
-      "stages = [ { use = 'read' }, { use = 'decode' }, { use = 'flip' }, " +
-          (behind_resize ? resize : "") + "{ use = 'spoiled', how = '" + how + "' }, " +
-          (behind_resize ? "" : resize) + "{ use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
+      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'flip' }, " +
+          (behind_resize ? resize : "") + "{ type = 'spoiled', how = '" + how + "' }, " +
+          (behind_resize ? "" : resize) + "{ type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
       "test.toml");
   const auto options = data.options();
   return digests(*start_train_flow(options, std::get<Config::Array>(config.find("stages")->data),
@@ -138,8 +138,9 @@ TEST(CheckedStages, LookAtBatchesToo) {
   const TinyCoco data(9);
   const auto options = data.options();
   const auto config = parse_config(
-      "stages = [ { use = 'read' }, { use = 'decode' }, { use = 'group_by_aspect_ratio' }, { use = "
-      "'pad' }, { use = 'torn_batch' } ]",
+      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'group_by_aspect_ratio' }, { "
+      "type = "
+      "'pad' }, { type = 'torn_batch' } ]",
       "test.toml");
   const auto flow = start_train_flow(options, std::get<Config::Array>(config.find("stages")->data),
                                      open_split(options, options.train), 1);

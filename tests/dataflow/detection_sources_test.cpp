@@ -57,7 +57,7 @@ TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {
   const auto split = open_split(data, data.train);
   const auto expected = digests(*start_train_flow(data, {}, split, 1), 12);
   const auto plain = open_train_data(data, {});
-  const auto coco = open(data, R"(sources = [{ use = "coco" }])");
+  const auto coco = open(data, R"(sources = [{ type = "coco" }])");
   for (const auto& train : {plain, coco}) {
     EXPECT_EQ(train.classes, split.classes);
     EXPECT_EQ(digests(*start_train_flow(data, {}, train, 1), 12), expected);
@@ -68,30 +68,30 @@ TEST(DeclaredSources, CombineByName) {
   const auto train = open(no_disk(), R"(
     [[sources]]
     name = "all"
-    use = "mix"
+    type = "mix"
     of = ["few", "twice"]
     weights = [1, 3]
     [[sources]]
     name = "few"
-    use = "take"
+    type = "take"
     of = "fake"
     count = 4
     [[sources]]
-    use = "fake"
+    type = "fake"
     count = 10
     [[sources]]
     name = "other"
-    use = "fake"
+    type = "fake"
     count = 3
     seed = 2
     [[sources]]
     name = "twice"
-    use = "repeat"
+    type = "repeat"
     of = ["both"]
     times = 2
     [[sources]]
     name = "both"
-    use = "concat"
+    type = "concat"
     of = ["other", "fake"]
   )");
   EXPECT_EQ(train.source->size(), 4 + 3 + 10);
@@ -104,7 +104,7 @@ TEST(DeclaredSources, CombineByName) {
 
 TEST(DeclaredSources, GiveEpochsOfAFixedSize) {
   const auto train = open(no_disk(), R"(sources = [
-      { use = "fake", count = 10 }, { use = "fixed_size", of = "fake", count = 4 } ])");
+      { type = "fake", count = 10 }, { type = "fixed_size", of = "fake", count = 4 } ])");
   EXPECT_THAT(train.source->repeats(), AllOf(SizeIs(10), Each(0.4)));
   EXPECT_EQ(start_train_flow(no_disk(), {}, train, 1)->epoch_size(), 4);
 }
@@ -112,8 +112,8 @@ TEST(DeclaredSources, GiveEpochsOfAFixedSize) {
 TEST(DeclaredSources, RepeatRareClasses) {
   const TinyCoco files(8);  // cats in images 0, 2, 4, 6, dogs in 1, 3, 5; image 7 is empty
   const auto train = open(files.options(), R"(sources = [
-      { use = "coco", filter_empty = false },
-      { use = "repeat_factor", of = "coco", threshold = 0.5 } ])");
+      { type = "coco", filter_empty = false },
+      { type = "repeat_factor", of = "coco", threshold = 0.5 } ])");
   const double dogs = std::sqrt(0.5 * 8 / 3);
   EXPECT_THAT(train.source->repeats(), ElementsAre(1, dogs, 1, dogs, 1, dogs, 1, 1));
 }
@@ -122,12 +122,12 @@ TEST(DeclaredSources, NumberClassesByName) {
   const TinyCoco files(4);
   auto data = files.options();
   data.classes = {"horse", "dog", "cat"};
-  const auto source = open(data, R"(sources = [{ use = "coco" }])").source;
+  const auto source = open(data, R"(sources = [{ type = "coco" }])").source;
   ASSERT_EQ(source->size(), 3);
   EXPECT_EQ((*source)[0].objects.classes.front(), 2);
   EXPECT_EQ((*source)[1].objects.classes.front(), 1);
   data.classes = {"horse", "cow"};
-  EXPECT_THAT(complaint(R"(sources = [{ use = "coco" }])", data),
+  EXPECT_THAT(complaint(R"(sources = [{ type = "coco" }])", data),
               AllOf(HasSubstr("none of the classes horse, cow"), HasSubstr("cat, dog")));
 }
 
@@ -138,7 +138,7 @@ TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
   std::filesystem::copy(folder / "picture2.jpg", folder / "notes.txt");
   const auto data = no_disk();
   const auto source =
-      open(data, "sources = [{ use = 'folder', root = '" + folder.string() + "' }]").source;
+      open(data, "sources = [{ type = 'folder', root = '" + folder.string() + "' }]").source;
   ASSERT_EQ(source->size(), 6);
   EXPECT_EQ((*source)[0].path, folder / "A.JPG");
   EXPECT_EQ((*source)[5].path, folder / "picture4.jpg");
@@ -148,18 +148,19 @@ TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
   auto by_shape = data;
   by_shape.shape_buckets = 3;  // of sizes that are not known yet
   EXPECT_EQ(start_train_flow(by_shape, {}, {data.classes, source}, 1)->next()->value.size(), 3U);
-  EXPECT_THAT(complaint("sources = [{ use = 'folder', root = '/no/photos' }]"),
+  EXPECT_THAT(complaint("sources = [{ type = 'folder', root = '/no/photos' }]"),
               HasSubstr("no folder '/no/photos'"));
   std::filesystem::create_directory(folder / "empty");
   EXPECT_THAT(
-      complaint("sources = [{ use = 'folder', root = '" + (folder / "empty").string() + "' }]"),
+      complaint("sources = [{ type = 'folder', root = '" + (folder / "empty").string() + "' }]"),
       HasSubstr("test.toml:1:12: source 'folder' has no samples"));
 }
 
 TEST(FakeSource, GivesTheSameBytesForAnyNumberOfThreadsAndFromAnyCursor) {
   auto data = no_disk();
   const auto source =
-      open(data, R"(sources = [{ use = "fake", count = 7, width = 33, height = 50, objects = 5 }])")
+      open(data,
+           R"(sources = [{ type = "fake", count = 7, width = 33, height = 50, objects = 5 }])")
           .source;
   const auto sample = (*source)[3];
   EXPECT_EQ(sample.image.size(), cv::Size(33, 50));
@@ -187,7 +188,7 @@ TEST(ShuffleWindow, KeepsNeighboursTogether) {
   data.aspect_grouping = false;
   data.shuffle_window = 10;
   const auto source =
-      open(data, R"(sources = [{ use = "fake", count = 100, width = 8, height = 8 }])").source;
+      open(data, R"(sources = [{ type = "fake", count = 100, width = 8, height = 8 }])").source;
   const auto flow = start_train_flow(data, {}, {data.classes, source}, 1);
   for (int i = 0; i < 10; ++i) {
     const auto batch = flow->next()->value;
@@ -198,48 +199,48 @@ TEST(ShuffleWindow, KeepsNeighboursTogether) {
 }
 
 TEST(DeclaredSources, SayWhatCannotWork) {
-  const std::string fake = "{ use = 'fake' }";
+  const std::string fake = "{ type = 'fake' }";
   EXPECT_THAT(
-      complaint("sources = [{ use = 'fak' }]"),
+      complaint("sources = [{ type = 'fak' }]"),
       AllOf(HasSubstr("test.toml:1:12: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
   EXPECT_THAT(complaint("sources = [{ count = 3 }]"),
               HasSubstr("test.toml:1:12: a source is a table with its name in `use"));
-  EXPECT_THAT(complaint("sources = [{ use = 'fake', count = 0 }]"), HasSubstr("count"));
-  EXPECT_THAT(complaint("sources = [{ use = 'fake', cont = 1 }]"),
+  EXPECT_THAT(complaint("sources = [{ type = 'fake', count = 0 }]"), HasSubstr("count"));
+  EXPECT_THAT(complaint("sources = [{ type = 'fake', cont = 1 }]"),
               HasSubstr("did you mean 'count'"));
-  EXPECT_THAT(complaint("sources = [{ use = 'fake', of = 'fake' }]"),
+  EXPECT_THAT(complaint("sources = [{ type = 'fake', of = 'fake' }]"),
               HasSubstr("is made of itself: 'fake' of 'fake'"));
-  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'take', of = 'fame' }]"),
+  EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'take', of = 'fame' }]"),
               AllOf(HasSubstr("test.toml:1:30: source 'take' is made of 'fame'"),
                     HasSubstr("did you mean 'fake'")));
-  EXPECT_THAT(complaint("sources = [{ name = 'a', use = 'take', of = 'b' }, { name = 'b', use = "
+  EXPECT_THAT(complaint("sources = [{ name = 'a', type = 'take', of = 'b' }, { name = 'b', type = "
                         "'take', of = 'a' }]"),
               HasSubstr("is made of itself: 'a' of 'b' of 'a'"));
   EXPECT_THAT(complaint("sources = [" + fake + ", " + fake + "]"),
               HasSubstr("another has this name already"));
   EXPECT_THAT(
-      complaint("sources = [" + fake + ", { name = 'b', use = 'fake' }]"),
-      AllOf(HasSubstr("test.toml:1:30"), HasSubstr("'fake', 'b'"), HasSubstr("use = \"concat\"")));
-  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake', weights = 0 }]"),
+      complaint("sources = [" + fake + ", { name = 'b', type = 'fake' }]"),
+      AllOf(HasSubstr("test.toml:1:30"), HasSubstr("'fake', 'b'"), HasSubstr("type = \"concat\"")));
+  EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'mix', of = 'fake', weights = 0 }]"),
               HasSubstr("test.toml:1:30: no source of a mix has a weight above 0"));
-  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake' }]"),
+  EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'mix', of = 'fake' }]"),
               HasSubstr("1 sources are given 0 weights"));
-  EXPECT_THAT(complaint("sources = [" + fake + ", { use = 'mix', of = 'fake', weights = -1 }]"),
+  EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'mix', of = 'fake', weights = -1 }]"),
               HasSubstr("weights"));
   EXPECT_THAT(complaint("sources = [" + fake +
-                        ", { name = 'b', use = 'fake' }, { use = 'take', of = ['b', 'fake'] }]"),
+                        ", { name = 'b', type = 'fake' }, { type = 'take', of = ['b', 'fake'] }]"),
               HasSubstr("takes one source in `of = \"...\"`, not 2"));
-  EXPECT_THAT(complaint("sources = [{ use = 'concat' }]"),
+  EXPECT_THAT(complaint("sources = [{ type = 'concat' }]"),
               HasSubstr("there is no source to put together"));
 }
 
 TEST(DeclaredSources, NeedTheNamesOfTheClasses) {
   auto data = no_disk();
   data.classes = {};
-  EXPECT_THAT(complaint("sources = [{ use = 'fake' }]", data),
+  EXPECT_THAT(complaint("sources = [{ type = 'fake' }]", data),
               HasSubstr("data.classes: name the classes"));
   data.classes = {"cat", "cat"};
-  EXPECT_THAT(complaint("sources = [{ use = 'fake' }]", data), HasSubstr("'cat' is there twice"));
+  EXPECT_THAT(complaint("sources = [{ type = 'fake' }]", data), HasSubstr("'cat' is there twice"));
 }
 
 }  // namespace

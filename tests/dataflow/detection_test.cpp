@@ -82,8 +82,8 @@ TEST(TrainFlow, ResumesBehindEveryBatch) {
 /// The default stages as somebody would write them.
 std::vector<Config> default_list() {
   const auto config = parse_config(R"(stages = [
-      { use = "read" }, { use = "decode" }, { use = "flip" }, { use = "resize_shortest_edge" },
-      { use = "group_by_aspect_ratio" }, { use = "pad" } ])",
+      { type = "read" }, { type = "decode" }, { type = "flip" }, { type = "resize_shortest_edge" },
+      { type = "group_by_aspect_ratio" }, { type = "pad" } ])",
                                    "test.toml");
   return std::get<Config::Array>(config.find("stages")->data);
 }
@@ -121,8 +121,8 @@ TEST(TrainFlow, DecodesWholeInFrontOfACrop) {
   auto options = data.options();
   options.short_side = {10};
   const auto config = parse_config(
-      "stages = [ { use = 'read' }, { use = 'decode' }, { use = 'random_crop' }, { use = "
-      "'resize_shortest_edge' }, { use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
+      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'random_crop' }, { type = "
+      "'resize_shortest_edge' }, { type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
       "test.toml");
   const auto tables =
       complete_stages(options, std::get<Config::Array>(config.find("stages")->data));
@@ -162,7 +162,7 @@ TEST(TrainFlow, SaysWhichStagesDoNotFit) {
   const auto options = data.options();
   const auto split = open_split(options, options.train);
   const auto config = parse_config(
-      R"(stages = [ { use = "read" }, { use = "decode" }, { use = "pad" } ])", "test.toml");
+      R"(stages = [ { type = "read" }, { type = "decode" }, { type = "pad" } ])", "test.toml");
   const auto& stages = std::get<Config::Array>(config.find("stages")->data);
   EXPECT_THAT([&] { start_train_flow(options, stages, split, 1); },
               ThrowsMessage<ConfigError>("test.toml:1:50: stage 3 'pad' takes a group of samples, "
@@ -195,13 +195,14 @@ TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
     EXPECT_LE(batch.width * batch.height, slot->area());
   }
   const auto of = [&](const std::string& resize) {
-    const auto config = parse_config("stages = [ { use = 'read' }, { use = 'decode' }, " + resize +
-                                         "{ use = 'group_by_aspect_ratio' }, { use = 'pad' } ]",
-                                     "test.toml");
+    const auto config =
+        parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + resize +
+                         "{ type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
+                     "test.toml");
     return largest_slot(options, std::get<Config::Array>(config.find("stages")->data));
   };
-  EXPECT_EQ(of("{ use = 'resize_shortest_edge' }, "), slot);
-  EXPECT_EQ(of("{ use = 'large_scale_jitter', width = 100 }, "), cv::Size(128, 1024));
+  EXPECT_EQ(of("{ type = 'resize_shortest_edge' }, "), slot);
+  EXPECT_EQ(of("{ type = 'large_scale_jitter', width = 100 }, "), cv::Size(128, 1024));
   EXPECT_EQ(of(""), std::nullopt);
 }
 

@@ -27,9 +27,9 @@ using testing::TinyCoco;
 /// The default pipeline with further stages behind `decode` and at the end.
 std::vector<Config> stages(const std::string& behind_decode, const std::string& last = "") {
   const auto config =
-      parse_config("stages = [ { use = 'read' }, { use = 'decode' }, " + behind_decode +
-                       "{ use = 'flip' }, { use = 'resize_shortest_edge' }, { use = "
-                       "'group_by_aspect_ratio' }, { use = 'pad' } " +
+      parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + behind_decode +
+                       "{ type = 'flip' }, { type = 'resize_shortest_edge' }, { type = "
+                       "'group_by_aspect_ratio' }, { type = 'pad' } " +
                        last + "]",
                    "test.toml");
   return std::get<Config::Array>(config.find("stages")->data);
@@ -44,7 +44,7 @@ TEST(Print, TellsOfTheFirstImagesAndChangesNothing) {
   auto data = files.options();
   data.threads = 1;
   testing::Log log;
-  const auto shown = batches(data, stages("{ use = 'print', count = 4 }, "));
+  const auto shown = batches(data, stages("{ type = 'print', count = 4 }, "));
   const auto plain = batches(data, stages(""));
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(shown[i]), digest(plain[i]));
   const auto text = log.take();
@@ -58,7 +58,7 @@ TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
   auto data = files.options();
   data.threads = 1;
   const auto folder = fs::path(data.root) / "seen";
-  const auto dump = ", { use = 'dump', folder = '" + folder.string() + "', count = 2, every = 3 }";
+  const auto dump = ", { type = 'dump', folder = '" + folder.string() + "', count = 2, every = 3 }";
   const auto seen = batches(data, stages("", dump));
   const auto plain = batches(data, stages(""));
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(seen[i]), digest(plain[i]));
@@ -93,7 +93,7 @@ TEST(Dump, SaysWhereItCannotWrite) {
   const auto data = files.options();
   const auto complaint = [&](const std::string& options) -> std::string {
     return testing::message_of<ConfigError>(
-        [&] { batches(data, stages("", ", { use = 'dump'" + options + " }")); });
+        [&] { batches(data, stages("", ", { type = 'dump'" + options + " }")); });
   };
   EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is wanted")));
   EXPECT_THAT(complaint(", folder = '/proc/seen'"),

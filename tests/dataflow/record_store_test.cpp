@@ -50,7 +50,7 @@ struct Packed {
 
 SourcePtr<Sample> open_records(const DataOptions& data, const fs::path& folder) {
   const auto config = parse_config(
-      "sources = [{ use = 'records', folder = '" + folder.string() + "' }]", "test.toml");
+      "sources = [{ type = 'records', folder = '" + folder.string() + "' }]", "test.toml");
   return open_train_data(data, std::get<Config::Array>(config.find("sources")->data)).source;
 }
 

@@ -187,7 +187,7 @@ TEST_F(RanksOfTwoHosts, TrainToTheBytesOfOneHost) {
 TEST_F(RanksOfTwoHosts, EndWhereOneIsCutOff) {
   const Hosts hosts;
   if (!hosts.works()) GTEST_SKIP() << kNoHosts;
-  const auto job = start_on(hosts, run("runs", {"train.rank_timeout=5"}));
+  const auto job = start_on(hosts, run("runs", {"train.rank_timeout='5 seconds'"}));
   const auto log = in_folder("stderr");
   ASSERT_TRUE(comes_to_say(log, "first step after")) << read_text(log);
   hosts.link(1, false);

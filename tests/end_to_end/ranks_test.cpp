@@ -26,7 +26,9 @@ class RanksRun : public Training {
   };
 
   /// Does not look beyond an image: what differs between numbers of ranks is rounding alone, small from the start.
-  static std::vector<std::string> group_norm() { return {"model.norm=gn", "model.fpn_norm=gn"}; }
+  static std::vector<std::string> group_norm() {
+    return {"model.backbone.norm=gn", "model.fpn.norm=gn"};
+  }
 
   /// Steps of four images, shared by so many ranks. The flow of data groups, flips and chooses sizes.
   Run train(int ranks, int steps, const std::string& name, const std::string& recipe,
@@ -38,7 +40,7 @@ class RanksRun : public Training {
                                          "data.short_side=[96, 128]",
                                          "data.max_side=160",
                                          "data.batch_size=" + std::to_string(4 / ranks),
-                                         "model.width=16",
+                                         "model.backbone.width=16",
                                          "train.max_steps=" + std::to_string(steps),
                                          "train.epochs=20",
                                          "train.threads=1",
@@ -135,8 +137,8 @@ TEST_F(RanksRun, TheShippedRecipeTrainsTheModelOfOneProcessAndBatchNormByRankIsW
   const auto warning =
       "each of the 2 ranks normalises by its own images, which trains another model";
   EXPECT_THAT(together.log, Not(HasSubstr(warning)));
-  const auto by_rank = train(2, 1, "by_rank", recipe, {"model.norm=bn"});
-  EXPECT_THAT(by_rank.log, HasSubstr("model.norm is \"bn\": " + std::string(warning)));
+  const auto by_rank = train(2, 1, "by_rank", recipe, {"model.backbone.norm=bn"});
+  EXPECT_THAT(by_rank.log, HasSubstr("model.backbone.norm is \"bn\": " + std::string(warning)));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ const WordStages& word_stages() {
     all.add<NoOptions>("read", "words",
                        [](const Config&, const Words& w) { return source_stage(w); });
     all.add<RepeatOptions>("repeat", "says it again", [](const Config& table, const Words&) {
-      const auto options = read_options<RepeatOptions>(table, {"use"});
+      const auto options = read_options<RepeatOptions>(table, {"type"});
       return map_stage<Word>("repeat", [options](Word word) {
         std::string text;
         for (std::int64_t i = 0; i < options.times; ++i) text += word.text;
@@ -69,25 +69,25 @@ std::string error_of(const std::string& toml) {
 }
 
 TEST(Pipeline, RunsTheStagesOfAListOfTables) {
-  const auto flow = words_through(R"(stages = [ { use = "read" }, { use = "repeat", times = 3 },
-                                                { use = "pair" }, { use = "join" } ])");
+  const auto flow = words_through(R"(stages = [ { type = "read" }, { type = "repeat", times = 3 },
+                                                { type = "pair" }, { type = "join" } ])");
   EXPECT_THAT(drain(*flow),
               ElementsAre("millmillmillraceracerace", "waterwaterwaterwheelwheelwheel"));
 }
 
 TEST(Pipeline, SaysWhichStagesDoNotFit) {
-  EXPECT_EQ(error_of(R"(stages = [ { use = "read" }, { use = "repeat" }, { use = "join" } ])"),
+  EXPECT_EQ(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
             "words.toml:1:50: stage 3 'join' takes a group of Words, 'repeat' yields a Word");
 }
 
 TEST(Pipeline, SaysThatTheFirstStageMustRead) {
-  EXPECT_EQ(error_of(R"(stages = [ { use = "repeat" } ])"),
+  EXPECT_EQ(error_of(R"(stages = [ { type = "repeat" } ])"),
             "words.toml:1:12: stage 1 'repeat' takes a Word, the source yields an Index");
 }
 
 TEST(Pipeline, SaysWhatTheFlowMustEndIn) {
   EXPECT_EQ(
-      error_of(R"(stages = [ { use = "read" }, { use = "repeat" } ])"),
+      error_of(R"(stages = [ { type = "read" }, { type = "repeat" } ])"),
       "words.toml:1:30: the last stage 'repeat' yields a Word; the flow must end in a string");
 }
 
@@ -110,17 +110,17 @@ TEST(Pipeline, RefusesToGroupByWhatTheSourceDoesNotHave) {
 }
 
 TEST(Pipeline, NamesTheNearestStage) {
-  const auto text = error_of("stages = [\n  { use = \"repaet\" } ]");
+  const auto text = error_of("stages = [\n  { type = \"repaet\" } ]");
   EXPECT_THAT(text, HasSubstr("words.toml:2"));
   EXPECT_THAT(text, HasSubstr("unknown stage 'repaet'; did you mean 'repeat'?"));
 }
 
 TEST(Pipeline, ChecksTheOptionsOfAStage) {
-  EXPECT_THAT(error_of(R"(stages = [ { use = "read" }, { use = "repeat", times = 10 } ])"),
+  EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat", times = 10 } ])"),
               HasSubstr("times"));
-  EXPECT_THAT(error_of(R"(stages = [ { use = "read" }, { use = "repeat", tmies = 3 } ])"),
+  EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat", tmies = 3 } ])"),
               HasSubstr("did you mean 'times'?"));
-  EXPECT_THAT(error_of("stages = [ { times = 3 } ]"), HasSubstr("use = "));
+  EXPECT_THAT(error_of("stages = [ { times = 3 } ]"), HasSubstr("type = "));
 }
 
 TEST(Pipeline, RefusesOneThatReadsNothing) {

@@ -37,7 +37,7 @@ class TrainerRanks : public Mpirun {
       EXPECT_EQ(::mkfifo(image.c_str(), 0600), 0);
     }
     auto end = ranks(2, MILLRACE_TRAINER,
-                     run("runs", {"train.max_steps=40", "train.rank_timeout=10",
+                     run("runs", {"train.max_steps=40", "train.rank_timeout='10 seconds'",
                                   "callbacks.watchdog.after=\"3 seconds\""}));
     EXPECT_EQ(end.exit_code, 1);
     EXPECT_THAT(end.err, AllOf(HasSubstr("training has stood still for"),

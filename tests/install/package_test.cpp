@@ -68,7 +68,7 @@ TEST_F(Package, RunsFromWhereverItIsMoved) {
   const auto config = in_folder("moved/share/millrace/configs/maskrcnn.toml").string();
   const auto resolved = run(in_folder("moved/bin/trainer"), {"config", config});
   EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
-  EXPECT_THAT(resolved.out, HasSubstr("name = \"maskrcnn\""));
+  EXPECT_THAT(resolved.out, HasSubstr("type = \"maskrcnn\""));
 }
 
 TEST_F(Package, FindsPluginsByNameInItsOwnFolder) {

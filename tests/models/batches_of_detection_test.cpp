@@ -85,9 +85,9 @@ class DetectionInBatches : public ::testing::TestWithParam<testing::SmallKind> {
 std::vector<testing::SmallKind> kinds() {
   auto kinds = testing::small_kinds();
   kinds.push_back(
-      {"maskrcnn",
-       testing::kFewRegions + "mask_channels = 8\ntest_scales = [0.7, 1.0]\ntest_flip = true\n"});
-  kinds.push_back({"fasterrcnn", testing::kFewRegions + "fpn_norm = 'gn'\n"});
+      {"maskrcnn", testing::kFewRegions +
+                       "mask.conv_dim = 8\ntest.aug_scales = [0.7, 1.0]\ntest.aug_flip = true\n"});
+  kinds.push_back({"fasterrcnn", testing::kFewRegions + "fpn.norm = 'gn'\n"});
   return kinds;
 }
 
@@ -98,7 +98,8 @@ INSTANTIATE_TEST_SUITE_P(ByName, DetectionInBatches, ::testing::ValuesIn(kinds()
 
 TEST_P(DetectionInBatches, FindsWhatItFindsInEachImageAlone) {
   const auto model = testing::small_detector(
-      GetParam().name, GetParam().more + "score_threshold = 0.0\ndetections = 20\n", "gn");
+      GetParam().name, GetParam().more + "test.score_thresh = 0.0\ntest.detections_per_img = 20\n",
+      "gn");
   const auto whole = batch_of(kSizes);
   const auto together = detect_with(*model, whole);
   ASSERT_EQ(together.size(), kSizes.size());

@@ -76,7 +76,7 @@ TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
     EXPECT_EQ(regions.foreground, 0);
     const auto losses = stages_->losses(features_, {regions}, {nothing}, {});
     ASSERT_EQ(losses.size(), 6U);
-    EXPECT_EQ(losses[4].first, "box_class_2");
+    EXPECT_EQ(losses[4].first, "loss_classifier_stage2");
     for (const auto& [name, loss] : losses) EXPECT_TRUE(loss.isfinite().item<bool>()) << name;
   }
 }

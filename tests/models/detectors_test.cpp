@@ -21,11 +21,12 @@ using testing::small_batch;
 using testing::small_detector;
 
 const std::string kTwoStages =
-    "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n";
+    "rpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\nroi.batch_size_per_image = "
+    "32\nbox.fc_dim = 32\n";
 
 /// Detections of a network that has learned nothing.
 const std::string kEverything =
-    "score_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
+    "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";
 
 struct NamedDetector {
   std::string name, more;
@@ -35,17 +36,18 @@ struct NamedDetector {
 };
 
 std::vector<NamedDetector> every_detector() {
-  return {{"maskrcnn", kTwoStages + "mask_channels = 8\n"},
-          {"maskrcnn", kTwoStages + "mask_channels = 8\nstyle = 'torchvision'\n"},
-          {"fasterrcnn", kTwoStages},
-          {"fasterrcnn", kTwoStages + "box_head = '4conv1fc'\nbox_norm = 'gn'\nfpn_norm = 'gn'\n"
-                                      "roi_loss = 'giou'\nlabel_smoothing = 0.1\n"
-                                      "class_agnostic = true\ndeep_stem = true\n"},
-          {"cascadercnn", kTwoStages + "masks = true\nmask_channels = 8\n"},
-          {"cascadercnn", kTwoStages + "style = 'torchvision'\nbox_head = '4conv1fc'\n"},
-          {"retinanet", ""},
-          {"retinanet", "style = 'torchvision'\n"},
-          {"retinanet", "retina_norm = 'gn'\nretina_loss = 'giou'\nretina_convs = 1\n"}};
+  return {
+      {"maskrcnn", kTwoStages + "mask.conv_dim = 8\n"},
+      {"maskrcnn", kTwoStages + "mask.conv_dim = 8\nstyle = 'torchvision'\n"},
+      {"fasterrcnn", kTwoStages},
+      {"fasterrcnn", kTwoStages + "box.type = '4conv1fc'\nbox.norm = 'gn'\nfpn.norm = 'gn'\n"
+                                  "box.bbox_reg_loss_type = 'giou'\nbox.label_smoothing = 0.1\n"
+                                  "box.cls_agnostic_bbox_reg = true\nbackbone.deep_stem = true\n"},
+      {"cascadercnn", kTwoStages + "masks = true\nmask.conv_dim = 8\n"},
+      {"cascadercnn", kTwoStages + "style = 'torchvision'\nbox.type = '4conv1fc'\n"},
+      {"retinanet", ""},
+      {"retinanet", "style = 'torchvision'\n"},
+      {"retinanet", "head.norm = 'gn'\nhead.bbox_reg_loss_type = 'giou'\nhead.num_convs = 1\n"}};
 }
 
 /// The share of pixels in which a mask is not the mirrored other one; 0 where there are none.
@@ -126,7 +128,7 @@ TEST_P(EveryDetector, LearnsFromABatchWithoutObjectsThatThereIsNothing) {
   at::Tensor total;
   for (const auto& [name, loss] : model->losses(batch, {})) {
     EXPECT_TRUE(std::isfinite(loss.item<double>())) << name;
-    if (name.find("regression") != std::string::npos || name == "rpn_box" || name == "mask")
+    if (name.find("box_reg") != std::string::npos || name == "loss_mask")
       boxes += loss.item<double>();
     total = total.defined() ? total + loss : loss;
   }
@@ -155,7 +157,7 @@ TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
 
 TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
   const auto once = detector(kEverything)->detect(small_batch());
-  const auto twice = detector(kEverything + "test_scales = [1, 1]\n")->detect(small_batch());
+  const auto twice = detector(kEverything + "test.aug_scales = [1, 1]\n")->detect(small_batch());
   for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_EQ(once[i].size(), twice[i].size());
     for (std::size_t d = 0; d < once[i].size(); ++d) {
@@ -168,7 +170,7 @@ TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
 }
 
 TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
-  const auto model = detector(kEverything + "test_flip = true\n");
+  const auto model = detector(kEverything + "test.aug_flip = true\n");
   const auto batch = small_batch();
   // The first image: it has no padding, which would hold boxes of equal score.
   const auto found = model->detect(batch)[0], mirrored = model->detect(seen(batch, {1, true}))[0];
@@ -185,7 +187,7 @@ TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
 }
 
 TEST_P(EveryDetector, MergesWhatItFindsInViewsOfOtherSizes) {
-  const auto model = detector(kEverything + "test_scales = [0.5, 1.0, 1.3]\n");
+  const auto model = detector(kEverything + "test.aug_scales = [0.5, 1.0, 1.3]\n");
   const auto found = model->detect(small_batch());
   for (const auto& image : found) EXPECT_FALSE(image.empty());
 }
@@ -244,49 +246,52 @@ std::string complaint(const std::string& name, const std::string& table) {
 }
 
 TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
-  EXPECT_THAT(complaint("maskrcnn", "roi_weights = [1, 2, 3]"),
-              HasSubstr("a.toml:1:15: roi_weights"));
-  EXPECT_THAT(complaint("cascadercnn", "masks = true\nroi_iou = [0.5, 0.6]"),
-              HasSubstr("a.toml:2:11: roi_iou wants other roi_weights: four numbers, dx dy dw dh, "
-                        "for each number of roi_iou"));
-  EXPECT_THAT(complaint("cascadercnn", "class_agnostic = false"),
-              HasSubstr("a.toml:1:18: class_agnostic must be true for a cascade"));
-  EXPECT_THAT(complaint("retinanet", "\nanchor_sizes = [32, 64]"), HasSubstr("a.toml:2:16: "));
-  EXPECT_THAT(complaint("retinanet", "retina_low = 0.6"), HasSubstr("retina_high"));
-  EXPECT_THAT(complaint("fasterrcnn", "rpn_low = 0.8"), HasSubstr("rpn_high"));
+  EXPECT_THAT(complaint("maskrcnn", "box.bbox_reg_weights = [1, 2, 3]"),
+              HasSubstr("a.toml:1:24: box.bbox_reg_weights"));
+  EXPECT_THAT(complaint("cascadercnn", "masks = true\nroi.fg_iou_thresh = [0.5, 0.6]"),
+              HasSubstr("a.toml:2:21: roi.fg_iou_thresh wants other box.bbox_reg_weights: four "
+                        "numbers, dx dy dw dh, "
+                        "for each number of roi.fg_iou_thresh"));
+  EXPECT_THAT(complaint("cascadercnn", "box.cls_agnostic_bbox_reg = false"),
+              HasSubstr("a.toml:1:29: box.cls_agnostic_bbox_reg must be true for a cascade"));
+  EXPECT_THAT(complaint("retinanet", "\nanchors.sizes = [32, 64]"), HasSubstr("a.toml:2:17: "));
+  EXPECT_THAT(complaint("retinanet", "head.bg_iou_thresh = 0.6"), HasSubstr("head.fg_iou_thresh"));
+  EXPECT_THAT(complaint("fasterrcnn", "rpn.bg_iou_thresh = 0.8"), HasSubstr("rpn.fg_iou_thresh"));
   EXPECT_THAT(complaint("retinanet", "pixel_mean = 3"), HasSubstr("three numbers"));
-  EXPECT_THAT(complaint("retinanet", "test_scales = []"), HasSubstr("at least one scale"));
-  EXPECT_THAT(complaint("retinanet", "nms_kind = 'soft'"), HasSubstr("hard | linear | gaussian"));
-  EXPECT_THAT(complaint("fasterrcnn", "norm = 'syncbn'"), HasSubstr("is not one of"));
-  EXPECT_THAT(complaint("retinanet", "rpn_batch = 5"), HasSubstr("unknown key 'rpn_batch'"));
+  EXPECT_THAT(complaint("retinanet", "test.aug_scales = []"), HasSubstr("at least one scale"));
+  EXPECT_THAT(complaint("retinanet", "test.nms_type = 'soft'"),
+              HasSubstr("hard | linear | gaussian"));
+  EXPECT_THAT(complaint("fasterrcnn", "backbone.norm = 'syncbn'"), HasSubstr("is not one of"));
+  EXPECT_THAT(complaint("retinanet", "rpn.batch_size_per_image = 5"),
+              HasSubstr("unknown key 'rpn'"));
   EXPECT_EQ(complaint("cascadercnn", "style = 'torchvision'"), "");
 }
 
 TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) {
-  EXPECT_EQ(complaint("maskrcnn", "\nbox_norm = 'gn'"),
-            "a.toml:2:12: box_norm = \"gn\" changes nothing: box_head = \"2fc\" has no "
+  EXPECT_EQ(complaint("maskrcnn", "\nbox.norm = 'gn'"),
+            "a.toml:2:12: box.norm = \"gn\" changes nothing: box.type = \"2fc\" has no "
             "convolutions; leave it out, or at \"none\"");
   const std::vector<std::pair<std::string, std::string>> idle = {
-      {"maskrcnn", "soft_nms_sigma = 0.7"},
-      {"retinanet", "nms_kind = 'linear'\nsoft_nms_sigma = 0.7"},
-      {"retinanet", "nms_kind = 'gaussian'\ndetection_nms = 0.6"},
-      {"cascadercnn", "roi_loss = 'giou'\nroi_beta = 1"},
-      {"retinanet", "retina_loss = 'giou'\nretina_beta = 0.1"},
-      {"retinanet", "retina_convs = 0\nretina_norm = 'gn'"},
-      {"maskrcnn", "backbone = 'resnet18'\nstride_in_1x1 = false"},
-      {"maskrcnn", "norm = 'none'\nnorm_epsilon = 0.001"},
-      {"maskrcnn", "norm = 'none'\nzero_init_residual = true"}};
+      {"maskrcnn", "test.soft_nms_sigma = 0.7"},
+      {"retinanet", "test.nms_type = 'linear'\ntest.soft_nms_sigma = 0.7"},
+      {"retinanet", "test.nms_type = 'gaussian'\ntest.nms_thresh = 0.6"},
+      {"cascadercnn", "box.bbox_reg_loss_type = 'giou'\nbox.smooth_l1_beta = 1"},
+      {"retinanet", "head.bbox_reg_loss_type = 'giou'\nhead.smooth_l1_beta = 0.1"},
+      {"retinanet", "head.num_convs = 0\nhead.norm = 'gn'"},
+      {"maskrcnn", "backbone.type = 'resnet18'\nbackbone.stride_in_1x1 = false"},
+      {"maskrcnn", "backbone.norm = 'none'\nnorm_eps = 0.001"},
+      {"maskrcnn", "backbone.norm = 'none'\nbackbone.zero_init_residual = true"}};
   for (const auto& [name, table] : idle)
     EXPECT_THAT(complaint(name, table), HasSubstr("changes nothing")) << table;
 }
 
 TEST(DetectorOptions, ThatHaveAUseOrSayTheDefaultAreTaken) {
   const std::vector<std::pair<std::string, std::string>> fine = {
-      {"maskrcnn", "box_head = '4conv1fc'\nbox_norm = 'gn'"},
-      {"maskrcnn", "nms_kind = 'gaussian'\nsoft_nms_sigma = 0.7"},
-      {"maskrcnn", "soft_nms_sigma = 0.5\nbox_norm = 'none'"},
-      {"maskrcnn", "style = 'torchvision'\nroi_loss = 'giou'"},
-      {"maskrcnn", "norm = 'none'\nfpn_norm = 'gn'\nnorm_epsilon = 0.001"}};
+      {"maskrcnn", "box.type = '4conv1fc'\nbox.norm = 'gn'"},
+      {"maskrcnn", "test.nms_type = 'gaussian'\ntest.soft_nms_sigma = 0.7"},
+      {"maskrcnn", "test.soft_nms_sigma = 0.5\nbox.norm = 'none'"},
+      {"maskrcnn", "style = 'torchvision'\nbox.bbox_reg_loss_type = 'giou'"},
+      {"maskrcnn", "backbone.norm = 'none'\nfpn.norm = 'gn'\nnorm_eps = 0.001"}};
   for (const auto& [name, table] : fine) EXPECT_EQ(complaint(name, table), "") << table;
 }
 

@@ -115,17 +115,21 @@ TEST(DeviceWithoutKernels, IsRefusedByName) {
 }
 
 const std::string kSmall =
-    "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n"
-    "mask_channels = 8\nscore_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
-const std::string kDense = "score_threshold = 0.0\ndetections = 20\ndetection_min_side = 0.1\n";
+    "rpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\nroi.batch_size_per_image = "
+    "32\nbox.fc_dim = 32\n"
+    "mask.conv_dim = 8\ntest.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = "
+    "0.1\n";
+const std::string kDense =
+    "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";
 
 INSTANTIATE_TEST_SUITE_P(
     Detectors, OtherDevice,
     ::testing::Values(Case{"maskrcnn", kSmall},
                       Case{"maskrcnn", kSmall + "style = 'torchvision'\n"},
                       Case{"cascadercnn", kSmall + "masks = true\n"},
-                      Case{"retinanet", kDense + "retina_norm = 'gn'\n"},
-                      Case{"retinanet", kDense + "nms_kind = 'gaussian'\ntest_flip = true\n"},
+                      Case{"retinanet", kDense + "head.norm = 'gn'\n"},
+                      Case{"retinanet",
+                           kDense + "test.nms_type = 'gaussian'\ntest.aug_flip = true\n"},
                       Case{"centers", kDense}));
 
 }  // namespace

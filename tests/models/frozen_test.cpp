@@ -27,10 +27,11 @@ void expect_moves(const std::string& table, const OptimizerOptions& optimizer, F
   const auto model =
       detectors()
           .at("maskrcnn")
-          .create(parse_config("backbone = 'resnet18'\nwidth = 16\nfpn_channels = 16\n"
-                               "anchor_sizes = [8, 16, 32, 48, 64]\nfpn_norm = 'bn'\n" +
-                                   testing::kFewRegions + table,
-                               "small.toml"),
+          .create(parse_config(
+                      "backbone.type = 'resnet18'\nbackbone.width = 16\nfpn.out_channels = 16\n"
+                      "anchors.sizes = [8, 16, 32, 48, 64]\nfpn.norm = 'bn'\n" +
+                          testing::kFewRegions + table,
+                      "small.toml"),
                   {{"star", "ring", "disc"}, 1, at::kCPU});
   TrainingStep step(*model, {}, optimizer);
   const auto before = copies(*model);
@@ -56,23 +57,24 @@ void expect_moves(const std::string& table, const OptimizerOptions& optimizer, F
 }
 
 TEST_P(Frozen, StagesKeepTheirStatistics) {
-  expect_moves("norm = '" + GetParam() + "'\nfreeze_at = 3\n", {}, [](const std::string& name) {
-    const std::string body = "backbone.body.";
-    return std::ranges::any_of(
-        std::initializer_list<std::string>{"conv1.", "bn1.", "layer1.", "layer2."},
-        [&](const auto& part) { return name.starts_with(body + part); });
-  });
+  expect_moves("backbone.norm = '" + GetParam() + "'\nbackbone.freeze_at = 3\n", {},
+               [](const std::string& name) {
+                 const std::string body = "backbone.body.";
+                 return std::ranges::any_of(
+                     std::initializer_list<std::string>{"conv1.", "bn1.", "layer1.", "layer2."},
+                     [&](const auto& part) { return name.starts_with(body + part); });
+               });
 }
 
 TEST_P(Frozen, GroupsOfTheOptimizerKeepTheirStatistics) {
-  expect_moves("norm = '" + GetParam() + "'\nfreeze_at = 0\n",
+  expect_moves("backbone.norm = '" + GetParam() + "'\nbackbone.freeze_at = 0\n",
                {.groups = {{.match = "backbone.body.layer3.*", .frozen = true}}},
                [](const std::string& name) { return name.starts_with("backbone.body.layer3."); });
 }
 
 /// A layer whose convolution alone is frozen is normalised as any other.
 TEST_P(Frozen, ConvolutionsAloneLeaveTheirNormToTrain) {
-  expect_moves("norm = '" + GetParam() + "'\nfreeze_at = 1\n",
+  expect_moves("backbone.norm = '" + GetParam() + "'\nbackbone.freeze_at = 1\n",
                {.groups = {{.match = "backbone.body.layer4.*.conv*.weight", .frozen = true}}},
                [](const std::string& name) {
                  return name.starts_with("backbone.body.conv1.") ||

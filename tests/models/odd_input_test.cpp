@@ -16,7 +16,8 @@ using testing::small_batch;
 using testing::small_detector;
 
 const std::string kTwoStages =
-    "rpn_post_nms_train = 40\nrpn_post_nms_test = 40\nroi_batch = 32\nbox_channels = 32\n";
+    "rpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\nroi.batch_size_per_image = "
+    "32\nbox.fc_dim = 32\n";
 
 struct OddDetector {
   std::string name, more;
@@ -24,8 +25,8 @@ struct OddDetector {
 
 class OddInput : public ::testing::TestWithParam<OddDetector> {
  protected:
-  std::unique_ptr<Detector> detector_ =
-      small_detector(GetParam().name, GetParam().more + "score_threshold = 0.0\ndetections = 20\n");
+  std::unique_ptr<Detector> detector_ = small_detector(
+      GetParam().name, GetParam().more + "test.score_thresh = 0.0\ntest.detections_per_img = 20\n");
 
   at::Tensor loss(const Batch& batch) {
     at::Tensor sum;
@@ -57,9 +58,9 @@ class OddInput : public ::testing::TestWithParam<OddDetector> {
 
 INSTANTIATE_TEST_SUITE_P(
     ByName, OddInput,
-    ::testing::Values(OddDetector{"maskrcnn", kTwoStages + "mask_channels = 8\n"},
+    ::testing::Values(OddDetector{"maskrcnn", kTwoStages + "mask.conv_dim = 8\n"},
                       OddDetector{"maskrcnn",
-                                  kTwoStages + "mask_channels = 8\nstyle = 'torchvision'\n"},
+                                  kTwoStages + "mask.conv_dim = 8\nstyle = 'torchvision'\n"},
                       OddDetector{"cascadercnn", kTwoStages}, OddDetector{"retinanet", ""}),
     [](const auto& one) { return one.param.name + std::to_string(one.index); });
 

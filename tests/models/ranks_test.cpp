@@ -108,7 +108,7 @@ TEST(SyncBn, IsBatchNormOfAllImagesAlsoWhereARankHasNone) {
 
 class RanksTrain : public ::testing::TestWithParam<Case> {};
 
-const std::string kMasks = testing::kFewRegions + "mask_channels = 8\n";
+const std::string kMasks = testing::kFewRegions + "mask.conv_dim = 8\n";
 
 INSTANTIATE_TEST_SUITE_P(
     ByName, RanksTrain,
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"MaskRcnnOfMicroBatches", "maskrcnn", kMasks, "frozen_bn", 2},
         Case{"MaskRcnnSyncBn",
              "maskrcnn",
-             kMasks + "fpn_norm = 'sync_bn'\nbox_head = '4conv1fc'\nbox_norm = 'sync_bn'\n",
+             kMasks + "fpn.norm = 'sync_bn'\nbox.type = '4conv1fc'\nbox.norm = 'sync_bn'\n",
              "sync_bn",
              1,
              {.clip_norm = 0},

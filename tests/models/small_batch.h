@@ -92,10 +92,10 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& norm = "bn",
                                                 at::Device device = at::kCPU) {
   const auto table =
-      parse_config("backbone = 'resnet18'\nwidth = 16\nnorm = '" + norm +
-                       "'\nfreeze_at = 0\nfpn_channels = 16\n"
+      parse_config("backbone.type = 'resnet18'\nbackbone.width = 16\nbackbone.norm = '" + norm +
+                       "'\nbackbone.freeze_at = 0\nfpn.out_channels = 16\n"
                        "pixel_std = [57.0, 57.0, 57.0]\n" +
-                       (name == "centers" ? "" : "anchor_sizes = [8, 16, 32, 48, 64]\n") + more,
+                       (name == "centers" ? "" : "anchors.sizes = [8, 16, 32, 48, 64]\n") + more,
                    "small.toml");
   return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1, device});
 }
@@ -109,13 +109,13 @@ struct SmallKind {
 };
 
 inline const std::string kFewRegions =
-    "rpn_post_nms_train = 40\nroi_batch = 32\nbox_channels = 32\n";
+    "rpn.post_nms_top_n_train = 40\nroi.batch_size_per_image = 32\nbox.fc_dim = 32\n";
 
 inline std::vector<SmallKind> small_kinds() {
-  return {{"maskrcnn", kFewRegions + "mask_channels = 8\n"},
+  return {{"maskrcnn", kFewRegions + "mask.conv_dim = 8\n"},
           {"maskrcnn",
-           kFewRegions + "mask_channels = 8\nstyle = 'torchvision'\nlabel_smoothing = 0.1\n"},
-          {"cascadercnn", kFewRegions + "masks = true\nmask_channels = 8\n"},
+           kFewRegions + "mask.conv_dim = 8\nstyle = 'torchvision'\nbox.label_smoothing = 0.1\n"},
+          {"cascadercnn", kFewRegions + "masks = true\nmask.conv_dim = 8\n"},
           {"retinanet", ""},
           {"retinanet", "style = 'torchvision'\n"}};
 }

@@ -18,11 +18,11 @@ SPLIT = "train2017"
 ANCHORS = (16, 32, 64, 128, 256)
 # The numbers of torchvision's model that are not its defaults, in its words and in ours.
 SETTINGS = {
-    "rpn_pre_nms_top_n_train": ("rpn_pre_nms_train", 300),
-    "rpn_pre_nms_top_n_test": ("rpn_pre_nms_test", 300),
-    "rpn_post_nms_top_n_train": ("rpn_post_nms_train", 150),
-    "rpn_post_nms_top_n_test": ("rpn_post_nms_test", 150),
-    "box_batch_size_per_image": ("roi_batch", 64),
+    "rpn_pre_nms_top_n_train": ("rpn.pre_nms_top_n_train", 300),
+    "rpn_pre_nms_top_n_test": ("rpn.pre_nms_top_n_test", 300),
+    "rpn_post_nms_top_n_train": ("rpn.post_nms_top_n_train", 150),
+    "rpn_post_nms_top_n_test": ("rpn.post_nms_top_n_test", 150),
+    "box_batch_size_per_image": ("roi.batch_size_per_image", 64),
 }
 
 
@@ -69,10 +69,10 @@ def config(root, side):
         'resize_style = "torchvision"',
         "reduced_decoding = false",
         "[model]",
-        'name = "maskrcnn"',
+        'type = "maskrcnn"',
         'style = "torchvision"',
-        'backbone = "resnet18"',
-        f"anchor_sizes = {list(ANCHORS)}",
+        'backbone.type = "resnet18"',
+        f"anchors.sizes = {list(ANCHORS)}",
     ]
     return "\n".join(lines + [f"{ours} = {value}" for ours, value in SETTINGS.values()]) + "\n"
 

@@ -27,25 +27,25 @@ const std::map<std::string, std::string> kSwitches = {
     {"pixel_order", "\"rgb\""},
     {"pixel_mean", "[123.675, 116.28, 103.53]"},
     {"pixel_std", "[58.395, 57.12, 57.375]"},
-    {"stride_in_1x1", "false"},
-    {"anchor_cells", "\"rounded\""},
-    {"anchor_order", "\"ratio\""},
-    {"anchor_stride", "\"grid\""},
-    {"rpn_beta", "0.1111111111111111"},
-    {"rpn_normalizer", "\"sampled\""},
-    {"rpn_post_nms_train", "2000"},
-    {"rpn_rank", "\"probability\""},
-    {"rpn_min_side", "0.001"},
-    {"roi_beta", "0.1111111111111111"},
-    {"roi_sampling_ratio", "2"},
-    {"roi_aligned", "false"},
-    {"level_epsilon", "0.0"},
-    {"level_epsilon_after_log", "1e-06"},
+    {"backbone.stride_in_1x1", "false"},
+    {"anchors.rounding", "\"rounded\""},
+    {"anchors.order", "\"ratio\""},
+    {"anchors.stride", "\"grid\""},
+    {"rpn.smooth_l1_beta", "0.1111111111111111"},
+    {"rpn.loss_normalizer", "\"sampled\""},
+    {"rpn.post_nms_top_n_train", "2000"},
+    {"rpn.rank_by", "\"probability\""},
+    {"rpn.min_size", "0.001"},
+    {"box.smooth_l1_beta", "0.1111111111111111"},
+    {"roi.sampling_ratio", "2"},
+    {"roi.aligned", "false"},
+    {"roi.level_eps", "0.0"},
+    {"roi.level_eps_after_log", "1e-06"},
     {"background", "\"first\""},
-    {"mask_init", "0.0"},
-    {"mask_target", "\"soft\""},
-    {"mask_paste", "\"padded\""},
-    {"detection_min_side", "0.01"},
+    {"mask.init_std", "0.0"},
+    {"mask.target", "\"soft\""},
+    {"mask.paste", "\"padded\""},
+    {"test.min_size", "0.01"},
 };
 
 std::string line(const std::pair<const std::string, std::string>& setting) {
@@ -71,12 +71,12 @@ TEST(Style, EachSwitchChangesItselfAlone) {
 }
 
 TEST(Style, ASwitchWinsOverTheStyle) {
-  const auto mixed = settings("style = \"torchvision\"\nroi_aligned = true\nnorm_epsilon = 0.0");
+  const auto mixed = settings("style = \"torchvision\"\nroi.aligned = true\nnorm_eps = 0.0");
   auto expected = settings("style = \"torchvision\"");
-  expected["roi_aligned"] = "true";
-  expected["norm_epsilon"] = mixed.at("norm_epsilon");
+  expected["roi.aligned"] = "true";
+  expected["norm_eps"] = mixed.at("norm_eps");
   EXPECT_EQ(mixed, expected);
-  EXPECT_NE(mixed.at("norm_epsilon"), settings("").at("norm_epsilon"));
+  EXPECT_NE(mixed.at("norm_eps"), settings("").at("norm_eps"));
 }
 
 }  // namespace

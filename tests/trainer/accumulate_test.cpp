@@ -90,7 +90,7 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
     plan.optimizer.accumulate = accumulate;
     plan.images_per_step = 2 * accumulate;
     plan.train.max_steps = 3;
-    plan.schedule = {.kind = "constant", .warmup_steps = 0};
+    plan.schedule = {.type = "constant", .warmup_steps = 0};
     Position at;
     double lr = 0;
     auto watch = std::make_unique<LambdaCallback>();
@@ -112,7 +112,7 @@ TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
   const auto train = [&](const std::string& name, std::int64_t steps) {
     MeanDetector model;
     auto plan = fake_plan(model, scratch / name);
-    plan.optimizer.kind = "adamw";
+    plan.optimizer.type = "adamw";
     plan.optimizer.accumulate = 3;
     plan.images_per_step = 6;
     plan.train.max_steps = steps;

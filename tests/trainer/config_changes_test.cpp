@@ -19,10 +19,10 @@ constexpr auto kConfig = R"([data]
 root = "here"
 train = "train"
 [model]
-name = "line"
+type = "line"
 width = 16
 [optimizer]
-kind = "sgd"
+type = "sgd"
 [train]
 seed = 1
 epochs = 3
@@ -80,14 +80,14 @@ TEST(ConfigChanges, ThatCannotWorkAreRefusedByKey) {
                 ThrowsMessage<ConfigError>(AllOf(HasSubstr(parts)..., HasSubstr("set it back"))));
   };
   Resuming other_model;
-  other_model.config = with("name = \"line\"", "name = \"curve\"");
-  refused(other_model, "now.toml:5:8: model.name: was \"line\", is \"curve\"", "other model");
+  other_model.config = with("type = \"line\"", "type = \"curve\"");
+  refused(other_model, "now.toml:5:8: model.type: was \"line\", is \"curve\"", "other model");
   Resuming other_seed;
   other_seed.config = with("seed = 1", "seed = 2");
   refused(other_seed, "train.seed: was 1, is 2", "order of the data");
   Resuming other_optimizer;
   other_optimizer.config = with("\"sgd\"", "\"adamw\"");
-  refused(other_optimizer, "optimizer.kind: was \"sgd\", is \"adamw\"");
+  refused(other_optimizer, "optimizer.type: was \"sgd\", is \"adamw\"");
   Resuming other_classes;
   other_classes.classes = {"a", "c"};
   refused(other_classes, "data.classes", R"(["a", "b"], now they are ["a", "c"])");

@@ -36,7 +36,7 @@ MILLRACE_REGISTER(detectors().add<CardOptions>("card_test", "for tests",
                                                }));
 
 Recipe recipe_of(const std::string& model) {
-  return resolve(parse_config("[model]\nname = \"card_test\"\n" + model, "c.toml"));
+  return resolve(parse_config("[model]\ntype = \"card_test\"\n" + model, "c.toml"));
 }
 
 ModelCard card_of(const std::string& model) {
@@ -120,7 +120,7 @@ TEST(ModelCard, ComesFromTheCheckpointAroundAFileThatHasNone) {
   Checkpoint checkpoint;
   checkpoint.at.step = 3;
   checkpoint.classes = {"a", "b"};
-  checkpoint.config = "[model]\nname = \"card_test\"\nwidth = 32\n";
+  checkpoint.config = "[model]\ntype = \"card_test\"\nwidth = 32\n";
   checkpoint.model = {{"x", at::full({3}, 1.5)}};
   const auto folder = write_checkpoint(scratch / "c", checkpoint);
   for (const auto& named : {folder, folder / "model.safetensors", scratch / "c" / "latest"}) {

@@ -189,7 +189,7 @@ TEST(Sgd, RefusesMomentumOfAnotherModel) {
 TEST(AdamW, FollowsTorch) {
   OneParameter p;
   const auto adamw = make_optimizer(
-      p.parameters, {.kind = "adamw", .momentum = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
+      p.parameters, {.type = "adamw", .momentum = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
   give(p.value, 0.5, -4);
   adamw->step(0.1);
   EXPECT_TRUE(close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
@@ -202,7 +202,7 @@ TEST(AdamW, FollowsTorch) {
 TEST(AdamW, CountsTheStepsOfEachParameter) {
   OneParameter p;
   const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::weight);
-  const auto adamw = make_optimizer(p.parameters, {.kind = "adamw", .weight_decay = 0});
+  const auto adamw = make_optimizer(p.parameters, {.type = "adamw", .weight_decay = 0});
   give(p.value, 1, 1);
   adamw->step(0.1);
   give(p.value, 1, 1);
@@ -216,7 +216,7 @@ TEST(AdamW, CountsTheStepsOfEachParameter) {
 }
 
 TEST(AdamW, GoesOnFromItsState) {
-  const OptimizerOptions options{.kind = "adamw"};
+  const OptimizerOptions options{.type = "adamw"};
   OneParameter whole, half;
   const auto first = make_optimizer(whole.parameters, options);
   for (int step = 0; step < 3; ++step) {
@@ -235,7 +235,7 @@ TEST(AdamW, GoesOnFromItsState) {
 TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {}),
-             adamw = make_optimizer(p.parameters, {.kind = "adamw"});
+             adamw = make_optimizer(p.parameters, {.type = "adamw"});
   for (const auto& [into, from] : {std::pair(&sgd, &adamw), std::pair(&adamw, &sgd)}) {
     try {
       (*into)->load((*from)->state());

@@ -35,16 +35,16 @@ TEST(Schedule, SaysWhatItIs) {
   };
   EXPECT_EQ(text({}),
             "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11");
-  EXPECT_EQ(text({.kind = "cosine", .warmup_epochs = 0.5}),
+  EXPECT_EQ(text({.type = "cosine", .warmup_epochs = 0.5}),
             "0.02, after a linear warm-up from 2e-05 over 0.5 epochs, along a cosine to 0 at epoch "
             "12");
-  EXPECT_EQ(text({.kind = "poly", .warmup_steps = 0}), "0.02, times (1 - epoch / 12)^0.9");
-  EXPECT_EQ(text({.kind = "exponential", .warmup_steps = 0}), "0.02, times 0.1^epoch");
-  EXPECT_EQ(text({.kind = "constant", .warmup_steps = 0}), "0.02, constant");
+  EXPECT_EQ(text({.type = "poly", .warmup_steps = 0}), "0.02, times (1 - epoch / 12)^0.9");
+  EXPECT_EQ(text({.type = "exponential", .warmup_steps = 0}), "0.02, times 0.1^epoch");
+  EXPECT_EQ(text({.type = "constant", .warmup_steps = 0}), "0.02, constant");
 }
 
 TEST(Schedule, FollowsACosineToZero) {
-  const Schedule schedule({.kind = "cosine", .warmup_steps = 0}, 2, 10);
+  const Schedule schedule({.type = "cosine", .warmup_steps = 0}, 2, 10);
   EXPECT_DOUBLE_EQ(schedule.rate({0, 1}), 2);
   EXPECT_NEAR(schedule.rate({5, 2}), 1, 1e-12);
   EXPECT_NEAR(schedule.rate({10, 3}), 0, 1e-12);
@@ -52,21 +52,21 @@ TEST(Schedule, FollowsACosineToZero) {
 }
 
 TEST(Schedule, WarmsUpByImagesWhereTheyAreGiven) {
-  const Schedule schedule({.kind = "constant", .warmup_images = 80, .warmup_factor = 0.5}, 1, 12);
+  const Schedule schedule({.type = "constant", .warmup_images = 80, .warmup_factor = 0.5}, 1, 12);
   EXPECT_DOUBLE_EQ(schedule.rate({0, 0, 0}), 0.5);
   EXPECT_DOUBLE_EQ(schedule.rate({0, 10, 40}), 0.75);
   EXPECT_DOUBLE_EQ(schedule.rate({0, 20, 80}), 1);
 }
 
 TEST(Schedule, FallsByAPowerOfWhatIsLeft) {
-  const Schedule schedule({.kind = "poly", .power = 2, .warmup_steps = 0}, 8, 10);
+  const Schedule schedule({.type = "poly", .power = 2, .warmup_steps = 0}, 8, 10);
   EXPECT_DOUBLE_EQ(schedule.rate({0, 1}), 8);
   EXPECT_DOUBLE_EQ(schedule.rate({5, 2}), 2);
   EXPECT_DOUBLE_EQ(schedule.rate({10, 3}), 0);
 }
 
 TEST(Schedule, FallsByTheSameFactorInEachEpoch) {
-  const Schedule schedule({.kind = "exponential", .gamma = 0.25, .warmup_steps = 0}, 1, 10);
+  const Schedule schedule({.type = "exponential", .gamma = 0.25, .warmup_steps = 0}, 1, 10);
   EXPECT_DOUBLE_EQ(schedule.rate({0.5, 1}), 0.5);
   EXPECT_DOUBLE_EQ(schedule.rate({2, 2}), 0.0625);
 }
@@ -89,11 +89,11 @@ TEST(Schedule, ThatEndsBeforeItBeginsIsRefusedWithBothNumbers) {
               HasSubstr("has 11, which is not before the end"));
   EXPECT_THAT(complaint_of_schedule({.warmup_epochs = 1, .warmup_images = 5}, 12, 1000),
               HasSubstr("two lengths of one warm-up"));
-  EXPECT_THAT(complaint_of_schedule({.kind = "cosine", .warmup_epochs = 3}, 2, 1000),
+  EXPECT_THAT(complaint_of_schedule({.type = "cosine", .warmup_epochs = 3}, 2, 1000),
               HasSubstr("warmup_epochs = 3 is not shorter than the run, train.epochs = 2"));
   EXPECT_THAT(complaint_of_schedule({.warmup_epochs = 9}, 12, 1000),
               HasSubstr("begin at 8, before warmup_epochs = 9"));
-  EXPECT_THAT(complaint_of_schedule({.kind = "cosine"}, 12, 100),
+  EXPECT_THAT(complaint_of_schedule({.type = "cosine"}, 12, 100),
               HasSubstr("schedule.warmup_steps = 1000, 40 epochs of 100 images, is not shorter "
                         "than the run, train.epochs = 12"));
   EXPECT_THAT(
@@ -102,7 +102,7 @@ TEST(Schedule, ThatEndsBeforeItBeginsIsRefusedWithBothNumbers) {
 }
 
 TEST(Schedule, StaysConstant) {
-  const Schedule schedule({.kind = "constant", .warmup_steps = 0}, 3, 10);
+  const Schedule schedule({.type = "constant", .warmup_steps = 0}, 3, 10);
   EXPECT_DOUBLE_EQ(schedule.rate({9, 1000}), 3);
 }
 

@@ -52,7 +52,7 @@ void expect_rates(const nlohmann::json& expected, const ScheduleOptions& options
   for (std::int64_t epoch = 0; epoch < 12; ++epoch)
     EXPECT_NEAR(schedule.rate({static_cast<double>(epoch), epoch, epoch}),
                 expected.at(static_cast<std::size_t>(epoch)).get<double>(), 1e-12)
-        << options.kind << " " << epoch;
+        << options.type << " " << epoch;
 }
 
 TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
@@ -63,12 +63,12 @@ TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
   expect_ten_steps(torch["nesterov"], {.momentum = 0.8, .nesterov = true, .weight_decay = 0.01});
   expect_ten_steps(
       torch["adamw"],
-      {.kind = "adamw", .momentum = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.05});
+      {.type = "adamw", .momentum = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.05});
   expect_rates(torch["step"], {.milestones = {8, 11}, .gamma = 0.1, .warmup_steps = 0});
-  expect_rates(torch["cosine"], {.kind = "cosine", .warmup_steps = 0});
-  expect_rates(torch["poly"], {.kind = "poly", .power = 0.9, .warmup_steps = 0});
-  expect_rates(torch["exponential"], {.kind = "exponential", .gamma = 0.8, .warmup_steps = 0});
-  expect_rates(torch["warmup"], {.kind = "constant", .warmup_steps = 5, .warmup_factor = 0.1});
+  expect_rates(torch["cosine"], {.type = "cosine", .warmup_steps = 0});
+  expect_rates(torch["poly"], {.type = "poly", .power = 0.9, .warmup_steps = 0});
+  expect_rates(torch["exponential"], {.type = "exponential", .gamma = 0.8, .warmup_steps = 0});
+  expect_rates(torch["warmup"], {.type = "constant", .warmup_steps = 5, .warmup_factor = 0.1});
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ class Doctor {
     const auto tell = [&](const FindingKind& kind, const std::string& what) {
       findings.add(kind, [&] { return FindingExample{.what = what}; });
     };
-    const auto detector = make_detector(recipe_.model_name, recipe_.model, {.classes = classes_});
+    const auto detector = make_detector(recipe_.model_type, recipe_.model, {.classes = classes_});
     const TrainingFacts facts{.starts_random = recipe_.weights.empty(),
                               .count_objects = [&] { return *train_objects_; }};
     try {

@@ -31,18 +31,18 @@ std::vector<TableHelp> tables() {
        help_of<TopOptions>()},
       {"data", "the data set and how it is read", help_of<DataOptions>()},
       {"data.sample", "makes data.root on first use", help_of<coco::SampleOptions>()},
-      {"[data.sources]", "what training reads; also the options of the source that `use` names",
+      {"[data.sources]", "what training reads; also the options of the source that `type` names",
        help_of<SourceKeys>()},
-      {"[data.stages]", "how batches are made; also the options of the stage that `use` names",
+      {"[data.stages]", "how batches are made; also the options of the stage that `type` names",
        help_of<StageKeys>()},
-      {"model", "the detector; also the options of the one that `name` names",
+      {"model", "the detector; also the options of the one that `type` names",
        help_of<ModelOptions>()},
       {"train", "the run", help_of<TrainOptions>()},
       {"optimizer", "how gradients become new weights", help_of<OptimizerOptions>()},
       {"[optimizer.groups]", "what holds for some parameters; the first rule that fits counts",
        help_of<ParameterRule>()},
       {"schedule", "the learning rate over time", help_of<ScheduleOptions>()},
-      {"callbacks.NAME", "any callback; also the options of the one that `use` or NAME names",
+      {"callbacks.NAME", "any callback; also the options of the one that `type` or NAME names",
        help_of<CallbackSwitches>()},
   };
 }
@@ -71,12 +71,12 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json json_of(const std::vector<OptionHelp>& options, std::span<const DataDefault> defaults = {},
-             const std::string& use = "") {
+             const std::string& type = "") {
   auto all = Json::array();
   for (const auto& option : options)
     all.push_back({{"name", option.name},
                    {"default", option.value},
-                   {"follows", text_or_null(followed_key(defaults, use, option.name))},
+                   {"follows", text_or_null(followed_key(defaults, type, option.name))},
                    {"doc", option.doc},
                    {"legal", text_or_null(option.legal)}});
   return all;
@@ -123,11 +123,11 @@ int list(const std::vector<std::string>& plugins, bool json) {
     fmt::print("\n  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]", table.doc);
     print_options(table.options);
   }
-  print_registry("DETECTORS", "[model] name = \"{}\"", detectors());
+  print_registry("DETECTORS", "[model] type = \"{}\"", detectors());
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
-  print_registry("SOURCES of a data flow", "[[data.sources]] use = \"{}\"", detection_sources(),
+  print_registry("SOURCES of a data flow", "[[data.sources]] type = \"{}\"", detection_sources(),
                  source_defaults());
-  print_registry("STAGES of a data flow", "[[data.stages]] use = \"{}\"", detection_stages(),
+  print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages(),
                  stage_defaults());
   return kDone;
 }

@@ -27,7 +27,7 @@ int pack(const PackArguments& arguments) {
   const DetectionSource source(split, /*filter_empty=*/false);
   pack_records(source, split.classes, arguments.out);
   fmt::print(
-      "{}: {}, {}; read it with\n\n[[data.sources]]\nuse = \"records\"\nfolder = \"{}\"\n",
+      "{}: {}, {}; read it with\n\n[[data.sources]]\ntype = \"records\"\nfolder = \"{}\"\n",
       arguments.out.string(), counted(source.size(), "image"),
       byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),
       arguments.out.string());

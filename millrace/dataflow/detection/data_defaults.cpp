@@ -40,10 +40,10 @@ Config value_of(std::string_view key, DataOptions data) {
 std::span<const DataDefault> stage_defaults() { return kStageDefaults; }
 std::span<const DataDefault> source_defaults() { return kSourceDefaults; }
 
-std::string followed_key(std::span<const DataDefault> defaults, std::string_view use,
+std::string followed_key(std::span<const DataDefault> defaults, std::string_view type,
                          std::string_view option) {
   for (const auto& one : defaults)
-    if (one.use == use && one.option == option) return "data." + std::string(one.key);
+    if (one.type == type && one.option == option) return "data." + std::string(one.key);
   return "";
 }
 
@@ -54,10 +54,10 @@ void follow(Config& table, std::string_view option, Config value, std::string ke
   table.set(option, std::move(value));
 }
 
-void follow_data(Config& table, std::string_view use, std::span<const DataDefault> defaults,
+void follow_data(Config& table, std::string_view type, std::span<const DataDefault> defaults,
                  const DataOptions& data) {
   for (const auto& one : defaults)
-    if (one.use == use)
+    if (one.type == type)
       follow(table, one.option, value_of(one.key, data), "data." + std::string(one.key));
 }
 

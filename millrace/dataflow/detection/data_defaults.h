@@ -9,24 +9,24 @@
 
 namespace millrace {
 
-/// An option of the component that `use` names: where its table leaves it out, it follows a key of
+/// An option of the component that `type` names: where its table leaves it out, it follows a key of
 /// [data].
 struct DataDefault {
-  std::string_view use, option, key;
+  std::string_view type, option, key;
 };
 std::span<const DataDefault> stage_defaults();
 std::span<const DataDefault> source_defaults();
 
 /// The key that an option follows, "data.flip"; empty: none.
-std::string followed_key(std::span<const DataDefault> defaults, std::string_view use,
+std::string followed_key(std::span<const DataDefault> defaults, std::string_view type,
                          std::string_view option);
 
 /// Writes the option into the table, as one that follows `key` ("data.flip"), unless the table has
 /// a value of its own.
 void follow(Config& table, std::string_view option, Config value, std::string key);
 
-/// Does so for all options of `defaults` that the component `use` has, by the values of `data`.
-void follow_data(Config& table, std::string_view use, std::span<const DataDefault> defaults,
+/// Does so for all options of `defaults` that the component `type` has, by the values of `data`.
+void follow_data(Config& table, std::string_view type, std::span<const DataDefault> defaults,
                  const DataOptions& data);
 
 }  // namespace millrace

@@ -116,7 +116,7 @@ void RemoteOptions::describe(Options& o) {
         "[\"tcp://a:5555\", \"tcp://b:5555\"]; none: they are made here")
       .decides(Decides::run);
   o.add("source_timeout", source_timeout, "without any data server for so long is an error",
-        {.min = 1, .max = 1e6, .unit = "seconds"})
+        {.min = 1, .max = 1e6})
       .decides(Decides::run);
   o.add("source_key", source_key,
         "file with our secret key, for servers that want one; `trainer serve --keygen NAME` makes "

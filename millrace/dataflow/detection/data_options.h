@@ -82,7 +82,7 @@ struct FaultOptions {
 /// Data servers that make training's batches.
 struct RemoteOptions {
   Options::Strings source;
-  std::int64_t source_timeout = 300;
+  Duration source_timeout = {300};
   std::string source_key;
   std::string source_server_key;
 

@@ -1,4 +1,4 @@
-// The one header for a stage of your own, which `[[data.stages]] use = "invert"` then names:
+// The one header for a stage of your own, which `[[data.stages]] type = "invert"` then names:
 //
 //   /// Inverts an image's colours by chance.
 //   struct Invert {
@@ -22,7 +22,7 @@
 // and all that it draws comes from the Rng, so that a seed gives the same bytes for any number of
 // threads. Its members:
 //
-//   kName        the name in `use`
+//   kName        the name in `type`
 //   describe(o)  its options; the member's initial value holds where a table leaves an option out
 //   operator()   what it does, in one of the four forms below; throws DataError for a sample that
 //                cannot be used
@@ -99,14 +99,14 @@ struct DetectionContext {
 
 /// What any table of [[data.stages]] may say besides its stage's own options.
 struct StageKeys {
-  std::string use;
-  void describe(Options& o) { o.add("use", use, "the stage"); }
+  std::string type;
+  void describe(Options& o) { o.add("type", type, "the stage"); }
 };
 
 /// Every stage by its name. A stage that must know its context registers a factory here:
 /// `detection_stages().add<MyOptions>("mine", "one line of doc", create)`, where `create(const
 /// Config& table, const DetectionContext&)` returns a Stage and reads the table by
-/// `read_options<MyOptions>(table, {"use"})`.
+/// `read_options<MyOptions>(table, {"type"})`.
 using DetectionStages = Registry<StageFactory<DetectionContext>>;
 DetectionStages& detection_stages();
 
@@ -135,7 +135,7 @@ template <DetectionStage S>
 bool register_stage(std::string doc) {
   return detection_stages().add<S>(std::string(S::kName), std::move(doc),
                                    [](const Config& table, const DetectionContext&) {
-                                     auto stage = detection_stage(read_options<S>(table, {"use"}));
+                                     auto stage = detection_stage(read_options<S>(table, {"type"}));
                                      if constexpr (requires { S::kAfter; }) stage.after = S::kAfter;
                                      return stage;
                                    });

@@ -16,8 +16,8 @@ struct ConnectOptions {
   std::vector<std::string> servers;  // endpoints
   std::optional<LinkKeys> keys;
   Stream stream;
-  Facts facts;                        // what is known of the batches; servers of others are refused
-  std::chrono::seconds timeout{300};  // without any server: an error
+  Facts facts;  // what is known of the batches; servers of others are refused
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server: an error
   // Bytes that wait for the consumer, but at least one batch.
   std::int64_t memory = std::int64_t{2048} << 20;
   double max_skipped = 0.1;  // share of an epoch's samples

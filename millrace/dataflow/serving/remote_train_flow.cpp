@@ -1,5 +1,6 @@
 #include "millrace/dataflow/serving/remote_train_flow.h"
 
+#include <cmath>
 #include <optional>
 
 #include "millrace/base/errors.h"
@@ -20,13 +21,14 @@ std::unique_ptr<DataFlow<Batch>> start_remote_train_flow(const DataOptions& opti
                                                          std::span<const Config> stages,
                                                          const TrainData& train,
                                                          const Stream& stream) {
-  return connect_flow({.servers = options.source,
-                       .keys = read_keys(options),
-                       .stream = stream,
-                       .facts = batch_facts(options, stages, train),
-                       .timeout = std::chrono::seconds(options.source_timeout),
-                       .memory = options.memory << 20,
-                       .max_skipped = options.max_skipped});
+  return connect_flow(
+      {.servers = options.source,
+       .keys = read_keys(options),
+       .stream = stream,
+       .facts = batch_facts(options, stages, train),
+       .timeout = std::chrono::milliseconds(std::llround(options.source_timeout.seconds * 1000)),
+       .memory = options.memory << 20,
+       .max_skipped = options.max_skipped});
 }
 
 }  // namespace millrace::serving

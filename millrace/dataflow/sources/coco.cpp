@@ -1,4 +1,4 @@
-// use = "coco": a split of a data set in COCO's layout.
+// type = "coco": a split of a data set in COCO's layout.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -21,19 +21,19 @@ namespace {
 /// One table and what it asks for.
 struct Declared {
   const Config& table;
-  std::string name, use;
+  std::string name, type;
   Options::Strings of;
   std::string text() const { return fmt::format("{}: source '{}'", table.origin.text(), name); }
 };
 
 Declared declared(const Config& table) {
-  auto use = used_name(table, detection_sources().kind());
+  auto type = used_name(table, detection_sources().kind());
   Config own(Config::Table{}, table.origin);
-  for (const char* key : {"use", "name", "of"})
+  for (const char* key : {"type", "name", "of"})
     if (const auto* value = table.find(key)) own.set(key, *value);
   auto keys = read_options<SourceKeys>(own);
-  if (keys.name.empty()) keys.name = use;
-  return {table, std::move(keys.name), std::move(use), std::move(keys.of)};
+  if (keys.name.empty()) keys.name = type;
+  return {table, std::move(keys.name), std::move(type), std::move(keys.of)};
 }
 
 /// The declared sources, by name. Opens each once, what it is made of first.
@@ -66,7 +66,7 @@ class SourceGraph {
       throw ConfigError(
           fmt::format("{}: no other source is made of any of '{}', so it is not clear which of "
                       "them to train on; put "
-                      "them together with `use = \"concat\"` or `use = \"mix\"`",
+                      "them together with `type = \"concat\"` or `type = \"mix\"`",
                       find(ends[1]).table.origin.text(), joined(ends, "', '")));
     return find(ends.front());
   }
@@ -96,7 +96,7 @@ class SourceGraph {
     if (source) return source;
     auto context = context_;
     for (const auto& name : one.of) context.of.push_back(open(find(name)));
-    const auto& entry = detection_sources().at(one.use, one.table.origin);
+    const auto& entry = detection_sources().at(one.type, one.table.origin);
     try {
       source = entry.create(one.table, context);
     } catch (const std::invalid_argument& wrong) {
@@ -135,11 +135,11 @@ DetectionSources& detection_sources() {
 void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
   for (auto& table : tables) {
     const auto name = used_name(table, detection_sources().kind());
-    const auto& entry = detection_sources().at(name, table.find("use")->origin);
+    const auto& entry = detection_sources().at(name, table.find("type")->origin);
     follow_data(table, name, source_defaults(), data);
     Config own(Config::Table{}, table.origin);
     for (const auto& [key, value] : table.table())
-      if (key != "use" && key != "name") own.set(key, value);
+      if (key != "type" && key != "name") own.set(key, value);
     entry.check(own);
     entry.complete(table);
   }

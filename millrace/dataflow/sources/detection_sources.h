@@ -1,4 +1,4 @@
-// The registry of what a detection pipeline may read: `[[data.sources]]`, `use = "coco"`.
+// The registry of what a detection pipeline may read: `[[data.sources]]`, `type = "coco"`.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@ namespace millrace {
 
 /// What any table of [[data.sources]] may say besides its source's own options.
 struct SourceKeys {
-  std::string use;
+  std::string type;
   std::string name;
   Options::Strings of;
   void describe(Options& o) {
-    o.add("use", use, "the source");
-    o.add("name", name, "what other sources call it; empty: as `use`");
+    o.add("type", type, "the source");
+    o.add("name", name, "what other sources call it; empty: as `type`");
     o.add("of", of, "the sources that it is made of, where it is made of others");
   }
 };
@@ -46,10 +46,10 @@ void settle_sources(const DataOptions& data, std::vector<Config>& tables);
 /// Registers a source whose options are the struct `S`; `open(const S&, const SourceContext&)` opens it.
 template <class S, class F>
 bool register_source(const std::string& name, std::string doc, F open) {
-  return detection_sources().add<S>(name, std::move(doc),
-                                    [open](const Config& table, const SourceContext& context) {
-                                      return open(read_options<S>(table, {"use", "name"}), context);
-                                    });
+  return detection_sources().add<S>(
+      name, std::move(doc), [open](const Config& table, const SourceContext& context) {
+        return open(read_options<S>(table, {"type", "name"}), context);
+      });
 }
 
 /// What training reads.
@@ -59,9 +59,9 @@ struct TrainData {
 };
 
 /// Opens the sources that the `[[data.sources]]` tables declare; without a table, the training split of
-/// `data.root`. Each table has a `name` (its `use` where it says none); `of = ["a", "b"]` names those that a table is
+/// `data.root`. Each table has a `name` (its `type` where it says none); `of = ["a", "b"]` names those that a table is
 /// made of. The one that no other is made of feeds the flow. The classes are data.classes; where that is empty, those
-/// of the training split. Where data.source names data servers and there is no data.root here, nothing is opened. Throws ConfigError naming file and line: an unknown `use` or name, one name twice, a cycle,
+/// of the training split. Where data.source names data servers and there is no data.root here, nothing is opened. Throws ConfigError naming file and line: an unknown `type` or name, one name twice, a cycle,
 /// several or no sources at the end, a source without samples.
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables);
 

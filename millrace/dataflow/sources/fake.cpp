@@ -1,4 +1,4 @@
-// use = "fake": images that need no disk, to measure what comes after the decoder.
+// type = "fake": images that need no disk, to measure what comes after the decoder.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// use = "folder": images that nobody has annotated.
+// type = "folder": images that nobody has annotated.
 #include <filesystem>
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// use = "records": what `trainer pack` has made.
+// type = "records": what `trainer pack` has made.
 #include <algorithm>
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// use = "cache": the stages in front run once for each sample.
+// type = "cache": the stages in front run once for each sample.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& tab
 MILLRACE_REGISTER(detection_stages().add<CacheOptions>(
     "cache", "keeps what the stages in front made of each image; none of them may draw at random",
     [](const Config& table, const DetectionContext& context) {
-      const auto options = read_options<CacheOptions>(table, {"use"});
+      const auto options = read_options<CacheOptions>(table, {"type"});
       return cache_stage<Sample>("cache", open(options, table, context));
     }));
 

@@ -1,4 +1,4 @@
-// use = "dump": batches as pictures, to look at.
+// type = "dump": batches as pictures, to look at.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct DumpOptions {
 
 /// Batches are numbered as they come by, which with several threads is not quite their order.
 Stage dumping(const Config& table, const DetectionContext& context) {
-  const auto options = read_options<DumpOptions>(table, {"use"});
+  const auto options = read_options<DumpOptions>(table, {"type"});
   try {
     if (!context.only_checked) make_writable_folder(options.folder);
   } catch (const Error& problem) {

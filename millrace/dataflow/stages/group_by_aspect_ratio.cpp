@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 Stage grouping(const Config& table, const DetectionContext& context) {
-  auto key = read_options<GroupByAspectRatio>(table, {"use"});
+  auto key = read_options<GroupByAspectRatio>(table, {"type"});
   if (!context.only_checked) key.fit(*context.source);
   return group_stage<Sample, Sample>(std::string(key.kName), key, key.groups(),
                                      static_cast<std::size_t>(key.batch_size));

@@ -1,4 +1,4 @@
-// use = "print": what comes by, in the log.
+// type = "print": what comes by, in the log.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -38,7 +38,7 @@ MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
     "print", "tells of the first images that come by, in the log",
     [](const Config& table, const DetectionContext& context) {
       const auto left = std::make_shared<std::atomic<std::int64_t>>(
-          read_options<PrintOptions>(table, {"use"}).count);
+          read_options<PrintOptions>(table, {"type"}).count);
       return watch_stage<Sample>("print", [left, classes = context.classes](const Sample& sample) {
         if (left->fetch_sub(1, std::memory_order_relaxed) > 0)
           spdlog::info("{}", line(sample, classes));

@@ -40,7 +40,7 @@ struct RandomCrop {
   void check() const;
 
   void describe(Options& o) {
-    o.add("type", type, "how the size is drawn");
+    o.add("crop_type", type, "how the size is drawn");
     o.add("size", size,
           "relative: shares of width and height; relative_range: their least; absolute: width and "
           "height in pixels; absolute_range: least and greatest side in pixels",

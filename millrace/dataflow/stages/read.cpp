@@ -1,4 +1,4 @@
-// use = "read": what the source says of an image.
+// type = "read": what the source says of an image.
 #include "millrace/dataflow/detection/detection_stages.h"
 
 namespace millrace {

@@ -14,31 +14,34 @@ void PyramidOptions::describe(Options& o) {
   o.add("pixel_std", pixel_std, "each channel is divided by it, in pixel_order", {.min = 1e-6})
       .decides(OfWeights::meaning);
 
-  o.add("backbone", backbone, "the residual network",
+  o.add("backbone.type", backbone, "the residual network",
         {"resnet18", "resnet34", "resnet50", "resnet101"})
       .decides(OfWeights::tensors);
   // oneDNN writes beyond its memory in the gradient of strided 1x1 convolutions of fewer than 16 channels.
-  o.add("width", width, "channels of the first stage; 64 is the published network",
+  o.add("backbone.width", width, "channels of the first stage; 64 is the published network",
         {.min = 16, .max = 1024})
       .decides(OfWeights::tensors);
-  o.add("norm", norm, "normalisation of the backbone",
+  o.add("backbone.norm", norm, "normalisation of the backbone",
         {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"})
       .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
-  o.add("norm_epsilon", norm_epsilon, "added to variances", {.min = 0, .max = 1})
+  o.add("norm_eps", norm_epsilon, "added to variances", {.min = 0, .max = 1})
       .decides(OfWeights::meaning);
-  o.add("freeze_at", freeze_at, "stages not trained: 1 the stem, 2 also C2, ...; 0 none",
+  o.add("backbone.freeze_at", freeze_at, "stages not trained: 1 the stem, 2 also C2, ...; 0 none",
         {.min = 0, .max = 5});
-  o.add("stride_in_1x1", stride_in_1x1, "bottlenecks stride in the 1x1 (MSRA) instead of the 3x3")
+  o.add("backbone.stride_in_1x1", stride_in_1x1,
+        "bottlenecks stride in the 1x1 (MSRA) instead of the 3x3")
       .decides(OfWeights::meaning);
-  o.add("deep_stem", deep_stem, "three 3x3 convolutions instead of the 7x7 (ResNet-C and -D)")
+  o.add("backbone.deep_stem", deep_stem,
+        "three 3x3 convolutions instead of the 7x7 (ResNet-C and -D)")
       .decides(OfWeights::tensors);
-  o.add("pool_shortcut", pool_shortcut,
+  o.add("backbone.avg_down", pool_shortcut,
         "shortcuts that stride average 2x2 pixels before their 1x1 (ResNet-D)")
       .decides(OfWeights::meaning);
-  o.add("zero_init_residual", zero_init_residual, "norms that end a residual branch start at 0");
-  o.add("fpn_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096})
+  o.add("backbone.zero_init_residual", zero_init_residual,
+        "norms that end a residual branch start at 0");
+  o.add("fpn.out_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096})
       .decides(OfWeights::tensors);
-  o.add("fpn_norm", fpn_norm, "normalisation of the pyramid and the mask head",
+  o.add("fpn.norm", fpn_norm, "normalisation of the pyramid and the mask head",
         {"none", "gn", "bn", "sync_bn"})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
 }
@@ -52,10 +55,11 @@ std::vector<IdleOption> PyramidOptions::idle() const {
   std::vector<IdleOption> idle;
   if (backbone == "resnet18" || backbone == "resnet34")
     idle.push_back(
-        {"stride_in_1x1", fmt::format("blocks of {} have no 1x1 to stride in", backbone)});
+        {"backbone.stride_in_1x1", fmt::format("blocks of {} have no 1x1 to stride in", backbone)});
   if (norm == "none") {
-    idle.push_back({"zero_init_residual", "norm = \"none\" has no scale to start at 0"});
-    if (fpn_norm == "none") idle.push_back({"norm_epsilon", "no norm has a variance"});
+    idle.push_back(
+        {"backbone.zero_init_residual", "backbone.norm = \"none\" has no scale to start at 0"});
+    if (fpn_norm == "none") idle.push_back({"norm_eps", "no norm has a variance"});
   }
   return idle;
 }

@@ -13,10 +13,10 @@ struct BoxOptions {
   double max_log_scale = 4.135166556742356;
 
   void describe(Options& o) {
-    o.add("box_offset", offset, "added to box sides; 1 is the legacy convention",
+    o.add("boxes.offset", offset, "added to box sides; 1 is the legacy convention",
           {.min = 0, .max = 1})
         .decides(OfWeights::meaning);
-    o.add("max_log_scale", max_log_scale, "dw and dh are cut there", {.min = 0})
+    o.add("boxes.scale_clamp", max_log_scale, "dw and dh are cut there", {.min = 0})
         .decides(OfWeights::meaning);
   }
 

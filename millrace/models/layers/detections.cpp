@@ -20,21 +20,21 @@ Found rows(const Found& all, const at::Tensor& index) {
 }  // namespace
 
 void DetectionOptions::describe(Options& o) {
-  o.add("score_threshold", score_threshold, "detections must exceed it", {.min = 0, .max = 1});
-  o.add("detection_nms", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
-  o.add("nms_kind", nms_kind,
+  o.add("test.score_thresh", score_threshold, "detections must exceed it", {.min = 0, .max = 1});
+  o.add("test.nms_thresh", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("test.nms_type", nms_kind,
         "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)",
         {"hard", "linear", "gaussian"});
-  o.add("soft_nms_sigma", sigma, "of the gaussian: larger takes less score",
+  o.add("test.soft_nms_sigma", sigma, "of the gaussian: larger takes less score",
         {.min = 1e-6, .max = 1e6});
-  o.add("detections", most, "at most so many an image", {.min = 1, .max = 1e5});
-  o.add("detection_min_side", min_side, "smaller detections go", {.min = 0, .unit = "px"});
+  o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
+  o.add("test.min_size", min_side, "smaller detections go", {.min = 0, .unit = "px"});
 }
 
 std::vector<IdleOption> DetectionOptions::idle() const {
   if (nms_kind == "gaussian")
-    return {{"detection_nms", "nms_kind = \"gaussian\" lowers scores at any IoU"}};
-  return {{"soft_nms_sigma", "it belongs to nms_kind = \"gaussian\""}};
+    return {{"test.nms_thresh", "test.nms_type = \"gaussian\" lowers scores at any IoU"}};
+  return {{"test.soft_nms_sigma", "it belongs to test.nms_type = \"gaussian\""}};
 }
 
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,

@@ -20,7 +20,7 @@ void refuse_idle(const Config& table, const std::vector<IdleOption>& idle, const
                  const Options& defaults) {
   for (const auto& [name, why] : idle) {
     const auto value = value_in(asked, name), normal = value_in(defaults, name);
-    require(table, name, !table.find(name) || value == normal,
+    require(table, name, !table.find_path(name) || value == normal,
             fmt::format("= {} changes nothing: {}; leave it out, or at {}", value, why, normal));
   }
 }

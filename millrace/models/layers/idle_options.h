@@ -12,7 +12,7 @@ namespace millrace {
 /// An option that the other values of its table leave without a use.
 struct IdleOption {
   std::string name;
-  std::string why;  // "its box_head = \"2fc\" has no convolutions"
+  std::string why;  // "box.type = \"2fc\" has no convolutions"
 };
 
 inline std::vector<IdleOption> together(std::vector<IdleOption> some,

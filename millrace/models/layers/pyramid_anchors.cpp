@@ -8,28 +8,29 @@
 namespace millrace {
 
 void PyramidAnchors::describe(Options& o) {
-  o.add("anchor_sizes", sizes, "square root of the anchors' area, one a level of the pyramid",
+  o.add("anchors.sizes", sizes, "square root of the anchors' area, one a level of the pyramid",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
-  o.add("anchor_ratios", ratios, "height / width", {.min = 0.01, .max = 100})
+  o.add("anchors.aspect_ratios", ratios, "height / width", {.min = 0.01, .max = 100})
       .decides(OfWeights::meaning);
-  o.add("anchor_cells", cells, "exact | rounded to integers (torchvision) | legacy quantised",
+  o.add("anchors.rounding", cells, "exact | rounded to integers (torchvision) | legacy quantised",
         {"exact", "rounded", "legacy"})
       .decides(OfWeights::meaning);
-  o.add("anchor_stride", stride, "of the level, or padded size // grid (torchvision)",
+  o.add("anchors.stride", stride, "of the level, or padded size // grid (torchvision)",
         {"level", "grid"})
       .decides(OfWeights::meaning);
-  o.add("anchor_scales", scales, "sizes a level, evenly within an octave", {.min = 1, .max = 16})
+  o.add("anchors.scales_per_octave", scales, "sizes a level, evenly within an octave",
+        {.min = 1, .max = 16})
       .decides(OfWeights::meaning);
-  o.add("anchor_order", order,
+  o.add("anchors.order", order,
         "a place's anchors go by size and then ratio, or by ratio and then size (torchvision)",
         {"size", "ratio"})
       .decides(OfWeights::meaning);
 }
 
 void PyramidAnchors::check(const Config& table) const {
-  require(table, "anchor_sizes", sizes.size() == 5, "takes one size for each of the five levels");
-  require(table, "anchor_ratios", !ratios.empty(), "takes at least one ratio");
+  require(table, "anchors.sizes", sizes.size() == 5, "takes one size for each of the five levels");
+  require(table, "anchors.aspect_ratios", !ratios.empty(), "takes at least one ratio");
 }
 
 void PyramidAnchors::use_torchvision() {

@@ -30,7 +30,7 @@ T defaults_in_style(const Config& table) {
   T asked = defaults;
   Options options;
   asked.describe(options);
-  options.read(table, {"name", "weights"});
+  options.read(table, {"type", "weights"});
   asked.check(table);
   T unchanged = defaults;
   Options normal;

@@ -37,13 +37,14 @@ at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view,
 }  // namespace
 
 void TestViews::describe(Options& o) {
-  o.add("test_scales", scales, "when detecting, merge what is found at these scales",
+  o.add("test.aug_scales", scales, "when detecting, merge what is found at these scales",
         {.min = 0.1, .max = 10});
-  o.add("test_flip", flip, "when detecting, merge what is found in the mirrored image");
+  o.add("test.aug_flip", flip, "when detecting, merge what is found in the mirrored image");
 }
 
 void TestViews::check(const Config& table) const {
-  require(table, "test_scales", !scales.empty(), "takes at least one scale; 1 is the image itself");
+  require(table, "test.aug_scales", !scales.empty(),
+          "takes at least one scale; 1 is the image itself");
 }
 
 std::vector<View> TestViews::views() const {

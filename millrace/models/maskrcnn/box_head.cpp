@@ -13,21 +13,22 @@
 namespace millrace {
 
 void BoxHeadOptions::describe(Options& o) {
-  o.add("box_head", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
+  o.add("box.type", kind, "2fc: two layers; 4conv1fc: four convolutions and one layer",
         {"2fc", "4conv1fc"})
       .decides(OfWeights::tensors);
-  o.add("box_norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"})
+  o.add("box.norm", norm, "normalisation of its convolutions", {"none", "gn", "bn", "sync_bn"})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
-  o.add("box_size", size, "cells of the box head's regions", {.min = 1, .max = 64})
+  o.add("box.pooler_resolution", size, "cells of the box head's regions", {.min = 1, .max = 64})
       .decides(OfWeights::tensors);
-  o.add("box_channels", channels, "width of the box head's layers", {.min = 1, .max = 16384})
+  o.add("box.fc_dim", channels, "width of the box head's layers", {.min = 1, .max = 16384})
       .decides(OfWeights::tensors);
-  o.add("class_agnostic", class_agnostic, "one box for all classes instead of one each")
+  o.add("box.cls_agnostic_bbox_reg", class_agnostic, "one box for all classes instead of one each")
       .decides(OfWeights::tensors);
-  o.add("roi_loss", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
+  o.add("box.bbox_reg_loss_type", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
         {"smooth_l1", "giou"});
-  o.add("roi_beta", loss.beta, "smooth-L1 beta of the regions' boxes; 0 is L1", {.min = 0});
-  o.add("label_smoothing", label_smoothing, "share of a region's class given to all classes",
+  o.add("box.smooth_l1_beta", loss.beta, "smooth-L1 beta of the regions' boxes; 0 is L1",
+        {.min = 0});
+  o.add("box.label_smoothing", label_smoothing, "share of a region's class given to all classes",
         {.min = 0, .max = 0.999});
 }
 
@@ -35,8 +36,9 @@ void BoxHeadOptions::use_torchvision() { loss.beta = 1.0 / 9; }
 
 std::vector<IdleOption> BoxHeadOptions::idle() const {
   std::vector<IdleOption> idle;
-  if (kind == "2fc") idle.push_back({"box_norm", "box_head = \"2fc\" has no convolutions"});
-  if (loss.kind == "giou") idle.push_back({"roi_beta", "roi_loss = \"giou\" has no beta"});
+  if (kind == "2fc") idle.push_back({"box.norm", "box.type = \"2fc\" has no convolutions"});
+  if (loss.kind == "giou")
+    idle.push_back({"box.smooth_l1_beta", "box.bbox_reg_loss_type = \"giou\" has no beta"});
   return idle;
 }
 

@@ -38,24 +38,26 @@ Samples all_of(const Candidates& candidates) {
 
 void BoxStagesOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1};
-  o.add("roi_iou", iou, "IoU from which a region is foreground; several make a cascade of stages",
-        share);
-  o.add("roi_batch", batch, "regions sampled an image", {.min = 1, .max = 1e5});
-  o.add("roi_positive", positive, "largest share of foreground among them", share);
-  o.add("roi_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6})
+  o.add("roi.fg_iou_thresh", iou,
+        "IoU from which a region is foreground; several make a cascade of stages", share);
+  o.add("roi.batch_size_per_image", batch, "regions sampled an image", {.min = 1, .max = 1e5});
+  o.add("roi.positive_fraction", positive, "largest share of foreground among them", share);
+  o.add("box.bbox_reg_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6})
       .decides(OfWeights::meaning);
   head.describe(o);
 }
 
 void BoxStagesOptions::check(const Config& table) const {
-  require(table, "roi_iou", !iou.empty(), "takes at least one number");
+  require(table, "roi.fg_iou_thresh", !iou.empty(), "takes at least one number");
   const bool fit = weights.size() == 4 * iou.size();
-  if (!table.find("roi_weights"))  // then it is the stages that were changed
-    require(table, "roi_iou", fit,
-            "wants other roi_weights: four numbers, dx dy dw dh, for each number of roi_iou");
-  require(table, "roi_weights", fit, "takes four numbers, dx dy dw dh, for each number of roi_iou");
-  require(table, "class_agnostic", iou.size() == 1 || head.class_agnostic,
-          "must be true for a cascade (several numbers in roi_iou)");
+  if (!table.find_path("box.bbox_reg_weights"))  // then it is the stages that were changed
+    require(table, "roi.fg_iou_thresh", fit,
+            "wants other box.bbox_reg_weights: four numbers, dx dy dw dh, for each number of "
+            "roi.fg_iou_thresh");
+  require(table, "box.bbox_reg_weights", fit,
+          "takes four numbers, dx dy dw dh, for each number of roi.fg_iou_thresh");
+  require(table, "box.cls_agnostic_bbox_reg", iou.size() == 1 || head.class_agnostic,
+          "must be true for a cascade (several numbers in roi.fg_iou_thresh)");
 }
 
 BoxStages::BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
@@ -113,10 +115,10 @@ Losses BoxStages::losses(const Features& features, std::vector<SampledRegions> r
     std::vector<at::Tensor> boxes;
     for (const auto& image : regions) boxes.push_back(image.boxes);
     const auto found = output(features, as_rois(boxes), stage, features.pass);
-    const auto number = heads_.size() > 1 ? "_" + std::to_string(stage) : "";
+    const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
     const auto loss = heads_[stage].loss(found, regions, truths, step, number);
-    losses.emplace_back("box_class" + number, loss.classification);
-    losses.emplace_back("box_regression" + number, loss.regression);
+    losses.emplace_back("loss_classifier" + number, loss.classification);
+    losses.emplace_back("loss_box_reg" + number, loss.regression);
     if (stage + 1 == heads_.size()) break;
 
     const auto moved = refined(heads_[stage], found.deltas, boxes, features.sizes);

@@ -41,7 +41,7 @@ class BoxStages {
   /// The first stage's regions, of the candidates of image `image`.
   Samples draw(const Candidates& candidates, const StepInfo& step, std::size_t image) const;
 
-  /// "box_class" and "box_regression" over the batch, with the stage's number behind them in a cascade.
+  /// "loss_classifier" and "loss_box_reg" over the batch, in a cascade followed by "_stage0", "_stage1" ...
   Losses losses(const Features& features, std::vector<SampledRegions> regions,
                 const std::vector<Truth>& truths, const StepInfo& step) const;
 

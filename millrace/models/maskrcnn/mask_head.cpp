@@ -26,18 +26,18 @@ void tell(const at::Tensor& logits, const at::Tensor& targets, Figures& figures)
 }  // namespace
 
 void MaskHeadOptions::describe(Options& o) {
-  o.add("mask_size", size, "cells of the mask head's regions; masks have twice as many",
-        {.min = 1, .max = 128})
+  o.add("mask.pooler_resolution", size,
+        "cells of the mask head's regions; masks have twice as many", {.min = 1, .max = 128})
       .decides(OfWeights::meaning);
-  o.add("mask_channels", channels, "channels of the mask head", {.min = 1, .max = 4096})
+  o.add("mask.conv_dim", channels, "channels of the mask head", {.min = 1, .max = 4096})
       .decides(OfWeights::tensors);
-  o.add("mask_convs", convs, "its 3x3 convolutions", {.min = 0, .max = 16})
+  o.add("mask.num_convs", convs, "its 3x3 convolutions", {.min = 0, .max = 16})
       .decides(OfWeights::tensors);
-  o.add("mask_init", init,
+  o.add("mask.init_std", init,
         "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
-  o.add("mask_target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)",
+  o.add("mask.target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)",
         {"binary", "soft"});
-  o.add("mask_paste", paste,
+  o.add("mask.paste", paste,
         "grid (continuous box, detectron2) or padded (integer box, torchvision)",
         {"grid", "padded"})
       .decides(OfWeights::meaning);

@@ -1,5 +1,5 @@
 // One mask per class for every region (He et al. 2017).
-// Shapes: F foreground regions, K classes, M = 2 x mask_size.
+// Shapes: F foreground regions, K classes, M = 2 x mask.pooler_resolution.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -36,7 +36,7 @@ class MaskHead {
   MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
            const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// "mask" over the foreground regions of the batch. Objects without a shape do not take part.
+  /// "loss_mask" over the foreground regions of the batch. Objects without a shape do not take part.
   at::Tensor loss(const Features& features, const std::vector<SampledRegions>& regions,
                   const std::vector<Truth>& truths, const StepInfo& step) const;
 

@@ -39,7 +39,7 @@ class MaskRcnn final : public PyramidDetector {
   std::vector<std::string> check_training(const TrainingFacts& facts) const override {
     auto warnings = PyramidDetector::check_training(facts);
     if (box_norm_ == "bn" && facts.ranks > 1)
-      warnings.push_back(norm_by_rank_warning("model.box_norm is", facts.ranks));
+      warnings.push_back(norm_by_rank_warning("model.box.norm is", facts.ranks));
     if (!mask_head_ || !facts.count_objects) return warnings;
     const auto counts = facts.count_objects();
     if (counts.without_shape == counts.objects)
@@ -71,7 +71,8 @@ class MaskRcnn final : public PyramidDetector {
     }
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
-    if (mask_head_) losses.emplace_back("mask", mask_head_->loss(features, regions, truths, step));
+    if (mask_head_)
+      losses.emplace_back("loss_mask", mask_head_->loss(features, regions, truths, step));
     return losses;
   }
 

@@ -9,17 +9,17 @@
 namespace millrace {
 
 void PoolOptions::describe(Options& o) {
-  o.add("roi_sampling_ratio", sampling_ratio, "ROIAlign samples a cell and axis; 0: adaptive",
+  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples a cell and axis; 0: adaptive",
         {.min = 0, .max = 16})
       .decides(OfWeights::meaning);
-  o.add("roi_aligned", aligned, "ROIAlign with the half-pixel shift").decides(OfWeights::meaning);
-  o.add("level_epsilon", level_epsilon, "added inside the logarithm that picks a region's level",
+  o.add("roi.aligned", aligned, "ROIAlign with the half-pixel shift").decides(OfWeights::meaning);
+  o.add("roi.level_eps", level_epsilon, "added inside the logarithm that picks a region's level",
         {.min = 0})
       .decides(OfWeights::meaning);
-  o.add("level_epsilon_after_log", level_epsilon_after_log,
+  o.add("roi.level_eps_after_log", level_epsilon_after_log,
         "added behind that logarithm (torchvision)", {.min = 0})
       .decides(OfWeights::meaning);
-  o.add("level_canonical_size", level_canonical_size, "regions of this side go to P4",
+  o.add("roi.canonical_box_size", level_canonical_size, "regions of this side go to P4",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
 }

@@ -28,25 +28,25 @@ at::Tensor inside(const at::Tensor& anchors, double height, double width, double
 void RpnOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1}, count{.min = 1, .max = 1e6};
   anchors.describe(o);
-  o.add("anchor_boundary", anchor_boundary,
+  o.add("rpn.boundary_thresh", anchor_boundary,
         "anchors further outside are not trained on; < 0: all are", {.unit = "px"});
-  o.add("rpn_high", high, "IoU from which an anchor is foreground", share);
-  o.add("rpn_low", low, "IoU below which an anchor is background", share);
-  o.add("rpn_batch", batch, "anchors sampled an image", count);
-  o.add("rpn_positive", positive, "largest share of foreground among them", share);
-  o.add("rpn_beta", beta, "smooth-L1 beta of the RPN's boxes; 0 is L1", {.min = 0});
-  o.add("rpn_normalizer", normalizer,
-        "RPN losses are divided by rpn_batch x images, or by the anchors sampled",
+  o.add("rpn.fg_iou_thresh", high, "IoU from which an anchor is foreground", share);
+  o.add("rpn.bg_iou_thresh", low, "IoU below which an anchor is background", share);
+  o.add("rpn.batch_size_per_image", batch, "anchors sampled an image", count);
+  o.add("rpn.positive_fraction", positive, "largest share of foreground among them", share);
+  o.add("rpn.smooth_l1_beta", beta, "smooth-L1 beta of the RPN's boxes; 0 is L1", {.min = 0});
+  o.add("rpn.loss_normalizer", normalizer,
+        "RPN losses are divided by rpn.batch_size_per_image x images, or by the anchors sampled",
         {"batch", "sampled"});
-  o.add("rpn_pre_nms_train", pre_nms_train, "proposals a level before NMS", count);
-  o.add("rpn_pre_nms_test", pre_nms_test, "the same when detecting", count);
-  o.add("rpn_post_nms_train", post_nms_train, "proposals an image after NMS", count);
-  o.add("rpn_post_nms_test", post_nms_test, "the same when detecting", count);
-  o.add("rpn_nms", nms, "IoU of the proposals' NMS", share);
-  o.add("rpn_rank", rank,
+  o.add("rpn.pre_nms_top_n_train", pre_nms_train, "proposals a level before NMS", count);
+  o.add("rpn.pre_nms_top_n_test", pre_nms_test, "the same when detecting", count);
+  o.add("rpn.post_nms_top_n_train", post_nms_train, "proposals an image after NMS", count);
+  o.add("rpn.post_nms_top_n_test", post_nms_test, "the same when detecting", count);
+  o.add("rpn.nms_thresh", nms, "IoU of the proposals' NMS", share);
+  o.add("rpn.rank_by", rank,
         "NMS ranks proposals by logit, or by probability (torchvision: more ties)",
         {"logit", "probability"});
-  o.add("rpn_min_side", min_side, "smaller proposals go (sides must exceed 0 in any case)",
+  o.add("rpn.min_size", min_side, "smaller proposals go (sides must exceed 0 in any case)",
         {.min = 0, .unit = "px"});
 }
 
@@ -61,7 +61,7 @@ void RpnOptions::use_torchvision() {
 
 void RpnOptions::check(const Config& table) const {
   anchors.check(table);
-  require(table, "rpn_low", low <= high, "must not be above rpn_high");
+  require(table, "rpn.bg_iou_thresh", low <= high, "must not be above rpn.fg_iou_thresh");
 }
 
 Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
@@ -163,7 +163,7 @@ Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
     step.figures->add("rpn/fg", static_cast<double>(foreground), images);
     step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);
   }
-  return {{"rpn_objectness", objectness}, {"rpn_box", box}};
+  return {{"loss_objectness", objectness}, {"loss_rpn_box_reg", box}};
 }
 
 void tell_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,

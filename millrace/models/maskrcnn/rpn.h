@@ -67,7 +67,7 @@ class Rpn {
   std::vector<Drawn> draw(const Output& output, const std::vector<Truth>& truths,
                           const StepInfo& step) const;
 
-  /// "rpn_objectness" and "rpn_box" over the anchors drawn.
+  /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn.
   Losses losses(const Output& output, const std::vector<Truth>& truths,
                 const std::vector<Drawn>& drawn, const StepInfo& step) const;
 

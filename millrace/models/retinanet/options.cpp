@@ -9,25 +9,26 @@ void RetinaNetOptions::describe(Options& o) {
         "none, or first: the classes follow a place that is never used (torchvision)",
         {"none", "first"})
       .decides(OfWeights::tensors);
-  o.add("p6_from", p6_from, "the map that P6 is made from", {"c5", "p5"})
+  o.add("fpn.p6_from", p6_from, "the map that P6 is made from", {"c5", "p5"})
       .decides(OfWeights::meaning);
   anchors.describe(o);
-  o.add("retina_high", high, "IoU from which an anchor is foreground", share);
-  o.add("retina_low", low, "IoU below which an anchor is background", share);
-  o.add("retina_convs", convs, "3x3 convolutions of each of the two heads", {.min = 0, .max = 16})
+  o.add("head.fg_iou_thresh", high, "IoU from which an anchor is foreground", share);
+  o.add("head.bg_iou_thresh", low, "IoU below which an anchor is background", share);
+  o.add("head.num_convs", convs, "3x3 convolutions of each of the two heads", {.min = 0, .max = 16})
       .decides(OfWeights::tensors);
-  o.add("retina_norm", norm, "normalisation of these convolutions", {"none", "gn"})
+  o.add("head.norm", norm, "normalisation of these convolutions", {"none", "gn"})
       .decides(OfWeights::tensors);
-  o.add("retina_prior", prior, "first probability of every class", {.min = 1e-6, .max = 0.5});
-  o.add("focal_alpha", focal.alpha, "weight of foreground in the focal loss", share);
-  o.add("focal_gamma", focal.gamma, "how much less an easy decision counts", {.min = 0, .max = 10});
-  o.add("retina_loss", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
+  o.add("head.prior_prob", prior, "first probability of every class", {.min = 1e-6, .max = 0.5});
+  o.add("head.focal_loss_alpha", focal.alpha, "weight of foreground in the focal loss", share);
+  o.add("head.focal_loss_gamma", focal.gamma, "how much less an easy decision counts",
+        {.min = 0, .max = 10});
+  o.add("head.bbox_reg_loss_type", loss.kind, "smooth_l1 of the deltas, or giou of the boxes",
         {"smooth_l1", "giou"});
-  o.add("retina_beta", loss.beta, "smooth-L1 beta of the boxes; 0 is L1", {.min = 0});
-  o.add("retina_normalizer", normalizer,
+  o.add("head.smooth_l1_beta", loss.beta, "smooth-L1 beta of the boxes; 0 is L1", {.min = 0});
+  o.add("head.loss_normalizer", normalizer,
         "losses are divided by the foreground anchors of the batch, or of each image",
         {"batch", "image"});
-  o.add("retina_candidates", candidates, "best class scores a level that go on to NMS",
+  o.add("test.topk_candidates", candidates, "best class scores a level that go on to NMS",
         {.min = 1, .max = 1e6});
 }
 
@@ -42,15 +43,16 @@ void RetinaNetOptions::use_torchvision() {
 
 std::vector<IdleOption> RetinaNetOptions::idle() const {
   auto idle = PyramidDetectorOptions::idle();
-  if (convs == 0) idle.push_back({"retina_norm", "retina_convs = 0 leaves nothing to normalise"});
-  if (loss.kind == "giou") idle.push_back({"retina_beta", "retina_loss = \"giou\" has no beta"});
+  if (convs == 0) idle.push_back({"head.norm", "head.num_convs = 0 leaves nothing to normalise"});
+  if (loss.kind == "giou")
+    idle.push_back({"head.smooth_l1_beta", "head.bbox_reg_loss_type = \"giou\" has no beta"});
   return idle;
 }
 
 void RetinaNetOptions::check(const Config& table) const {
   PyramidDetectorOptions::check(table);
   anchors.check(table);
-  require(table, "retina_low", low <= high, "must not be above retina_high");
+  require(table, "head.bg_iou_thresh", low <= high, "must not be above head.fg_iou_thresh");
 }
 
 }  // namespace millrace

@@ -94,7 +94,7 @@ class RetinaNet final : public PyramidDetector {
       classification = i > 0 ? classification + focal : focal;
       regression = i > 0 ? regression + box : box;
     }
-    return {{"classification", classification}, {"regression", regression}};
+    return {{"loss_cls", classification}, {"loss_box_reg", regression}};
   }
 
   /// How well the logits (T, K) of an image fit: an anchor says a class where its probability is above a half.

@@ -117,7 +117,7 @@ Registry<DetectorFactory>& detectors() {
 }
 
 Config own_options(const Config& model_table) {
-  return without(model_table, {"name", "weights", "force_weights"});
+  return without(model_table, {"type", "weights", "force_weights"});
 }
 
 std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,

@@ -137,16 +137,16 @@ void Optimizer::load(const NamedTensors& saved) {
       std::ranges::none_of(living, [&](const auto& own) { return names.contains(own.first); });
   if (nothing_fits && !living.empty() && !saved.empty())
     throw Error(fmt::format(
-        "the checkpoint's optimizer kept other tensors ('{}') than optimizer.kind = \"{}\" does "
-        "('{}'): resume with the kind that it was trained with, or start a new run with "
+        "the checkpoint's optimizer kept other tensors ('{}') than optimizer.type = \"{}\" does "
+        "('{}'): resume with the type that it was trained with, or start a new run with "
         "model.weights naming the checkpoint's model.safetensors",
-        saved[0].first, options_.kind, living[0].first));
+        saved[0].first, options_.type, living[0].first));
   restore(living, saved, "the optimizer");
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options) {
-  if (options.kind == "adamw") return std::make_unique<AdamW>(parameters, options);
+  if (options.type == "adamw") return std::make_unique<AdamW>(parameters, options);
   return std::make_unique<Sgd>(parameters, options);
 }
 

@@ -90,7 +90,7 @@ class Optimizer {
   std::vector<std::vector<std::vector<at::Tensor>>> tensors_;  // by group, Kept, parameter
 };
 
-/// The optimizer that `options.kind` names. Throws ConfigError for a rule that fits no parameter.
+/// The optimizer that `options.type` names. Throws ConfigError for a rule that fits no parameter.
 std::unique_ptr<Optimizer> make_optimizer(const Parameters& parameters,
                                           const OptimizerOptions& options);
 

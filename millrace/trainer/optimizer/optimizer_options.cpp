@@ -17,7 +17,7 @@ void ParameterRule::check(const Config& table) const {
 }
 
 void OptimizerOptions::describe(Options& o) {
-  o.add("kind", kind, "stochastic gradient descent with momentum, or AdamW", {"sgd", "adamw"});
+  o.add("type", type, "stochastic gradient descent with momentum, or AdamW", {"sgd", "adamw"});
   o.add("lr", lr, "learning rate at lr_batch images a step; scaled linearly", {.min = 0});
   o.add("lr_batch", lr_batch, "images a step that lr is meant for", {.min = 1, .unit = "images"});
   o.add("momentum", momentum, "share of the last direction that is kept; beta1 of adamw",
@@ -42,14 +42,14 @@ void OptimizerOptions::describe(Options& o) {
 }
 
 void OptimizerOptions::check(const Config& table) const {
-  const bool adamw = kind == "adamw";
-  require(table, "momentum", !adamw || momentum < 1, "must be below 1 for kind = \"adamw\"");
-  require(table, "nesterov", !adamw || !nesterov, "is for kind = \"sgd\"");
-  require(table, "trust", !adamw || trust == "none", "is for kind = \"sgd\"");
+  const bool adamw = type == "adamw";
+  require(table, "momentum", !adamw || momentum < 1, "must be below 1 for type = \"adamw\"");
+  require(table, "nesterov", !adamw || !nesterov, "is for type = \"sgd\"");
+  require(table, "trust", !adamw || trust == "none", "is for type = \"sgd\"");
   require(table, "clip_value", clip_value == 0 || trust == "none",
           "and trust exclude each other: the ratio is of the whole gradient");
   require(table, "nesterov", !nesterov || momentum > 0, "changes nothing with momentum = 0");
-  if (!adamw) refuse_unused<OptimizerOptions>(table, {"beta2", "epsilon"}, "with kind = \"sgd\"");
+  if (!adamw) refuse_unused<OptimizerOptions>(table, {"beta2", "epsilon"}, "with type = \"sgd\"");
   if (trust == "none")
     refuse_unused<OptimizerOptions>(table, {"trust_coefficient"}, "with trust = \"none\"");
 }

@@ -23,7 +23,7 @@ struct ParameterRule {
 };
 
 struct OptimizerOptions {
-  std::string kind = "sgd";
+  std::string type = "sgd";
   double lr = 0.02;  // at `lr_batch` images a step; scaled linearly to the real number
   std::int64_t lr_batch = 16;
   double momentum = 0.9;  // AdamW: beta1

@@ -12,15 +12,15 @@
 namespace millrace {
 namespace {
 
-/// Throws ConfigError for values that the kind does not use.
+/// Throws ConfigError for values that the type does not use.
 void refuse_the_rest(const ScheduleOptions& options, const Config& table) {
-  const auto with = fmt::format("with kind = \"{}\"", options.kind);
+  const auto with = fmt::format("with type = \"{}\"", options.type);
   const auto refuse = [&](std::string_view key, const std::string& why) {
     refuse_unused<ScheduleOptions>(table, {key}, why);
   };
-  if (options.kind != "step") refuse("milestones", with);
-  if (options.kind != "step" && options.kind != "exponential") refuse("gamma", with);
-  if (options.kind != "poly") refuse("power", with);
+  if (options.type != "step") refuse("milestones", with);
+  if (options.type != "step" && options.type != "exponential") refuse("gamma", with);
+  if (options.type != "poly") refuse("power", with);
   if (options.warmup_epochs == 0 && options.warmup_images == 0 && options.warmup_steps == 0)
     refuse("warmup_factor", "without a warm-up");
 }
@@ -28,12 +28,12 @@ void refuse_the_rest(const ScheduleOptions& options, const Config& table) {
 }  // namespace
 
 void ScheduleOptions::describe(Options& o) {
-  o.add("kind", kind, "how the rate falls", {"step", "cosine", "poly", "exponential", "constant"});
-  o.add("milestones", milestones, "where kind = \"step\" multiplies by gamma",
+  o.add("type", type, "how the rate falls", {"step", "cosine", "poly", "exponential", "constant"});
+  o.add("milestones", milestones, "where type = \"step\" multiplies by gamma",
         {.min = 0, .unit = "epochs"});
-  o.add("gamma", gamma, "factor at each milestone, or of an epoch where kind = \"exponential\"",
+  o.add("gamma", gamma, "factor at each milestone, or of an epoch where type = \"exponential\"",
         {.min = 0, .max = 1});
-  o.add("power", power, "of the share that is left, where kind = \"poly\"", {.min = 0});
+  o.add("power", power, "of the share that is left, where type = \"poly\"", {.min = 0});
   o.add("warmup_epochs", warmup_epochs, "linear warm-up", {.min = 0, .unit = "epochs"});
   o.add("warmup_images", warmup_images, "linear warm-up", {.min = 0, .unit = "images"});
   o.add("warmup_steps", warmup_steps,
@@ -50,7 +50,7 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
         table, "warmup_epochs", warmup_epochs < epochs,
         fmt::format("= {} is not shorter than the run, train.epochs = {}", warmup_epochs, epochs));
   refuse_the_rest(*this, table);
-  if (kind != "step") return;
+  if (type != "step") return;
   require(table, "milestones", std::ranges::is_sorted(milestones, std::ranges::less_equal()),
           fmt::format("must rise: {}", fmt::join(milestones, ", ")));
   if (milestones.empty()) return;
@@ -82,7 +82,7 @@ void ScheduleOptions::check_warmup(double epochs, std::int64_t epoch_images,
         fmt::format("{}, {:.4g} epochs of {} images, is not shorter than the run, train.epochs = "
                     "{}: shorten the warm-up",
                     text, length, epoch_images, epochs));
-  if (kind == "step" && !milestones.empty() && milestones.front() < length)
+  if (type == "step" && !milestones.empty() && milestones.front() < length)
     throw ConfigError(
         fmt::format("{}, {:.4g} epochs of {} images, ends behind the first of schedule.milestones, "
                     "{}: shorten the warm-up or move the milestone",
@@ -106,10 +106,10 @@ std::string Schedule::text() const {
   if (!warmup.empty())
     text += fmt::format(", after a linear warm-up from {:.4g} over {}", peak_ * o.warmup_factor,
                         warmup);
-  if (o.kind == "cosine") return text + fmt::format(", along a cosine to 0 at epoch {}", epochs_);
-  if (o.kind == "poly") return text + fmt::format(", times (1 - epoch / {})^{}", epochs_, o.power);
-  if (o.kind == "exponential") return text + fmt::format(", times {}^epoch", o.gamma);
-  if (o.kind == "step" && !o.milestones.empty())
+  if (o.type == "cosine") return text + fmt::format(", along a cosine to 0 at epoch {}", epochs_);
+  if (o.type == "poly") return text + fmt::format(", times (1 - epoch / {})^{}", epochs_, o.power);
+  if (o.type == "exponential") return text + fmt::format(", times {}^epoch", o.gamma);
+  if (o.type == "step" && !o.milestones.empty())
     return text + fmt::format(", times {} at {} {}", o.gamma,
                               o.milestones.size() == 1 ? "epoch" : "epochs",
                               fmt::join(o.milestones, ", "));
@@ -132,10 +132,10 @@ double Schedule::warmup(const ScheduleTime& time) const {
 
 double Schedule::decay(double progress) const {
   const double passed = std::min(progress / epochs_, 1.0);
-  if (options_.kind == "cosine") return 0.5 * (1 + std::cos(std::numbers::pi * passed));
-  if (options_.kind == "poly") return std::pow(1 - passed, options_.power);
-  if (options_.kind == "exponential") return std::pow(options_.gamma, progress);
-  if (options_.kind == "constant") return 1;
+  if (options_.type == "cosine") return 0.5 * (1 + std::cos(std::numbers::pi * passed));
+  if (options_.type == "poly") return std::pow(1 - passed, options_.power);
+  if (options_.type == "exponential") return std::pow(options_.gamma, progress);
+  if (options_.type == "constant") return 1;
   const auto milestones = std::count_if(options_.milestones.begin(), options_.milestones.end(),
                                         [&](double milestone) { return progress >= milestone; });
   return std::pow(options_.gamma, static_cast<double>(milestones));

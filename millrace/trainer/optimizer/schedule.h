@@ -10,7 +10,7 @@
 namespace millrace {
 
 struct ScheduleOptions {
-  std::string kind = "step";
+  std::string type = "step";
   std::vector<double> milestones = {8, 11};  // epochs, of "step"
   double gamma = 0.1;  // factor at each milestone; of "exponential", each epoch
   double power = 0.9;  // of "poly"
@@ -22,7 +22,7 @@ struct ScheduleOptions {
   void describe(Options& o);
 
   /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise or lie beyond the end,
-  /// two lengths of warm-up, a warm-up that reaches a milestone or the end, values that the kind does not use.
+  /// two lengths of warm-up, a warm-up that reaches a milestone or the end, values that the type does not use.
   void check(const Config& table, double epochs) const;
 
   /// The rest of that, which takes the size of the data set, in images, and of a step.

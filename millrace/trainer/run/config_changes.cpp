@@ -11,6 +11,7 @@
 #include "millrace/base/config_leaves.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/renamed_keys.h"
 #include "millrace/trainer/detector/restore.h"
 
 namespace millrace {
@@ -43,8 +44,8 @@ constexpr auto kInstead =
 
 /// Keys that must stay, and what they decide.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixed = {{
-    {"model.name", "the checkpoint's weights are of the other model"},
-    {"optimizer.kind", "the checkpoint holds the other optimizer's state"},
+    {"model.type", "the checkpoint's weights are of the other model"},
+    {"optimizer.type", "the checkpoint holds the other optimizer's state"},
     {"data.shuffle_window",
      "it decides the order of the data, in the middle of which the checkpoint is"},
     {"train.seed", "it decides the order of the data, in the middle of which the checkpoint is"},
@@ -67,8 +68,9 @@ std::vector<ConfigChange> config_changes(const Config& was, const Config& is) {
 }
 
 void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training) {
-  const auto changes = config_changes(
-      parse_config(checkpoint.config, "the checkpoint's config.toml"), training.config);
+  const auto changes =
+      config_changes(with_new_keys(parse_config(checkpoint.config, "the checkpoint's config.toml")),
+                     training.config);
   for (const auto& change : changes) spdlog::info("changed since the checkpoint: {}", line(change));
   for (const auto& [key, why] : kFixed)
     for (const auto& change : changes)

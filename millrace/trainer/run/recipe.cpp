@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/renamed_keys.h"
 #include "millrace/base/require.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/sources/detection_sources.h"
@@ -97,14 +98,15 @@ void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
 
 void take_model(const Config& from, Config& tree, Recipe& recipe) {
   auto table = from.section("model");
+  find_type(table, "name");
   const auto options = read_part<ModelOptions>(table);
-  if (options.name.empty())
-    throw ConfigError(fmt::format("{}: [model] needs a name{}", from.origin.text(),
+  if (options.type.empty())
+    throw ConfigError(fmt::format("{}: [model] needs a type{}", from.origin.text(),
                                   suggestion("", detectors().names())));
-  recipe.model_name = options.name;
+  recipe.model_type = options.type;
   recipe.weights = options.weights;
   recipe.force_weights = options.force_weights;
-  const auto& entry = detectors().at(options.name, table.find("name")->origin);
+  const auto& entry = detectors().at(options.type, table.find("type")->origin);
   entry.check(own_options(table));
   complete_options<ModelOptions>(table);
   recipe.model = without(table, {"force_weights"});
@@ -159,15 +161,16 @@ std::optional<RecipeCallback> read_callback(const std::string& name, Config& tab
     throw ConfigError(
         fmt::format("{}: a callback's name is made of letters, digits, '_' and '-': '{}'",
                     table.origin.text(), name));
+  find_type(table, "use");
   auto switches = read_part<CallbackSwitches>(table);
-  if (switches.use.empty()) switches.use = name;
-  const auto& entry = callbacks().at(switches.use, table.origin);
-  const auto own = [&] { return without(table, {"use", "enabled", "only_if", "at_start"}); };
+  if (switches.type.empty()) switches.type = name;
+  const auto& entry = callbacks().at(switches.type, table.origin);
+  const auto own = [&] { return without(table, {"type", "enabled", "only_if", "at_start"}); };
   entry.check(own());
   entry.complete(table);
   auto when = read_when(name, table, switches);
   if (!switches.enabled) return std::nullopt;
-  return RecipeCallback{name, switches.use, own(), std::move(when)};
+  return RecipeCallback{name, switches.type, own(), std::move(when)};
 }
 
 Recipe resolve(Config from) {

@@ -18,8 +18,8 @@ namespace millrace {
 /// One [callbacks.NAME].
 struct RecipeCallback {
   std::string name;          // of the table
-  std::string use;           // the registered callback; the name where the table does not say
-  Config table;              // complete, without `use`, `enabled`, `only_if` and `at_start`
+  std::string type;          // the registered callback; the name where the table does not say
+  Config table;              // complete, without `type`, `enabled`, `only_if` and `at_start`
   std::optional<When> when;  // it is triggered; nothing: never
 };
 
@@ -31,11 +31,11 @@ struct TopOptions {
 
 /// [model], besides the options of the detector that it names.
 struct ModelOptions {
-  std::string name;
+  std::string type;
   std::string weights;
   bool force_weights = false;
   void describe(Options& o) {
-    o.add("name", name, "the detector");
+    o.add("type", type, "the detector");
     o.add("weights", weights, "file that training starts from; empty: random values");
     o.add("force_weights", force_weights,
           "start from weights although they were trained with other pixels, anchors ..., or are "
@@ -45,12 +45,12 @@ struct ModelOptions {
 
 /// Any [callbacks.NAME], besides the options of the callback.
 struct CallbackSwitches {
-  std::string use;
+  std::string type;
   bool enabled = true;
   std::string only_if;
   bool at_start = false;
   void describe(Options& o) {
-    o.add("use", use, "the callback, where the table has a name of its own");
+    o.add("type", type, "the callback, where the table has a name of its own");
     o.add("enabled", enabled, "false: leave this callback out");
     o.add("only_if", only_if, "with `every`: only while this holds, such as \"epoch >= 8\"");
     o.add("at_start", at_start, "with `every`: also before the first step");
@@ -66,7 +66,7 @@ struct Recipe {
   DataOptions data;
   std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
   std::vector<Config> stages;  // [[data.stages]], complete; where none are listed, the default ones
-  std::string model_name;
+  std::string model_type;
   std::string weights;         // empty: from random
   bool force_weights = false;  // whatever they were trained with
   Config model;                // the [model] table, complete, without `force_weights`

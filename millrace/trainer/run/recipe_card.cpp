@@ -61,13 +61,13 @@ std::string Contradiction::text() const {
 std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& recipe) {
   std::vector<Contradiction> found;
   const auto compare = [&](const WeightOption& option) {
-    const auto *was = card.model.find(option.name), *is = recipe.model.find(option.name);
+    const auto *was = card.model.find_path(option.name), *is = recipe.model.find_path(option.name);
     if (!was || !is || same_option(*was, *is) || both_in(option.alike, *was, *is)) return;
     found.push_back(
         {"model." + option.name, value_text(*was), value_text(*is), is->origin, option.decides});
   };
-  compare({"name", OfWeights::tensors, {}});
-  for (const auto& option : detectors().at(recipe.model_name).weight_options()) compare(option);
+  compare({"type", OfWeights::tensors, {}});
+  for (const auto& option : detectors().at(recipe.model_type).weight_options()) compare(option);
   return found;
 }
 

@@ -51,7 +51,7 @@ void check_weights_of(const Callback& callback, const std::string& name, const R
   if (of.empty()) return;
   std::vector<std::string> keepers;
   for (const auto& other : recipe.callbacks)
-    if (callbacks().at(other.use).create.keeps_weights) keepers.push_back(other.name);
+    if (callbacks().at(other.type).create.keeps_weights) keepers.push_back(other.name);
   if (std::ranges::count(keepers, of)) return;
   const auto table = std::ranges::find(recipe.callbacks, name, &RecipeCallback::name)->table;
   const auto* key = table.find("weights");
@@ -83,8 +83,8 @@ std::string standing(const Position& at) {
 
 CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
-  for (const auto& [name, use, table, when] : recipe.callbacks) {
-    const auto& entry = callbacks().at(use, table.origin);
+  for (const auto& [name, type, table, when] : recipe.callbacks) {
+    const auto& entry = callbacks().at(type, table.origin);
     auto callback =
         blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table); });
     check_weights_of(*callback, name, recipe);
@@ -119,7 +119,7 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
   }
 
   const auto detector = session.make_detector(train.classes);
-  tell_of(detector->parameters(), recipe.model_name, train.classes.size());
+  tell_of(detector->parameters(), recipe.model_type, train.classes.size());
   auto ranks = rank_facts(cluster, session.device().str());
   tell_of_ranks(cluster, ranks);
   check_step_memory(*detector, recipe, cluster);

@@ -51,7 +51,7 @@ void check_same_configuration(const Cluster& cluster, const Config& mine) {
 
 /// Before the maths counts its processors.
 const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
-  cluster.set_patience(recipe.train.rank_timeout);
+  cluster.set_patience(recipe.train.rank_timeout.seconds);
   if (cluster.size() == 1) return cluster;
   check_same_program(cluster);
   check_same_configuration(cluster, recipe.tree);
@@ -75,7 +75,7 @@ Session::Session(Recipe recipe, const Cluster& cluster)
 std::unique_ptr<Detector> Session::make_detector(const std::vector<std::string>& classes) const {
   const auto seed = static_cast<std::uint64_t>(recipe_.train.seed);
   auto detector =
-      millrace::make_detector(recipe_.model_name, recipe_.model, {classes, seed, device_});
+      millrace::make_detector(recipe_.model_type, recipe_.model, {classes, seed, device_});
   for (const auto& parameter : detector->parameters())
     if (parameter.value.device() != device_)
       throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",

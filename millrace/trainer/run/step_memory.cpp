@@ -23,7 +23,7 @@ StepMemory step_memory(const Detector& detector, const Recipe& recipe, cv::Size 
     values += static_cast<double>(parameter.value.nbytes());
     if (parameter.trainable()) trained += static_cast<double>(parameter.value.nbytes());
   }
-  const double kept = recipe.optimizer.kind == "adamw" ? 2 : 1;  // numbers for each that is trained
+  const double kept = recipe.optimizer.type == "adamw" ? 2 : 1;  // numbers for each that is trained
   const auto pixels = static_cast<double>(recipe.data.batch_size) *
                       static_cast<double>(size.width) * static_cast<double>(size.height);
   return {.weights = values + (1 + kept) * trained,

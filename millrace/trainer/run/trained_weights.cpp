@@ -70,7 +70,7 @@ void check_initial_weights(const Recipe& recipe) {
   if (!std::filesystem::exists(file, problem))
     throw ConfigError(
         fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
-                    "from random values (model.norm must not be frozen then)",
+                    "from random values (model.backbone.norm must not be frozen then)",
                     file));
   const auto card = read_card(file);
   if (!card) return;
