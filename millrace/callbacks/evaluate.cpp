@@ -173,11 +173,10 @@ class EvaluateDetector final : public Callback,
     const auto file = results_file(state, of);
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == "score_in_background") {
-      run.cancelled = [] { return !StopSignals::received().empty(); };
-      run.moves = [&state] { state.activity.moves(); };
+      run.watch = state.pass_watch();
       const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
       auto& model = are_trained() ? state.model : copy_of(state, of);
-      const bool whole = evaluation->detect(model, *data.start(share_of(cluster)));
+      const bool whole = evaluation->detect(model, data.start(share_of(cluster)));
       if (!evaluation->join(cluster, whole)) return;
       pending_ = std::make_unique<PendingEvaluation>(
           of, std::launch::async,
@@ -191,10 +190,10 @@ class EvaluateDetector final : public Callback,
         of, waits ? std::launch::deferred : std::launch::async,
         [=, this, &model, &data, &state,
          &cluster](const auto& cancelled) mutable -> std::optional<DetectorScores> {
-          run.cancelled = cancelled;
-          if (waits) run.moves = [&state] { state.activity.moves(); };
+          run.watch = {.cancelled = cancelled, .leftovers = state.cancelled_flows.get()};
+          if (waits) run.watch.moves = [&state] { state.activity.moves(); };
           auto part = std::make_unique<DetectorEvaluation>(data.split, run);
-          const bool whole = part->detect(model, *data.start(share_of(cluster)));
+          const bool whole = part->detect(model, data.start(share_of(cluster)));
           if (joins)
             return part->join(cluster, whole) ? std::optional(scored(*part, cluster, file))
                                               : std::nullopt;

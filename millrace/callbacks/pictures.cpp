@@ -2,12 +2,10 @@
 // annotated.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <exception>
 
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/stop_signals.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/trainer/callback.h"
@@ -16,8 +14,6 @@
 
 namespace millrace {
 namespace {
-
-constexpr auto kSignalPeriod = std::chrono::milliseconds(50);
 
 struct PicturesOptions {
   std::string every = "1 epoch";
@@ -59,17 +55,14 @@ class DrawPictures final : public Callback {
     make_writable_folder(folder);
     folder_ = folder;
     std::int64_t drawn = 0;
-    for (const auto flow = state.validation->start({});
-         drawn < count_ && StopSignals::received().empty();) {
-      if (!flow->is_ready(kSignalPeriod)) continue;
-      const auto batch = flow->next();
-      if (!batch) break;
-      const auto found = detect_with(state.model, batch->value);
-      for (std::size_t i = 0; i < found.size() && drawn < count_ && StopSignals::received().empty();
+    const auto watch = state.pass_watch();
+    go_through(state.validation->start({}), watch, [&](const Batch& batch) {
+      const auto found = detect_with(state.model, batch);
+      for (std::size_t i = 0; i < found.size() && drawn < count_ && !watch.cancelled();
            ++i, ++drawn)
-        draw_or_warn(state, batch->value.images[i].image_id, found[i]);
-      state.activity.moves();
-    }
+        draw_or_warn(state, batch.images[i].image_id, found[i]);
+      return drawn < count_;
+    });
   }
 
   void draw_or_warn(TrainState& state, std::int64_t image_id,

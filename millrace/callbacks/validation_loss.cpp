@@ -49,23 +49,21 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
     std::map<std::string, double> sums;  // over images
     std::int64_t seen = 0;
     const auto share = share_of(*state.cluster);
-    const auto flow = state.validation->start(share);
     const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;  // of this rank
-    for (std::int64_t number = 0; images_ == 0 || seen < wanted; ++number) {
-      owed_ = !StopSignals::received().empty();
-      if (owed_) break;
-      const auto batch = flow->next();
-      if (!batch) break;
-      const auto count = static_cast<double>(batch->value.size());
+    std::int64_t number = 0;
+    const auto measure = [&](const Batch& batch) {
+      const auto count = static_cast<double>(batch.size());
       for (const auto& [name, loss] :
-           losses_of(state.model, batch->value, {.step = number, .measured_only = true})) {
+           losses_of(state.model, batch, {.step = number++, .measured_only = true})) {
         const auto value = loss.item<double>() * count;
         sums["val/" + name] += value;
         sums["val/loss"] += value;
       }
-      seen += static_cast<std::int64_t>(batch->value.size());
-      state.activity.moves();
-    }
+      seen += static_cast<std::int64_t>(batch.size());
+      return images_ == 0 || seen < wanted;
+    };
+    owed_ = (images_ == 0 || wanted > 0) &&
+            !go_through(state.validation->start(share), state.pass_watch(), measure);
     if (share.ranks > 1) add_up(*state.cluster, seen, sums);
     if (owed_) {
       state.stop(StopSignals::received());

@@ -13,8 +13,6 @@
 namespace millrace {
 namespace {
 
-constexpr auto kCancelPeriod = std::chrono::milliseconds(50);
-
 /// The annotations of the classes that the detector knows: the others are not its task.
 std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
   const auto& all = *split.annotations;
@@ -53,23 +51,19 @@ DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset
       boxes_(truth, {.iou = coco::IouType::box}),
       masks_(truth, {.iou = coco::IouType::mask}) {}
 
-bool DetectorEvaluation::detect(Detector& detector, DataFlow<Batch>& flow) {
+bool DetectorEvaluation::detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow) {
   title_ = detector.title;
   gives_masks_ = detector.gives_masks();
-  for (bool has_enough = false; !has_enough;) {
-    if (run_.cancelled()) return false;
-    if (!flow.is_ready(kCancelPeriod)) continue;
-    const auto batch = flow.next();
-    if (!batch) break;
-    auto found = detect_with(detector, batch->value);
+  return go_through(std::move(flow), run_.watch, [&](const Batch& batch) {
+    bool has_enough = false;
+    auto found = detect_with(detector, batch);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      const auto id = batch->value.images[i].image_id;
+      const auto id = batch.images[i].image_id;
       if (id <= last_image_) add(id, std::move(found[i]));
       has_enough |= id >= last_image_;
     }
-    run_.moves();
-  }
-  return true;
+    return !has_enough;
+  });
 }
 
 void DetectorEvaluation::add(std::int64_t image_id, std::vector<DetectedObject> objects) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,7 @@ class DetectorEvaluation {
 
   /// Detects in everything that the flow gives. False where it was cancelled. Throws Error for an image that came
   /// before or that the split lacks.
-  bool detect(Detector& detector, DataFlow<Batch>& flow);
+  bool detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow);
 
   /// All that is known, for `merge` elsewhere.
   std::string partial() const;

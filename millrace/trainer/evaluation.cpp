@@ -38,7 +38,7 @@ coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
                                                 const EvaluationRun& run, const Cluster& cluster) {
   DetectorEvaluation evaluation(data.split, run);
-  const bool whole = evaluation.detect(detector, *data.start(share_of(cluster)));
+  const bool whole = evaluation.detect(detector, data.start(share_of(cluster)));
   if (!evaluation.join(cluster, whole)) return std::nullopt;
   return cluster.is_chief() ? evaluation.scores() : DetectorScores();
 }

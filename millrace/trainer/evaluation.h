@@ -16,6 +16,7 @@
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/metrics.h"
+#include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
 
@@ -41,10 +42,7 @@ struct DetectorScores {
 struct EvaluationRun {
   std::int64_t max_images = 0;   // of the split, by ascending id; 0: all
   bool keep_detections = false;  // for a results file
-  /// Asked often, also while data are waited for.
-  std::function<bool()> cancelled = [] { return false; };
-  /// Told of each batch that is done.
-  std::function<void()> moves = [] {};
+  PassWatch watch = {};
 };
 
 /// Detects over a fresh pass, each rank in its share, and scores boxes and masks on the chief. Images that could not be

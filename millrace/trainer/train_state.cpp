@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/base/wildcards.h"
+#include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
 namespace {
@@ -34,6 +36,12 @@ bool is_own_figure(std::string_view name) {
       "lr",   "loss_scale", "bad_steps", "overflow_steps", "gradient_norm"};
   return std::ranges::count(kNames, name) > 0 || name == "lr_factor" ||
          name.starts_with("optimizer.");
+}
+
+PassWatch TrainState::pass_watch() {
+  return {.cancelled = [] { return !StopSignals::received().empty(); },
+          .moves = [this] { activity.moves(); },
+          .leftovers = cancelled_flows.get()};
 }
 
 void TrainState::publish(const Moment& of, const Scalars& more) {

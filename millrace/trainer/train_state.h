@@ -21,8 +21,10 @@
 
 namespace millrace {
 
+class CancelledFlows;
 class Detector;
 struct EvalData;
+struct PassWatch;
 
 /// Whether every training reports a metric of this name ("loss", "lr", "step", a hyper-parameter), so
 /// that no callback can publish it.
@@ -67,6 +69,11 @@ class TrainState {
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
   CheckpointHolds checkpoint_holds;
+  /// Of passes over the validation data; see PassWatch.
+  std::shared_ptr<CancelledFlows> cancelled_flows;
+
+  /// For a pass over the validation data while training waits: a signal cancels it.
+  PassWatch pass_watch();  // millrace/trainer/validation_pass.h
 
   Moment now() const { return {at.step, at.progress}; }
 

@@ -19,6 +19,7 @@
 #include "millrace/trainer/bad_steps.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/out_of_memory.h"
+#include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
 namespace {
@@ -89,6 +90,7 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
   set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
+  state_.cancelled_flows = std::make_shared<CancelledFlows>();
   state_.validation = plan_.validation;
   state_.make_model = plan_.make_model;
   state_.kept_by = [this](const std::string& callback) { return callbacks_.tensors_of(callback); };
@@ -178,6 +180,7 @@ void Trainer::end_data(const std::string& signal, bool failed) {
         fmt::format("trainer: {}: ended {} after the signal, while a sample was still being read\n",
                     signal, duration_text(StopSignals::seconds_ago() + kSecondsToEnd)));
   data_.reset();
+  state_.cancelled_flows->destroy_all();
   if (!signal.empty())
     spdlog::info("{}: ended {} after the signal", signal,
                  duration_text(StopSignals::seconds_ago()));

@@ -389,16 +389,16 @@ TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
 
 TEST(Evaluation, StopsWhereItIsCancelled) {
   testing::LineDetector model;
-  EXPECT_FALSE(
-      evaluate_detector(model, testing::fake_validation(), {.cancelled = [] { return true; }}));
+  EXPECT_FALSE(evaluate_detector(model, testing::fake_validation(),
+                                 {.watch = {.cancelled = [] { return true; }}}));
 }
 
 /// What a part of the images comes to: positions `first` to `end` of the fake flow.
 std::string part(std::int64_t first, std::int64_t end) {
   DetectorEvaluation evaluation(testing::fake_validation().split, {});
   LearningDetector model;
-  testing::FakeFlow flow(testing::kEpochImages, first, end);
-  EXPECT_TRUE(evaluation.detect(model, flow));
+  EXPECT_TRUE(evaluation.detect(
+      model, std::make_unique<testing::FakeFlow>(testing::kEpochImages, first, end)));
   return evaluation.partial();
 }
 
@@ -429,9 +429,11 @@ TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
 TEST(Evaluation, TakesEachImageOnce) {
   DetectorEvaluation evaluation(testing::fake_validation().split, {});
   LearningDetector model;
-  testing::FakeFlow all(testing::kEpochImages, 0, 10), more(testing::kEpochImages, 10, 12);
-  EXPECT_TRUE(evaluation.detect(model, all));
-  EXPECT_THAT([&] { evaluation.detect(model, more); },
+  const auto flow = [](std::int64_t first, std::int64_t end) {
+    return std::make_unique<testing::FakeFlow>(testing::kEpochImages, first, end);
+  };
+  EXPECT_TRUE(evaluation.detect(model, flow(0, 10)));
+  EXPECT_THAT([&] { evaluation.detect(model, flow(10, 12)); },
               ThrowsMessage<Error>(HasSubstr("it was added before")));
   EXPECT_THAT([&] { evaluation.merge(part(4, 6)); },
               ThrowsMessage<Error>(HasSubstr("two partial results")));

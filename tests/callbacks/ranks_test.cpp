@@ -263,7 +263,7 @@ TEST(Ranks, EvaluateNothingWhereOneIsCancelled) {
   Finding model;
   const auto data = testing::fake_validation();
   EvaluationRun run;
-  run.cancelled = [] { return is_last_rank(); };
+  run.watch.cancelled = [] { return is_last_rank(); };
   EXPECT_FALSE(evaluate_detector(model, data, run, *cluster).has_value());
 }
 

@@ -105,6 +105,37 @@ TEST_F(Stop, WhileItWaitsForDataSavesTheStepBefore) {
                                        "while a sample was still being read"));
 }
 
+TEST_F(Stop, WhileItWaitsForValidationDataSavesTheStepBefore) {
+  // Each image becomes a pipe that somebody holds open and nobody writes to: its readers wait.
+  std::vector<fs::path> pipes;
+  for (const auto& image : fs::directory_iterator(data_ / "val2017")) {
+    fs::remove(image);
+    ASSERT_EQ(::mkfifo(image.path().c_str(), 0600), 0);
+    pipes.push_back(image);
+  }
+  std::vector<int> held;
+  const auto is_read = [&] {
+    for (const auto& pipe : pipes)
+      if (const int writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC); writer >= 0)
+        held.push_back(writer);
+    return !held.empty();
+  };
+  for (const std::string callback :
+       {"validation_loss", "evaluate", "evaluate.mode=\"background\"", "pictures"}) {
+    const auto name = callback.substr(0, callback.find('.'));
+    std::vector<std::string> overrides = {"callbacks." + name + ".every=\"1 steps\"",
+                                          "callbacks." + name + ".enabled=true"};
+    if (name != callback) overrides.push_back("callbacks." + callback);
+    const auto end = stopped(command(overrides), SIGTERM, is_read);
+    EXPECT_EQ(end.exit_code, 3) << callback << end.err;
+    EXPECT_THAT(end.err, HasSubstr("while a sample was still being read")) << callback;
+    EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "latest" / "state.json")) << callback;
+    for (const int writer : held) ::close(writer);
+    held.clear();
+    fs::remove_all(runs_);
+  }
+}
+
 TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   const auto pipe = in_folder("weights.safetensors");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

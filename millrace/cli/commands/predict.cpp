@@ -206,10 +206,11 @@ int predict(const PredictArguments& arguments) {
 
   PictureWriter pictures(arguments.out, split, arguments.score);
   Prediction prediction(*detector, split, pictures, failures);
-  if (!images->images.empty()) {
-    const auto flow = session.passes_over(split).start({});
-    while (const auto delivery = flow->next()) prediction.detect_in(delivery->value);
-  }
+  if (!images->images.empty())
+    go_through(session.passes_over(split).start({}), {}, [&](const Batch& batch) {
+      prediction.detect_in(batch);
+      return true;
+    });
   prediction.tell_of_missing();
   coco::write_detections(arguments.out / "detections.json", prediction.detections());
   write_key(arguments.out / "images.json", *split.annotations);
