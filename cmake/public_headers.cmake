@@ -68,6 +68,7 @@ set(public_headers
   millrace/trainer/optimizer/loss_scale.h
   millrace/trainer/optimizer/optimizer_options.h
   millrace/trainer/train_state.h
+  millrace/trainer/validation_pass.h
   millrace/callbacks/set_parameter.h
   millrace/models/activation_bytes.h
   millrace/models/backbones/fpn.h

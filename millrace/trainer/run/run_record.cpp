@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
-constexpr auto kDone = "done";
+constexpr auto kDoneReason = "done";
 
 }  // namespace
 
 std::optional<std::int64_t> RunRecord::done_after() const {
   if (starts.empty() || !starts.back().contains("ended")) return std::nullopt;
   const auto& ended = starts.back().at("ended");
-  if (ended.value("reason", "") != kDone) return std::nullopt;
+  if (ended.value("reason", "") != kDoneReason) return std::nullopt;
   return ended.value("step", std::int64_t{-1});
 }
 
