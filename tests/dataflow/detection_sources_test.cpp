@@ -202,14 +202,14 @@ TEST(DeclaredSources, SayWhatCannotWork) {
   const std::string fake = "{ type = 'fake' }";
   EXPECT_THAT(
       complaint("sources = [{ type = 'fak' }]"),
-      AllOf(HasSubstr("test.toml:1:12: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
+      AllOf(HasSubstr("test.toml:1:21: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
   EXPECT_THAT(complaint("sources = [{ count = 3 }]"),
               HasSubstr("test.toml:1:12: a source is a table with its name in `use"));
   EXPECT_THAT(complaint("sources = [{ type = 'fake', count = 0 }]"), HasSubstr("count"));
   EXPECT_THAT(complaint("sources = [{ type = 'fake', cont = 1 }]"),
               HasSubstr("did you mean 'count'"));
-  EXPECT_THAT(complaint("sources = [{ type = 'fake', of = 'fake' }]"),
-              HasSubstr("is made of itself: 'fake' of 'fake'"));
+  EXPECT_THAT(complaint("sources = [{ type = 'take', of = 'take' }]"),
+              HasSubstr("is made of itself: 'take' of 'take'"));
   EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'take', of = 'fame' }]"),
               AllOf(HasSubstr("test.toml:1:30: source 'take' is made of 'fame'"),
                     HasSubstr("did you mean 'fake'")));

@@ -48,10 +48,10 @@ struct Packed {
   Packed() { pack_records(images_of(data), open_split(data, data.train).classes, folder); }
 };
 
-SourcePtr<Sample> open_records(const DataOptions& data, const fs::path& folder) {
+TrainData open_records(const DataOptions& data, const fs::path& folder) {
   const auto config = parse_config(
       "sources = [{ type = 'records', folder = '" + folder.string() + "' }]", "test.toml");
-  return open_train_data(data, std::get<Config::Array>(config.find("sources")->data)).source;
+  return open_train_data(data, std::get<Config::Array>(config.find("sources")->data));
 }
 
 /// Reads and decodes every record, and what is known of it without; what is said where one cannot be used.
@@ -94,11 +94,11 @@ TEST(RecordStore, GivesTheSameBatchesAsTheFiles) {
     for (const bool filter_empty : {true, false}) {
       data.classes = classes;
       data.filter_empty = filter_empty;
-      const auto files = open_train_data(data, {}).source;
+      const auto files = open_train_data(data, {});
       const auto records = open_records(data, packed.folder);
-      ASSERT_EQ(records->size(), files->size());
-      EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, records}, 1), 12),
-                digests(*start_train_flow(data, {}, {data.classes, files}, 1), 12));
+      ASSERT_EQ(records.source->size(), files.source->size());
+      EXPECT_EQ(digests(*start_train_flow(data, {}, records, 1), 12),
+                digests(*start_train_flow(data, {}, files, 1), 12));
     }
 }
 
@@ -116,8 +116,7 @@ TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
   const auto records = open_records(data, folder);
   for (const int threads : {1, 2, 8}) {
     data.threads = threads;
-    EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, records}, 1), 30), expected)
-        << threads;
+    EXPECT_EQ(digests(*start_train_flow(data, {}, records, 1), 30), expected) << threads;
   }
 }
 
@@ -130,8 +129,7 @@ TEST(RecordStore, NeedsNoFilesOnceItIsPacked) {
   fs::remove_all(fs::path(data.root) / "train2017");
   fs::remove_all(fs::path(data.root) / "annotations");
   data.classes = {"cat", "dog"};
-  EXPECT_EQ(digests(*start_train_flow(data, {}, {data.classes, open_records(data, moved)}, 1), 6),
-            expected);
+  EXPECT_EQ(digests(*start_train_flow(data, {}, open_records(data, moved), 1), 6), expected);
 }
 
 TEST(RecordStore, PacksTheSameBytesEachTime) {
@@ -205,8 +203,7 @@ TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
   EXPECT_THAT(read_all(folder), AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"),
                                       HasSubstr("checksum is wrong")));
   const auto options = files.options();
-  const auto flow =
-      start_train_flow(options, {}, {options.classes, open_records(options, folder)}, 1);
+  const auto flow = start_train_flow(options, {}, open_records(options, folder), 1);
   for (int i = 0; i < 4; ++i) flow->next();
   EXPECT_GT(flow->report().skipped, 0) << "the others can be used";
 }
