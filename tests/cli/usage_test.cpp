@@ -30,6 +30,17 @@ TEST_F(Usage, EverySubcommandHelpsWithAnExample) {
   }
 }
 
+TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
+  std::istringstream page(read_text("docs/callbacks.md"));
+  std::set<std::string> marked, listed;
+  for (std::string line, bar, name, star; std::getline(page, line);)
+    if (std::istringstream(line) >> bar >> name >> star && bar == "|" && star == "*")
+      marked.insert(name.substr(1, name.size() - 2));
+  for (const auto& callback : trainer({"list", "--json"}).json().at("callbacks"))
+    if (callback.at("in_every_run")) listed.insert(callback.at("name"));
+  EXPECT_EQ(marked, listed);
+}
+
 TEST_F(Usage, VersionGoesToStandardOutput) {
   const auto version = trainer({"--version"});
   EXPECT_EQ(version.exit_code, 0);

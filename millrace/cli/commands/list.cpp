@@ -51,6 +51,12 @@ void print_options(const std::vector<OptionHelp>& options) {
   for (const auto& option : options) fmt::print("    {}\n", option.text());
 }
 
+bool is_in_every_run(const CallbackFactory& create) { return create.by_default; }
+template <class Factory>
+bool is_in_every_run(const Factory&) {
+  return false;
+}
+
 /// `usage` shows how a configuration names a component, {} standing for the name; `defaults`: which
 /// of their options follow [data] where they are left out.
 template <class Factory>
@@ -58,7 +64,8 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
                     std::span<const DataDefault> defaults = {}) {
   fmt::print("\n{}\n", title);
   for (const auto& [name, entry] : registry.entries()) {
-    fmt::print("\n  {}  {}\n", fmt::format(fmt::runtime(usage), name), entry.doc);
+    fmt::print("\n  {}  {}{}\n", fmt::format(fmt::runtime(usage), name), entry.doc,
+               is_in_every_run(entry.create) ? " (in every run)" : "");
     if (!entry.plugin.empty()) fmt::print("    from {}\n", entry.plugin);
     auto options = entry.help();
     for (auto& option : options)
@@ -89,6 +96,7 @@ Json json_of(const Registry<Factory>& registry, std::span<const DataDefault> def
     all.push_back({{"name", name},
                    {"doc", entry.doc},
                    {"plugin", text_or_null(entry.plugin)},
+                   {"in_every_run", is_in_every_run(entry.create)},
                    {"options", json_of(entry.help(), defaults, name)}});
   return all;
 }
