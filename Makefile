@@ -39,7 +39,7 @@ $(folder)/build.ninja: | setup
 run: build ## train CONFIG on the sample data set, which is made on first use
 	$(trainer) run $(CONFIG) $(ARGS)
 
-test: all ## run the tests, but for those labelled slow
+test: all ## run the tests, except those labelled slow
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 -LE '^slow$$' $(ARGS)
 
 test-all: all ## run all tests

@@ -29,7 +29,7 @@ requires std::is_arithmetic_v<T> std::uint64_t digest(T value, std::uint64_t see
   return digest(&value, sizeof(T), seed);
 }
 
-/// The hash of parts as if they lay one behind the other.
+/// The hash of the parts joined together.
 std::uint64_t digest_of_parts(std::span<const std::string_view> parts);
 
 /// 128 bits of XXH3, for where two contents must not be alike by chance.

@@ -30,7 +30,7 @@ spdlog::sink_ptr& file_sink() {
   return sink;
 }
 
-/// Of the process, as log_as has it; empty: there is one only.
+/// The process's name, as given to log_as; empty: there is only one process.
 std::string& process_name() {
   static std::string name;
   return name;

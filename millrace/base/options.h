@@ -103,7 +103,7 @@ class Options {
     Target target;
     std::string doc;
     Limits limits;
-    std::vector<std::string> choices;  // of a string or enum, of a table's keys; empty: any
+    std::vector<std::string> choices;  // values of a string or enum, keys of a table; empty: any
     Decides decided = Decides::batches;
     OfWeights of_weights = OfWeights::nothing;
     std::vector<std::string> alike;

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// Where the text goes on behind the string that begins at `at`.
+/// Where the text goes on after the string that begins at `at`.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string three(3, quote);
@@ -78,7 +78,7 @@ class Depth {
 
   std::vector<Bracket> open_;
   std::size_t header_ = 0;  // levels of the header that is in force
-  std::size_t inside_ = 0;  // of what is open
+  std::size_t inside_ = 0;  // levels of the open brackets
   std::size_t key_ = 1;     // parts of the present key
   bool in_key_ = true, in_header_ = false, written_ = false;
 };

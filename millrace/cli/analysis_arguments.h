@@ -12,7 +12,7 @@ namespace millrace::cli {
 struct AnalysisArguments {
   bool analyze = false;
   std::size_t draws =
-      0;  // of the bootstrap; 0: none, or as many as are usual where results are compared
+      0;  // of the bootstrap; 0: none, or the usual number where results are compared
   std::string versus, csv, html;
 
   void add_to(CLI::App& command);

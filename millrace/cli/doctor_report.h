@@ -34,7 +34,7 @@ struct DoctorReport {
   std::vector<std::string> unexamined;  // what nobody has looked at, a sentence each
 
   void add(const std::string& where, const coco::Findings& found);
-  /// Of one severity.
+  /// The findings of one severity.
   std::size_t kinds(coco::Severity severity) const;
 };
 

@@ -16,10 +16,10 @@ namespace millrace {
 /// A split as training or evaluation would see it.
 struct NamedSplit {
   std::string name;
-  DataSplit data;  // of a class that is not there, the id is kNoCategory
+  DataSplit data;  // kNoCategory is the id of a class that is not there
 };
 
-/// Of one class in one split; crowds do not count.
+/// Counts of one class in one split; crowds do not count.
 struct ClassCount {
   std::uint64_t objects = 0, images = 0;
 };
@@ -36,7 +36,7 @@ void check_categories(const NamedSplit& split, coco::Findings& findings);
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
 
-/// The classes with the most and with the fewest objects to train on, but for those without any.
+/// The classes with the most and with the fewest objects to train on, except those without any.
 std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table);
 
 }  // namespace millrace

@@ -27,7 +27,7 @@ constexpr FindingKind kCopy{"photo-twice", warning, "photos that are in a split 
 /// One file, by its place in the splits.
 struct Entry {
   std::uint64_t bytes;
-  WideDigest digest;  // of the head, then of the whole
+  WideDigest digest;  // first that of the head, then that of the whole
   std::size_t split, image;
 
   auto content() const { return std::tuple(bytes, digest.high, digest.low); }

@@ -80,7 +80,7 @@ constexpr double kFar = 1;          // pixels beyond the border: further than ro
 constexpr double kOffset = 3;       // pixels between box and shape
 constexpr double kLeastIou = 0.5;   // below, box and shape are not of one object
 constexpr double kElongated = 10;   // long to short side
-constexpr double kAreaShare = 0.1;  // of the shape's area
+constexpr double kAreaShare = 0.1;  // as a share of the shape's area
 constexpr double kAreaLeast = 4;    // pixels; the area of a tiny shape is a matter of taste
 
 struct Bounds {

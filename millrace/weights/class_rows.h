@@ -28,7 +28,7 @@ std::optional<ClassHead> head_of(std::string_view name);
 
 /// How the heads of a file number their classes.
 struct FileClasses {
-  std::int64_t count = 0;                    // but for the background
+  std::int64_t count = 0;                    // without the background
   Background background = Background::none;  // none: not to be told from the file
 
   /// The axis of a tensor of `rows` rows, `values` a class; nothing where they are not this file's classes.

@@ -13,7 +13,7 @@ namespace millrace {
 struct Conversion {
   std::string from;  // the scheme of the file that was read
   std::size_t tensors = 0;
-  std::int64_t classes = 0;  // of its heads, but for the background; 0: it has none
+  std::int64_t classes = 0;  // classes of its heads, without the background; 0: it has none
   bool assumed_background =
       false;  // neither names nor shapes told where it is: as its scheme has it
   bool lost_card =

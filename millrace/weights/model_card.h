@@ -16,7 +16,7 @@ struct ModelCard {
   Config model;                            // [model], complete, without `weights`
   Config data;                             // how [data] prepares images that are detected in
   std::vector<std::string> classes;        // names in label order
-  std::vector<std::int64_t> category_ids;  // of the classes, in the annotations; empty: not known
+  std::vector<std::int64_t> category_ids;  // the classes' ids in the annotations; empty: not known
 };
 
 /// What of a complete [model] says what the weights are.

@@ -23,7 +23,7 @@ constexpr std::string_view kSuffix = ".npy";
 struct Header {
   at::ScalarType type;
   std::vector<std::int64_t> shape;
-  std::uint64_t bytes;  // of the header itself
+  std::uint64_t bytes;  // length of the header itself
 };
 
 /// Walks along a header's text.
@@ -141,7 +141,7 @@ NamedTensors read_arrays(const Archive& archive) {
   return tensors;
 }
 
-/// As NumPy writes it, padded so that the values behind it are aligned.
+/// As NumPy writes it, padded so that the values after it are aligned.
 std::string header_of(const at::Tensor& tensor) {
   constexpr std::size_t kStart = 10, kAlignment = 64;
   const auto type = name_of(&TensorType::numpy, tensor.scalar_type());

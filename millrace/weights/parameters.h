@@ -12,8 +12,8 @@ namespace millrace {
 
 /// What an optimiser needs to know of a tensor to treat it by rule.
 enum class ParameterKind {
-  weight,  // of a convolution or linear layer
-  bias,    // of a convolution or linear layer
+  weight,  // weight of a convolution or linear layer
+  bias,    // bias of a convolution or linear layer
   norm,    // scale and shift of a normalisation
   buffer,  // running statistics and the like: saved, never trained
 };
@@ -22,13 +22,13 @@ enum class ParameterKind {
 enum class Background { none, first, last };
 
 /// How the rows (the first dimension) of a head's tensor belong to classes: in the order of the labels, `values` rows a
-/// class, with rows for the background before or behind them, or without; all that `repeats` times (once an anchor, say).
+/// class, with rows for the background before or after them, or without; all that `repeats` times (once per anchor, say).
 struct ClassAxis {
   std::int64_t values = 0;  // 0: the rows are no classes
   Background background = Background::none;
   std::int64_t repeats = 1;
 
-  /// Classes but for the background; -1 where so many rows cannot be.
+  /// The number of classes without the background; -1 where no number of classes gives so many rows.
   std::int64_t classes(std::int64_t rows) const {
     if (values == 0 || rows % (values * repeats) != 0) return -1;
     return rows / (values * repeats) - (background != Background::none);

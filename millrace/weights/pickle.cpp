@@ -395,7 +395,7 @@ class Pickle::Machine {
 
   Pickle& result_;
   std::string_view bytes_;
-  std::size_t at_ = 0, next_ = 0;  // of the instruction, and behind what of it was read
+  std::size_t at_ = 0, next_ = 0;  // where the instruction begins, and the next byte to read
   std::size_t copied_ = 0;
   std::vector<PickleValue*> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack

@@ -29,7 +29,7 @@ struct PickleValue {
   };
 
   Kind kind = Kind::none;
-  std::int64_t integer = 0;  // of booleans, too
+  std::int64_t integer = 0;  // also a boolean's
   double real = 0;
   std::string_view text;
   std::vector<const PickleValue*> items;
@@ -38,7 +38,7 @@ struct PickleValue {
   /// The value of a dict's key; nullptr where there is none, or this is no dict.
   const PickleValue* find(std::string_view key) const;
 
-  /// Of a call: the name and the arguments; empty for anything else.
+  /// A call's name and arguments; empty for anything else.
   std::string_view function() const;
   const std::vector<const PickleValue*>& arguments() const;
 };

@@ -111,7 +111,7 @@ PickledTensor reconstructed_array(const PickleValue& value) {
   return array(*part[1], *part[2], part[3]->integer != 0, *part[4]);
 }
 
-/// Of protocol 5: _frombuffer(bytes, type, shape, order)
+/// Protocol 5: _frombuffer(bytes, type, shape, order)
 PickledTensor buffer_array(const std::vector<const PickleValue*>& arguments) {
   if (arguments.size() != 4) throw Error("it is not described as NumPy does");
   return array(*arguments[2], *arguments[1], arguments[3]->text != "C", *arguments[0]);

@@ -31,7 +31,7 @@ struct PickledTensor {
   std::string_view array_bytes;  // in C order
 };
 
-/// Of a persistent id, as torch writes them: ('storage', type, key, place, count, ...). Throws Error where it is none.
+/// Reads a persistent id, as torch writes them: ('storage', type, key, place, count, ...). Throws Error where it is none.
 PickledStorage storage_of(const PickleValue& id);
 
 /// The tensors of the state dict in a pickle, in its order: the dict itself, or the one that a checkpoint keeps under

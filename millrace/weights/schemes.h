@@ -20,7 +20,7 @@ struct LayerName {
   std::string_view ours, theirs;
 };
 
-/// A tensor's name behind its layer's, ours and theirs.
+/// A tensor's name after its layer's, ours and theirs.
 struct TensorSuffix {
   LayerKind kind;
   std::string_view ours, theirs;

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::string_view kOurs = "millrace.";  // of our keys
+constexpr std::string_view kOurs = "millrace.";  // prefix of our keys
 constexpr auto kSeal = "millrace.seal";
 
 std::uint64_t digest_of(std::string_view text, std::uint64_t seed) {

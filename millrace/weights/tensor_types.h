@@ -15,7 +15,7 @@ struct TensorType {
   at::ScalarType type;
   std::string_view safetensors;
   std::string_view numpy;  // without the byte order; empty: NumPy has none
-  std::string_view torch;  // of its storage
+  std::string_view torch;  // name of its storage
 };
 
 inline constexpr std::array<TensorType, 10> kTensorTypes = {

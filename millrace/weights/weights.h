@@ -15,13 +15,13 @@ struct LoadReport {
   std::string scheme;      // whose names the file has (schemes.h)
   std::size_t loaded = 0;  // parameters
   std::vector<std::string>
-      missing;                      // of the model, not in the file: they keep their initial values
-  std::vector<std::string> unused;  // of the file, not in the model
+      missing;  // in the model and not in the file: they keep their initial values
+  std::vector<std::string> unused;  // in the file and not in the model
   std::vector<std::string>
       mismatched;  // "name: file (81, 1024), model (7, 1024)"; keep their initial values
   std::vector<std::string>
       other_classes;  // "name: file 80 classes, model 6"; heads that keep their initial values
-  std::vector<std::string> new_classes;  // of the model: their rows keep their initial values
+  std::vector<std::string> new_classes;  // the model's: their rows keep their initial values
   std::vector<std::string> notes;        // sentences on what was done or is to be done
 
   /// What of the model keeps its initial values.

@@ -13,7 +13,7 @@ namespace millrace::coco {
 namespace {
 
 constexpr std::uint32_t kHeight = 480, kWidth = 640;
-constexpr int kSide = 28;  // of a detector's masks
+constexpr int kSide = 28;  // side of a detector's masks
 
 struct Objects {
   std::vector<Polygon> polygons;

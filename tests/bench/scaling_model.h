@@ -16,15 +16,15 @@ struct Gradient {
 
 /// What a GPU does alone.
 struct Compute {
-  double fixed_s = 0;  // of a step, whatever its batch
+  double fixed_s = 0;  // per step, whatever its batch
   double image_s = 0;  // an image, forwards and backwards
   double spread = 0;   // standard deviation of image_s from image to image, as a share of it
   double backward = 2.0 / 3.0;  // share of the backward pass
 };
 
 struct Link {
-  double bytes_per_s = 0;  // of a large all-reduce: what nccl-tests calls bus bandwidth
-  double latency_s = 0;    // of a hop
+  double bytes_per_s = 0;  // a large all-reduce's: what nccl-tests calls bus bandwidth
+  double latency_s = 0;    // per hop
 };
 
 struct Network {
@@ -34,7 +34,7 @@ struct Network {
 
 /// Where the time of a step goes.
 struct StepTime {
-  double compute_s = 0;     // of the average rank
+  double compute_s = 0;     // the average rank's
   double stragglers_s = 0;  // until the slowest rank has done the same
   double exposed_s = 0;     // until the last gradient is summed after that
   double total_s() const { return compute_s + stragglers_s + exposed_s; }

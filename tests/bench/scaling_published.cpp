@@ -5,7 +5,7 @@
 namespace millrace::scaling {
 namespace {
 
-constexpr double kTrainImages = 117266;  // of COCO train2017 with objects
+constexpr double kTrainImages = 117266;  // images of COCO train2017 with objects
 
 /// A system at one size.
 struct Point {
@@ -21,7 +21,7 @@ struct System {
   std::vector<Gradient> buckets;
 };
 
-/// All gradients in fp16, summed at once behind the backward pass: MLPerf's.
+/// All gradients in fp16, summed at once after the backward pass: MLPerf's.
 std::vector<Gradient> one_bucket() {
   double bytes = 0;
   for (const auto& gradient : mask_rcnn_gradients()) bytes += gradient.bytes / 2;

@@ -75,7 +75,7 @@ struct Times {
 Times* watched = nullptr;  // by the callback below
 NamedTensors whole_weights;
 
-/// Marks in before_step: the boundary behind a step, with what all callbacks do there, counts with it.
+/// Marks in before_step: the boundary after a step, with what all callbacks do there, counts with it.
 struct Stopwatch final : Callback {
   void before_step(TrainState&) override { watched->mark(); }
   void after_train(TrainState& state) override {

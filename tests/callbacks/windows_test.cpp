@@ -83,7 +83,7 @@ TEST(Windows, AreWrittenWhereTheTrainingDiverges) {
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].at("step"), 11);  // the next was the tenth in a row, and the end
   EXPECT_EQ(lines[0].at("bad_steps"), 9);
-  EXPECT_TRUE(lines[0].contains("loss"));  // of the first two
+  EXPECT_TRUE(lines[0].contains("loss"));  // that of the first two steps
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
                                 HasSubstr("the first operator that made one"),
                                 Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
 
-  // The same step with weights as they begin, but for one layer's: finite, and its sums of products are not.
+  // The same step with initial weights, except for one layer's: finite, and its sums of products are not.
   const auto healthy = train(data, "healthy", {"train.max_steps=1"});
   const auto model = record / "model.safetensors";
   fs::copy_file(healthy / "checkpoints/step-000001/model.safetensors", model,

@@ -131,7 +131,7 @@ TEST_F(Weights, ScoreTheSameInAnyOrderOfClassesAndForSomeOfThem) {
   ASSERT_FALSE(Json::parse(as_trained.first).empty());
   EXPECT_EQ(results("b.json", R"(["triangle", "cross", "star", "heart", "ring", "crescent"])"),
             as_trained);
-  // Of some classes those detections stay, and no others.
+  // With some of the classes, their detections stay and no others.
   const auto ring = Json::parse(results("c.json", R"(["ring"])").first);
   auto wanted = Json::array();
   const auto categories =

@@ -60,7 +60,7 @@ TEST(AnnotationPieces, StandWhereTheyLike) {
     for (const std::size_t bytes : {100, 3000, 1000000}) expect_read(scratch, json, bytes);
 }
 
-/// A file that is large enough for pieces, with something in front of, among and behind its annotations.
+/// A file that is large enough for pieces, with something before, among and after its annotations.
 std::string large(const std::string& first, const std::string& among,
                   const std::string& last = "}") {
   const RandomFile parts(2, 13000);

@@ -60,7 +60,7 @@ TEST(Annotations, AreReadInAnyOrderOfFieldsAndSections) {
   const Annotation& one = set->objects(set->images[0])[0];
   EXPECT_EQ(one.id, 41);
   EXPECT_THAT(one.bbox, ElementsAre(1, 2, 3.5, 2));
-  EXPECT_EQ(one.area, 7);  // of the box, for want of anything better
+  EXPECT_EQ(one.area, 7);  // the box's, where there is no other
   EXPECT_FALSE(one.crowd);
   EXPECT_EQ(set->text(set->categories[0].name), "d\u00f6g");
   EXPECT_EQ(set->category_index(9), 1);

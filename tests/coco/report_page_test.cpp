@@ -20,7 +20,7 @@ std::string page(const ResultSet& set, const EvaluateOptions& options = {}, std:
   return report_page(analysis, options.iou, {"truth.json", "found <&\"> .json", "other.json"});
 }
 
-/// Every tag is closed in its turn, but for those that HTML never closes.
+/// Every tag is closed in its turn, except those that HTML never closes.
 void expect_balanced(const std::string& html) {
   std::vector<std::string> open;
   for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {

@@ -44,7 +44,7 @@ struct Count {
 };
 MILLRACE_REGISTER(register_stage<Count>("counts"));
 
-/// The default pipeline with `cache` (a table's text, or nothing) behind decode and `count`.
+/// The default pipeline with `cache` (a table's text, or nothing) after decode and `count`.
 std::vector<Config> stages(const std::string& cache,
                            const std::string& count = "{ type = 'count' }") {
   const auto config = parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + count +

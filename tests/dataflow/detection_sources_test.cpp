@@ -146,7 +146,7 @@ TEST(DeclaredSources, ReadAFolderWithoutAnnotations) {
   EXPECT_EQ(batch.size(), 3U);
   EXPECT_GT(batch.images[0].original_width, 0);
   auto by_shape = data;
-  by_shape.shape_buckets = 3;  // of sizes that are not known yet
+  by_shape.shape_buckets = 3;  // for sizes that are not known yet
   EXPECT_EQ(start_train_flow(by_shape, {}, {data.classes, source}, 1)->next()->value.size(), 3U);
   EXPECT_THAT(complaint("sources = [{ type = 'folder', root = '/no/photos' }]"),
               HasSubstr("no folder '/no/photos'"));

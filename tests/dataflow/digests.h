@@ -9,7 +9,7 @@
 
 namespace millrace::testing {
 
-/// Of the next `count` batches.
+/// The digests of the next `count` batches.
 inline std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
   std::vector<std::uint64_t> result;
   for (; count > 0; --count) result.push_back(digest(flow.next()->value));

@@ -36,7 +36,7 @@ std::string jpeg(int width, int height) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Puts an EXIF segment behind the first two bytes of a JPEG.
+/// Puts an EXIF segment after the first two bytes of a JPEG.
 std::string with_orientation(std::string bytes, int orientation, bool big_endian) {
   std::string tiff = big_endian
                          ? std::string("MM\0\x2A\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", 19)
@@ -182,7 +182,7 @@ TEST(DecodeRgb, TakesPngsOfEveryKind) {
   EXPECT_EQ(pixel(png(cv::Mat(2, 2, CV_8UC1, cv::Scalar(40)))), cv::Vec3b(40, 40, 40));
   EXPECT_EQ(pixel(png(cv::Mat(2, 2, CV_8UC4, cv::Scalar(30, 20, 10, 0)))), cv::Vec3b(10, 20, 30))
       << "opaque or not";
-  // Of 16 bits the upper eight count.
+  // The upper eight of 16 bits count.
   EXPECT_EQ(pixel(png(cv::Mat(2, 2, CV_16UC3, cv::Scalar(0x30FF, 0x2080, 0x1000)))),
             cv::Vec3b(0x10, 0x20, 0x30));
   EXPECT_EQ(pixel(png(cv::Mat(2, 2, CV_16UC1, cv::Scalar(0x40FF)))), cv::Vec3b(0x40, 0x40, 0x40));

@@ -24,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::TinyCoco;
 
-/// The default pipeline with further stages behind `decode` and at the end.
+/// The default pipeline with further stages after `decode` and at the end.
 std::vector<Config> stages(const std::string& behind_decode, const std::string& last = "") {
   const auto config =
       parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + behind_decode +

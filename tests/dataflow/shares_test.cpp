@@ -524,7 +524,7 @@ TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
       flows.push_back(start_train_flow(options, {}, split, 1, {rank, ranks}));
     std::map<std::int64_t, int> seen;
     Cursor cursor;
-    for (int k = 0; k < 5; ++k) {  // of one epoch
+    for (int k = 0; k < 5; ++k) {  // in one epoch
       for (const auto& flow : flows) {
         const auto item = *flow->next();
         EXPECT_EQ(item.number, k);

@@ -217,7 +217,7 @@ TEST(CheckCopies, APhotoInBothSplitsIsTold) {
 TEST(CheckCopies, FilesThatDifferOnlyBehindTheirBeginningAreNoCopies) {
   const TwoSplits splits;
   const auto bytes = read_file(splits.files.image(3));
-  const std::string padding(200 << 10, '\0');  // behind the end of the picture
+  const std::string padding(200 << 10, '\0');  // after the end of the picture
   write(splits.files.image(3), bytes + padding + "a");
   write(splits.val.images / "picture3.jpg", bytes + padding + "b");
   EXPECT_THAT(splits.check(ImageCheck::heads), IsEmpty());

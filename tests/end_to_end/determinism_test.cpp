@@ -8,7 +8,7 @@ namespace {
 
 using Determinism = Training;
 
-/// The detections of every evaluation of the runs in `output`, one behind the other.
+/// The detections of every evaluation of the runs in `output`, joined.
 std::string detections_of(const fs::path& output) {
   std::map<fs::path, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(output))

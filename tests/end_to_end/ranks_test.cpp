@@ -21,7 +21,7 @@ class RanksRun : public Training {
   struct Run {
     std::vector<std::map<std::string, double>> steps;  // losses and what else metrics.jsonl has
     std::string weights;
-    Json cursor;  // behind the last image
+    Json cursor;  // after the last image
     std::string log;
   };
 
@@ -94,7 +94,7 @@ class RanksRun : public Training {
   }
 };
 
-/// From random values some proposals tie but for rounding, and from the third step on other ones are sampled;
+/// From random values some proposals tie except for rounding, and from the third step on other ones are sampled;
 /// tests/models/ranks_test.cpp compares twenty steps of Mask R-CNN without such ties.
 TEST_F(RanksRun, OneTwoAndFourTrainAlikeAndTheSameNumberTwiceToTheByte) {
   constexpr int kSteps = 6, kStepsAlike = 2;

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(ByName, EveryDetector, ::testing::ValuesIn(every_detect
                            return one.param.name + std::to_string(one.index);
                          });
 
-/// Running statistics and the like, one behind the other.
+/// Running statistics and the like, joined.
 std::vector<at::Tensor> buffers(const Detector& model) {
   std::vector<at::Tensor> values;
   for (const auto& parameter : model.parameters())

@@ -15,7 +15,7 @@ MaskRcnnOptions options_of(const GoldenRun& golden);
 struct GoldenModel {
   explicit GoldenModel(const GoldenRun& golden);
 
-  /// Of an input (N, 3, H, W) that holds images of these (height, width), (N, 2).
+  /// The results for an input (N, 3, H, W) that holds images of these (height, width), (N, 2).
   Features features(const at::Tensor& input, const at::Tensor& sizes, bool training = false) const;
 
   MaskRcnnOptions options;
@@ -45,7 +45,7 @@ Rpn::Output recorded_rpn(const GoldenRun& golden);
 std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOptions& options,
                                      bool training);
 
-/// The same boxes (N, 4) but for rounding, in any order: torchvision's last sort is not stable, so boxes of equal scores
+/// The same boxes (N, 4) except for rounding, in any order: torchvision's last sort is not stable, so boxes of equal scores
 /// may stand in another one.
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected);
 

@@ -52,7 +52,7 @@ class GoldenRun {
   std::string title_;
   std::map<std::string, at::Tensor> tensors_;
   nlohmann::json arguments_;
-  /// Of torchvision from itself; empty: not measured.
+  /// Torchvision's distance from itself; empty: not measured.
   std::map<std::string, double> differences_;
   std::map<std::string, double> shares_;  // the largest of a kind of tensor, of the largest value
 };

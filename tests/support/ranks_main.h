@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// Of the ranks that run the tests.
+/// The ranks that run the tests.
 inline const Cluster* cluster = nullptr;
 
 }  // namespace millrace::testing

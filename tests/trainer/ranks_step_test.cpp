@@ -21,7 +21,7 @@ namespace {
 using testing::cluster;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kImages = 8;  // of a step
+constexpr std::int64_t kImages = 8;  // per step
 
 /// The weighted mean over images of (w - id)^2, of images with an odd id of (odd - id)^2 too, and nothing of `idle`.
 /// What it has seen last is a running statistic.
@@ -63,7 +63,7 @@ class SomeDetector final : public Detector {
 
   double bad_image = -1, factor = 1;
   bool asks_for_totals = true;
-  std::vector<std::pair<int, int>> sizes;  // of the batches
+  std::vector<std::pair<int, int>> sizes;  // sizes of the batches
 
  private:
   Parameters parameters_;
@@ -211,7 +211,7 @@ TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
     GradientBuckets buckets(parameters, *sync, at::kFloat, 4, bytes);
     EXPECT_EQ(buckets.count(), bytes == 4 ? 5 : bytes == 40 ? 4 : 2);
     for (int repeat = 0; repeat < 2; ++repeat) {
-      // Rank r has a gradient of 10 r + i for parameter i, but for the fourth, which nobody has one for, and the r-th.
+      // Rank r has a gradient of 10 r + i for parameter i, except for the fourth, for which no rank has one, and the r-th.
       auto loss = values[0].sum() * 0;
       for (std::int64_t i = 0; i < 5; ++i)
         if (i != 3 && i != cluster->rank())

@@ -6,7 +6,7 @@ namespace millrace {
 enum ExitCode {
   kDone = 0,
   kFailed = 1,        // while running
-  kWrongUse = 2,      // of the command line or a configuration: nothing has run
+  kWrongUse = 2,      // wrong command line or configuration: nothing has run
   kStoppedEarly = 3,  // with a saved checkpoint
 };
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number behind `key` in a file of lines "key value"; an empty key: the file's first.
+/// The number after `key` in a file of lines "key value"; an empty key: the file's first.
 std::optional<double> number(const fs::path& file, const std::string& key = {}) {
   std::ifstream stream(file);
   double value = 0;

@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<int> noted = 0;
 std::atomic<std::int64_t> noted_at = 0;  // nanoseconds of the monotonic clock
-std::atomic<int> exit_code = 0;          // of ExitAtSignal
+std::atomic<int> exit_code = 0;          // what ExitAtSignal exits with
 std::atomic<bool> is_done = false;       // the work of a process that ends at a signal
 static_assert(std::atomic<int>::is_always_lock_free &&
                   std::atomic<std::int64_t>::is_always_lock_free,

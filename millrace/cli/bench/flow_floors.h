@@ -15,10 +15,10 @@ struct FloorImage {
 
 /// All zeros where no file is a JPEG.
 struct FlowFloors {
-  double decode_images_per_s = 0;      // of all threads together
+  double decode_images_per_s = 0;      // all threads together
   double decode_images_per_cpu_s = 0;  // the same, by the time on a core
   double decode_ms = 0, resize_ms = 0,
-         copy_ms = 0;  // of CPU an image, of one thread that does nothing else
+         copy_ms = 0;  // CPU time per image, of one thread that does nothing else
   double sum_ms() const { return decode_ms + resize_ms + copy_ms; }
 };
 

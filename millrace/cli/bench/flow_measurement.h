@@ -20,15 +20,15 @@ struct DrainOptions {
 
 struct FlowMeasurement {
   std::int64_t batches = 0, images = 0;
-  std::int64_t bytes = 0, image_bytes = 0;  // of pixels: with and without padding
+  std::int64_t bytes = 0, image_bytes = 0;  // of pixels, with and without padding
   double wall_s = 0, cpu_s = 0;             // CPU: of the whole process
-  std::int64_t peak_rss_bytes = 0;          // of the process up to the end of the drain
+  std::int64_t peak_rss_bytes = 0;          // the process's, up to the end of the drain
   std::vector<double> mean_waiting;  // items in front of each stage of `flow`, seen at each batch
   std::map<std::int64_t, ImageInfo> delivered;  // by image id, as last seen
   std::vector<std::string> digests;
   FlowReport flow;
 
-  double busy_s() const;           // of all stages
+  double busy_s() const;           // all stages together
   double padding_share() const;    // pixels of batches that belong to no image
   std::string bottleneck() const;  // the stage that the threads spend most time in
   /// In a sentence: who waits for whom, and what would help a flow of so many threads.

@@ -8,7 +8,7 @@ namespace millrace::cli {
 
 struct MadeResultsOptions {
   std::int64_t images = 5000;
-  std::int64_t detections = 100;  // of an image; 0: the annotations alone
+  std::int64_t detections = 100;  // per image; 0: the annotations alone
   std::uint64_t seed = 1;
 };
 

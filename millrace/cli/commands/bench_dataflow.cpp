@@ -20,7 +20,7 @@ namespace millrace::cli {
 namespace {
 
 constexpr double kFloorSeconds = 1.0;       // that each floor is measured for
-constexpr std::int64_t kFloorImages = 128;  // of the training set, at most, for that
+constexpr std::int64_t kFloorImages = 128;  // of the training set, at most, to measure the floors
 
 struct BenchDataflowArguments {
   ConfigArguments config;
@@ -29,7 +29,7 @@ struct BenchDataflowArguments {
   bool digest = false, json = false;
 };
 
-/// The place behind the first `count` batches of a flow.
+/// The place after the first `count` batches of a flow.
 Cursor cursor_behind(std::int64_t count, DataFlow<Batch>& flow) {
   Cursor cursor;
   for (std::int64_t i = 0; i < count; ++i)
@@ -104,7 +104,7 @@ void print_text(const FlowMeasurement& m, const FlowFloors& floors, int threads)
   fmt::print("  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches, {:.0f} % padding\n",
              rate, share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
              100 * m.padding_share());
-  if (floors.decode_images_per_s > 0) {  // of a source of JPEG files
+  if (floors.decode_images_per_s > 0) {  // the source has JPEG files
     fmt::print("  {:8.1f} images/s   JPEG decode alone: the flow runs at {:.0f} % of it\n",
                floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
     fmt::print(

@@ -44,7 +44,7 @@ void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
 
 int coco_eval(const CocoEvalArguments& arguments) {
   const auto began = std::chrono::steady_clock::now();
-  std::optional<tbb::global_control> limit;  // of reading and scoring
+  std::optional<tbb::global_control> limit;  // threads that read and score
   if (arguments.threads > 0)
     limit.emplace(tbb::global_control::max_allowed_parallelism,
                   static_cast<std::size_t>(arguments.threads));

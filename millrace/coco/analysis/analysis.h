@@ -36,7 +36,7 @@ struct Analysis {
   OperatingPoints operating;
   ConfusionMatrix confusion;  // at the best operating point
   std::optional<Spread> spread;
-  std::size_t draws = 0;  // of `spread`
+  std::size_t draws = 0;  // number of resamples that `spread` is from
   std::optional<Comparison> versus;
 };
 

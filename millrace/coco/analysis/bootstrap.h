@@ -32,7 +32,7 @@ struct Spread {
 };
 
 Spread spread(const Resamples& result);
-/// Of the difference a - b, draw by draw. REQUIRES: the same images and draws.
+/// The spread of the difference a - b, draw by draw. REQUIRES: the same images and draws.
 Spread spread(const Resamples& a, const Resamples& b);
 
 }  // namespace millrace::coco

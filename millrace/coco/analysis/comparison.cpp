@@ -11,7 +11,7 @@
 namespace millrace::coco {
 namespace {
 
-constexpr std::uint64_t kCoinSeed = 2021;  // of the coins; not that of the draws
+constexpr std::uint64_t kCoinSeed = 2021;  // seed of the coins; the draws have another
 constexpr double kRounding = 1e-12;        // differences of AP that only rounding makes
 
 /// For each image of the first and then of the second result whether side `a` takes it.

@@ -13,7 +13,7 @@ namespace millrace::coco {
 struct Comparison {
   ApPair a, b;
   Spread difference;  // a - b: the same draws for both
-  /// Of the paired permutation test over images: how often AP differs at least as much where each image is given to
+  /// The paired permutation test over images: how often AP differs at least as much where each image is given to
   /// either side by the toss of a coin, two-sided. The observed split counts as one, so it is never 0.
   double p = 1;
   /// The same for each category (K); 1 where there is nothing to find.

@@ -30,7 +30,7 @@ struct ConfusionMatrix {
 struct ConfusedPair {
   std::size_t truth, found;  // positions of categories
   std::int64_t count;
-  double share;  // of the objects
+  double share;  // share of the objects
 };
 
 /// The most frequent ones, at most so many; of equals the largest share, then the first.

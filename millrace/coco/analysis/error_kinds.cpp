@@ -22,7 +22,7 @@ struct Point {
   std::uint64_t fall;          // as `score_fall`
   std::uint32_t image, match;  // order ties
   Role role;
-  ErrorKind kind;  // of one that is no hit
+  ErrorKind kind;  // what a detection is that hits nothing
 };
 
 bool comes_before(const Point& a, const Point& b) {

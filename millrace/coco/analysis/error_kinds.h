@@ -74,8 +74,8 @@ class ErrorKinds {
                   std::vector<bool>& claimed) const;
 
   const Matches& matches_;
-  std::vector<Verdict> verdicts_;  // of Matches::detections
-  std::vector<Object> objects_;    // of Dataset::annotations
+  std::vector<Verdict> verdicts_;  // one per Matches::detections
+  std::vector<Object> objects_;    // one per Dataset::annotations
 };
 
 }  // namespace millrace::coco

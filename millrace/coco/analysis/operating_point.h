@@ -14,7 +14,7 @@ struct OperatingPoint {
 };
 
 struct OperatingPoints {
-  OperatingPoint best;  // of the highest F1; of equals, of the highest score
+  OperatingPoint best;  // the highest F1; the highest score of equals
   std::vector<OperatingPoint>
       curve;  // by falling score, at most 200 of equal distance in number of detections
 };

@@ -42,7 +42,7 @@ class Plot {
   PlotPoint place(PlotPoint at) const;  // in pixels
 
   PlotAxis x_, y_;
-  double left_, top_, width_, height_;  // of the field between the axes
+  double left_, top_, width_, height_;  // the field between the axes
   std::string text_;
 };
 

@@ -21,7 +21,7 @@ ApPair mean(std::span<const ApPair> categories);
 /// if it were in the data set twice. Const after the constructor, so any thread may measure.
 class WeightedAp {
  public:
-  /// Results over one data set. Their images stand one behind the other in the weights: with results a and b of n
+  /// Results over one data set. Their images follow one another in the weights: with results a and b of n
   /// images, weight i speaks of an image of a, weight n + i of the same image of b. What of both counts is scored as
   /// one list, so that weights which take each image from either a or b score the mixture. REQUIRES: one result or more.
   WeightedAp(const Dataset& truth, std::span<const Matches* const> results, bool class_agnostic);
@@ -43,7 +43,7 @@ class WeightedAp {
   };
   /// A category.
   struct List {
-    std::vector<std::uint32_t> images;  // of its detections by falling score
+    std::vector<std::uint32_t> images;  // image of each detection, by falling score
     std::vector<Event> events;          // among them; the others are wrong at every threshold
     std::vector<Objects> objects;       // that count, of the images that have some
   };

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSuffix = ".annotations";  // behind a digest
+constexpr std::string_view kSuffix = ".annotations";  // after a digest
 constexpr std::size_t kDigits = 32;
 constexpr auto kKept = std::chrono::days(90);     // after its last use
 constexpr auto kWriting = std::chrono::hours(1);  // longer than that no writer takes
@@ -100,7 +100,7 @@ struct Header {
   Key key;
   std::array<std::uint64_t, kArrays> lengths = {};
 
-  WideDigest checksum;  // of the arrays and of what stands above
+  WideDigest checksum;  // covers the arrays and the members above
 
   /// What the checksum of these arrays has to be.
   WideDigest sum(const Dataset& data) const {
@@ -251,7 +251,7 @@ class Cache {
           problem.what());
   }
 
-  /// Removes what a killed writer left behind and what nobody has used for long.
+  /// Removes what a killed writer left and what nobody has used for long.
   void remove_forgotten() const {
     const auto now = fs::file_time_type::clock::now();
     for (const auto& entry : fs::directory_iterator(folder_.path)) {

@@ -32,7 +32,7 @@ std::shared_ptr<const Dataset> read_in_order(std::string json, const std::string
 }  // namespace
 
 std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
-  std::error_code no_size;  // of what is no file: a pipe can be read once
+  std::error_code no_size;  // a pipe has no size, and can be read only once
   if (const auto size = std::filesystem::file_size(json, no_size);
       !no_size && size >= 2 * kPieceBytes) {
     try {

@@ -25,7 +25,7 @@ enum class ShapeKind : std::uint32_t { none, polygons, mask };
 
 /// Where an object's shape stands in the arrays of its data set.
 struct ShapeRef {
-  std::uint64_t first = 0;  // of polygons in `polygon_ends`, of a mask in `runs`
+  std::uint64_t first = 0;  // position of polygons in `polygon_ends`, of a mask in `runs`
   std::uint32_t count = 0;
   ShapeKind kind = ShapeKind::none;
 };
@@ -73,10 +73,10 @@ struct Dataset {
   std::span<const Image> images;
   std::span<const Annotation> annotations;
   std::span<const Category> categories;
-  std::span<const double> coordinates;  // of polygons: x0 y0 x1 y1 ..., pixels
+  std::span<const double> coordinates;  // polygons' points: x0 y0 x1 y1 ..., pixels
   std::span<const std::uint64_t>
       polygon_ends;                     // in `coordinates`; each begins where the last one ends
-  std::span<const std::uint32_t> runs;  // of each mask its height, its width and its counts
+  std::span<const std::uint32_t> runs;  // for each mask: height, width, counts
   std::span<const char> names;
 
   std::span<const Annotation> objects(const Image& image) const {

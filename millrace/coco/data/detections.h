@@ -45,7 +45,7 @@ class Detections {
   /// What is known of a mask without its runs.
   struct Mask {
     std::uint64_t first = 0;  // byte where its counts begin
-    std::uint32_t bytes = 0;  // of its counts
+    std::uint32_t bytes = 0;  // length of its counts
     MaskExtent extent;
   };
 
@@ -58,7 +58,7 @@ class Detections {
   std::span<const Record> records() const { return records_; }
   bool has_masks() const { return !masks_.empty(); }
 
-  /// Of a record that has a mask.
+  /// The mask of a record that has one.
   const Mask& mask_of(const Record& one) const { return masks_[one.mask]; }
   std::string_view counts(const Mask& mask) const {
     return std::string_view(counts_.data() + mask.first, mask.bytes);

@@ -26,12 +26,12 @@ struct Wrong {
   std::string_view field = {};  // the innermost field that is wrong; empty: the record itself
 };
 
-/// A record that cannot be read, for those who go on behind it.
+/// A record that cannot be read, for those who go on after it.
 struct RecordFault {
   std::string_view section;
   std::size_t index = 0;           // in the section
   std::optional<std::int64_t> id;  // where it can be read
-  std::size_t byte = 0;            // of the fault in the text
+  std::size_t byte = 0;            // offset of the fault in the text
   std::string_view field;          // see Wrong
   std::string why;
 };

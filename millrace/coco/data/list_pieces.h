@@ -79,7 +79,7 @@ std::optional<std::uint64_t> read_list(const InputFile& file, std::uint64_t firs
                                        std::size_t piece_bytes, const Part& empty, Append append) {
   const auto ranges = cut(file, first + 1, piece_bytes);
   if (ranges.empty()) return {};
-  // Of the slots, one a token, those of the oldest tokens are free first.
+  // One slot per token; the slots of the oldest tokens become free first.
   const auto tokens = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency()) + 1;
   std::deque<ListPiece<Part>> slots;
   for (std::size_t i = 0; i < tokens; ++i) slots.emplace_back(file, empty);

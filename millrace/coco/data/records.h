@@ -56,7 +56,7 @@ struct Contradiction : Error {
 
   Clash clash;
   std::int64_t id;
-  // Of an annotation:
+  // An annotation's members:
   std::optional<std::size_t> annotation;  // its position in the records
   std::int64_t image_id = 0;
   std::string why;

@@ -118,7 +118,7 @@ std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t 
 }
 
 Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
-  std::error_code no_size;  // of what is no file: a pipe can be read once
+  std::error_code no_size;  // a pipe has no size, and can be read only once
   if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
     const InputFile file(json);
     expect_opening(text_at(file, 0, kHead), json.string(), '[');

@@ -20,8 +20,8 @@ ShapeRef read_segmentation(json::value value, Records& records);
 struct DetectionShape {
   const char* at = nullptr;  // where what matters begins, for Wrong
   std::uint32_t height = 0, width = 0;
-  std::string_view counts;  // of run lengths, unchecked; lies in the JSON's memory, or is `encoded`
-  std::string encoded;      // of counts that are written as numbers
+  std::string_view counts;  // run lengths, unchecked; lies in the JSON's memory, or is `encoded`
+  std::string encoded;      // from counts that are written as numbers
   std::vector<Polygon> polygons;
 };
 

@@ -18,8 +18,8 @@ namespace {
 constexpr int kReadableSide = 480;     // pixels: pictures with a shorter side are enlarged,
 constexpr int kLongestSide = 1920;     // ... but none to a longer side than this
 constexpr int kMostOfJpeg = 65500;     // pixels a side that libjpeg writes
-constexpr double kOpacity = 0.33;      // of masks
-constexpr double kTextOpacity = 0.85;  // of the plates behind text
+constexpr double kOpacity = 0.33;      // opacity of masks
+constexpr double kTextOpacity = 0.85;  // opacity of the plates behind text
 
 /// Sizes that grow with the picture, in pixels.
 struct Style {
@@ -31,7 +31,7 @@ struct Style {
 
   double unit;
   int line;         // width of boxes and of masks' edges
-  int text_height;  // of capitals
+  int text_height;  // height of capitals
   int margin;       // around text on its plate
 };
 

@@ -1,4 +1,4 @@
-// Objects drawn over an image for a person to look at. Images are (H, W, 3) 8-bit RGB. Pure, but for
+// Objects drawn over an image for a person to look at. Images are (H, W, 3) 8-bit RGB. Pure, except for
 // `write_picture`; any thread may call it.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Overlay {
   int label = 0;     // position in the list of names; the same label always has the same colour
   float score = -1;  // 0 .. 1; < 0: ground truth, no score is written
   bool crowd = false;
-  Rle mask;  // of the image's size; no counts: the box alone
+  Rle mask;  // as large as the image; no counts: the box alone
 };
 
 /// A bright colour of its own for each label, stable over runs and data sets.

@@ -30,7 +30,7 @@ struct Curve {
   }
 
   PrecisionEnvelope envelope;
-  std::array<double, kRecalls> scores{};  // of the hit that reaches a recall
+  std::array<double, kRecalls> scores{};  // score of the hit that reaches each recall
   std::size_t scored = 0;                 // recalls that are reached
   std::uint64_t right = 0;
   std::uint64_t wrong = 0;  // besides those that are wrong at every threshold

@@ -42,8 +42,9 @@ struct Evaluation {
   std::vector<std::int64_t> category_ids;  // the K categories
   /// (K) AP over all thresholds, all areas, at the largest limit; -1: none.
   std::vector<double> category_ap;
-  std::int64_t unknown_images = 0;      // detections of images that the data set lacks: left out
-  std::int64_t unknown_categories = 0;  // of its images but of categories that it lacks: left out
+  std::int64_t unknown_images = 0;  // detections of images that the data set lacks: left out
+  std::int64_t unknown_categories =
+      0;  // detections of its images and of categories that it lacks: left out
 };
 
 /// The names of `stats` with the limits 1, 10 and 100: "AP", "AP50", ...

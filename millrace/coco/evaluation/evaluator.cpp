@@ -14,7 +14,7 @@
 namespace millrace::coco {
 namespace {
 
-/// What a partial result begins with; everything behind it belongs to the digest.
+/// What a partial result begins with; the digest covers everything after it.
 struct Header {
   char name[8] = {'m', 'r', 'e', 'v', 'a', 'l', '1', '\0'};
   std::uint64_t digest = 0;

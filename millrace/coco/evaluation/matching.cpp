@@ -93,7 +93,7 @@ class ImageMatcher::Scratch {
 
  private:
   struct Candidate {
-    std::uint64_t fall;             // of its score
+    std::uint64_t fall;             // key of its score (score_fall)
     std::uint32_t category, index;  // in the data set, among the detections
   };
   using Object = std::pair<std::uint32_t, const Annotation*>;  // category first
@@ -112,9 +112,9 @@ class ImageMatcher::Scratch {
   const Dataset& truth_;
   const EvaluateOptions& options_;
   CategoryIndex category_of_;
-  std::vector<Candidate> candidates_;  // of the image, by category and falling score
-  std::vector<Object> all_objects_;    // of the image, by category
-  // Of one category, or of all where they are joined.
+  std::vector<Candidate> candidates_;  // the image's, by category and falling score
+  std::vector<Object> all_objects_;    // the image's, by category
+  // For one category, or for all where they are joined.
   std::vector<std::uint32_t> found_;
   std::vector<const Annotation*> objects_;
   std::vector<double> areas_, overlaps_, most_;  // (D), (D, G), (D) the largest overlap
@@ -223,7 +223,7 @@ void ImageMatcher::Scratch::match(std::span<Scored> out, std::size_t area) {
         if ((target.taken & bit) && !target.crowd) continue;
         if (best && !best->ignored && target.ignored) break;
         if (row[target.column] < least) continue;
-        least = row[target.column];  // of equals, the later one
+        least = row[target.column];  // the later one of equals
         best = &target;
       }
       if (!best) continue;
@@ -248,7 +248,7 @@ namespace {
 /// The detections of each image, in their order.
 struct ByImage {
   std::vector<std::uint32_t> first;    // (images + 1) in `indices`
-  std::vector<std::uint32_t> indices;  // of detections
+  std::vector<std::uint32_t> indices;  // positions of detections
   std::int64_t unknown = 0;            // images
 
   ByImage(const Dataset& truth, const Detections& all) : first(truth.images.size() + 1, 0) {

@@ -63,7 +63,7 @@ void mask_overlaps(const Detections& all, Found found, Objects objects, const Da
     extents.push_back(extent_of(masks.back()));
   }
   out.clear();
-  Rle runs;  // of a detection, decoded where they are asked for
+  Rle runs;  // a detection's, decoded when first asked for
   for (const std::uint32_t d : found) {
     const bool has_mask = all[d].mask != Detections::kNoMask;
     if (!has_mask) runs = filled_box(all[d], height, width);

@@ -18,7 +18,7 @@ constexpr int kMaxGroups = 7;  // 35 bits hold any difference of two 32-bit coun
   throw Error(fmt::format("counts: byte {}: {}", byte, why));
 }
 
-/// The signed number at `at`, which moves behind it.
+/// Reads the signed number at `at`, and moves `at` past it.
 std::int64_t number_at(std::string_view text, std::size_t& at) {
   std::int64_t value = 0;
   for (int group = 0;; ++group) {

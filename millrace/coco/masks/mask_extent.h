@@ -69,7 +69,7 @@ class ExtentMeter {
   }
 
   std::uint32_t height_, width_;
-  std::uint32_t row_ = 0, column_ = 0;  // of the next pixel
+  std::uint32_t row_ = 0, column_ = 0;  // place of the next pixel
   std::uint32_t pixels_ = 0;
   std::uint32_t left_, top_ = UINT32_MAX, right_ = 0, bottom_ = 0;
 };

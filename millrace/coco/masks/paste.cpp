@@ -29,7 +29,7 @@ class Axis {
   }
 
   std::uint32_t begin = 0;    // first pixel
-  std::vector<int> cell;      // of each pixel from there on: the cell before it
+  std::vector<int> cell;      // for each pixel from there on: the cell before it
   std::vector<float> weight;  // and how much the next one counts
 };
 
@@ -79,7 +79,7 @@ void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out) {
   const double cell_width = std::max<double>(double{box.x2} - box.x1, kThinnest) / size;
   const double cell_height = std::max<double>(double{box.y2} - box.y1, kThinnest) / size;
   const auto side = static_cast<std::size_t>(size);
-  // The pixel under each cell's centre; one behind the last means none.
+  // The pixel under each cell's centre; one past the last means none.
   const auto pixel_at = [&](double low, double cell, std::size_t i, std::uint32_t pixels) {
     const double at = std::floor(low + (static_cast<double>(i) + .5) * cell);
     return at >= 0 && at < pixels ? static_cast<std::uint32_t>(at) : pixels;

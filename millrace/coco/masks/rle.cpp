@@ -125,7 +125,7 @@ Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height
   };
   for (Inside run(mask); run; run.next()) {
     for (std::uint32_t begin = run.begin; begin < run.end;) {
-      const std::uint32_t top = begin / mask.height * mask.height;  // of this column
+      const std::uint32_t top = begin / mask.height * mask.height;  // first row of this column
       const std::uint32_t end = std::min(run.end, top + mask.height);
       const std::int64_t column = std::int64_t{begin / mask.height} - x;
       if (column >= 0 && column < width) {

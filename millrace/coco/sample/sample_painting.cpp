@@ -12,7 +12,7 @@ namespace {
 
 /// A lamp far away, and the sky.
 struct Light {
-  cv::Vec3f direction;  // of unit length, from the surface to the lamp; z towards the viewer
+  cv::Vec3f direction;  // unit vector from the surface to the lamp; z towards the viewer
   float ambient = 0.5F;
   float shadow = 0.4F;  // how much of the light a shadow takes
 };
@@ -150,7 +150,7 @@ void paint_thing(cv::Mat3f& picture, const Thing& thing, const Material& ground,
 cv::Mat3b develop(cv::Mat3f& picture, Rng& rng) {
   if (rng.chance(0.6)) cv::GaussianBlur(picture, picture, {3, 3}, rng.uniform(0.4, 0.8));
   const auto vignette = static_cast<float>(rng.uniform(0, 0.35));
-  const auto grain = static_cast<float>(rng.uniform(1, 5));  // of 255
+  const auto grain = static_cast<float>(rng.uniform(1, 5));  // out of 255
   const auto warmth = static_cast<float>(rng.normal() * 0.04);
   const auto exposure = static_cast<float>(rng.uniform(0.88, 1.15));
   const cv::Vec3f cast = cv::Vec3f(1 - warmth, 1, 1 + warmth) * (255 * exposure);

@@ -22,7 +22,7 @@ struct Thing {
 struct Scene {
   cv::Size size;
   std::vector<Thing> things;
-  cv::Mat1b owner;  // of the picture's size: position in `things` plus one, 0 the ground
+  cv::Mat1b owner;  // per pixel: position in `things` plus one; 0: the ground
 
   /// 255 where the thing shows, else 0.
   cv::Mat1b visible(std::size_t thing) const { return owner == static_cast<double>(thing + 1); }

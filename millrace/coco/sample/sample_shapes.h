@@ -31,7 +31,7 @@ Outline draw_stick(cv::Point2d centre, double angle, double length, double width
 
 /// An outline on the pixel grid.
 struct Stamp {
-  cv::Point origin;    // of the patch's upper left pixel in the picture; may lie outside it
+  cv::Point origin;    // the patch's upper left pixel in the picture; may lie outside it
   cv::Mat1b coverage;  // how much of each pixel the outline covers, 0..255
   int area = 0;        // pixels at least half covered, inside the picture or not
 

@@ -15,8 +15,8 @@ enum class Pattern { mottled, marble, wood, stripes, checks, dots, boards };
 struct Material {
   Pattern pattern = Pattern::mottled;
   Colour first, second;
-  double angle = 0;    // of the pattern, radians
-  double period = 16;  // of the pattern, pixels
+  double angle = 0;    // direction of the pattern, radians
+  double period = 16;  // wavelength of the pattern, pixels
   double rough = 0.1;  // 0..1: relief of the surface, and how uneven its brightness is
   float gloss = 0.2F;  // 0..1: strength of highlights
 };

@@ -62,7 +62,7 @@ inline std::uint64_t digest_of(const Delivery<Batch>& item) {
   return digest(item.cursor.next, digest(item.cursor.pending, sum));
 }
 
-/// Of the numbers 0, 1, ... of a stream.
+/// The digests of the batches 0, 1, ... of a stream.
 inline std::vector<std::uint64_t> expected_digests(const serving::Stream& stream, int count,
                                                    const Making& making = {}) {
   std::vector<std::uint64_t> result;

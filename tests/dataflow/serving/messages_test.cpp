@@ -76,7 +76,7 @@ TEST(ServingMessages, MayComeWithoutAChecksum) {
 
 TEST(ServingMessages, OfAnotherVersionAreToldSo) {
   auto bytes = encode(Ping{});
-  bytes[10] = 1;  // behind the list's head and the name
+  bytes[10] = 1;  // after the list's head and the name
   EXPECT_THAT(rejection(bytes), ::testing::HasSubstr("another version of the protocol than 2"));
 }
 

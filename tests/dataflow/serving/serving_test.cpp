@@ -202,7 +202,7 @@ TEST(Serving, MoreConsumersThanThereIsRoomForWaitTheirTurn) {
   EXPECT_EQ(seen(*second, 3), expected_digests({}, 3));
 }
 
-/// Of files that this process has mapped and that have no name.
+/// The bytes of batches that this process has mapped from files without a name.
 std::int64_t mapped_shared_bytes() {
   std::ifstream maps("/proc/self/maps");
   std::int64_t bytes = 0;
