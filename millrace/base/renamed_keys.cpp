@@ -165,6 +165,10 @@ std::string renamed_key(std::string_view was, const std::function<bool(std::stri
 }
 
 std::string renamed_loss(std::string_view was) {
+  if (was.size() > 2 && was[was.size() - 2] == '_' && was.back() >= '0' && was.back() <= '9') {
+    const auto whole = renamed_loss(was.substr(0, was.size() - 2));  // of a stage of a cascade
+    return whole.empty() ? "" : whole + "_stage" + was.back();
+  }
   const auto slash = was.rfind('/') + 1;  // 0 where there is none
   for (const auto& one : kRenamed)
     if (one.table == kLosses && one.was == was.substr(slash))

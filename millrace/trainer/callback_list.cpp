@@ -10,6 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/base/wildcards.h"
 #include "millrace/trainer/train_state.h"
@@ -92,17 +93,22 @@ void CallbackList::refuse_watched(const Named& watcher, const std::string& name)
           "callbacks.{}: '{}' will never come: with this detector and these data callback '{}' "
           "does not publish it{}",
           watcher.name, name, named.name, suggestion(name, published)));
-  throw ConfigError(fmt::format("callbacks.{}: no callback of this run publishes '{}'{}",
-                                watcher.name, name, suggestion(name, published)));
+  const auto now = renamed_loss(name);
+  throw ConfigError(fmt::format(
+      "callbacks.{}: no callback of this run publishes '{}'{}", watcher.name, name,
+      now.empty() ? suggestion(name, published) : ", which is called '" + now + "' now"));
 }
 
 void CallbackList::tell_what_never_came(const TrainState& state) const {
   for (const auto& named : all_)
     for (const auto& name : named.watches)
-      if (!state.latest.contains(name))
+      if (!state.latest.contains(name)) {
+        const auto now = renamed_loss(name);
         spdlog::warn(
-            "callbacks.{} waited for '{}', which nobody has published in this run: it did nothing",
-            named.name, name);
+            "callbacks.{} waited for '{}', which nobody has published in this run: it did "
+            "nothing{}",
+            named.name, name, now.empty() ? "" : "; it is called '" + now + "' now");
+      }
 }
 
 void CallbackList::call(Named& named, const char* hook, TrainState& state,

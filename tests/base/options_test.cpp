@@ -5,6 +5,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
+#include "millrace/base/renamed_keys.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
@@ -152,6 +153,135 @@ TEST(Options, CompletingAndReadingBackGivesTheSameValues) {
   EXPECT_EQ(again.sides, Example{}.sides);
   EXPECT_THAT(again.goals, ElementsAre(Pair("box/AP", 0.125)));
   EXPECT_EQ(table.find("rate")->origin.text(), "default");
+}
+
+/// Options in tables of a table, and a duration.
+struct Nested {
+  double threshold = 0.7;
+  std::string kind = "resnet50", norm = "bn";
+  Duration patience = {300};
+  void describe(Options& o) {
+    o.add("rpn.nms_thresh", threshold, "IoU", {.min = 0, .max = 1});
+    o.add("backbone.type", kind, "the network");
+    o.add("backbone.norm", norm, "its norm");
+    o.add("patience", patience, "how long to wait", {.min = 1, .max = 7200});
+  }
+};
+
+std::string nested_complaint(const std::string& toml) {
+  try {
+    read_options<Nested>(parse_config(toml, "c.toml"), {"other"});
+  } catch (const ConfigError& problem) {
+    return problem.what();
+  }
+  return "";
+}
+
+TEST(Options, ANameWithDotsIsAnOptionInATable) {
+  for (const auto* toml : {"[rpn]\nnms_thresh = 0.5\n[backbone]\ntype = 'r18'",
+                           "rpn.nms_thresh = 0.5\nbackbone.type = 'r18'",
+                           "rpn = { nms_thresh = 0.5 }\nbackbone = { type = 'r18' }"}) {
+    Config table = parse_config(toml, "c.toml");
+    const auto read = read_options<Nested>(table);
+    EXPECT_EQ(read.threshold, 0.5);
+    EXPECT_EQ(read.kind, "r18");
+    EXPECT_EQ(read.norm, "bn");
+    complete_options<Nested>(table);
+    EXPECT_EQ(value_text(*table.find_path("backbone.norm")), "\"bn\"");
+    EXPECT_EQ(value_text(*table.find_path("rpn.nms_thresh")), "0.5");
+  }
+  EXPECT_EQ(nested_complaint("[rpn]\nnms_thresh = 2"),
+            "c.toml:2:14: rpn.nms_thresh = 2 is out of range (0 .. 1)");
+  EXPECT_THAT(nested_complaint("[rpn]\nnms_tresh = 0.5"),
+              AllOf(HasSubstr("c.toml:2:13: unknown key 'rpn.nms_tresh'"),
+                    HasSubstr("did you mean 'rpn.nms_thresh'")));
+  EXPECT_EQ(nested_complaint("rpn = 3"), "c.toml:1:7: rpn is a table, not an integer");
+  EXPECT_THAT(nested_complaint("'rpn.nms_thresh' = 0.5"), HasSubstr("unknown key"));
+  EXPECT_THAT(nested_complaint("rpn.other = 1"), HasSubstr("unknown key 'rpn.other'"));
+}
+
+TEST(Options, OldNamesAreToldTogetherWithTheirPlacesAndNewNames) {
+  EXPECT_EQ(nested_complaint("backbone = 'resnet18'\nrpn_nms = 0.5\nother = 1\n"),
+            "c.toml:1:12: backbone is called backbone.type now\n"
+            "c.toml:2:11: rpn_nms is called rpn.nms_thresh now");
+  EXPECT_THAT(nested_complaint("rpn_high = 0.5"), HasSubstr("unknown key 'rpn_high'"))
+      << "an old name of an option that is not here";
+}
+
+TEST(Options, ADurationHasAUnit) {
+  const auto patience = [](const std::string& value) {
+    return read_options<Nested>(parse_config("patience = " + value, "c.toml")).patience.seconds;
+  };
+  EXPECT_EQ(patience("'5 minutes'"), 300);
+  EXPECT_EQ(patience("'1 second'"), 1);
+  EXPECT_EQ(patience("'1.5 hours'"), 5400);
+  EXPECT_EQ(
+      nested_complaint("patience = 600"),
+      "c.toml:1:12: patience = 600 is no duration: write it as \"600 seconds\", \"30 seconds\" "
+      "or \"5 minutes\"");
+  for (const auto* wrong :
+       {"'5'", "'5 steps'", "'minutes'", "'-5 minutes'", "'1 minute more'", "true"})
+    EXPECT_THAT(nested_complaint(std::string("patience = ") + wrong), HasSubstr("is no duration"))
+        << wrong;
+  EXPECT_THAT(nested_complaint("patience = '3 hours'"),
+              HasSubstr("is out of range (1 .. 7200 seconds)"));
+  Config table;
+  complete_options<Nested>(table);
+  EXPECT_EQ(value_text(*table.find("patience")), "\"5 minutes\"");
+}
+
+TEST(RenamedKeys, AnOldConfigurationIsReadWithNewNamesAndDurations) {
+  const auto old = parse_config(R"(
+[data]
+source_timeout = 90
+[[data.sources]]
+name = "photos"
+use = "coco"
+[[data.stages]]
+use = "random_crop"
+type = "absolute"
+[model]
+name = "maskrcnn"
+backbone = "resnet18"
+norm = "gn"
+[schedule]
+kind = "cosine"
+[callbacks.progress]
+seconds = 0.5
+[callbacks.best]
+use = "keep_best"
+)",
+                                "old.toml");
+  const auto now = parse_config(R"(
+[data]
+source_timeout = "90 seconds"
+[[data.sources]]
+name = "photos"
+type = "coco"
+[[data.stages]]
+type = "random_crop"
+crop_type = "absolute"
+[model]
+type = "maskrcnn"
+[model.backbone]
+type = "resnet18"
+norm = "gn"
+[schedule]
+type = "cosine"
+[callbacks.progress]
+interval = "0.5 seconds"
+[callbacks.best]
+type = "keep_best"
+)",
+                                "new.toml");
+  EXPECT_EQ(to_toml(with_new_keys(old)), to_toml(now));
+  EXPECT_EQ(to_toml(with_new_keys(now)), to_toml(now));
+}
+
+TEST(RenamedKeys, LossesAreKnownByTheirOldNames) {
+  EXPECT_EQ(renamed_loss("val/rpn_box"), "val/loss_rpn_box_reg");
+  EXPECT_EQ(renamed_loss("box_class_2"), "loss_classifier_stage2");
+  EXPECT_EQ(renamed_loss("val/loss_mask"), "");
 }
 
 struct Layer {
