@@ -154,6 +154,15 @@ TEST(Config, PrintsTomlThatReadsBackEqual) {
   EXPECT_THAT(once, HasSubstr("[[t.list]]\nf = 1e-05\n"));
 }
 
+TEST(Config, LeavesAValueThatFollowsAnotherKeyToThatKey) {
+  auto table = parse_config("a = 1\nb = 2\n", "c.toml");
+  table.find("b")->follows = true;
+  table.find("b")->origin = {"t.c"};
+  EXPECT_EQ(to_toml(table), "a = 1\n");
+  EXPECT_EQ(value_text(table), "{ a = 1 }");
+  EXPECT_THAT(to_toml(table, /*origins=*/true), ::testing::ContainsRegex("\n# b = 2 +# t.c\n"));
+}
+
 TEST(Config, MissingFileIsAnErrorWithItsName) {
   EXPECT_THAT(testing::message_of<ConfigError>([] { load_config("no/such.toml"); }),
               HasSubstr("no/such.toml"));

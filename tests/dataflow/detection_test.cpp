@@ -11,7 +11,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/data_summary.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/dataflow/stage_tables.h"
 #include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
@@ -114,20 +113,6 @@ TEST(TrainFlow, GivesTheSameBytesOfLargePicturesWhenDeclaredInToml) {
   auto stages = default_list();
   stages[1].set("short_side", {std::int64_t{0}, {}});
   EXPECT_EQ(digests(*start_train_flow(options, stages, split, 1), 12), whole);
-}
-
-TEST(TrainFlow, DecodesWholeInFrontOfACrop) {
-  const TinyCoco data(4);
-  auto options = data.options();
-  options.short_side = {10};
-  const auto config = parse_config(
-      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'random_crop' }, { type = "
-      "'resize_shortest_edge' }, { type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
-      "test.toml");
-  const auto tables =
-      complete_stages(options, std::get<Config::Array>(config.find("stages")->data));
-  EXPECT_EQ(options_of<Decode>(tables[1])->short_side, 0);
-  EXPECT_FALSE(tables[1].find("short_side")->follows);
 }
 
 TEST(TrainFlow, ReducedDecodingChangesPixelsAloneAndThoseALittle) {

@@ -1,0 +1,99 @@
+// The tables of stages: what they leave to [data], and what must hold between them.
+#include "millrace/dataflow/stage_tables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "millrace/dataflow/detection/data_defaults.h"
+#include "millrace/dataflow/sources/detection_sources.h"
+#include "tests/support/thrown.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::vector<Config> listed(const std::string& stages) {
+  const auto config = parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + stages +
+                                       "{ type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
+                                   "test.toml");
+  return std::get<Config::Array>(config.find("stages")->data);
+}
+
+std::vector<std::string> texts(const std::vector<Config>& tables) {
+  std::vector<std::string> all;
+  for (const auto& table : tables) all.push_back(to_toml(table, /*origins=*/true));
+  return all;
+}
+
+TEST(StageTables, FollowOptionsAndKeysThatExist) {
+  DataOptions data;
+  Options keys;
+  data.describe(keys);
+  const auto expect_there = [&](const auto& registry, std::span<const DataDefault> defaults) {
+    for (const auto& [component, option, key] : defaults) {
+      EXPECT_EQ(
+          std::ranges::count(registry.at(std::string(component)).help(), option, &OptionHelp::name),
+          1)
+          << component << "." << option;
+      EXPECT_EQ(std::ranges::count(keys.entries(), key, &Options::Entry::name), 1) << key;
+    }
+  };
+  expect_there(detection_stages(), stage_defaults());
+  expect_there(detection_sources(), source_defaults());
+}
+
+TEST(StageTables, OnceCompleteStayAsTheyAreAndFollowDataAnew) {
+  DataOptions data;
+  const auto tables = complete_stages(data, {});
+  EXPECT_EQ(tables.size(), 6U);
+  EXPECT_EQ(texts(complete_stages(data, tables)), texts(tables));
+  data.short_side = {320, 400};
+  data.aspect_grouping = false;
+  EXPECT_NE(texts(complete_stages(data, tables)), texts(tables));
+  EXPECT_EQ(texts(complete_stages(data, tables)), texts(complete_stages(data, {})));
+}
+
+TEST(StageTables, KeepWhatIsWritten) {
+  DataOptions data;
+  data.flip = 0.25;
+  const auto tables = complete_stages(
+      data, listed("{ type = 'flip', probability = 0.75 }, { type = 'resize_shortest_edge' }, "));
+  const auto& own = *tables[2].find("probability");
+  EXPECT_FALSE(own.follows);
+  EXPECT_EQ(value_text(own), "0.75");
+  EXPECT_TRUE(tables[3].find("short_side")->follows);
+}
+
+TEST(StageTables, DecodeWholeBeforeACrop) {
+  const auto decoded = [](const std::string& stages) {
+    DataOptions data;
+    data.short_side = {100, 200};
+    return options_of<Decode>(complete_stages(data, listed(stages))[1])->short_side;
+  };
+  EXPECT_EQ(decoded("{ type = 'resize_shortest_edge' }, "), 200);
+  EXPECT_EQ(decoded("{ type = 'flip' }, { type = 'resize_shortest_edge', short_side = 50 }, "), 50);
+  EXPECT_EQ(decoded("{ type = 'random_crop' }, { type = 'resize_shortest_edge' }, "), 0);
+  EXPECT_EQ(decoded(""), 0);
+}
+
+TEST(StageTables, WhichPadToShapesThatNoImageFitsAreRefusedAtTheOptionThatSaysSo) {
+  const auto complaint = [](const std::string& data_toml, std::vector<Config> stages) {
+    const auto table = parse_config(data_toml, "data.toml");
+    return testing::message_of<ConfigError>(
+        [&] { settle_stages(read_options<DataOptions>(table), table, stages); });
+  };
+  const std::string narrow = "pad_shapes = ['900x640']";
+  EXPECT_THAT(complaint(narrow, {}),
+              AllOf(HasSubstr("data.toml:1:14: pad_shapes has no shape"), HasSubstr("800 pixels")));
+  EXPECT_EQ(complaint(narrow, listed("{ type = 'resize_shortest_edge', short_side = 600 }, ")), "");
+  auto own = listed("{ type = 'resize_shortest_edge' }, ");
+  own.back() = parse_config("type = 'pad'\nshapes = ['900x640']", "pad.toml");
+  EXPECT_THAT(complaint("", own), HasSubstr("pad.toml:2:10: shapes has no shape"));
+}
+
+}  // namespace
+}  // namespace millrace
