@@ -244,7 +244,7 @@ class Options::Reader {
       else if (value.is_table() && is_table(name))
         read(value, name + ".");
       else
-        refuse(name, value);
+        refuse(name, value, above);
     }
     if (above.empty() && !renamed_.empty()) throw ConfigError(joined(renamed_, "\n"));
   }
@@ -260,7 +260,7 @@ class Options::Reader {
         entries_, [&](const Entry& entry) { return entry.name.starts_with(name + "."); });
   }
 
-  void refuse(const std::string& name, const Config& value) {
+  void refuse(const std::string& name, const Config& value, const std::string& above) {
     const auto known = [&](std::string_view key) {
       return find(key) || std::ranges::find(others_, key) != others_.end();
     };
@@ -271,8 +271,13 @@ class Options::Reader {
     if (is_table(name))
       throw ConfigError(
           fmt::format("{}: {} is a table, not {}", value.origin.text(), name, value.type_name()));
-    std::vector<std::string> names(others_.begin(), others_.end());
-    for (const auto& entry : entries_) names.push_back(entry.name);
+    std::vector<std::string> names;  // of this level
+    if (above.empty()) names.assign(others_.begin(), others_.end());
+    for (const auto& entry : entries_)
+      if (entry.name.starts_with(above)) {
+        auto own = entry.name.substr(0, entry.name.find('.', above.size()));
+        if (std::ranges::find(names, own) == names.end()) names.push_back(std::move(own));
+      }
     throw ConfigError(
         fmt::format("{}: unknown key '{}'{}", value.origin.text(), name, suggestion(name, names)));
   }

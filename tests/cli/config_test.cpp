@@ -80,12 +80,12 @@ TEST_F(WrongConfig, AWrongPipelineIsPlaced) {
   };
   const std::string front = "{ type = 'read' },\n{ type = 'decode' },\n",
                     back = "{ type = 'group_by_aspect_ratio' },\n{ type = 'pad' }\n";
-  wrong("{ type = 'red' },\n" + back, ":4:9: ", "unknown stage 'red'; did you mean 'read'?");
+  wrong("{ type = 'red' },\n" + back, ":4:10: ", "unknown stage 'red'; did you mean 'read'?");
   wrong(front + "{ type = 'flip', probabilty = 1 },\n" + back,
-        ":6:30: ", "did you mean 'probability'?");
-  wrong(front + "{ type = 'flip', probability = 2 },\n" + back, ":6:31: ", "out of range (0 .. 1)");
+        ":6:31: ", "did you mean 'probability'?");
+  wrong(front + "{ type = 'flip', probability = 2 },\n" + back, ":6:32: ", "out of range (0 .. 1)");
   wrong(front + "{ type = 'resize_shortest_edge', short_side = [] },\n" + back,
-        ":6:46: ", "short_side takes 1 value at least");
+        ":6:47: ", "short_side takes 1 value at least");
   wrong(front + "{ type = 'resize_shortest_edge', short_side = [8, 4], range = true },\n" + back,
         ":6:1: ", "the shorter one first");
   wrong(front + "{ type = 'affine', min_scale = 3 },\n" + back, ":6:1: ", "min_scale = 3");
@@ -106,13 +106,13 @@ TEST_F(WrongConfig, WrongSourcesArePlaced) {
                          const std::string& what) {
     expect_wrong("[data]\nsources = [" + sources + "]\n", where, what);
   };
-  wrong("{ type = 'cocoa' }", ":3:20: ", "did you mean 'coco'?");
-  wrong("{ type = 'fake', cuont = 3 }", ":3:36: ", "did you mean 'count'?");
+  wrong("{ type = 'cocoa' }", ":3:21: ", "did you mean 'coco'?");
+  wrong("{ type = 'fake', cuont = 3 }", ":3:37: ", "did you mean 'count'?");
   wrong("{ type = 'folder' }", ":3:12: ", "root is wanted");
   wrong("{ type = 'records' }", ":3:12: ", "folder is wanted");
-  wrong("{ type = 'fake' }, { type = 'take', of = 'fale' }", ":3:30: ", "did you mean 'fake'?");
-  wrong("{ type = 'fake' }, { type = 'mix', of = 'fake' }", ":3:30: ", "0 weights");
-  wrong("{ type = 'fake' }, { type = 'coco' }", ":3:30: ", "not clear which");
+  wrong("{ type = 'fake' }, { type = 'take', of = 'fale' }", ":3:31: ", "did you mean 'fake'?");
+  wrong("{ type = 'fake' }, { type = 'mix', of = 'fake' }", ":3:31: ", "0 weights");
+  wrong("{ type = 'fake' }, { type = 'coco' }", ":3:31: ", "not clear which");
 }
 
 TEST_F(WrongConfig, AWrongSizeShapeOrAddressIsPlaced) {

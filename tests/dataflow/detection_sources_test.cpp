@@ -202,16 +202,16 @@ TEST(DeclaredSources, SayWhatCannotWork) {
   const std::string fake = "{ type = 'fake' }";
   EXPECT_THAT(
       complaint("sources = [{ type = 'fak' }]"),
-      AllOf(HasSubstr("test.toml:1:21: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
+      AllOf(HasSubstr("test.toml:1:22: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
   EXPECT_THAT(complaint("sources = [{ count = 3 }]"),
-              HasSubstr("test.toml:1:12: a source is a table with its name in `use"));
+              HasSubstr("test.toml:1:12: a source is a table with its name in `type"));
   EXPECT_THAT(complaint("sources = [{ type = 'fake', count = 0 }]"), HasSubstr("count"));
   EXPECT_THAT(complaint("sources = [{ type = 'fake', cont = 1 }]"),
               HasSubstr("did you mean 'count'"));
   EXPECT_THAT(complaint("sources = [{ type = 'take', of = 'take' }]"),
               HasSubstr("is made of itself: 'take' of 'take'"));
   EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'take', of = 'fame' }]"),
-              AllOf(HasSubstr("test.toml:1:30: source 'take' is made of 'fame'"),
+              AllOf(HasSubstr("test.toml:1:31: source 'take' is made of 'fame'"),
                     HasSubstr("did you mean 'fake'")));
   EXPECT_THAT(complaint("sources = [{ name = 'a', type = 'take', of = 'b' }, { name = 'b', type = "
                         "'take', of = 'a' }]"),
@@ -220,9 +220,9 @@ TEST(DeclaredSources, SayWhatCannotWork) {
               HasSubstr("another has this name already"));
   EXPECT_THAT(
       complaint("sources = [" + fake + ", { name = 'b', type = 'fake' }]"),
-      AllOf(HasSubstr("test.toml:1:30"), HasSubstr("'fake', 'b'"), HasSubstr("type = \"concat\"")));
+      AllOf(HasSubstr("test.toml:1:31"), HasSubstr("'fake', 'b'"), HasSubstr("type = \"concat\"")));
   EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'mix', of = 'fake', weights = 0 }]"),
-              HasSubstr("test.toml:1:30: no source of a mix has a weight above 0"));
+              HasSubstr("test.toml:1:31: no source of a mix has a weight above 0"));
   EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'mix', of = 'fake' }]"),
               HasSubstr("1 sources are given 0 weights"));
   EXPECT_THAT(complaint("sources = [" + fake + ", { type = 'mix', of = 'fake', weights = -1 }]"),

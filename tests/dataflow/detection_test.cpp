@@ -150,7 +150,7 @@ TEST(TrainFlow, SaysWhichStagesDoNotFit) {
       R"(stages = [ { type = "read" }, { type = "decode" }, { type = "pad" } ])", "test.toml");
   const auto& stages = std::get<Config::Array>(config.find("stages")->data);
   EXPECT_THAT([&] { start_train_flow(options, stages, split, 1); },
-              ThrowsMessage<ConfigError>("test.toml:1:50: stage 3 'pad' takes a group of samples, "
+              ThrowsMessage<ConfigError>("test.toml:1:52: stage 3 'pad' takes a group of samples, "
                                          "'decode' yields a sample"));
 }
 

@@ -77,7 +77,7 @@ TEST(Pipeline, RunsTheStagesOfAListOfTables) {
 
 TEST(Pipeline, SaysWhichStagesDoNotFit) {
   EXPECT_EQ(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
-            "words.toml:1:50: stage 3 'join' takes a group of Words, 'repeat' yields a Word");
+            "words.toml:1:52: stage 3 'join' takes a group of Words, 'repeat' yields a Word");
 }
 
 TEST(Pipeline, SaysThatTheFirstStageMustRead) {
@@ -88,7 +88,7 @@ TEST(Pipeline, SaysThatTheFirstStageMustRead) {
 TEST(Pipeline, SaysWhatTheFlowMustEndIn) {
   EXPECT_EQ(
       error_of(R"(stages = [ { type = "read" }, { type = "repeat" } ])"),
-      "words.toml:1:30: the last stage 'repeat' yields a Word; the flow must end in a string");
+      "words.toml:1:31: the last stage 'repeat' yields a Word; the flow must end in a string");
 }
 
 TEST(Pipeline, RefusesASecondGroupStage) {
