@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "millrace/base/errors.h"
+#include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
@@ -16,18 +17,10 @@ using ::testing::HasSubstr;
 
 class ConfigFiles : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::path(::testing::TempDir()) /
-        ("config-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::create_directories(folder_);
+  std::string write(const std::string& name, const std::string& text) const {
+    return scratch_.file(name, text).string();
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-    return (folder_ / name).string();
-  }
-  std::filesystem::path folder_;
+  testing::Scratch scratch_;
 };
 
 TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {

@@ -12,6 +12,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/process/signals.h"
+#include "tests/support/scratch.h"
 
 namespace millrace {
 namespace {
@@ -28,23 +29,17 @@ void replace(const fs::path& file, std::string_view bytes) {
 /// Both ways to write a file keep these laws.
 class Files : public ::testing::TestWithParam<void (*)(const fs::path&, std::string_view)> {
  protected:
-  Files() {
-    std::string name = (fs::temp_directory_path() / "millrace-files-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~Files() override { fs::remove_all(folder_); }
-
-  fs::path in_folder(const std::string& name) const { return folder_ / name; }
+  fs::path in_folder(const std::string& name) const { return scratch_ / name; }
   void write(const fs::path& file, std::string_view bytes) const { GetParam()(file, bytes); }
   std::vector<std::string> parts() const {
     std::vector<std::string> found;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_))
+    for (const auto& entry : fs::recursive_directory_iterator(scratch_.path()))
       if (entry.path().extension() == ".part") found.push_back(entry.path());
     return found;
   }
 
  private:
-  fs::path folder_;
+  testing::Scratch scratch_;
 };
 
 TEST_P(Files, OfASymbolicLinkTheTargetIsReplaced) {

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/scratch.h"
+
 namespace millrace::testing {
 
 using Json = nlohmann::json;
@@ -44,12 +46,6 @@ inline void write_json(const fs::path& file, const Json& json) { write_text(file
 /// A folder that is gone when the test ends.
 class Trainer : public ::testing::Test {
  protected:
-  Trainer() {
-    std::string name = (fs::temp_directory_path() / "millrace-cli-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~Trainer() override { fs::remove_all(folder_); }
-
   fs::path in_folder(const std::string& name) const { return folder_ / name; }
 
   /// `trainer` with these arguments, run in the project's root.
@@ -110,7 +106,7 @@ class Trainer : public ::testing::Test {
   }
 
  private:
-  fs::path folder_;
+  Scratch folder_;
 };
 
 /// One message, in the form in which people and scripts expect it.

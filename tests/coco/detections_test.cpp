@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <random>
@@ -14,6 +13,7 @@
 #include "millrace/base/files.h"
 #include "millrace/coco/data/records.h"
 #include "millrace/coco/data/results_pieces.h"
+#include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
 namespace millrace::coco {
@@ -21,22 +21,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A file name that vanishes with the test.
-class Scratch {
- public:
-  explicit Scratch(std::string_view text = "") { write_file_atomically(path_, text); }
-  ~Scratch() { std::filesystem::remove(path_); }
-  operator const std::filesystem::path&() const { return path_; }
-
- private:
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() /
-      ("millrace-" + std::to_string(::getpid()) + "-" + std::to_string(count_++) + ".json");
-  static inline int count_ = 0;
-};
+using testing::Scratch;
 
 std::string message_of(std::string_view json) {
-  const Scratch file(json);
+  const Scratch scratch;
+  const auto file = scratch.file("results.json", json);
   return testing::message_of([&] { read_detections(file); });
 }
 
@@ -75,14 +64,16 @@ void expect_equal(const Detections& read, std::span<const Detection> expected) {
 
 TEST(Detections, ReadBackToTheBit) {
   const auto written = random_detections(500);
-  const Scratch file;
+  const Scratch scratch;
+  const auto file = scratch / "results.json";
   write_detections(file, Detections(written));
   expect_equal(read_detections(file), written);
 }
 
 TEST(Detections, InPiecesAreTheSameForAnySizeAndNumberOfThreads) {
   const auto written = random_detections(500);
-  const Scratch file;
+  const Scratch scratch;
+  const auto file = scratch / "results.json";
   write_detections(file, Detections(written));
   const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, 4);
   for (const std::size_t bytes : {1, 64, 300, 5000, 1000000})
@@ -97,7 +88,7 @@ TEST(Detections, InPiecesAreTheSameForAnySizeAndNumberOfThreads) {
 TEST(Detections, InPiecesAreNotGuessedAt) {
   const std::string one = R"({"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1})";
   const auto read = [](const std::string& json) {
-    return read_result_pieces(InputFile(Scratch(json)), 8, nullptr);
+    return read_result_pieces(InputFile(Scratch().file("results.json", json)), 8, nullptr);
   };
   EXPECT_EQ(read("[" + one + ", " + one + "]\n")->size(), 2U);
   EXPECT_FALSE(read("[" + one + ", " + one + "] 7"));
@@ -107,15 +98,17 @@ TEST(Detections, InPiecesAreNotGuessedAt) {
   std::string noted = one;
   noted.insert(1, R"("note": "a }, {", "more": [{}, {}], )");
   EXPECT_FALSE(read("[" + noted + "]"));
-  EXPECT_EQ(read_detections(Scratch("[" + noted + "]")).size(), 1U);
+  EXPECT_EQ(read_detections(Scratch().file("results.json", "[" + noted + "]")).size(), 1U);
 }
 
 TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {
   Records set;
   set.add_image(1, "a.jpg", 8, 6);
   const auto images = assemble(set, "made");
-  const Scratch file(
-      R"([{"image_id": 1, "category_id": 1, "score": 1, "bbox": [0, 0, 1, 1],
+  const Scratch scratch;
+  const auto file =
+      scratch.file("results.json",
+                   R"([{"image_id": 1, "category_id": 1, "score": 1, "bbox": [0, 0, 1, 1],
            "segmentation": [[1, 1, 5, 1, 5, 4], [2, 3, 7, 3, 7, 5, 2, 5]]},
           {"image_id": 1, "category_id": 1, "score": 1, "segmentation": {"size": [6, 8], "counts": [3, 4, 41]}}])");
   const auto read = read_detections(file, images.get());
@@ -128,7 +121,8 @@ TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {
 }
 
 TEST(Detections, NoneIsAnEmptyArray) {
-  const Scratch file;
+  const Scratch scratch;
+  const auto file = scratch / "results.json";
   write_detections(file, {});
   EXPECT_TRUE(read_detections(file).empty());
 }

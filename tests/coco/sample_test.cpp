@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <map>
@@ -20,21 +19,15 @@
 #include "millrace/coco/masks/masks.h"
 #include "millrace/coco/sample/sample_contours.h"
 #include "millrace/coco/sample/sample_scene.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::coco {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using testing::Scratch;
 using ::testing::ThrowsMessage;
-
-/// A folder of this test's own, gone at its end.
-struct Playground {
-  fs::path path =
-      fs::temp_directory_path() / ("millrace_sample_test_" + std::to_string(::getpid()));
-  Playground() { fs::create_directories(path); }
-  ~Playground() { fs::remove_all(path); }
-};
 
 /// Every file below a folder and its bytes.
 std::map<std::string, std::string> bytes_of(const fs::path& folder) {
@@ -58,12 +51,12 @@ class MadeSample : public ::testing::Test {
   static constexpr std::int64_t kSeed = 5;
 
   static void SetUpTestSuite() {
-    ground_ = new Playground;
-    make_sample(ground_->path / "sample", {.train = 100, .val = 10, .seed = kSeed});
+    ground_ = new Scratch;
+    make_sample(*ground_ / "sample", {.train = 100, .val = 10, .seed = kSeed});
   }
   static void TearDownTestSuite() { delete ground_; }
 
-  static fs::path root() { return ground_->path / "sample"; }
+  static fs::path root() { return *ground_ / "sample"; }
   static std::shared_ptr<const Dataset> read(const std::string& split) {
     return read_dataset(root() / "annotations" / ("instances_" + split + ".json"));
   }
@@ -76,59 +69,58 @@ class MadeSample : public ::testing::Test {
   }
 
  private:
-  static inline Playground* ground_ = nullptr;
+  static inline Scratch* ground_ = nullptr;
 };
 
 TEST(Sample, SameSeedGivesTheSameBytesForAnyNumberOfThreads) {
-  const Playground ground;
-  const auto one = make_with_threads(ground.path / "one", 1, 3);
+  const Scratch ground;
+  const auto one = make_with_threads(ground / "one", 1, 3);
   EXPECT_EQ(one.size(), 10u + 4u + 2u);
-  EXPECT_TRUE(one == make_with_threads(ground.path / "two", 2, 3));
-  EXPECT_TRUE(one == make_with_threads(ground.path / "three", 3, 3));
+  EXPECT_TRUE(one == make_with_threads(ground / "two", 2, 3));
+  EXPECT_TRUE(one == make_with_threads(ground / "three", 3, 3));
 }
 
 TEST(Sample, AnotherSeedGivesOtherPictures) {
-  const Playground ground;
-  const auto three = make_with_threads(ground.path / "three", 2, 3),
-             four = make_with_threads(ground.path / "four", 2, 4);
+  const Scratch ground;
+  const auto three = make_with_threads(ground / "three", 2, 3),
+             four = make_with_threads(ground / "four", 2, 4);
   for (const auto& [name, bytes] : three) EXPECT_NE(bytes, four.at(name)) << name;
 }
 
 TEST(Sample, ASplitDoesNotChangeWithTheSizeOfTheOther) {
-  const Playground ground;
-  make_sample(ground.path / "small", {.train = 3, .val = 3});
-  make_sample(ground.path / "large", {.train = 6, .val = 3});
-  EXPECT_TRUE(bytes_of(ground.path / "small" / "val2017") ==
-              bytes_of(ground.path / "large" / "val2017"));
+  const Scratch ground;
+  make_sample(ground / "small", {.train = 3, .val = 3});
+  make_sample(ground / "large", {.train = 6, .val = 3});
+  EXPECT_TRUE(bytes_of(ground / "small" / "val2017") == bytes_of(ground / "large" / "val2017"));
   const auto json = fs::path("annotations") / "instances_val2017.json";
-  EXPECT_EQ(read_file(ground.path / "small" / json), read_file(ground.path / "large" / json));
+  EXPECT_EQ(read_file(ground / "small" / json), read_file(ground / "large" / json));
 }
 
 TEST(Sample, RefusesAFolderThatExists) {
-  const Playground ground;
-  fs::create_directories(ground.path / "mine");
+  const Scratch ground;
+  fs::create_directories(ground / "mine");
   for (const auto* name : {"mine", "mine/"}) {
-    EXPECT_THAT([&] { make_sample(ground.path / name, {.train = 1, .val = 1}); },
+    EXPECT_THAT([&] { make_sample(ground / name, {.train = 1, .val = 1}); },
                 ThrowsMessage<ConfigError>(HasSubstr("mine: exists already")));
   }
-  EXPECT_TRUE(fs::is_empty(ground.path / "mine"));
+  EXPECT_TRUE(fs::is_empty(ground / "mine"));
 }
 
 TEST(Sample, LeavesNothingBehindWhereItCannotWrite) {
-  const Playground ground;
-  std::ofstream(ground.path / "file") << "not a folder";
-  EXPECT_THAT([&] { make_sample(ground.path / "file" / "sample", {.train = 1, .val = 1}); },
-              ThrowsMessage<Error>(HasSubstr((ground.path / "file").string())));
-  EXPECT_EQ(bytes_of(ground.path).size(), 1u);
+  const Scratch ground;
+  std::ofstream(ground / "file") << "not a folder";
+  EXPECT_THAT([&] { make_sample(ground / "file" / "sample", {.train = 1, .val = 1}); },
+              ThrowsMessage<Error>(HasSubstr((ground / "file").string())));
+  EXPECT_EQ(bytes_of(ground.path()).size(), 1u);
 }
 
 TEST(Sample, ClearsAwayWhatAKilledRunLeft) {
-  const Playground ground;
-  fs::create_directories(ground.path / "sample.part" / "train2017");
-  std::ofstream(ground.path / "sample.part" / "train2017" / "half.jpg") << "half";
-  make_sample(ground.path / "sample", {.train = 1, .val = 1});
-  EXPECT_FALSE(fs::exists(ground.path / "sample.part"));
-  EXPECT_FALSE(fs::exists(ground.path / "sample" / "train2017" / "half.jpg"));
+  const Scratch ground;
+  fs::create_directories(ground / "sample.part" / "train2017");
+  std::ofstream(ground / "sample.part" / "train2017" / "half.jpg") << "half";
+  make_sample(ground / "sample", {.train = 1, .val = 1});
+  EXPECT_FALSE(fs::exists(ground / "sample.part"));
+  EXPECT_FALSE(fs::exists(ground / "sample" / "train2017" / "half.jpg"));
 }
 
 TEST_F(MadeSample, ImagesHaveTheSizeThatTheAnnotationsSay) {

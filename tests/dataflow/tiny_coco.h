@@ -1,9 +1,6 @@
 // A COCO folder of a few small pictures, made for one test and gone with it.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,6 +9,7 @@
 
 #include "millrace/base/random.h"
 #include "millrace/dataflow/detection/data_options.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::testing {
 
@@ -21,10 +19,6 @@ class TinyCoco {
  public:
   explicit TinyCoco(int count) {
     namespace fs = std::filesystem;
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    static int made = 0;  // a test may have several
-    folder_ = fs::temp_directory_path() / ("millrace-" + std::to_string(getpid()) + "-" +
-                                           test->name() + "-" + std::to_string(made++));
     fs::create_directories(folder_ / "annotations");
     fs::create_directories(folder_ / "train2017");
     json_["categories"] = {{{"id", 17}, {"name", "cat"}}, {{"id", 18}, {"name", "dog"}}};
@@ -33,15 +27,12 @@ class TinyCoco {
     for (int i = 0; i < count; ++i) add(i, i + 1 < count);
     std::ofstream(folder_ / "annotations/instances_train2017.json") << json_;
   }
-  TinyCoco(const TinyCoco&) = delete;
-  TinyCoco& operator=(const TinyCoco&) = delete;
-  ~TinyCoco() { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path image(int i) const { return folder_ / "train2017" / name(i); }
 
   DataOptions options() const {
     DataOptions options;
-    options.root = folder_.string();
+    options.root = folder_.path().string();
     options.val = options.train;
     options.batch_size = 3;
     options.threads = 2;
@@ -83,7 +74,7 @@ class TinyCoco {
     json_["annotations"].push_back(std::move(fields));
   }
 
-  std::filesystem::path folder_;
+  Scratch folder_;
   nlohmann::json json_;
 };
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include "millrace/doctor/check_objects.h"
 #include "millrace/doctor/check_records.h"
 #include "tests/support/data.h"
+#include "tests/support/scratch.h"
 
 namespace millrace::coco {
 namespace {
@@ -53,7 +53,6 @@ class Checks : public ::testing::Test {
       for (int k = 0; k < 2; ++k) json_["annotations"].push_back(sound(10 * image + k, image, k));
     }
   }
-  ~Checks() override { fs::remove(file_); }
 
   static Json sound(int id, int image, int k) {
     const int x = 10 + 40 * k;
@@ -93,8 +92,8 @@ class Checks : public ::testing::Test {
   }
 
   Json json_;
-  fs::path file_ =
-      fs::temp_directory_path() / ("millrace-checks-" + std::to_string(getpid()) + ".json");
+  testing::Scratch scratch_;
+  fs::path file_ = scratch_ / "a.json";
   std::size_t usable_ = 0, objects_ = 0;
 };
 

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,25 +16,26 @@ namespace millrace::testing {
 
 class Scratch {
  public:
-  Scratch() { std::filesystem::create_directories(folder_); }
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "millrace-test-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
   Scratch(const Scratch&) = delete;
   ~Scratch() { std::filesystem::remove_all(folder_); }
 
+  const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
   /// A file with these bytes.
   std::filesystem::path file(const std::string& name, std::string_view bytes) const {
-    std::filesystem::remove(folder_ /
-                            name);  // some file systems flush a file that is cut and rewritten
+    // Some file systems flush a file that is cut and rewritten.
+    std::filesystem::remove(folder_ / name);
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
     return folder_ / name;
   }
 
  private:
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() /
-      (std::string("millrace-") + std::to_string(::getpid()) + "-" +
-       ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_;
 };
 
 /// A whole number in `width` little-endian bytes.

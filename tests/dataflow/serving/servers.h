@@ -18,6 +18,7 @@
 #include "millrace/dataflow/serving/remote_flow.h"
 #include "millrace/dataflow/serving/server.h"
 #include "tests/dataflow/serving/made_batches.h"
+#include "tests/support/scratch.h"
 #include "tests/support/wait.h"
 
 namespace millrace::testing {
@@ -90,18 +91,11 @@ class ServerProcess {
 /// Where servers of one test listen: sockets in a folder that is gone with it.
 class Sockets {
  public:
-  Sockets() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "millrace-serving-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  Sockets(const Sockets&) = delete;
-  ~Sockets() { std::filesystem::remove_all(folder_); }
   std::string endpoint(int k) const { return "ipc://" + file(std::to_string(k)).string(); }
   std::filesystem::path file(const std::string& name) const { return folder_ / name; }
 
  private:
-  std::filesystem::path folder_;
+  Scratch folder_;
 };
 
 inline std::unique_ptr<DataFlow<Batch>> connect(
