@@ -28,7 +28,7 @@ struct CheckpointOptions {
           "so often one is saved that stays for good, such as '10 epochs'; '': none");
   }
 
-  void check(const Config& table) const { read_period(table, "keep_every", keep_every); }
+  void check(const Config& table) const { check_period(table, "keep_every", keep_every); }
 };
 
 class SaveCheckpoints final : public Callback, public SavesState {

@@ -27,10 +27,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+enum class EvaluationMode { waiting, score_in_background, background };
+std::vector<std::string> value_names(EvaluationMode) {
+  return {"inline", "score_in_background", "background"};
+}
+
 struct EvaluateOptions {
   std::string every = "1 epoch";
   std::int64_t images = 0;
-  std::string mode = "inline";
+  EvaluationMode mode = EvaluationMode::waiting;
   Options::Table targets;
   std::string weights = "trained";
   bool results = true;
@@ -40,8 +45,7 @@ struct EvaluateOptions {
     o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"});
     o.add("mode", mode,
           "training waits for the scores, for the detections alone, or for nothing while a copy "
-          "of the weights is evaluated",
-          {"inline", "score_in_background", "background"});
+          "of the weights is evaluated");
     o.add("targets", targets, "training ends once all of these scores are reached", score_names(),
           {.min = 0, .max = 1});
     o.add("weights", weights,
@@ -73,7 +77,8 @@ class EvaluateDetector final : public Callback,
     if (!are_trained()) state.kept_by(options_.weights);  // throws where there is no such callback
     gives_masks_ = state.model.gives_masks();
     check_targets(state.model);
-    if (!state.make_model && (options_.mode == "background" || !are_trained() || !owed_.empty()))
+    if (!state.make_model &&
+        (options_.mode == EvaluationMode::background || !are_trained() || !owed_.empty()))
       throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
     if (stop_at_targets(state)) return;
     for (const auto& [of, held] : std::exchange(owed_, {})) {
@@ -159,7 +164,7 @@ class EvaluateDetector final : public Callback,
     owed_.push_back({of, state.checkpoint_holds.hold(of.step)});
     if (pending_ && !collect(state)) return;
     if (stop_at_targets(state)) return;
-    const bool waits = options_.mode == "inline" || state.is_last;
+    const bool waits = options_.mode == EvaluationMode::waiting || state.is_last;
     const auto began = Clock::now();
     naming(of, [&] { start(state, of, waits); });
     stood_still_s_ = seconds_since(began);
@@ -172,7 +177,7 @@ class EvaluateDetector final : public Callback,
     EvaluationRun run{.max_images = options_.images, .keep_detections = options_.results};
     const auto file = results_file(state, of);
     const bool of_now = of.step == state.at.step;
-    if (of_now && !waits && options_.mode == "score_in_background") {
+    if (of_now && !waits && options_.mode == EvaluationMode::score_in_background) {
       run.watch = state.pass_watch();
       const auto evaluation = std::make_shared<DetectorEvaluation>(data.split, run);
       auto& model = are_trained() ? state.model : copy_of(state, of);

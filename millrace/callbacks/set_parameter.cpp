@@ -13,21 +13,26 @@
 namespace millrace {
 namespace {
 
+enum class PointUnit { epochs, steps, images };
+std::vector<std::string> value_names(PointUnit) { return {"epochs", "steps", "images"}; }
+
+enum class Between { none, linear };
+std::vector<std::string> value_names(Between) { return {"none", "linear"}; }
+
 struct SetParameterOptions {
   std::string parameter = "lr_factor";
   std::vector<double> at;
   std::vector<double> values;
-  std::string unit = "epochs";
-  std::string between = "none";
+  PointUnit unit = PointUnit::epochs;
+  Between between = Between::none;
 
   void describe(Options& o) {
     o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate",
           HyperParameters::all_names());
     o.add("at", at, "the points of the training, ascending", {.min = 0});
     o.add("values", values, "the value from each point on");
-    o.add("unit", unit, "of `at`", {"epochs", "steps", "images"});
-    o.add("between", between, "two points: the value of the first, or a straight line",
-          {"none", "linear"});
+    o.add("unit", unit, "of `at`");
+    o.add("between", between, "two points: the value of the first, or a straight line");
   }
 
   /// Throws ConfigError unless there is one value, in range, for each of some ascending points.
@@ -46,9 +51,9 @@ struct SetParameterOptions {
   }
 };
 
-double place(const TrainState& state, const std::string& unit) {
-  if (unit == "steps") return static_cast<double>(state.at.step);
-  if (unit == "images") return static_cast<double>(state.at.images);
+double place(const TrainState& state, PointUnit unit) {
+  if (unit == PointUnit::steps) return static_cast<double>(state.at.step);
+  if (unit == PointUnit::images) return static_cast<double>(state.at.images);
   return state.at.progress;
 }
 
@@ -59,7 +64,8 @@ class SetParameterAtPoints final : public SetParameter {
   explicit SetParameterAtPoints(const Options& options)
       : SetParameter(
             options.parameter,
-            [points = ParameterPoints{options.at, options.values, options.between == "linear"},
+            [points =
+                 ParameterPoints{options.at, options.values, options.between == Between::linear},
              unit = options.unit](const TrainState& state) { return points(place(state, unit)); },
             options.values) {}
 };

@@ -36,7 +36,7 @@ struct TensorBoardOptions : ScalarWriterOptions {
           "empty: never");
   }
 
-  void check(const Config& table) const { read_period(table, "histograms", histograms); }
+  void check(const Config& table) const { check_period(table, "histograms", histograms); }
 };
 
 /// Every process that trains begins a file of its own, which tells a TensorBoard that is open what to forget; those of

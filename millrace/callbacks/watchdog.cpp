@@ -10,12 +10,10 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/require.h"
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/stall.h"
 #include "millrace/callbacks/common/ticker.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/every.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -23,31 +21,27 @@ namespace {
 
 using Clock = Activity::Clock;
 
+enum class OnStall { warn, abort };
+std::vector<std::string> value_names(OnStall) { return {"warn", "abort"}; }
+
 struct WatchdogOptions {
-  std::string after = "5 minutes";
-  std::string step_limit;
-  std::string on_stall = "warn";
+  Duration after = {300};
+  Duration step_limit;
+  OnStall on_stall = OnStall::warn;
 
   void describe(Options& o) {
-    o.add("after", after, "so long without a sign of life is a stall");
+    o.add("after", after, "so long without a sign of life is a stall", {.min = 0.001});
     o.add("step_limit", step_limit,
-          "the longest that a step may take, its wait for data included; empty: any time");
+          "the longest that a step may take, its wait for data included; \"0 seconds\": any time",
+          {.min = 0});
     o.add("on_stall", on_stall,
-          "abort: also end the process, which only another process can resume", {"warn", "abort"});
-  }
-
-  void check(const Config& table) const {
-    require(table, "after", !after.empty(), "must be a time, such as \"5 minutes\"");
-    for (const auto& [key, text] : {std::pair("after", after), std::pair("step_limit", step_limit)})
-      if (const auto period = read_period(table, key, text))
-        require(table, key, period->unit == Period::Unit::seconds,
-                "is no time; write it as \"30 seconds\" or \"5 minutes\"");
+          "abort: also end the process, which only another process can resume");
   }
 };
 
-Clock::duration time_of(const std::string& period) {
+Clock::duration time_of(const Duration& duration) {
   return std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(parse_period(period).length));
+      std::chrono::duration<double>(duration.seconds));
 }
 
 class WatchTraining final : public Callback {
@@ -56,8 +50,10 @@ class WatchTraining final : public Callback {
   static constexpr bool kByDefault = true;
 
   explicit WatchTraining(const Options& options)
-      : after_(time_of(options.after)), aborts_(options.on_stall == "abort"), watch_(after_) {
-    if (!options.step_limit.empty()) step_limit_ = time_of(options.step_limit);
+      : after_(time_of(options.after)),
+        aborts_(options.on_stall == OnStall::abort),
+        watch_(after_) {
+    if (options.step_limit.seconds > 0) step_limit_ = time_of(options.step_limit);
   }
 
   void before_train(TrainState& state) override {

@@ -25,12 +25,10 @@ Period parse_period(std::string_view text, const std::string& where) {
       text));
 }
 
-std::optional<Period> read_period(const Config& table, std::string_view key,
-                                  std::string_view text) {
-  if (text.empty()) return std::nullopt;
+void check_period(const Config& table, std::string_view key, std::string_view text) {
+  if (text.empty()) return;
   const auto* value = table.find(key);
-  return parse_period(text,
-                      fmt::format("{}: {}", (value ? value->origin : table.origin).text(), key));
+  parse_period(text, fmt::format("{}: {}", (value ? value->origin : table.origin).text(), key));
 }
 
 bool Every::is_due(const TrainState& state) {

@@ -24,9 +24,9 @@ struct Period {
 /// Throws ConfigError quoting the text; `where` says whose it is.
 Period parse_period(std::string_view text, const std::string& where = "every");
 
-/// The period that the option `key` of a table gives as `text`; nothing where that is "". Throws
-/// ConfigError with the option's place.
-std::optional<Period> read_period(const Config& table, std::string_view key, std::string_view text);
+/// For the `check` of options: throws ConfigError with the place of `key`, unless `text` is a period or
+/// empty.
+void check_period(const Config& table, std::string_view key, std::string_view text);
 
 /// Says after which steps a period has passed. Steps and epochs count from the beginning of the training, so that a
 /// resumed one triggers at the same steps; seconds count from when this was made or last said so, on a clock that

@@ -50,9 +50,9 @@ TEST(Recipe, SaysWhereAPeriodIsNone) {
   EXPECT_THAT(complaint(kModel + "[callbacks.tensorboard]\nhistograms = '2 parsecs'\n"),
               HasSubstr("a.toml:4:14: histograms"));
   EXPECT_THAT(complaint(kModel + "[callbacks.watchdog]\nafter = '3 steps'\n"),
-              HasSubstr("a.toml:4:9: after is no time"));
+              HasSubstr("a.toml:4:9: after = \"3 steps\" is no duration"));
   EXPECT_THAT(complaint(kModel + "[callbacks.watchdog]\nafter = ''\n"),
-              HasSubstr("a.toml:4:9: after must be a time"));
+              HasSubstr("a.toml:4:9: after = \"\" is no duration"));
   EXPECT_EQ(complaint(kModel + "[callbacks.watchdog]\nstep_limit = '1 minute'\n"), "");
 }
 

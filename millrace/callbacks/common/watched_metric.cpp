@@ -10,7 +10,7 @@ namespace millrace {
 
 void WatchOptions::describe(Options& o) {
   o.add("metric", metric, "a scalar that a callback publishes, as metrics.jsonl names it");
-  o.add("better", better, "which values are better", {"higher", "lower"});
+  o.add("better", better, "which values are better");
 }
 
 std::optional<double> WatchedMetric::in(const Scalars& scalars) const {

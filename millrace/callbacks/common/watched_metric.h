@@ -4,15 +4,19 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "millrace/base/options.h"
 #include "millrace/trainer/metrics.h"
 
 namespace millrace {
 
+enum class Better { higher, lower };
+inline std::vector<std::string> value_names(Better) { return {"higher", "lower"}; }
+
 struct WatchOptions {
   std::string metric = "bbox/AP";
-  std::string better = "higher";
+  Better better = Better::higher;
 
   void describe(Options& o);
 };
@@ -21,7 +25,7 @@ class WatchedMetric {
  public:
   /// A value is better than another where it is so by more than `min_delta`.
   explicit WatchedMetric(const WatchOptions& options, double min_delta = 0)
-      : name_(options.metric), higher_(options.better == "higher"), min_delta_(min_delta) {}
+      : name_(options.metric), higher_(options.better == Better::higher), min_delta_(min_delta) {}
 
   const std::string& name() const { return name_; }
 
