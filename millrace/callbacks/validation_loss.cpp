@@ -3,14 +3,16 @@
 #include <c10/core/GradMode.h>
 
 #include <chrono>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
 
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/cluster/gather_values.h"
 #include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/train_state.h"
 
@@ -92,20 +94,15 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
  private:
   /// Adds what all ranks have seen, in their order; a signal to one of them is one to all.
   void add_up(const Cluster& cluster, std::int64_t& seen, std::map<std::string, double>& sums) {
-    const nlohmann::json mine = {
-        {"signal", owed_ ? StopSignals::number() : 0}, {"seen", seen}, {"sums", sums}};
-    const auto all = cluster.gather("validation loss", mine.dump());
+    using Seen = std::tuple<int, std::int64_t, std::map<std::string, double>>;
+    const auto all = gather_values(cluster, "validation loss",
+                                   Seen(owed_ ? StopSignals::number() : 0, seen, sums));
     seen = 0;
     sums.clear();
-    for (const auto& text : all) {
-      const auto one = nlohmann::json::parse(text);
-      if (const auto signal = one.at("signal").get<int>(); signal != 0) {
-        if (!owed_) StopSignals::note(signal);
-        owed_ = true;
-      }
-      seen += one.at("seen").get<std::int64_t>();
-      for (const auto& [name, sum] : one.at("sums").items())
-        sums[name] += sum.is_null() ? std::nan("") : sum.get<double>();  // JSON has no NaN
+    for (const auto& [signal, count, losses] : all) {
+      if (signal != 0 && !std::exchange(owed_, true)) StopSignals::note(signal);
+      seen += count;
+      for (const auto& [name, sum] : losses) sums[name] += sum;
     }
   }
 

@@ -102,15 +102,19 @@ std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& fa
   return warnings;
 }
 
-Features PyramidDetector::features(const Batch& batch, const NormPass& pass) const {
-  Features features{pyramid_(batch, pass), {batch.height, batch.width}, {}, pass};
+Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
+                                   cv::Size padded) const {
+  Features features{pyramid_(batch, pass, padded),
+                    {std::max(batch.height, padded.height), std::max(batch.width, padded.width)},
+                    {},
+                    pass};
   for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
   return features;
 }
 
 Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
   const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
-  const auto features = this->features(batch, pass);
+  const auto features = this->features(batch, pass, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
 }
 

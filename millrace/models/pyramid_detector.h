@@ -37,7 +37,7 @@ std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
 /// The pyramid of a batch.
 struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
-  std::pair<std::int64_t, std::int64_t> padded;  // the batch's (height, width)
+  std::pair<std::int64_t, std::int64_t> padded;  // (height, width) of the input
   std::vector<ImageSize> sizes;                  // (N)
   NormPass pass;
 };
@@ -78,7 +78,7 @@ class PyramidDetector : public Detector {
   /// Mask probabilities of what was found, (D over all images, M, M); undefined where there are none.
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
-  Features features(const Batch& batch, const NormPass& pass) const;
+  Features features(const Batch& batch, const NormPass& pass, cv::Size padded = {}) const;
   std::vector<Found> find_in_views(const Batch& batch);
   at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found);
 

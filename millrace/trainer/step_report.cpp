@@ -2,29 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <msgpack.hpp>
 #include <tuple>
+#include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
 namespace {
 
-using Fields = std::tuple<Scalars, std::vector<std::tuple<std::string, double, double>>,
-                          std::string, std::string>;
+using ReportFields = std::tuple<Scalars, std::vector<std::tuple<std::string, double, double>>,
+                                std::string, std::string>;
 
-std::string packed(const StepReport& report) {
-  Fields fields{report.losses, {}, report.gradients, report.statistics};
+ReportFields fields_of(const StepReport& report) {
+  ReportFields fields{report.losses, {}, report.gradients, report.statistics};
   for (const auto& [name, part, whole] : report.figures)
     std::get<1>(fields).emplace_back(name, part, whole);
-  msgpack::sbuffer bytes;
-  msgpack::pack(bytes, fields);
-  return {bytes.data(), bytes.size()};
+  return fields;
 }
 
-StepReport unpacked(const std::string& bytes) {
-  Fields fields;
-  msgpack::unpack(bytes.data(), bytes.size()).get().convert(fields);
+StepReport report_of(ReportFields& fields) {
   auto& [losses, figures, gradients, statistics] = fields;
   StepReport report{std::move(losses), {}, std::move(gradients), std::move(statistics)};
   for (auto& [name, part, whole] : figures)
@@ -55,10 +52,10 @@ void add(StepReport& sum, const StepReport& more, const std::string& rank,
 StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title) {
   if (cluster.size() == 1) return mine;
   if (!cluster.is_chief()) mine.statistics.clear();
-  const auto all = cluster.gather("losses", packed(mine));
-  auto sum = unpacked(all[0]);
+  auto all = gather_values(cluster, "losses", fields_of(mine));
+  auto sum = report_of(all[0]);
   for (std::int64_t rank = 1; rank < cluster.size(); ++rank)
-    add(sum, unpacked(all[static_cast<std::size_t>(rank)]), cluster.name(rank), title);
+    add(sum, report_of(all[static_cast<std::size_t>(rank)]), cluster.name(rank), title);
   return sum;
 }
 

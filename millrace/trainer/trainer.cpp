@@ -218,8 +218,9 @@ void Trainer::train() {
       call("before_step", [&](Callback& c) { c.before_step(state_); });
       batches = next_batches(behind);
     }
-    if (!all_go_on(batches, behind)) break;
-    step(batches);
+    const auto places = agree(batches, behind);
+    if (!places) break;
+    step(batches, *places);
     if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
 
     auto& at = state_.at;
@@ -285,9 +286,13 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
   return batches;
 }
 
-bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
+std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& batches,
+                                                     Position& behind) {
   const auto& cluster = plan_.cluster;
-  if (cluster.size() == 1) return !batches.empty();
+  if (cluster.size() == 1) {
+    if (batches.empty()) return std::nullopt;
+    return agree_on_step(cluster, {.batches = sizes_of(batches)}).places;
+  }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
   state_.activity.begin("agrees with the other ranks on the next step");
   const auto agreed =
@@ -295,11 +300,11 @@ bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
                               .signal = StopSignals::number(),
                               .figures = state_.figures_asked_,
                               .checkpoint = std::exchange(wants_checkpoint_, false),
-                              .place = batches.empty() ? 0 : place_of(behind),
-                              .images = behind.images - state_.at.images,
+                              .data_place = batches.empty() ? 0 : place_of(behind),
                               .waited_s = state_.spent.data_s - waited_for_data_s_,
                               .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
-                              .hyper = state_.hyper.values()});
+                              .hyper = state_.hyper.values(),
+                              .batches = sizes_of(batches)});
   agreed_ = Clock::now();
   waited_s_ = waited_for_ranks_s();
   waited_for_data_s_ = state_.spent.data_s;
@@ -310,15 +315,16 @@ bool Trainer::all_go_on(const std::vector<Batch>& batches, Position& behind) {
   if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
   if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
   state_.stop_reason_ = agreed.stop;
-  if (!agreed.stop.empty()) cluster.set_ending();
-  return agreed.stop.empty();
+  if (agreed.stop.empty()) return agreed.places;
+  cluster.set_ending();
+  return std::nullopt;
 }
 
 double Trainer::waited_for_ranks_s() const {
   return plan_.cluster.waited_s() + state_.spent.sync_s;
 }
 
-void Trainer::step(const std::vector<Batch>& batches) {
+void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace> places) {
   auto& at = state_.at;
   training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
   state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor");
@@ -331,7 +337,7 @@ void Trainer::step(const std::vector<Batch>& batches) {
   const auto scale = at.loss_scale;
   auto end = [&] {
     try {
-      return training_step_(batches, info, state_.lr, at.loss_scale);
+      return training_step_(batches, places, info, state_.lr, at.loss_scale);
     } catch (const std::exception& problem) {
       if (!is_out_of_memory(problem)) throw;
       throw Error(fmt::format("step {}: {}", at.step + 1, out_of_memory_text(batches)));

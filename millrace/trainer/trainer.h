@@ -87,9 +87,10 @@ class Trainer {
   /// The batches of one step, and the place behind them; none where a signal came first.
   std::vector<Batch> next_batches(Position& at);
   double waited_for_ranks_s() const;
-  /// Whether all ranks take the step with these batches; what they agree upon for it takes effect here.
-  bool all_go_on(const std::vector<Batch>& batches, Position& behind);
-  void step(const std::vector<Batch>& batches);
+  /// The places of these batches in the step that all ranks take; nothing where training ends. What else they agree upon
+  /// for it takes effect here.
+  std::optional<std::vector<StepPlace>> agree(const std::vector<Batch>& batches, Position& behind);
+  void step(const std::vector<Batch>& batches, std::span<const StepPlace> places);
 
   void end_boundary(bool epoch_ended);
   void settle();

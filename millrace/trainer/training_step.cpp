@@ -16,12 +16,10 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/trainer/cluster/share_values.h"
-#include "millrace/trainer/cluster/step_places.h"
 #include "millrace/trainer/cluster/step_totals.h"
-#include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/detector/precision.h"
+#include "millrace/trainer/detector/restore.h"
 
 namespace millrace {
 namespace {
@@ -76,7 +74,7 @@ at::Tensor added(const Losses& losses) {
 
 /// One of the batches that a step is made of on this rank.
 struct TrainingStep::Part {
-  Batch batch;
+  const Batch& batch;
   StepInfo info;
 };
 
@@ -117,11 +115,17 @@ void TrainingStep::check_alike() const {
   check_same_values(cluster_, named_values(model_), "the model");
 }
 
-StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, double lr,
+StepEnd TrainingStep::operator()(std::span<const Batch> batches, const StepInfo& info, double lr,
                                  LossScale& scale) {
+  const auto agreed = agree_on_step(cluster_, {.batches = sizes_of(batches)});
+  return (*this)(batches, agreed.places, info, lr, scale);
+}
+
+StepEnd TrainingStep::operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
+                                 const StepInfo& info, double lr, LossScale& scale) {
   if (!buffers_.empty()) at::_foreach_copy_(buffers_before_, buffers_);
   StepEnd end;
-  take(parts_of(batches, info), lr, scale, end);
+  take(parts_of(batches, places, info), lr, scale, end);
   if (!end.rejected.empty() && !buffers_.empty()) {
     at::_foreach_copy_(buffers_, buffers_before_);
     tell_parameters_changed(model_);
@@ -130,13 +134,14 @@ StepEnd TrainingStep::operator()(std::span<const Batch> batches, StepInfo info, 
 }
 
 std::vector<TrainingStep::Part> TrainingStep::parts_of(std::span<const Batch> batches,
+                                                       std::span<const StepPlace> places,
                                                        const StepInfo& info) const {
-  const auto places = agree_on_places(cluster_, batches);
   std::vector<Part> parts;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     const auto& [first_image, width, height] = places[i];
-    parts.push_back({pad_to(batches[i], width, height), info});
+    parts.push_back({batches[i], info});
     parts.back().info.first_image = first_image;
+    parts.back().info.padded = {width, height};
     if (cluster_.size() > 1) parts.back().info.ranks = &rank_sum_;
   }
   return parts;

@@ -12,6 +12,7 @@
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/gradient_buckets.h"
 #include "millrace/trainer/cluster/rank_sum.h"
+#include "millrace/trainer/cluster/step_agreement.h"
 #include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/loss_scale.h"
@@ -48,7 +49,13 @@ class TrainingStep {
   /// same scalars, decisions and values, in the same bits. A step whose losses or gradients are not finite changes
   /// nothing but `scale`. Of `info`, what tells one batch from the next is filled in here. The device is waited for here
   /// alone: losses, figures and gradients' norms are read once all is queued.
-  StepEnd operator()(std::span<const Batch> batches, StepInfo info, double lr, LossScale& scale);
+  /// `places`: what all ranks have agreed upon for these batches.
+  StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
+                     const StepInfo& info, double lr, LossScale& scale);
+
+  /// The same for a caller that has agreed upon nothing: that is done here, in an exchange.
+  StepEnd operator()(std::span<const Batch> batches, const StepInfo& info, double lr,
+                     LossScale& scale);
 
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
@@ -56,7 +63,8 @@ class TrainingStep {
  private:
   struct Part;
 
-  std::vector<Part> parts_of(std::span<const Batch> batches, const StepInfo& info) const;
+  std::vector<Part> parts_of(std::span<const Batch> batches, std::span<const StepPlace> places,
+                             const StepInfo& info) const;
   Losses losses(const Batch& batch, const StepInfo& info) const;
   /// The first pass of two.
   void collect_totals(const std::vector<Part>& parts) const;

@@ -1,9 +1,13 @@
 // A detector on another device than the CPU: the same losses, gradients, steps and detections, and no memory touched that is
 // not there.
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
+#include "millrace/models/layers/normalize.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/trainer/detector/device_pixels.h"
 #include "millrace/trainer/run/upload.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/other_device.h"
@@ -31,6 +35,41 @@ class Again final : public DataFlow<Batch> {
   const Batch batch_;
   int times_;
 };
+
+/// A batch with its pixels on the device and, as nobody is to read them any more, none on the host.
+Batch uploaded(Batch batch, at::Device device) {
+  batch = upload_ahead(std::make_unique<Again>(batch, 1), device)->next()->value;
+  std::fill_n(batch.pixels.get(), batch.bytes(), std::uint8_t{0});
+  return batch;
+}
+
+TEST(Normalize, PadsOnTheDeviceWhatWasUploadedOnce) {
+  const at::Device there(kOtherDevice, 0);
+  const auto batch = small_batch();
+  const cv::Size padded(batch.width + 32, batch.height + 64);
+  const auto alone = normalize(batch, {}), larger = normalize(batch, {}, at::kCPU, padded);
+  EXPECT_TRUE(at::equal(larger, at::constant_pad_nd(alone, {0, 32, 0, 64})));
+  const auto on_device = uploaded(batch, there);
+  EXPECT_TRUE(at::equal(normalize(on_device, {}, there).cpu(), alone));
+  EXPECT_TRUE(at::equal(normalize(on_device, {}, there, padded).cpu(), larger));
+}
+
+TEST(Normalize, TakesThePartsOfABatchFromWhatWasUploadedOnce) {
+  const at::Device there(kOtherDevice, 0);
+  auto batch = small_batch();
+  batch.divisor = 16;
+  batch.images[0].width = 40;  // alone it is padded to 48
+  std::vector<at::Tensor> expected;
+  for (const auto& [part, places] : parts_of_one_size(batch))
+    expected.push_back(normalize(part, {}));
+  EXPECT_EQ(expected.size(), 2);
+  const auto on_device = uploaded(batch, there);
+  auto parts = parts_of_one_size(on_device);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    take_pixels_of(on_device, parts[i]);
+    EXPECT_TRUE(at::equal(normalize(parts[i].batch, {}, there).cpu(), expected[i])) << i;
+  }
+}
 
 struct Trained {
   std::vector<StepFigures> scalars;

@@ -47,7 +47,7 @@ class SomeDetector final : public Detector {
       odds += 1;
     }
     seen_.fill_(static_cast<double>(batch.images[0].image_id));
-    sizes.emplace_back(batch.width, batch.height);
+    sizes.emplace_back(step.padded.width, step.padded.height);
     if (step.figures) step.figures->add("odd/share", odds, count);
     if (step.figures && odds > 0) step.figures->add("odd/loss", odd.detach().item<double>(), odds);
     if (!asks_for_totals) return {{"fit", fit}};
@@ -63,7 +63,7 @@ class SomeDetector final : public Detector {
 
   double bad_image = -1, factor = 1;
   bool asks_for_totals = true;
-  std::vector<std::pair<int, int>> sizes;  // sizes of the batches
+  std::vector<std::pair<int, int>> sizes;  // the sizes to pad batches to
 
  private:
   Parameters parameters_;

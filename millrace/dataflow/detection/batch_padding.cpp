@@ -45,19 +45,6 @@ void fill_slot(const LazyImage& image, cv::Mat slot) {
   slot.rowRange(size.height, slot.rows).setTo(0);
 }
 
-Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
-  if (batch.width == width && batch.height == height) return batch;
-  if (batch.width > width || batch.height > height)
-    throw std::invalid_argument(fmt::format("a batch of {} x {} pixels cannot be padded to {} x {}",
-                                            batch.width, batch.height, width, height));
-  const Batch from{std::move(batch.pixels), batch.height, batch.width, batch.divisor, batch.images};
-  batch.width = width;
-  batch.height = height;
-  batch.pixels = batch_memory().acquire(batch.bytes());
-  for (std::size_t i = 0; i < batch.size(); ++i) fill_slot({from.image(i)}, batch.padded_image(i));
-  return batch;
-}
-
 std::vector<BatchPart> parts_of_one_size(const Batch& batch) {
   std::vector<std::size_t> all(batch.size());
   std::iota(all.begin(), all.end(), 0);

@@ -16,11 +16,6 @@ namespace millrace {
 /// Writes an image into the top left corner of its slot of a batch and clears the rest.
 void fill_slot(const LazyImage& image, cv::Mat slot);
 
-/// The batch with slots of `width` x `height` pixels: the bytes that it would have had, had an image of that size been
-/// in it. So batches of several processes get one size. Copies nothing where the size is right already.
-/// Throws std::invalid_argument where the batch is larger.
-Batch pad_to(Batch batch, std::int32_t width, std::int32_t height);
-
 /// The width and height that "1344x800" says. Throws std::invalid_argument for what is no shape.
 cv::Size parse_shape(const std::string& text);
 

@@ -61,6 +61,9 @@ struct ImageInfo {
   float scale_x = 1, scale_y = 1;      // batch pixels per original pixel
 };
 
+/// Pixels on a device: millrace/trainer/detector/device_pixels.h.
+struct DevicePixels;
+
 /// A padded batch. `pixels` is (N, height, width, 3) RGB bytes, zero outside each image's true size;
 /// pooled memory that goes back when the last owner lets go.
 struct Batch {
@@ -69,6 +72,8 @@ struct Batch {
   std::int32_t divisor = 0;        // an image alone is padded to multiples of it; 0: not known
   std::vector<ImageInfo> images;   // N
   std::vector<Instances> objects;  // N (orig_gt_counts are their sizes)
+  /// The same pixels on the model's device; nullptr: nobody has copied them there yet.
+  std::shared_ptr<const DevicePixels> on_device;
 
   std::size_t size() const { return images.size(); }
   std::size_t bytes() const { return size() * height * width * 3; }

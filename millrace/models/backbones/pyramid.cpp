@@ -103,8 +103,9 @@ Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
     (scope / "body").freeze(prefix);
 }
 
-std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass) const {
-  const auto c = body_(normalize(batch, pixels_, device_), pass);
+std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass,
+                                            cv::Size padded) const {
+  const auto c = body_(normalize(batch, pixels_, device_, padded), pass);
   return fpn_(at::TensorList(c).slice(first_), pass);
 }
 

@@ -7,14 +7,14 @@
 
 #include <algorithm>
 
-#include "millrace/trainer/run/upload.h"
+#include "millrace/trainer/detector/device_pixels.h"
 
 namespace millrace {
 namespace {
 
-at::Tensor normalize_here(const Batch& batch, const PixelOptions& options) {
+at::Tensor normalize_here(const Batch& batch, const PixelOptions& options, cv::Size padded) {
   const auto n = static_cast<std::int64_t>(batch.size());
-  const std::int64_t height = batch.height, width = batch.width;
+  const std::int64_t height = padded.height, width = padded.width;
   auto result =
       at::empty({n, 3, height, width},
                 at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
@@ -22,9 +22,11 @@ at::Tensor normalize_here(const Batch& batch, const PixelOptions& options) {
 
   at::parallel_for(0, n * height, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t line = begin; line < end; ++line) {
-      const auto& image = batch.images[static_cast<std::size_t>(line / height)];
-      const std::int64_t inside = line % height < image.height ? image.width : 0;
-      const std::uint8_t* from = batch.pixels.get() + line * width * 3;
+      const auto place = line / height, y = line % height;
+      const auto& image = batch.images[static_cast<std::size_t>(place)];
+      const std::int64_t inside = y < image.height ? image.width : 0;
+      const std::uint8_t* from =
+          inside == 0 ? nullptr : batch.pixels.get() + (place * batch.height + y) * batch.width * 3;
       float* to = out + line * width * 3;
       for (std::int64_t x = 0; x < inside; ++x, from += 3, to += 3)
         for (int c = 0; c < 3; ++c)
@@ -37,26 +39,34 @@ at::Tensor normalize_here(const Batch& batch, const PixelOptions& options) {
 }
 
 /// The same numbers by the device's operators.
-at::Tensor normalize_there(const Batch& batch, const PixelOptions& options, at::Device device) {
+at::Tensor normalize_there(const Batch& batch, const PixelOptions& options, at::Device device,
+                           cv::Size padded) {
   const auto values = [&](const std::array<float, 3>& of) {
     return at::tensor(at::ArrayRef<float>(of), at::kFloat).to(device);
   };
   auto pixels = pixels_on(batch, device);
   if (options.bgr) pixels = pixels.flip(3);
-  const auto result = (pixels.to(at::kFloat) - values(options.mean)) / values(options.std);
+  const auto result =
+      at::empty({static_cast<std::int64_t>(batch.size()), padded.height, padded.width, 3},
+                at::TensorOptions(at::kFloat).device(device));
+  const auto slots = result.narrow(1, 0, batch.height).narrow(2, 0, batch.width);
+  slots.copy_(pixels).sub_(values(options.mean)).div_(values(options.std));
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto image = result[static_cast<std::int64_t>(i)];
     const std::int64_t height = batch.images[i].height, width = batch.images[i].width;
-    image.narrow(0, height, batch.height - height).zero_();
-    image.narrow(1, width, batch.width - width).zero_();
+    image.narrow(0, height, padded.height - height).zero_();
+    image.narrow(1, width, padded.width - width).zero_();
   }
   return result.permute({0, 3, 1, 2});  // channels last as they lie
 }
 
 }  // namespace
 
-at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device) {
-  return device.is_cpu() ? normalize_here(batch, options) : normalize_there(batch, options, device);
+at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device,
+                     cv::Size padded) {
+  padded = {std::max(padded.width, batch.width), std::max(padded.height, batch.height)};
+  return device.is_cpu() ? normalize_here(batch, options, padded)
+                         : normalize_there(batch, options, device, padded);
 }
 
 }  // namespace millrace

@@ -2,86 +2,90 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-#include <string_view>
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
 namespace {
 
-/// A wish as it travels: this, the hyper-parameters, the reason to stop. Few bytes, so that one exchange takes them all.
-struct Head {
-  std::uint64_t place;
-  std::int64_t images;
-  double waited_s, busy_s;
-  std::uint8_t signal, figures, checkpoint, hyper;
-};
+using Sizes = std::vector<std::tuple<std::int64_t, std::int32_t, std::int32_t>>;
 
-std::string encoded(const StepWish& wish) {
-  Head head{};
-  head.place = wish.place;
-  head.images = wish.images;
-  head.waited_s = wish.waited_s;
-  head.busy_s = wish.busy_s;
-  head.signal = static_cast<std::uint8_t>(wish.signal);
-  head.figures = wish.figures;
-  head.checkpoint = wish.checkpoint;
-  head.hyper = static_cast<std::uint8_t>(wish.hyper.size());
-  std::string bytes(sizeof(Head) + wish.hyper.size() * sizeof(double), '\0');
-  std::memcpy(bytes.data(), &head, sizeof(Head));
-  std::memcpy(bytes.data() + sizeof(Head), wish.hyper.data(), wish.hyper.size() * sizeof(double));
-  return bytes + wish.stop;
+/// A wish as it travels, sizes apart: few bytes, so that one exchange takes them all.
+using WishFields = std::tuple<std::string, int, bool, bool, std::uint64_t, double, double,
+                              std::vector<double>, Sizes>;
+
+WishFields fields_of(const StepWish& wish) {
+  Sizes sizes;
+  for (const auto& batch : wish.batches)
+    sizes.emplace_back(batch.images, batch.width, batch.height);
+  return {wish.stop,   wish.signal, wish.figures, wish.checkpoint, wish.data_place, wish.waited_s,
+          wish.busy_s, wish.hyper,  sizes};
 }
 
-StepWish decoded(std::string_view bytes, const std::string& from) {
-  Head head{};
-  const auto values = [&] { return head.hyper * sizeof(double); };
-  if (bytes.size() >= sizeof(Head)) std::memcpy(&head, bytes.data(), sizeof(Head));
-  if (bytes.size() < sizeof(Head) + values())
-    throw Error(fmt::format("{} speaks of steps as another version would", from));
-  StepWish wish{.signal = head.signal,
-                .figures = head.figures != 0,
-                .checkpoint = head.checkpoint != 0,
-                .place = head.place,
-                .images = head.images,
-                .waited_s = head.waited_s,
-                .busy_s = head.busy_s,
-                .hyper = std::vector<double>(head.hyper)};
-  std::memcpy(wish.hyper.data(), bytes.data() + sizeof(Head), values());
-  wish.stop = bytes.substr(sizeof(Head) + values());
-  return wish;
+/// The places of this rank's batches.
+std::vector<StepPlace> places_in(const std::vector<Sizes>& all, const Cluster& cluster) {
+  const auto mine = static_cast<std::size_t>(cluster.rank());
+  std::vector<StepPlace> places(all[mine].size());
+  std::int64_t images = 0;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      if (all[rank].size() != places.size())
+        throw Error(fmt::format("{} has {} batches in this step, {} has {}",
+                                cluster.name(static_cast<std::int64_t>(rank)), all[rank].size(),
+                                cluster.name(), places.size()));
+      const auto& [count, width, height] = all[rank][i];
+      if (rank == mine) places[i].first_image = images;
+      images += count;
+      places[i].width = std::max(places[i].width, width);
+      places[i].height = std::max(places[i].height, height);
+    }
+  return places;
 }
 
 }  // namespace
 
+std::vector<BatchSize> sizes_of(std::span<const Batch> batches) {
+  std::vector<BatchSize> sizes;
+  for (const auto& batch : batches)
+    sizes.push_back({std::ssize(batch.images), batch.width, batch.height});
+  return sizes;
+}
+
 StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
-  const auto all = cluster.gather("agreement on the step", encoded(wish));
   StepAgreement agreement;
   double longest = -1, shortest = 0;
-  std::uint64_t place = 0;
-  for (std::int64_t rank = 0; rank < std::ssize(all); ++rank) {
-    auto one = decoded(all[static_cast<std::size_t>(rank)], cluster.name(rank));
-    if (agreement.stop.empty() && !one.stop.empty())
-      agreement.stop = rank == 0 ? one.stop : fmt::format("{} of {}", one.stop, cluster.name(rank));
-    if (agreement.signal == 0) agreement.signal = one.signal;
-    if (place == 0) place = one.place;
-    if (one.place != 0 && one.place != place)
+  std::uint64_t first_place = 0;
+  std::vector<Sizes> sizes;
+  for (auto& fields : gather_values(cluster, "agreement on the step", fields_of(wish))) {
+    auto& [stop, signal, figures, checkpoint, place, waited_s, busy_s, hyper, batches] = fields;
+    const auto rank = std::ssize(sizes);
+    if (agreement.stop.empty() && !stop.empty())
+      agreement.stop = rank == 0 ? stop : fmt::format("{} of {}", stop, cluster.name(rank));
+    if (agreement.signal == 0) agreement.signal = signal;
+    if (first_place == 0) first_place = place;
+    if (place != 0 && place != first_place)
       throw Error(fmt::format(
           "{} has come to another place of the data than the ranks before it: do all hosts have "
           "the same images and annotations?",
           cluster.name(rank)));
-    agreement.figures |= one.figures;
-    agreement.checkpoint |= one.checkpoint;
-    agreement.images += one.images;
-    if (rank == 0) agreement.hyper = std::move(one.hyper);
-    shortest = rank == 0 ? one.busy_s : std::min(shortest, one.busy_s);
-    if (one.busy_s <= longest) continue;
-    longest = one.busy_s;
+    agreement.figures |= figures;
+    agreement.checkpoint |= checkpoint;
+    for (const auto& batch : batches) agreement.images += std::get<0>(batch);
+    if (rank == 0) agreement.hyper = std::move(hyper);
+    sizes.push_back(std::move(batches));
+    shortest = rank == 0 ? busy_s : std::min(shortest, busy_s);
+    if (busy_s <= longest) continue;
+    longest = busy_s;
     agreement.slowest = rank;
-    agreement.slowest_waited_s = one.waited_s;
+    agreement.slowest_waited_s = waited_s;
   }
   agreement.slowest_s = longest - shortest;
+  if (agreement.stop.empty()) agreement.places = places_in(sizes, cluster);
   return agreement;
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/trainer/detector/device_pixels.h"
 
 namespace millrace {
 namespace {
@@ -94,7 +94,9 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step) {
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch) {
   return named(detector.title, "detect", [&] {
     std::vector<std::vector<DetectedObject>> all(batch.size());
-    for (const auto& [part, places] : parts_of_one_size(batch)) {
+    for (auto& one : parts_of_one_size(batch)) {
+      take_pixels_of(batch, one);
+      const auto& [part, places] = one;
       auto found = detector.detect(part);
       check(found, part, detector.class_count);
       for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(found[i]);

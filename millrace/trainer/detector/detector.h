@@ -45,6 +45,9 @@ struct StepInfo {
   std::int64_t step = 0;
   bool measured_only =
       false;  // nobody trains: running statistics are used as `detect` does, and stay as they are
+  /// Width and height that the batch is to be padded to, at least its own: the largest of all ranks, so that they compute
+  /// what one process would; 0: its own.
+  cv::Size padded = {};
   std::int64_t first_image = 0;  // place of the batch's first image among all of the step
   LossTotals* totals = nullptr;  // nullptr: the batch is the whole step
   RankSum* ranks = nullptr;      // for what is summed over the ranks; nullptr: there is one

@@ -1,8 +1,5 @@
 #include "millrace/trainer/run/upload.h"
 
-#include <ATen/ops/from_blob.h>
-#include <c10/core/Event.h>
-#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <chrono>
@@ -10,26 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "millrace/trainer/detector/device_pixels.h"
+
 namespace millrace {
 namespace {
-
-/// What the pixels of an uploaded batch carry: their memory, and the copy on the device.
-struct Uploaded {
-  std::shared_ptr<std::uint8_t[]> memory;
-  at::Tensor on_device;
-  std::shared_ptr<c10::Event> copied;
-
-  /// A copy that is not over yet is waited for.
-  void operator()(std::uint8_t*) {
-    copied->synchronize();
-    memory.reset();
-  }
-};
-
-at::Tensor as_tensor(const Batch& batch) {
-  const auto count = static_cast<std::int64_t>(batch.size());
-  return at::from_blob(batch.pixels.get(), {count, batch.height, batch.width, 3}, at::kByte);
-}
 
 class UploadingFlow final : public DataFlow<Batch> {
  public:
@@ -62,14 +43,7 @@ class UploadingFlow final : public DataFlow<Batch> {
 
   std::optional<Delivery<Batch>> upload(std::optional<Delivery<Batch>> item) const {
     if (!item) return item;
-    auto& pixels = item->value.pixels;
-    const c10::StreamGuard on(copies_);
-    Uploaded uploaded{pixels,
-                      as_tensor(item->value).to(copies_.device(), at::kByte, /*non_blocking=*/true),
-                      std::make_shared<c10::Event>(copies_.device_type())};
-    uploaded.copied->record(copies_);
-    auto* memory = pixels.get();
-    pixels = std::shared_ptr<std::uint8_t[]>(memory, std::move(uploaded));
+    item->value.on_device = copied_ahead(item->value, copies_);
     return item;
   }
 
@@ -80,19 +54,6 @@ class UploadingFlow final : public DataFlow<Batch> {
 };
 
 }  // namespace
-
-at::Tensor pixels_on(const Batch& batch, at::Device device) {
-  if (device.is_cpu()) return as_tensor(batch);
-  const auto* uploaded = std::get_deleter<Uploaded>(batch.pixels);
-  // Pixels that are part of another batch's have that batch's.
-  if (!uploaded || uploaded->on_device.numel() != static_cast<std::int64_t>(batch.bytes()))
-    return as_tensor(batch).to(device);
-  const auto* devices = c10::impl::getDeviceGuardImpl(device.type());
-  const auto stream = devices->getStream(uploaded->on_device.device());
-  uploaded->copied->block(stream);
-  devices->recordDataPtrOnStream(uploaded->on_device.storage().data_ptr(), stream);
-  return uploaded->on_device;
-}
 
 std::unique_ptr<DataFlow<Batch>> upload_ahead(std::unique_ptr<DataFlow<Batch>> flow,
                                               at::Device device) {
