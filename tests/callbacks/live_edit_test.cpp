@@ -53,10 +53,7 @@ std::map<int, double> changed(const fs::path& run, const std::string& name) {
 }
 
 std::vector<nlohmann::json> journal(const fs::path& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(read_file(run / "edits.jsonl"));
-  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
+  return testing::json_lines(run / "edits.jsonl");
 }
 
 TEST(LiveEdit, ChangesWhatTheFileSaysAndWritesItDown) {

@@ -16,6 +16,7 @@
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 #include "millrace/trainer/run/recipe.h"
 #include "tests/support/fake_training.h"
+#include "tests/support/json_lines.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::testing {
@@ -94,23 +95,15 @@ struct Training {
 
 /// The lines of metrics.jsonl.
 inline std::vector<nlohmann::json> metrics(const std::filesystem::path& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(read_file(run / "metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
+  return json_lines(run / "metrics.jsonl");
 }
 
 /// What must not depend on anything but the configuration: the weights, the momentum, the metrics
 /// without times.
 inline std::string essence(const std::filesystem::path& run) {
-  auto text = read_file(run / "checkpoints" / "latest" / "model.safetensors") +
-              read_file(run / "checkpoints" / "latest" / "optimizer.safetensors");
-  for (auto json : metrics(run)) {
-    for (auto member = json.begin(); member != json.end();)
-      member = member.key().starts_with("time") ? json.erase(member) : std::next(member);
-    text += json.dump() + "\n";
-  }
-  return text;
+  const auto latest = run / "checkpoints" / "latest";
+  return read_file(latest / "model.safetensors") + read_file(latest / "optimizer.safetensors") +
+         metrics_without_times(run / "metrics.jsonl");
 }
 
 }  // namespace millrace::testing

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "tests/end_to_end/training.h"
+#include "tests/support/json_lines.h"
 
 namespace millrace::testing {
 namespace {
@@ -23,17 +24,10 @@ class Kill : public Training {
   /// What must not depend on when the process was killed: weights, momentum, metrics without times, detections.
   static std::string essence(const fs::path& output) {
     const auto run = last_checkpoint(output).parent_path().parent_path();
-    auto text = read_text(last_checkpoint(output) / "model.safetensors") +
-                read_text(last_checkpoint(output) / "optimizer.safetensors") +
-                read_text(run / "detections" / "step-000004.json");
-    std::istringstream lines(read_text(run / "metrics.jsonl"));
-    for (std::string line; std::getline(lines, line);) {
-      auto json = Json::parse(line);
-      for (auto member = json.begin(); member != json.end();)
-        member = member.key().starts_with("time") ? json.erase(member) : std::next(member);
-      text += json.dump() + "\n";
-    }
-    return text;
+    return read_text(last_checkpoint(output) / "model.safetensors") +
+           read_text(last_checkpoint(output) / "optimizer.safetensors") +
+           read_text(run / "detections" / "step-000004.json") +
+           metrics_without_times(run / "metrics.jsonl");
   }
 
   /// Kills trainings at so many random instants, resuming each until it is done.

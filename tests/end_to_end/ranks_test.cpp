@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/end_to_end/training.h"
+#include "tests/support/json_lines.h"
 
 namespace millrace::testing {
 namespace {
@@ -65,10 +66,8 @@ class RanksRun : public Training {
                read_json(checkpoint / "state.json")["state"]["cursor"],
                outcome.err};
     for (const auto& folder : fs::directory_iterator(output)) {
-      std::istringstream lines(read_text(folder.path() / "metrics.jsonl"));
-      for (std::string line; std::getline(lines, line);) {
+      for (const auto& scalars : json_lines(folder.path() / "metrics.jsonl")) {
         auto& step = result.steps.emplace_back();
-        const auto scalars = Json::parse(line);
         for (const auto& [key, value] : scalars.items())
           if (value.is_number() && !key.starts_with("time")) step[key] = value;
       }

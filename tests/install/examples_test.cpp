@@ -1,5 +1,6 @@
 // The examples, built from the installed package alone, as a newcomer does.
 #include "tests/install/installed.h"
+#include "tests/support/json_lines.h"
 
 namespace millrace::testing {
 namespace {
@@ -50,9 +51,9 @@ TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
     arguments.insert(arguments.end(), {"--set", setting});
   const auto trained = installed(arguments);
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
-  std::istringstream metrics(read_text(in_folder("runs/config-1/metrics.jsonl")));
   double ap = 0;
-  for (std::string line; std::getline(metrics, line);) ap = Json::parse(line).value("bbox/AP", ap);
+  for (const auto& line : json_lines(in_folder("runs/config-1/metrics.jsonl")))
+    ap = line.value("bbox/AP", ap);
   EXPECT_GT(ap, 0.8);
 }
 
