@@ -30,10 +30,12 @@ function(millrace_add_plugin name)
   list(REMOVE_DUPLICATES roots)
   list(JOIN roots "|" roots)
   add_custom_target(${name}_build_id
-    COMMAND ${CMAKE_COMMAND} -DTEMPLATE=${MILLRACE_PLUGIN_FILES}/build_id.h.in -DOUT=${own}/millrace/plugins/build_id.h
+    COMMAND ${CMAKE_COMMAND} -DTEMPLATE=${MILLRACE_PLUGIN_FILES}/build_id.h.in
+            -DOUT=${own}/millrace/plugins/build_id.h
             -DRELEASE=$<TARGET_PROPERTY:millrace::millrace,MILLRACE_RELEASE>
             "-DHEADERS=$<TARGET_PROPERTY:millrace::millrace,MILLRACE_HEADERS>"
-            "-DROOTS=${roots}|$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,|>" -P ${MILLRACE_BUILD_ID}
+            "-DROOTS=${roots}|$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,|>"
+            -P ${MILLRACE_BUILD_ID}
     BYPRODUCTS ${own}/millrace/plugins/build_id.h
     COMMENT "Reading which headers ${name} is compiled with"
     VERBATIM)

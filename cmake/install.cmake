@@ -7,19 +7,25 @@ set(package_folder lib/cmake/millrace)
 install(TARGETS trainer EXPORT millraceTargets)  # millrace::program, for tests of plug-ins
 install(TARGETS trainer-torch)
 install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${package_folder})
-configure_package_config_file(cmake/millraceConfig.cmake.in ${PROJECT_BINARY_DIR}/millraceConfig.cmake
+configure_package_config_file(
+  cmake/millraceConfig.cmake.in ${PROJECT_BINARY_DIR}/millraceConfig.cmake
                               INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake
+              ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
               cmake/add_plugin.cmake cmake/build_id.cmake cmake/libtorch.cmake cmake/opencv.cmake
               millrace/plugins/plugin.cpp millrace/plugins/build_id.h.in
         DESTINATION ${package_folder})
 install(DIRECTORY configs DESTINATION share/millrace)
-install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector DESTINATION share/millrace/examples
+install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector
+        DESTINATION share/millrace/examples
         REGEX "/(build|data|runs)$" EXCLUDE)
 install(FILES examples/read_batches.py examples/README.md DESTINATION share/millrace/examples)
 install(DIRECTORY examples/classification DESTINATION share/millrace/examples)
 install(DIRECTORY docs DESTINATION share/doc/millrace)
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE DESTINATION share/doc/millrace)
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE
+        DESTINATION share/doc/millrace)
 install(CODE "execute_process(COMMAND python3 \"${PROJECT_SOURCE_DIR}/scripts/relink_pages.py\"
-                                      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\" COMMAND_ERROR_IS_FATAL ANY)")
+                                      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\"
+                              COMMAND_ERROR_IS_FATAL ANY)")

@@ -3,11 +3,14 @@
 # Flags that every target of the project shares.
 add_library(millrace_flags INTERFACE)
 target_compile_features(millrace_flags INTERFACE cxx_std_20)
-target_compile_options(millrace_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -Wno-subobject-linkage
-                                                $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
+target_compile_options(millrace_flags INTERFACE
+                       -Wall -Wextra -Wpedantic -Wshadow
+                       -Wno-missing-field-initializers -Wno-subobject-linkage
+                       $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
 if(MILLRACE_SANITIZE)
   # TBB's headers trip vptr.
-  target_compile_options(millrace_flags INTERFACE -fsanitize=${MILLRACE_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer)
+  target_compile_options(millrace_flags INTERFACE -fsanitize=${MILLRACE_SANITIZE}
+                         -fno-sanitize=vptr -fno-omit-frame-pointer)
   target_link_options(millrace_flags INTERFACE -fsanitize=${MILLRACE_SANITIZE})
 endif()
 
@@ -16,7 +19,8 @@ endif()
 add_library(millrace_malloc INTERFACE)
 find_library(TCMALLOC NAMES tcmalloc_minimal libtcmalloc_minimal.so.4)
 if(TCMALLOC AND NOT MILLRACE_SANITIZE)
-  target_link_options(millrace_malloc INTERFACE -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
+  target_link_options(millrace_malloc INTERFACE
+                      -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
 endif()
 
 # add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME, alias millrace::NAME.
@@ -56,7 +60,8 @@ function(add_test_program name)
   add_dependencies(tests_${room} ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/"
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-                       PROPERTIES LABELS ${label} ENVIRONMENT OMP_WAIT_POLICY=passive)  # tests run side by side
+                       # Tests run side by side.
+                       PROPERTIES LABELS ${label} ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
 # add_unit_test(ROOM/NAME LINKS ... [SLOW]): tests/ROOM/NAME_test.cpp as one test program.
@@ -77,9 +82,11 @@ function(add_cluster_test name ranks)
     add_dependencies(tests_${room} ${program})
   endif()
   add_test(NAME ${room}/${name}.${ranks}
-           COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${program}>
+           COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+                   $<TARGET_FILE:${program}>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # Containers run as root.
+  set(run_as_root "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
   set_tests_properties(${room}/${name}.${ranks} PROPERTIES LABELS ${room} TIMEOUT 120 ENVIRONMENT
-    "OMP_WAIT_POLICY=passive;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
+    "OMP_WAIT_POLICY=passive;OMPI_MCA_rmaps_base_oversubscribe=1;${run_as_root}")
 endfunction()

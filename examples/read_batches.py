@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Reads training batches from a Millrace data server (`trainer serve CONFIG`), with nothing of Millrace: pyzmq, msgpack and
-numpy; as PyTorch tensors where torch is installed, checked where xxhash is. The format is docs/wire-format.md.
+"""Reads training batches from a Millrace data server (`trainer serve CONFIG`), with nothing of
+Millrace: pyzmq, msgpack and numpy; as PyTorch tensors where torch is installed, checked where
+xxhash is. The format is docs/wire-format.md.
 
     trainer serve configs/maskrcnn.toml &
     python examples/read_batches.py tcp://127.0.0.1:5555 --batches 5
@@ -28,7 +29,8 @@ class Refused(Exception):
 
 def encode(**message):
     body = msgpack.packb(message)
-    return msgpack.packb(["millrace", VERSION, xxhash.xxh3_64_intdigest(body) if xxhash else None, body])
+    return msgpack.packb(["millrace", VERSION, xxhash.xxh3_64_intdigest(body) if xxhash else None,
+                          body])
 
 
 def decode(frame):
@@ -45,27 +47,33 @@ def rows(data, dtype, *shape):
 
 
 def unpack_image(image):
-    """Boxes x1 y1 x2 y2 in pixels of the batch; shapes: a list of polygons (x0 y0 x1 y1 ...), or {"size": [h, w],
-    "counts": run lengths, column by column, as COCO's}, or None."""
+    """Boxes x1 y1 x2 y2 in pixels of the batch; shapes: a list of polygons (x0 y0 x1 y1 ...), or
+    {"size": [h, w], "counts": run lengths, column by column, as COCO's}, or None."""
     def shape(of):
         if of is None:
             return None
         if isinstance(of, dict):
             return {"size": of["size"], "counts": rows(of["counts"], np.uint32)}
         return [rows(polygon, np.float64) for polygon in of]
-    return {"id": image["id"], "size": image["size"], "original": image["original"], "scale": image["scale"],
-            "boxes": rows(image["boxes"], np.float32, 4), "classes": rows(image["classes"], np.int32),
-            "crowd": rows(image["crowd"], np.uint8).astype(bool), "shapes": [shape(s) for s in image["shapes"]]}
+    return {"id": image["id"], "size": image["size"], "original": image["original"],
+            "scale": image["scale"],
+            "boxes": rows(image["boxes"], np.float32, 4),
+            "classes": rows(image["classes"], np.int32),
+            "crowd": rows(image["crowd"], np.uint8).astype(bool),
+            "shapes": [shape(s) for s in image["shapes"]]}
 
 
 class Batches:
-    """Batch 0, 1, 2, ... of a stream, for ever. The same seed, share and start give the same batches from any server of the
-    same data, so a server that comes back, or another one at its address, goes on where it ended."""
+    """Batch 0, 1, 2, ... of a stream, for ever. The same seed, share and start give the same
+    batches from any server of the same data, so a server that comes back, or another one at its
+    address, goes on where it ended."""
 
-    def __init__(self, endpoint, seed=1, rank=0, ranks=1, start=None, ahead=4, facts=None, silent_s=5.0, keys=None):
+    def __init__(self, endpoint, seed=1, rank=0, ranks=1, start=None, ahead=4, facts=None,
+                 silent_s=5.0, keys=None):
         self.context = zmq.Context.instance()
         self.endpoint, self.ahead, self.silent_s, self.keys = endpoint, ahead, silent_s, keys
-        self.hello = dict(type="hello", consumer=os.urandom(8).hex(), seed=seed, rank=rank, ranks=ranks,
+        self.hello = dict(type="hello", consumer=os.urandom(8).hex(), seed=seed, rank=rank,
+                          ranks=ranks,
                           start=start or {"next": 0, "pending": []}, facts=facts or {}, held=[])
         self.facts, self.epoch_size = {}, None  # the server's
         self.next, self.asked, self.ready, self.socket = 0, set(), {}, None
@@ -76,8 +84,9 @@ class Batches:
             self.socket.close(linger=0)
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.reconnect_ivl_max = 5000
-        if self.keys:  # (the server's public key, our public key, our secret key), 40 characters each
-            self.socket.curve_serverkey, self.socket.curve_publickey, self.socket.curve_secretkey = self.keys
+        if self.keys:  # the server's public key, our public key, our secret key: 40 characters each
+            socket = self.socket
+            socket.curve_serverkey, socket.curve_publickey, socket.curve_secretkey = self.keys
         self.socket.connect(self.endpoint)
         self.say_hello()
 
@@ -86,7 +95,8 @@ class Batches:
         self.socket.send(encode(**self.hello))
 
     def ask(self):
-        wanted = [k for k in range(self.next, self.next + self.ahead) if k not in self.asked and k not in self.ready]
+        wanted = [k for k in range(self.next, self.next + self.ahead) if k not in self.asked
+                  and k not in self.ready]
         if wanted:
             self.asked.update(wanted)
             self.socket.send(encode(type="ask", numbers=wanted, shared_with=0))
@@ -133,21 +143,26 @@ class Batches:
             raise RuntimeError(message["why"])
         header = msgpack.unpackb(message["batch"])
         width, height = header["size"]
-        images = np.frombuffer(pixels, np.uint8).reshape(-1, height, width, 3)  # shares the frame's memory
-        return ({"number": message["number"], "epoch": message["epoch"], "progress": message["progress"],
-                 "images": images, "objects": [unpack_image(image) for image in header["images"]]}, message["cursor"])
+        # shares the frame's memory
+        images = np.frombuffer(pixels, np.uint8).reshape(-1, height, width, 3)
+        return ({"number": message["number"], "epoch": message["epoch"],
+                 "progress": message["progress"],
+                 "images": images, "objects": [unpack_image(image) for image in header["images"]]},
+                 message["cursor"])
 
 
 def to_torch(batch):
     """(N, 3, H, W) bytes, and what torchvision's detectors call targets."""
     import torch
     images = torch.from_numpy(batch["images"].copy()).permute(0, 3, 1, 2)
-    return images, [{"boxes": torch.from_numpy(o["boxes"].copy()), "labels": torch.from_numpy(o["classes"] + 1)}
+    return images, [{"boxes": torch.from_numpy(o["boxes"].copy()),
+                     "labels": torch.from_numpy(o["classes"] + 1)}
                     for o in batch["objects"]]
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("endpoint", nargs="?", default="tcp://127.0.0.1:5555")
     ap.add_argument("--batches", type=int, default=5)
     ap.add_argument("--seed", type=int, default=1)
@@ -164,7 +179,8 @@ def main():
         batch, cursor = next(source)
         boxes = sum(len(o["boxes"]) for o in batch["objects"])
         checksum = hashlib.sha256(batch["images"]).hexdigest()[:16]
-        print(f"batch {batch['number']}: epoch {batch['epoch']}, images {batch['images'].shape}, {boxes} boxes, "
+        print(f"batch {batch['number']}: epoch {batch['epoch']}, "
+              f"images {batch['images'].shape}, {boxes} boxes, "
               f"pixels {checksum}, next {cursor['next']}")
         if has_torch:
             images, targets = to_torch(batch)

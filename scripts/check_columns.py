@@ -14,7 +14,8 @@ PATTERNS = ["*.h", "*.cpp", "*.cu", "*.cuh", "*.cmake", "CMakeLists.txt", "*.py"
 
 
 def problems(root: pathlib.Path):
-    command = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
+    command = ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard",
+               "--"]
     listed = subprocess.run(command + PATTERNS, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
         for number, line in enumerate((root / name).read_text().splitlines(), 1):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the Markdown pages: every relative link leads to a file, and to a heading where it names one.
+"""Checks the Markdown pages: every relative link leads to a file, and to a heading where it names
+one.
 
 usage: check_links.py [FOLDER]    the pages of this repository, or all below a folder
 """
@@ -16,7 +17,8 @@ CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 def anchors(page: pathlib.Path) -> set:
     """The names that links may use for the page's headings, as GitHub makes them."""
-    headings = HEADING.findall(re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL))
+    headings = HEADING.findall(re.sub(r"^```.*?^```", "", page.read_text(),
+                                      flags=re.MULTILINE | re.DOTALL))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
@@ -39,7 +41,8 @@ def pages_of_repository() -> list:
 
 
 if __name__ == "__main__":
-    pages = list(pathlib.Path(sys.argv[1]).rglob("*.md")) if len(sys.argv) > 1 else pages_of_repository()
+    below = pathlib.Path(sys.argv[1]).rglob("*.md") if len(sys.argv) > 1 else None
+    pages = list(below or pages_of_repository())
     found = [problem for page in pages for problem in problems(page)]
     print("\n".join(found) or f"{len(pages)} pages, all links lead somewhere")
     sys.exit(bool(found))

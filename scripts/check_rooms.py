@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the house: includes follow the arrows below, and no folder grows beyond what one can survey.
+"""Checks the house: includes follow the arrows below, and no folder grows beyond what one can
+survey.
 
 usage: check_rooms.py [ROOT]    the root of a checkout (default: this one)
 """
@@ -10,8 +11,8 @@ import sys
 
 MOST_FILES = 40  # in a folder, those of its folders not counted
 
-# The folders of millrace/, lowest first, each with those it stands on. A folder may include these and
-# whatever they may include. What is named stands above, so that arrows never form a circle.
+# The folders of millrace/, lowest first, each with those it stands on. A folder may include these
+# and whatever they may include. What is named stands above, so that arrows form no circle.
 FOLDERS = {
     "base": [],
     "base/process": ["base"],
@@ -62,7 +63,7 @@ def reachable() -> dict:
     for folder, stands_on in FOLDERS.items():
         late = [one for one in stands_on if one not in below]
         if late:
-            raise SystemExit(f"{__file__}: '{folder}' stands on what is not listed above it: {', '.join(late)}")
+            raise SystemExit(f"{__file__}: '{folder}' stands on what comes later: {late}")
         below[folder] = {folder}.union(*(below[one] for one in stands_on))
     return below
 
@@ -84,12 +85,13 @@ def problems(root: pathlib.Path):
             continue
         for number, line in enumerate(file.read_text().splitlines(), 1):
             found = INCLUDE.match(line)
-            target = found and pathlib.PurePosixPath(found[1]).parent.relative_to("millrace").as_posix()
+            target = found and found[1].removeprefix("millrace/").rpartition("/")[0]
             if target and target not in below[folder]:
-                yield f"{name}:{number}: '{folder}' may not include '{target}' (scripts/check_rooms.py lists what may)"
+                yield f"{name}:{number}: '{folder}' may not include '{target}' (check_rooms.py)"
 
 
 if __name__ == "__main__":
-    found = list(problems(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__ + "/../..").resolve()))
+    found = list(problems(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__ +
+                                       "/../..").resolve()))
     print("\n".join(found) or f"{len(FOLDERS)} folders, all arrows point down")
     sys.exit(bool(found))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the links of installed pages lead to where things are installed: relink_pages.py PREFIX
 
-In the repository a page finds its neighbours under one root; installed headers, examples and pages have roots of their
-own. A link to what is not installed becomes its text.
+In the repository a page finds its neighbours under one root; installed headers, examples and pages
+have roots of their own. A link to what is not installed becomes its text.
 """
 
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Unpacks the C++ part of the torch and nvidia wheels: unpack_libtorch.py WHEELS_DIR TARGET_DIR.
 
-TARGET_DIR gets include/, lib/ and licenses/. All shared libraries lie side by side in lib/, where libtorch's own
-search path ($ORIGIN) finds them. Of the headers only torch's own are kept: the wheel also carries fmt, pybind11 and
-protobuf, which would shadow the system's; of NVIDIA's, NCCL's. The CUDA half of torch is kept where the CUDA wheels are
-there too.
+TARGET_DIR gets include/, lib/ and licenses/. All shared libraries lie side by side in lib/, where
+libtorch's own search path ($ORIGIN) finds them. Of the headers only torch's own are kept: the wheel
+also carries fmt, pybind11 and protobuf, which would shadow the system's; of NVIDIA's, NCCL's. The
+CUDA half of torch is kept where the CUDA wheels are there too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import shutil
 import sys
 import zipfile
 
-HEADERS = ("torch/include/ATen/", "torch/include/c10/", "torch/include/caffe2/", "torch/include/torch/")
+HEADERS = ("torch/include/ATen/", "torch/include/c10/", "torch/include/caffe2/",
+           "torch/include/torch/")
 CPU_LIBS = ("libc10.so", "libtorch_cpu.so", "libgomp.so.1", "libcudart.so.13", "libcupti.so.13")
 PYTHON_LIBS = ("libtorch_python.so", "libshm.so", "libtorch_global_deps.so")
 

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Our evaluator beside its peers, side by side in one run: load, evaluate and summarise, whole processes.
+"""Our evaluator beside its peers, side by side in one run: load, evaluate and summarise, whole
+processes.
 
-    tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm] [--gt G --dt-bbox B --dt-segm S] [--slow] [--json]
+    tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm]
+                             [--gt G --dt-bbox B --dt-segm S] [--slow] [--json]
 
-Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100 detections each) under build/,
-and one of 118,287 images whose annotations alone are loaded. The peers are those of hotcoco, ultrafast-pycocotools and
-faster-coco-eval that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. What is not there
-is left out with a word. Rounds are interleaved. A peer's clock starts after its imports, ours with the process. CPU and
-peak memory are of the whole process, less, for peers, what an interpreter with the same imports takes.
+Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100
+detections each) under build/, and one of 118,287 images whose annotations alone are loaded. The
+peers are those of hotcoco, ultrafast-pycocotools and faster-coco-eval that MILLRACE_PEERS_PYTHON
+(an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. What is not
+there is left out with a word. Rounds are interleaved. A peer's clock starts after its imports, ours
+with the process. CPU and peak memory are of the whole process, less, for peers, what an interpreter
+with the same imports takes.
 """
 import argparse
 import json
@@ -20,13 +24,15 @@ from comparison import interpreter, run
 
 PEERS = {  # module -> how its COCO and COCOeval are called
     "hotcoco": "from hotcoco import COCO, COCOeval",
-    "ultrafast_pycocotools": "from ultrafast_pycocotools.coco import COCO\nfrom ultrafast_pycocotools.cocoeval import COCOeval",
+    "ultrafast_pycocotools": "from ultrafast_pycocotools.coco import COCO\n"
+                             "from ultrafast_pycocotools.cocoeval import COCOeval",
     "faster_coco_eval": "from faster_coco_eval import COCO, COCOeval_faster as COCOeval",
     "pycocotools": "from pycocotools.coco import COCO\nfrom pycocotools.cocoeval import COCOeval",
 }
 SLOW = {"pycocotools", "faster_coco_eval"}
 # What a peer's process runs: imports, then one of the two jobs, told in the last line.
-EVALUATE = """
+EVALUATE =
+"""
 import contextlib, json, os, sys, time
 {imports}
 job, gt, dt, iou = sys.argv[1:]
@@ -48,7 +54,8 @@ def run_on(threads, command):
     """`run` on the first so many cores; what the process took is in the answer."""
     cores = ",".join(map(str, range(threads)))
     answer, used = run(["taskset", "-c", cores] + command,
-                       environment={"RAYON_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)})
+                       environment={"RAYON_NUM_THREADS": str(threads),
+                                    "OMP_NUM_THREADS": str(threads)})
     return (None, used) if answer is None else (answer | used, None)
 
 
@@ -59,7 +66,8 @@ class Millrace:
         self.trainer = trainer
 
     def evaluate(self, gt, dt, iou, threads):
-        command = [self.trainer, "coco-eval", "--gt", gt, "--dt", dt, "--iou", iou, "--threads", str(threads), "--json"]
+        command = [self.trainer, "coco-eval", "--gt", gt, "--dt", dt, "--iou", iou, "--threads",
+                   str(threads), "--json"]
         answer, why = run_on(threads, command)
         return answer and answer | {"seconds": answer["wall"]}, why
 
@@ -75,7 +83,8 @@ class Peer:
 
     def measure(self, job, *arguments):
         answer, why = self.start(job, *arguments)
-        return answer and answer | {"cpu": answer["cpu"] - self.empty["cpu"], "mib": answer["mib"] - self.empty["mib"]}, why
+        return answer and answer | {"cpu": answer["cpu"] - self.empty["cpu"],
+                                    "mib": answer["mib"] - self.empty["mib"]}, why
 
     def evaluate(self, gt, dt, iou, threads):
         return self.measure("evaluate", gt, dt, iou, threads)
@@ -85,8 +94,10 @@ def made_set(trainer, folder, images, detections):
     """The files of a set of this size, made once."""
     done = os.path.join(folder, "made")
     if not os.path.exists(done):
-        print(f"making {images} images with {detections} detections each in {folder}", file=sys.stderr)
-        subprocess.run([trainer, "bench", "eval", "--folder", folder, "--images", str(images), "--detections",
+        print(f"making {images} images with {detections} detections each in {folder}",
+              file=sys.stderr)
+        subprocess.run([trainer, "bench", "eval", "--folder", folder, "--images", str(images),
+                        "--detections",
                         str(detections), "--rounds", "0"], check=True, stdout=subprocess.DEVNULL)
         open(done, "w").close()
     return [os.path.join(folder, f + ".json") for f in ("instances", "boxes", "masks")]
@@ -118,7 +129,8 @@ def figures(answers):
 def table(title, answers):
     """Prints it and gives the same as data."""
     own = figures(answers["millrace"])
-    print(f"\n{title}\n  {'':<24}{'min s':>8}{'median':>8}{'CPU s':>8}{'MiB':>7}{'x ours':>8}   figures")
+    print(f"\n{title}\n"
+          f"  {'':<24}{'min s':>8}{'median':>8}{'CPU s':>8}{'MiB':>7}{'x ours':>8}   figures")
     result = {}
     for name, each in answers.items():
         f = result[name] = figures(each)
@@ -128,13 +140,16 @@ def table(title, answers):
             far = max(abs(a - b) for a, b in zip(stats, ours))
             f["difference"] = far
             same = "the same bits" if far == 0 else f"differ by {far:.1g}"
-        print(f"  {name:<24}{f['min_s']:>8.3f}{f['median_s']:>8.3f}{f['cpu_s']:>8.2f}{f['mib']:>7.0f}"
+        print(f"  {name:<24}{f['min_s']:>8.3f}{f['median_s']:>8.3f}"
+              f"{f['cpu_s']:>8.2f}{f['mib']:>7.0f}"
               f"{f['min_s'] / own['min_s']:>8.2f}   {same}", flush=True)
     return result
 
 
 def load(trainer, runners, gt, rounds):
-    """Annotations alone: our first load in a fresh process and one from the cache, beside the peers'."""
+    """Annotations alone: our first load in a fresh process and one from the cache, beside the
+    peers'.
+    """
     def measure(runner, threads):
         if runner.name != "millrace":
             return runner.measure("load", gt, "", "", threads)
@@ -144,22 +159,26 @@ def load(trainer, runners, gt, rounds):
     answers = compare(runners, 2, rounds, measure)
     answers["millrace, from the cache"] = [a | {"seconds": a["cached_s"], "cpu": a["cached_cpu_s"]}
                                            for a in answers["millrace"]]
-    return table(f"{os.path.getsize(gt) / 1e6:.0f} MB of annotations, 2 threads: {rounds} rounds", answers)
+    return table(f"{os.path.getsize(gt) / 1e6:.0f} MB of annotations, 2 threads: {rounds} rounds",
+                 answers)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trainer")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--iou", nargs="+", choices=["bbox", "segm"], default=["bbox", "segm"])
     parser.add_argument("--threads", nargs="+", type=int, default=[2, 1])
     parser.add_argument("--images", type=int, default=5000)
-    parser.add_argument("--load-images", type=int, default=118287, help="of the annotations that are loaded alone; 0: none")
+    parser.add_argument("--load-images", type=int, default=118287,
+                        help="of the annotations that are loaded alone; 0: none")
     parser.add_argument("--gt")
     parser.add_argument("--dt-bbox")
     parser.add_argument("--dt-segm")
     parser.add_argument("--load", help="annotations of your own to load")
-    parser.add_argument("--slow", action="store_true", help="faster-coco-eval and pycocotools too, once")
+    parser.add_argument("--slow", action="store_true",
+                        help="faster-coco-eval and pycocotools too, once")
     parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
     a = parser.parse_args()
     trainer = os.path.abspath(a.trainer)
@@ -169,7 +188,8 @@ def main():
     python = interpreter()
     runners = [Millrace(trainer)]
     if not python:
-        print("the peers are left out: set MILLRACE_PEERS_PYTHON to an interpreter that has them", file=sys.stderr)
+        print("the peers are left out: set MILLRACE_PEERS_PYTHON to an interpreter that has them",
+              file=sys.stderr)
     for name in PEERS if python else ():
         if name in SLOW and not a.slow:
             continue
@@ -183,19 +203,23 @@ def main():
     for iou in a.iou:
         dt = files[1 if iou == "bbox" else 2]
         for threads in a.threads:
-            answers = compare(list(runners), threads, a.rounds, lambda r, t: r.evaluate(files[0], dt, iou, t))
+            answers = compare(list(runners), threads, a.rounds,
+                              lambda r, t: r.evaluate(files[0], dt, iou, t))
             if "millrace" not in answers:
                 sys.exit(1)
-            result[f"{iou}-{threads}"] = table(f"{iou}, {threads} thread{'s' if threads > 1 else ''}: {a.rounds} rounds",
-                                               answers)
+            title = f"{iou}, {threads} thread{'s' if threads > 1 else ''}: {a.rounds} rounds"
+            result[f"{iou}-{threads}"] = table(title, answers)
         if {1, 2} <= set(a.threads):
-            scaling = {n: result[f"{iou}-1"][n]["min_s"] / result[f"{iou}-2"][n]["min_s"] for n in result[f"{iou}-2"]
+            scaling = {n: result[f"{iou}-1"][n]["min_s"] / result[f"{iou}-2"][n]["min_s"]
+                       for n in result[f"{iou}-2"]
                        if n in result[f"{iou}-1"] and n not in SLOW}
             result[f"{iou}-scaling"] = scaling
-            print("  from 1 to 2 threads: " + ", ".join(f"{n} {s:.2f}x" for n, s in scaling.items()))
+            print("  from 1 to 2 threads: " + ", ".join(f"{n} {s:.2f}x" for n,
+                                                        s in scaling.items()))
     if a.load_images or a.load:
         gt = a.load or made_set(trainer, f"build/bench-eval-{a.load_images}", a.load_images, 0)[0]
-        result["load"] = load(trainer, [r for r in runners if r.name in ("millrace", "hotcoco")], gt, min(a.rounds, 3))
+        result["load"] = load(trainer, [r for r in runners if r.name in ("millrace", "hotcoco")],
+                              gt, min(a.rounds, 3))
     if a.json:
         print(json.dumps(result))
 

@@ -1,4 +1,4 @@
-"""What the comparisons with peers share: running a program for its figures, and finding the peers."""
+"""What the comparisons with peers share: running a program for its figures, finding the peers."""
 import json
 import os
 import subprocess
@@ -6,8 +6,8 @@ import tempfile
 
 
 def run(command, cwd=None, environment=None):
-    """The JSON object in the last line that `command` prints and what the process took, {"wall": s, "cpu": s, "mib": its
-    peak}; or None and why."""
+    """The JSON object in the last line that `command` prints and what the process took, {"wall": s,
+    "cpu": s, "mib": its peak}; or None and why."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         began = os.times().elapsed
         child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
@@ -28,14 +28,18 @@ def interpreter():
 
 def photos():
     """COCO photos of MILLRACE_TEST_DATA (default ../shared/data)."""
-    return os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"), "coco_mini"))
+    return os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
+                                        "coco_mini"))
 
 
 def peers_folder(script):
-    """The folder of a peer's script, MILLRACE_PEERS (default ../shared/peers); None, and a word, where it cannot be run."""
+    """The folder of a peer's script, MILLRACE_PEERS (default ../shared/peers); None, and a word,
+    where it cannot be run.
+    """
     folder = os.path.abspath(os.environ.get("MILLRACE_PEERS", "../shared/peers"))
     if interpreter() and os.path.exists(os.path.join(folder, script)):
         return folder
-    print(f"the peers are left out: set MILLRACE_PEERS to the folder of {script} and MILLRACE_PEERS_PYTHON to an "
+    print(f"the peers are left out: set MILLRACE_PEERS to the folder of {script} "
+          "and MILLRACE_PEERS_PYTHON to an "
           "interpreter that has them")
     return None

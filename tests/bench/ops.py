@@ -3,9 +3,10 @@
 
     tests/bench/ops.py BENCH_OPS [--rounds 3] [--filter REGEX] [--json]
 
-BENCH_OPS is build/release/bin/bench_ops. MILLRACE_PEERS_PYTHON names an interpreter that has torch and torchvision; without it
-only our times are printed. Rounds are interleaved; each figure is the least of its rounds. Each side gets its tensors in the
-memory format that it works on. `check` is a number of the result: kept boxes, a mean; where the two differ, it is said.
+BENCH_OPS is build/release/bin/bench_ops. MILLRACE_PEERS_PYTHON names an interpreter that has torch
+and torchvision; without it only our times are printed. Rounds are interleaved; each figure is the
+least of its rounds. Each side gets its tensors in the memory format that it works on. `check` is a
+number of the result: kept boxes, a mean; where the two differ, it is said.
 """
 import argparse
 import json
@@ -32,13 +33,17 @@ def boxes(count, width, height, least, most):
     return torch.stack([x, y, (x + w).clamp_max(width), (y + h).clamp_max(height)], 1).float()
 
 def pooling(regions, size, adaptive):
-    maps = [spread(2 * 256 * s * s, 0.6180339).float().view(2, 256, s, s).requires_grad_() for s in (128, 64, 32, 16)]
-    rois = torch.cat([torch.arange(regions).remainder(2).float()[:, None], boxes(regions, 512, 512, 16, 300)], 1)
+    maps = [spread(2 * 256 * s * s, 0.6180339).float().view(2, 256, s, s).requires_grad_()
+            for s in (128, 64, 32, 16)]
+    rois = torch.cat([torch.arange(regions).remainder(2).float()[:, None],
+                      boxes(regions, 512, 512, 16, 300)], 1)
     area = (rois[:, 3:] - rois[:, 1:3]).prod(1)
     levels = (area.sqrt() / 224 + 1e-8).log2().add(4).floor().clamp(2, 5).long() - 2
-    parts = [(m, rois[levels == i], 0.25 / 2 ** i) for i, m in enumerate(maps) if (levels == i).any()]
+    parts = [(m, rois[levels == i], 0.25 / 2 ** i)
+             for i, m in enumerate(maps) if (levels == i).any()]
     def work():
-        return [ops.roi_align(m, r, size, scale, 0 if adaptive else 2, bool(adaptive)) for m, r, scale in parts]
+        return [ops.roi_align(m, r, size, scale, 0 if adaptive else 2, bool(adaptive))
+                for m, r, scale in parts]
     return work, [p[0] for p in parts]
 
 def roi_align_forward(regions, size, adaptive):
@@ -49,7 +54,8 @@ def roi_align_backward(regions, size, adaptive):
     work, maps = pooling(regions, size, adaptive)
     out = work()
     ones = [torch.ones_like(o) for o in out]
-    return (lambda: torch.autograd.grad(out, maps, ones, retain_graph=True)), lambda g: g[0].square().mean().item()
+    return ((lambda: torch.autograd.grad(out, maps, ones, retain_graph=True)),
+            lambda g: g[0].square().mean().item())
 
 def nms_of_groups(count, groups, percent):
     b, scores = boxes(count, 600, 600, 16, 300), spread(count, 0.4142136).float()
@@ -64,7 +70,8 @@ def anchors():
         ratios = torch.tensor([0.5, 1, 2]).sqrt()
         h, w = 8 * stride * ratios, 8 * stride / ratios
         cells = (torch.stack([-w, -h, w, h], 1) / 2).round()
-        y, x = torch.meshgrid(torch.arange(-(-800 // stride)) * stride, torch.arange(1344 // stride) * stride, indexing="ij")
+        y, x = torch.meshgrid(torch.arange(-(-800 // stride)) * stride,
+                              torch.arange(1344 // stride) * stride, indexing="ij")
         shift = torch.stack([x, y, x, y], -1).view(-1, 1, 4)
         levels.append((shift + cells).view(-1, 4))
     return levels
@@ -79,7 +86,8 @@ def proposals_of_batch():
     head = rpn.RegionProposalNetwork(None, None, .7, .3, 256, .5, amount, amount, .7).eval()
     def work():
         decoded = head.box_coder.decode(deltas.view(-1, 4), [every, every]).view(2, -1, 4)
-        return head.filter_proposals(decoded, logits.flatten(), [(800, 1333), (800, 1200)], [len(a) for a in levels])[0]
+        return head.filter_proposals(decoded, logits.flatten(), [(800, 1333), (800, 1200)],
+                                     [len(a) for a in levels])[0]
     return torch.no_grad()(work), lambda found: len(found[0]) + len(found[1])
 
 def match_anchors(objects):
@@ -110,12 +118,14 @@ print(json.dumps(result))
 
 def output(command, threads):
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive")
-    return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE,
+                                     text=True).stdout)
 
 
 def ours(bench, pattern, threads):
     """name -> [milliseconds, CPU milliseconds, check]."""
-    answer = output([bench, "--benchmark_format=json", "--benchmark_min_time=0.3", f"--benchmark_filter={pattern}"], threads)
+    answer = output([bench, "--benchmark_format=json", "--benchmark_min_time=0.3",
+                     f"--benchmark_filter={pattern}"], threads)
     result = {}
     for row in answer["benchmarks"]:
         name = row["name"].removesuffix("/process_time/real_time")
@@ -125,22 +135,26 @@ def ours(bench, pattern, threads):
 
 def least(rounds):
     """Of several answers the least times."""
-    return {name: [min(r[name][0] for r in rounds), min(r[name][1] for r in rounds), rounds[0][name][2]] for name in rounds[0]}
+    return {name: [min(r[name][0] for r in rounds), min(r[name][1] for r in rounds),
+                   rounds[0][name][2]] for name in rounds[0]}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--filter", default=".", help="which benchmarks, a regular expression")
     parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
     a = parser.parse_args()
     python = interpreter()
-    if python and subprocess.run([python, "-c", "import torchvision"], stderr=subprocess.DEVNULL).returncode:
+    if python and subprocess.run([python, "-c", "import torchvision"],
+                                 stderr=subprocess.DEVNULL).returncode:
         print(f"torchvision is left out: {python} has none", file=sys.stderr)
         python = ""
     elif not python:
-        print("torchvision is left out: set MILLRACE_PEERS_PYTHON to an interpreter that has it", file=sys.stderr)
+        print("torchvision is left out: set MILLRACE_PEERS_PYTHON to an interpreter that has it",
+              file=sys.stderr)
 
     everything = {}
     for threads in (1, 2):
@@ -151,13 +165,15 @@ def main():
                 job = json.dumps({"threads": threads, "names": list(mine[0])})
                 theirs.append(output([python, "-c", PEER, job], threads))
         mine, theirs = least(mine), least(theirs) if theirs else {}
-        print(f"\n{threads} thread{'s' * (threads > 1)}: least of {a.rounds} rounds\n  {'':<30}{'ours ms':>9}{'CPU':>9}"
+        print(f"\n{threads} thread{'s' * (threads > 1)}: least of {a.rounds} rounds\n"
+              f"  {'':<30}{'ours ms':>9}{'CPU':>9}"
               f"{'torchvision':>13}{'CPU':>9}{'x ours':>8}{'x CPU':>8}")
         for name, (wall, cpu, check) in mine.items():
             line = f"  {name:<30}{wall:>9.2f}{cpu:>9.2f}"
             if name in theirs:
                 peer_wall, peer_cpu, peer_check = theirs[name]
-                line += f"{peer_wall:>13.2f}{peer_cpu:>9.2f}{peer_wall / wall:>8.2f}{peer_cpu / cpu:>8.2f}"
+                line += f"{peer_wall:>13.2f}{peer_cpu:>9.2f}"
+                line += f"{peer_wall / wall:>8.2f}{peer_cpu / cpu:>8.2f}"
                 if abs(peer_check - check) > 1e-4 * abs(check):
                     line += f"   check {check:g}, theirs {peer_check:g}"
             print(line, flush=True)

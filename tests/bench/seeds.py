@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""How far a recipe's figures move: trains it with several seeds, on this processor's instructions and on AVX2's alone.
+"""How far a recipe's figures move: trains it with several seeds, on this processor's instructions
+and on AVX2's alone.
 
 usage: tests/bench/seeds.py TRAINER OUT [--seeds 5] [--config configs/maskrcnn.toml] [--set K=V]...
 
-One run after another, each with all cores; two hours for five seeds of the sample recipe on two cores. Killed and started again,
-it goes on where it was. Prints a row a run and mean and standard deviation of the last evaluation of each kind.
+One run after another, each with all cores; two hours for five seeds of the sample recipe on two
+cores. Killed and started again, it goes on where it was. Prints a row a run and mean and standard
+deviation of the last evaluation of each kind.
 """
 
 import argparse
@@ -33,12 +35,14 @@ def train(arguments, kind: str, seed: int) -> dict:
         command += ["--set", setting]
     out.mkdir(parents=True, exist_ok=True)
     with open(out / "output.txt", "a") as log:
-        subprocess.run(command, env=os.environ | INSTRUCTIONS[kind], stdout=log, stderr=log, check=True)
+        subprocess.run(command, env=os.environ | INSTRUCTIONS[kind], stdout=log, stderr=log,
+                       check=True)
     return last_scores(next(path.parent for path in sorted(out.glob("*/metrics.jsonl"))))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trainer")
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--seeds", type=int, default=5)
@@ -47,15 +51,18 @@ def main() -> None:
     arguments = parser.parse_args()
 
     found = {kind: [] for kind in INSTRUCTIONS}
-    for seed in range(1, arguments.seeds + 1):  # both kinds of a seed before the next: a part of the table is a table
+    # both kinds of a seed before the next: a part of the table is a table
+    for seed in range(1, arguments.seeds + 1):
         for kind in INSTRUCTIONS:
             found[kind].append(train(arguments, kind, seed))
-            print(f"{kind:8} seed {seed}  " + "  ".join(f"{k} {v:.4f}" for k, v in found[kind][-1].items()), flush=True)
+            print(f"{kind:8} seed {seed}  " + "  ".join(f"{k} {v:.4f}" for k,
+                                                        v in found[kind][-1].items()), flush=True)
     for kind, scores in found.items():
         for name in scores[0]:
             values = [score[name] for score in scores]
             spread = statistics.stdev(values) if len(values) > 1 else float("nan")
-            print(f"{kind:8} {name}: mean {statistics.mean(values):.4f}, standard deviation {spread:.4f} of {len(values)}")
+            print(f"{kind:8} {name}: mean {statistics.mean(values):.4f}, "
+                  f"standard deviation {spread:.4f} of {len(values)}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Our Mask R-CNN beside torchvision's: a training step and a detection up to run-length masks, R50-FPN.
+"""Our Mask R-CNN beside torchvision's: a training step and a detection up to run-length masks,
+R50-FPN.
 
     tests/bench/step.py TRAINER [--rounds 3] [--steps 8]
 
-Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data) and start from the same weights,
-which torchvision writes: random, frozen norms with the statistics of the photos, class scores spread until a photo
-gives a hundred detections. Training: 2 images of 512, stem and C2 frozen, fp32, two threads; the ground truth joins the
-proposals on both sides and random proposals hit next to nothing, so that mask regions are the photos' objects, the same
-number over an epoch (printed). Detection: 800/1333, one image, until COCO run lengths. torchvision is run by
-MILLRACE_PEERS_PYTHON, an interpreter that has it and pycocotools; what is not there is left out with a word.
+Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data) and start
+from the same weights, which torchvision writes: random, frozen norms with the statistics of the
+photos, class scores spread until a photo gives a hundred detections. Training: 2 images of 512,
+stem and C2 frozen, fp32, two threads; the ground truth joins the proposals on both sides and random
+proposals hit next to nothing, so that mask regions are the photos' objects, the same number over an
+epoch (printed). Detection: 800/1333, one image, until COCO run lengths. torchvision is run by
+MILLRACE_PEERS_PYTHON, an interpreter that has it and pycocotools; what is not there is left out
+with a word.
 
 The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
 """
@@ -25,20 +28,24 @@ from comparison import interpreter, photos, run
 THREADS = 2
 BATCH = 2
 PHOTOS = 16
-PAIRS = [("training step, 2 x 512", False, 512, 512), ("detection to RLE, 800/1333", True, 800, 1333)]
+PAIRS = [("training step, 2 x 512", False, 512, 512),
+         ("detection to RLE, 800/1333", True, 800, 1333)]
 
 
 # ---------------------------------------------------------------- what both are given
 
 def make_data(source, folder):
-    """A COCO folder of the 640x480 photos with the most objects, the same for training and validation."""
+    """A COCO folder of the 640x480 photos with the most objects, the same for training and
+    validation.
+    """
     with open(os.path.join(source, "annotations", "instances_train2017.json")) as f:
         every = json.load(f)
     objects = {}
     for a in every["annotations"]:
         if not a["iscrowd"]:
             objects.setdefault(a["image_id"], []).append(a)
-    images = [i for i in every["images"] if (i["width"], i["height"]) == (640, 480) and i["id"] in objects]
+    images = [i for i in every["images"] if (i["width"], i["height"]) == (640, 480)
+              and i["id"] in objects]
     images = sorted(images, key=lambda i: -len(objects[i["id"]]))[:PHOTOS]
     images.sort(key=lambda i: i["id"])  # one order on both sides
     every["images"] = images
@@ -57,12 +64,15 @@ def measure(command, environment=None):
 
 
 def ours(trainer, folder, steps, inference, short, longest, precision="fp32"):
-    sets = {"data.root": f'"{folder}"', "data.short_side": short, "data.max_side": longest, "data.flip": 0.0,
+    sets = {"data.root": f'"{folder}"', "data.short_side": short, "data.max_side": longest,
+            "data.flip": 0.0,
             "data.test_short_side": short, "data.test_max_side": longest, "data.batch_size": BATCH,
             "data.test_batch_size": 1, "model.style": '"torchvision"', "train.threads": THREADS,
             "model.weights": f'"{folder}/weights.safetensors"', "train.precision": f'"{precision}"'}
-    command = [trainer, "bench", "model", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--json", "--steps", str(steps)]
-    command += ["--inference"] * inference + [a for k, v in sets.items() for a in ("--set", f"{k}={v}")]
+    command = [trainer, "bench", "model", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--json",
+               "--steps", str(steps)]
+    command += ["--inference"] * inference + [a for k, v in sets.items()
+                                              for a in ("--set", f"{k}={v}")]
     result, why = measure(command)
     if result is None:
         sys.exit(f"step.py: {why}")
@@ -70,12 +80,15 @@ def ours(trainer, folder, steps, inference, short, longest, precision="fp32"):
 
 
 def theirs(python, folder, steps, inference, short, longest):
-    # The same waiting policy of OpenMP as ours: spinning threads would only make torchvision slower on a busy machine.
-    return measure([python, os.path.abspath(__file__), "--peer", folder, "--steps", str(steps), "--short", str(short),
-                    "--longest", str(longest)] + ["--inference"] * inference, {"GOMP_SPINCOUNT": "1000"})
+    # The same waiting policy of OpenMP as ours: on a busy machine, spinning threads would only make
+    # torchvision slower.
+    return measure([python, os.path.abspath(__file__), "--peer", folder, "--steps", str(steps),
+                    "--short", str(short),
+                    "--longest", str(longest)] + ["--inference"] * inference,
+                    {"GOMP_SPINCOUNT": "1000"})
 
 
-# ---------------------------------------------------------------- torchvision, in a process of its own
+# ------------------------------------------------ torchvision, in a process of its own
 
 def peer_model(short, longest):
     import torch
@@ -84,7 +97,8 @@ def peer_model(short, longest):
     from torchvision.ops import FrozenBatchNorm2d
     torch.manual_seed(0)
     torch.set_num_threads(THREADS)
-    backbone = resnet_fpn_backbone(backbone_name="resnet50", weights=None, norm_layer=FrozenBatchNorm2d,
+    backbone = resnet_fpn_backbone(backbone_name="resnet50", weights=None,
+                                   norm_layer=FrozenBatchNorm2d,
                                    trainable_layers=3)
     return MaskRCNN(backbone, num_classes=len(categories()) + 1, min_size=short, max_size=longest)
 
@@ -113,7 +127,9 @@ def peer_photos():
 
 
 def peer_weights():
-    """Writes weights.safetensors: norms with the statistics of the photos, class scores that give detections."""
+    """Writes weights.safetensors: norms with the statistics of the photos, class scores that give
+    detections.
+    """
     import torch
     from torch import nn
     from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
@@ -134,7 +150,8 @@ def peer_weights():
     header, at = {}, 0
     tensors = {k: v.float().contiguous() for k, v in model.state_dict().items()}
     for name, value in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [at, at + value.numel() * 4]}
+        header[name] = {"dtype": "F32", "shape": list(value.shape),
+                        "data_offsets": [at, at + value.numel() * 4]}
         at += value.numel() * 4
     text = json.dumps(header).encode()
     with open(os.path.join(peer_folder, "weights.safetensors"), "wb") as f:
@@ -162,7 +179,8 @@ def peer_measure(steps, inference, short, longest):
             state[name] = torch.frombuffer(raw, dtype=torch.float32).reshape(entry["shape"])
     model.load_state_dict(state)
     model.train(not inference)
-    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1e-4, momentum=0.9)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1e-4,
+                                momentum=0.9)
     regions = []
     model.roi_heads.mask_head.register_forward_pre_hook(lambda _, x: regions.append(x[0].shape[0]))
 
@@ -177,7 +195,8 @@ def peer_measure(steps, inference, short, longest):
         with torch.no_grad():
             found = model([photos[0][0]])[0]
         masks = (found["masks"] > 0.5).numpy()
-        return {"detections": len([rle.encode(np.asfortranarray(m[0, :, :, None], dtype=np.uint8))[0] for m in masks])}
+        return {"detections": len([rle.encode(np.asfortranarray(m[0, :, :, None], np.uint8))[0]
+                                   for m in masks])}
 
     def used():
         own = resource.getrusage(resource.RUSAGE_SELF)
@@ -193,7 +212,8 @@ def peer_measure(steps, inference, short, longest):
         times.append(time.perf_counter() - start)
         cpu.append(used() - start_cpu)
         first = first or last
-    return {"step_s": statistics.median(times[2:]), "cpu_s": statistics.mean(cpu[2:]), "first": first,
+    return {"step_s": statistics.median(times[2:]), "cpu_s": statistics.mean(cpu[2:]),
+            "first": first,
             "mask_regions": statistics.mean(regions[2:]) if regions else 0}
 
 
@@ -210,18 +230,23 @@ def compare(trainer, python, folder, a):
             rounds["torchvision"].append(result)
         print(f"\n{title}: median of {a.rounds} x {a.steps} steps"
               f"\n  {'':<14}{'s':>9}{'CPU s':>9}{'peak MiB':>10}")
-        rows = {name: [statistics.median(r[key] for r in each) for key in ("step_s", "cpu_s", "peak_mib")]
+        rows = {name: [statistics.median(r[key] for r in each)
+                       for key in ("step_s", "cpu_s", "peak_mib")]
                 for name, each in rounds.items()}
         for name, row in rows.items():
             print(f"  {name:<14}{row[0]:>9.3f}{row[1]:>9.3f}{row[2]:>10.0f}")
         ratio = [own / other for own, other in zip(rows["millrace"], rows["torchvision"])]
         print(f"  {'ours is':<14}{ratio[0]:>8.2f}x{ratio[1]:>8.2f}x{ratio[2]:>9.2f}x")
         for name, each in rounds.items():
-            print(f"  {name}, first step: " + ", ".join(f"{k} {v:.4g}" for k, v in each[0]["first"].items()))
-        print(f"  mask regions a step (torchvision): {rounds['torchvision'][0]['mask_regions']:.1f}")
+            print(f"  {name}, first step: " + ", ".join(f"{k} {v:.4g}" for k,
+                                                        v in each[0]["first"].items()))
+        regions = rounds["torchvision"][0]["mask_regions"]
+        print(f"  mask regions per step (torchvision): {regions:.1f}")
         profile = rounds["millrace"][-1]["profile"]
-        print("  our profile: " + ", ".join(f"{k['name']} {100 * k['share']:.1f} %" for k in profile))
-        rest = 1 - sum(k["share"] for k in profile if k["name"] in ("convolution", "matrix product"))
+        print("  our profile: " + ", ".join(f"{k['name']} {100 * k['share']:.1f} %"
+                                            for k in profile))
+        rest = 1 - sum(k["share"] for k in profile if k["name"] in ("convolution",
+                                                                    "matrix product"))
         print(f"  all but convolution and matrix product: {100 * rest:.1f} %")
 
 
@@ -239,7 +264,8 @@ def compare_precisions(trainer, folder, a):
 
 def main():
     global peer_folder
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trainer", nargs="?")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8)
@@ -252,7 +278,8 @@ def main():
         peer_folder = a.peer
         out = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)  # what libraries print
-        result = peer_measure(a.steps, a.inference, a.short, a.longest) if a.short else peer_weights()
+        result = peer_measure(a.steps, a.inference, a.short,
+                              a.longest) if a.short else peer_weights()
         return print(json.dumps(result), file=out)
     if not a.trainer:
         parser.error("which trainer?")
@@ -260,7 +287,8 @@ def main():
     if not os.path.isdir(data):
         return print(f"the comparison is left out: no photos in {data} (set MILLRACE_TEST_DATA)")
     if not python:
-        return print("the comparison is left out: set MILLRACE_PEERS_PYTHON to an interpreter with torchvision")
+        return print("the comparison is left out: "
+                     "set MILLRACE_PEERS_PYTHON to an interpreter with torchvision")
     with tempfile.TemporaryDirectory() as folder:
         make_data(data, folder)
         made, why = run([python, os.path.abspath(__file__), "--peer", folder])

@@ -9,9 +9,11 @@ folder.Reload()
 tags = folder.Tags()
 print(json.dumps({
     "scalars": {tag: [[e.step, e.value] for e in folder.Scalars(tag)] for tag in tags["scalars"]},
-    "images": {tag: [[e.step, e.width, e.height, len(e.encoded_image_string)] for e in folder.Images(tag)]
+    "images": {tag: [[e.step, e.width, e.height, len(e.encoded_image_string)]
+                     for e in folder.Images(tag)]
                for tag in tags["images"]},
-    "histograms": {tag: [[e.step, e.histogram_value.num, e.histogram_value.min, e.histogram_value.max,
+    "histograms": {tag: [[e.step, e.histogram_value.num, e.histogram_value.min,
+                          e.histogram_value.max,
                           sum(e.histogram_value.bucket), len(e.histogram_value.bucket_limit)]
                          for e in folder.Histograms(tag)] for tag in tags["histograms"]},
 }))

@@ -1,8 +1,10 @@
 """torchvision's side of a conversion.
 
-  torchvision_weights.py make DIR     writes new.pth (a state dict, as today) and old.pth (the stream before torch 1.6,
-                                      with the names of 2019) of the same small Mask R-CNN
-  torchvision_weights.py check A B    loads both with strict=True into that model; exit status 1 where they differ
+  torchvision_weights.py make DIR     writes new.pth (a state dict, as today) and old.pth (the
+                                      stream before torch 1.6, with the names of 2019) of the same
+                                      small Mask R-CNN
+  torchvision_weights.py check A B    loads both with strict=True into that model; exit status 1
+                                      where they differ
 """
 import sys
 from collections import OrderedDict
@@ -17,7 +19,8 @@ CLASSES = 7  # with the background
 OLD = (("rpn.head.conv.0.0.", "rpn.head.conv."), ("mask_head.0.0.", "mask_head.mask_fcn1."),
        ("mask_head.1.0.", "mask_head.mask_fcn2."), ("mask_head.2.0.", "mask_head.mask_fcn3."),
        ("mask_head.3.0.", "mask_head.mask_fcn4."),
-       *((f"{block}_blocks.{i}.0.", f"{block}_blocks.{i}.") for block in ("inner", "layer") for i in range(4)))
+       *((f"{block}_blocks.{i}.0.", f"{block}_blocks.{i}.") for block in ("inner", "layer")
+         for i in range(4)))
 
 
 def model():

@@ -1,4 +1,6 @@
-"""What pycocotools makes of the evaluations listed in a JSON file (pycocotools_figures_test.cpp writes it): IN OUT."""
+"""What pycocotools makes of the evaluations listed in a JSON file (pycocotools_figures_test.cpp
+writes it): IN OUT.
+"""
 import contextlib
 import io
 import json
@@ -17,7 +19,8 @@ def evaluated(case):
     run.params.maxDets = case["max_dets"]
     run.evaluate()
     run.accumulate()
-    out = {name: np.ascontiguousarray(run.eval[name]).ravel().tolist() for name in ("precision", "recall", "scores")}
+    out = {name: np.ascontiguousarray(run.eval[name]).ravel().tolist()
+           for name in ("precision", "recall", "scores")}
     if len(case["max_dets"]) >= 3:
         run.summarize()
         out["stats"] = run.stats.tolist()

@@ -1,4 +1,6 @@
-"""What pycocotools makes of the cases in a JSON file (pycocotools_masks_test.cpp writes them): IN OUT."""
+"""What pycocotools makes of the cases in a JSON file (pycocotools_masks_test.cpp writes them): IN
+OUT.
+"""
 import json
 import sys
 
@@ -21,7 +23,8 @@ def main():
     for c in cases["polygons"]:
         made.append(mask.merge(mask.frPyObjects(c["parts"], c["height"], c["width"])))
     out["polygons"] = [facts(r) for r in made]
-    out["boxes"] = [facts(mask.frPyObjects(np.array([c["box"]]), c["height"], c["width"])[0]) for c in cases["boxes"]]
+    out["boxes"] = [facts(mask.frPyObjects(np.array([c["box"]]), c["height"], c["width"])[0])
+                    for c in cases["boxes"]]
     out["runs"] = [facts(mask.frPyObjects([c], *c["size"])[0]) for c in cases["runs"]]
     out["bitmaps"] = []
     for c in cases["bitmaps"]:
@@ -31,8 +34,10 @@ def main():
         out["bitmaps"].append(facts(rle))
     out["groups"] = []
     for c in cases["groups"]:
-        dt, gt = ([{"size": c["size"], "counts": s.encode()} for s in c[side]] for side in ("found", "truth"))
-        out["groups"].append({"union": text(mask.merge(dt)), "shared": text(mask.merge(dt, intersect=True)),
+        dt, gt = ([{"size": c["size"], "counts": s.encode()} for s in c[side]]
+                  for side in ("found", "truth"))
+        out["groups"].append({"union": text(mask.merge(dt)),
+                              "shared": text(mask.merge(dt, intersect=True)),
                               "iou": mask.iou(dt, gt, c["crowd"]).ravel().tolist()})
     with open(sys.argv[2], "w") as f:
         json.dump(out, f)

@@ -25,7 +25,8 @@ class Checks(unittest.TestCase):
         (self.root / name).write_text(text)
 
     def check(self, script: str):
-        ended = subprocess.run([sys.executable, SCRIPTS / script, self.root], capture_output=True, text=True)
+        ended = subprocess.run([sys.executable, SCRIPTS / script, self.root], capture_output=True,
+                               text=True)
         return ended.returncode, ended.stdout
 
     def test_an_arrow_that_points_down_passes(self):
@@ -33,18 +34,22 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.check("check_rooms.py")[0], 0)
 
     def test_an_arrow_that_points_up_is_told_with_its_place(self):
-        self.write("millrace/base/files.h", '#include <string>\n#include "millrace/engine/plan.h"\n')
+        self.write("millrace/base/files.h",
+                   '#include <string>\n#include "millrace/engine/plan.h"\n')
         code, said = self.check("check_rooms.py")
         self.assertEqual(code, 1)
-        self.assertTrue(said.startswith("millrace/base/files.h:2: 'base' may not include 'engine'"), said)
+        self.assertTrue(said.startswith("millrace/base/files.h:2: 'base' may not include 'engine'"),
+                        said)
 
     def test_the_prefix_in_angle_brackets_is_seen_too(self):
         self.write("millrace/coco/masks/rle.cpp", "#include <millrace/coco/data/json.h>\n")
-        self.assertIn("rle.cpp:1: 'coco/masks' may not include 'coco/data'", self.check("check_rooms.py")[1])
+        self.assertIn("rle.cpp:1: 'coco/masks' may not include 'coco/data'",
+                      self.check("check_rooms.py")[1])
 
     def test_a_folder_that_is_not_listed_is_told(self):
         self.write("millrace/attic/old.cpp", "\n")
-        self.assertIn("millrace/attic/old.cpp:1: its folder is not listed", self.check("check_rooms.py")[1])
+        self.assertIn("millrace/attic/old.cpp:1: its folder is not listed",
+                      self.check("check_rooms.py")[1])
 
     def test_a_folder_that_has_grown_too_large_is_told(self):
         for i in range(41):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the parts of scripts/launch/kubernetes.yaml fit together, and prints the two command lines of the trainer
-in it as JSON: {"run": [...], "serve": [...]}. What the cluster itself would say is not checked."""
+"""Checks that the parts of scripts/launch/kubernetes.yaml fit together, and prints the two command
+lines of the trainer in it as JSON: {"run": [...], "serve": [...]}. What the cluster itself would
+say is not checked."""
 import json
 import pathlib
 import sys
@@ -19,13 +20,15 @@ def container(template):
     """The only container of a pod. What it mounts, the pod has."""
     spec = template["template"]["spec"]
     (only,) = spec["containers"]
-    assert {m["name"] for m in only.get("volumeMounts", [])} <= {v["name"] for v in spec.get("volumes", [])}
+    assert {m["name"] for m in only.get("volumeMounts", [])} <= {v["name"]
+                                                                 for v in spec.get("volumes", [])}
     return only
 
 
 def share(path):
     """A file of the image, where this repository has it."""
-    return path.replace("/opt/millrace/share/millrace/launch", "scripts/launch").replace("/opt/millrace/share/millrace/", "")
+    return path.replace("/opt/millrace/share/millrace/launch",
+                        "scripts/launch").replace("/opt/millrace/share/millrace/", "")
 
 
 launcher = container(job["mpiReplicaSpecs"]["Launcher"])
@@ -45,8 +48,10 @@ assert servers["spec"]["serviceName"] == service["metadata"]["name"]
 (port,) = service["spec"]["ports"]
 assert server["ports"] == [{"containerPort": port["port"]}]
 assert f"--bind=tcp://*:{port['port']}" in server["args"]
-names = [f"{servers['metadata']['name']}-{i}.{service['metadata']['name']}" for i in range(servers["spec"]["replicas"])]
+names = [f"{servers['metadata']['name']}-{i}.{service['metadata']['name']}"
+         for i in range(servers["spec"]["replicas"])]
 sources = [a for a in launcher["args"] if a.startswith("--set=data.source=")]
 assert json.loads(sources[0].split("=", 2)[2]) == [f"tcp://{name}:{port['port']}" for name in names]
 
-print(json.dumps({"run": [share(a) for a in launcher["args"][end + 1:]], "serve": [share(a) for a in server["args"]]}))
+print(json.dumps({"run": [share(a) for a in launcher["args"][end + 1:]],
+                  "serve": [share(a) for a in server["args"]]}))

@@ -1,11 +1,13 @@
-"""Trains torchvision's R18-FPN Mask R-CNN on a few photos until it knows them, for our own `trainer eval` to repeat.
+"""Trains torchvision's R18-FPN Mask R-CNN on a few photos until it knows them, for our own `trainer
+eval` to repeat.
 
     python overfit_torchvision.py SHARED_DATA OUT [--photos 4] [--steps 120] [--side 160]
 
-SHARED_DATA holds coco_mini, weights and goldens/scripts, whose pieces build and train the model. Writes two data sets
-in COCO's layout: OUT/sized, photos shrunk so that the model's own resize leaves them alone, and OUT/photos, as they
-are; OUT/model.safetensors, torchvision's state dict; and, of each set, <set>.toml, the same model and data in our
-words, <set>.detections.json, what torchvision finds there, and <set>.ap.json, its figures by pycocotools.
+SHARED_DATA holds coco_mini, weights and goldens/scripts, whose pieces build and train the model.
+Writes two data sets in COCO's layout: OUT/sized, photos shrunk so that the model's own resize
+leaves them alone, and OUT/photos, as they are; OUT/model.safetensors, torchvision's state dict;
+and, of each set, <set>.toml, the same model and data in our words, <set>.detections.json, what
+torchvision finds there, and <set>.ap.json, its figures by pycocotools.
 """
 
 import argparse
@@ -37,7 +39,7 @@ def choose(annotations, count):
 
 
 def write_set(root, chosen, categories, source, side):
-    """A COCO folder of the chosen photos; with `side`, shrunk to that length of the shorter side."""
+    """A COCO folder of the chosen photos; with `side`, their shorter side is shrunk to that."""
     (root / "annotations").mkdir(parents=True)
     (root / SPLIT).mkdir()
     images, annotations = [], []
@@ -47,7 +49,8 @@ def write_set(root, chosen, categories, source, side):
         x, y = new[0] / old[0], new[1] / old[1]
         file = root / SPLIT / image["file_name"]
         if side:
-            Image.open(source / image["file_name"]).convert("RGB").resize(new, Image.BILINEAR).save(file, quality=95)
+            photo = Image.open(source / image["file_name"]).convert("RGB")
+            photo.resize(new, Image.BILINEAR).save(file, quality=95)
         else:
             shutil.copy(source / image["file_name"], file)
         images.append(dict(image, width=new[0], height=new[1]))

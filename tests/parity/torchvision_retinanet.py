@@ -1,4 +1,5 @@
-"""torchvision's RetinaNet on the weights and the batch of a file: losses, gradients and detections into another.
+"""torchvision's RetinaNet on the weights and the batch of a file: losses, gradients and detections
+into another.
 
     python torchvision_retinanet.py IN.safetensors OUT.safetensors
 """
@@ -14,14 +15,17 @@ from torchvision.ops.feature_pyramid_network import LastLevelP6P7
 
 given = load_file(sys.argv[1])
 inputs = {name[3:]: given.pop(name) for name in list(given) if name.startswith("in.")}
-backbone = resnet_fpn_backbone(backbone_name="resnet18", weights=None, trainable_layers=5, returned_layers=[2, 3, 4],
+backbone = resnet_fpn_backbone(backbone_name="resnet18", weights=None, trainable_layers=5,
+                               returned_layers=[2, 3, 4],
                                extra_blocks=LastLevelP6P7(256, 256))
 classes = given["head.classification_head.cls_logits.weight"].shape[0] // 9
-model = RetinaNet(backbone, classes, anchor_generator=_default_anchorgen(), score_thresh=float(inputs["threshold"]))
+model = RetinaNet(backbone, classes, anchor_generator=_default_anchorgen(),
+                  score_thresh=float(inputs["threshold"]))
 model.load_state_dict(given, strict=True)
 
 images = ImageList(inputs["batch"], [tuple(size) for size in inputs["sizes"].tolist()])
-targets = [{"boxes": inputs[f"boxes{i}"], "labels": inputs[f"labels{i}"]} for i in range(len(images.image_sizes))]
+targets = [{"boxes": inputs[f"boxes{i}"], "labels": inputs[f"labels{i}"]}
+           for i in range(len(images.image_sizes))]
 features = list(model.backbone(images.tensors).values())
 outputs = model.head(features)
 anchors = model.anchor_generator(images, features)
@@ -38,7 +42,8 @@ for name, parameter in model.named_parameters():
 counts = [f.shape[2] * f.shape[3] * 9 for f in features]
 with torch.no_grad():
     split = {name: list(value.split(counts, dim=1)) for name, value in outputs.items()}
-    found = model.postprocess_detections(split, [list(a.split(counts)) for a in anchors], images.image_sizes)
+    found = model.postprocess_detections(split, [list(a.split(counts)) for a in anchors],
+                                         images.image_sizes)
 for i, image in enumerate(found):
     for name, value in image.items():
         out[f"{name}{i}"] = value

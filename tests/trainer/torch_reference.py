@@ -1,4 +1,4 @@
-"""Values of ten steps with torch.optim, and rates of its schedules, as JSON: torch_reference.py OUT"""
+"""Ten steps of torch.optim and the rates of its schedules, as JSON: torch_reference.py OUT"""
 import json
 import sys
 
