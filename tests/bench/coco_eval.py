@@ -31,8 +31,7 @@ PEERS = {  # module -> how its COCO and COCOeval are called
 }
 SLOW = {"pycocotools", "faster_coco_eval"}
 # What a peer's process runs: imports, then one of the two jobs, told in the last line.
-EVALUATE =
-"""
+EVALUATE = """
 import contextlib, json, os, sys, time
 {imports}
 job, gt, dt, iou = sys.argv[1:]
