@@ -59,6 +59,7 @@ class Checks(unittest.TestCase):
 
     def test_a_long_line_is_told_with_its_place(self):
         subprocess.run(["git", "init", "-q", self.root], check=True)
+        self.write("tests/a.cpp", 'const auto* json = R"(\n' + "x" * 200 + '\n)";\n')
         self.write("cmake/a.cmake", "x" * 100 + "\n" + "# " + "é" * 99 + "\n")
         self.assertEqual(
             self.check("check_columns.py"), (1, "cmake/a.cmake:2: 101 columns; 100 are the limit\n")
