@@ -70,22 +70,21 @@ struct CallbackFactory {
 /// All known callbacks. Those whose options describe `every` are triggered by it.
 Registry<CallbackFactory>& callbacks();
 
+/// A callback class that is part of every run unless its table says `enabled = false`.
+template <class C>
+concept InEveryRun = C::kByDefault;
+
 /// Registers the class `C`, which names its options and is made from them as make_component says. A
-/// member `static constexpr bool kByDefault = true` makes it part of every run unless its table says
-/// `enabled = false`. At namespace scope:
+/// member `static constexpr bool kByDefault = true` makes it InEveryRun. At namespace scope:
 ///
 ///   MILLRACE_REGISTER(register_callback<KeepBest>("keep_best", "keeps the best checkpoint"));
 template <std::derived_from<Callback> C>
 bool register_callback(const std::string& name, std::string doc) {
-  return callbacks().add<OptionsOf<C>>(
-      name, std::move(doc),
-      {.create = [](const Config& table) {
-    return make_component<C>(read_options<OptionsOf<C>>(table)); },
-       .by_default = requires { requires C::kByDefault;
-}
-, .keeps_weights = std::derived_from<C, KeepsWeights>
-}  // namespace millrace
-);
+  const auto create = [](const Config& table) -> std::unique_ptr<Callback> {
+    return make_component<C>(read_options<OptionsOf<C>>(table));
+  };
+  return callbacks().add<OptionsOf<C>>(name, std::move(doc),
+                                       {create, InEveryRun<C>, std::derived_from<C, KeepsWeights>});
 }
 
 }  // namespace millrace
