@@ -74,8 +74,9 @@ bench: all ## measure the data flow, the evaluator, the operators and the model,
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i
 
-lint: setup ## check that `make format` would change nothing, and that includes follow the arrows between folders
+lint: setup ## check the format, the width of lines, and the arrows between folders
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format --dry-run -Werror
+	@scripts/check_columns.py
 	@scripts/check_rooms.py
 
 docs: ## check that the links in the Markdown pages lead somewhere

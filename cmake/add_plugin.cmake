@@ -1,6 +1,6 @@
-# millrace_add_plugin(NAME SOURCES FILE... [LINKS LIBRARY...]): the shared object NAME.so in the build folder, which
-# `plugins = ["build/NAME.so"]` loads. What it uses of Millrace it finds in the program that opens it; LINKS are libraries
-# of its own.
+# millrace_add_plugin(NAME SOURCES FILE... [LINKS LIBRARY...]): the shared object NAME.so in the
+# build folder, which `plugins = ["build/NAME.so"]` loads. What it uses of Millrace it finds in the
+# program that opens it; LINKS are libraries of its own.
 include_guard(GLOBAL)
 
 # Beside this file where it is installed.
@@ -19,7 +19,8 @@ function(millrace_add_plugin name)
   target_link_libraries(${name} PRIVATE millrace::millrace ${PLUGIN_LINKS})
   set_target_properties(${name} PROPERTIES PREFIX "" CXX_EXTENSIONS OFF)
 
-  # A plug-in says which headers it is compiled with: a digest of those that its sources find, taken anew in each build.
+  # A plug-in says which headers it is compiled with: a digest of those that its sources find, taken
+  # anew in each build.
   set(own ${CMAKE_CURRENT_BINARY_DIR}/${name}_build_id)
   set(roots "")
   foreach(source IN LISTS PLUGIN_SOURCES)

@@ -1,5 +1,5 @@
-# Looks for CUDA's compiler and sets MILLRACE_CUDA to whether there is one. It is taken from CUDACXX, PATH or the
-# toolkit's usual folder.
+# Looks for CUDA's compiler and sets MILLRACE_CUDA to whether there is one. It is taken from
+# CUDACXX, PATH or the toolkit's usual folder.
 include_guard(GLOBAL)
 include(CheckLanguage)
 

@@ -1,5 +1,5 @@
-# cmake --install: both programs, the CMake package that plug-ins are built with, recipes and pages. Included after the
-# rooms; millrace/plugins installs the headers.
+# cmake --install: both programs, the CMake package that plug-ins are built with, recipes and pages.
+# Included after the rooms; millrace/plugins installs the headers.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 

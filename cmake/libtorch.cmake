@@ -2,10 +2,10 @@
 #   millrace::torch       the CPU library: headers, torch_cpu, c10
 #   millrace::torch_cuda  where this libtorch has a CUDA half: the above, torch_cuda, c10_cuda
 #
-# Looked in, in this order: -DLIBTORCH=DIR, the environment's LIBTORCH, CMAKE_PREFIX_PATH, MILLRACE_LIBTORCH (where the
-# includer expects it). DIR holds include/ and lib/: an unpacked libtorch, or the torch package of a Python
-# installation. libtorch_root and libtorch_version say what was found.
-# The wheel's own TorchConfig.cmake is not used: it insists on a CUDA toolkit.
+# Looked in, in this order: -DLIBTORCH=DIR, the environment's LIBTORCH, CMAKE_PREFIX_PATH,
+# MILLRACE_LIBTORCH (where the includer expects it). DIR holds include/ and lib/: an unpacked
+# libtorch, or the torch package of a Python installation. libtorch_root and libtorch_version say
+# what was found. The wheel's own TorchConfig.cmake is not used: it insists on a CUDA toolkit.
 include_guard(GLOBAL)
 
 set(LIBTORCH "" CACHE PATH "A libtorch folder with include/ and lib/; empty: look for one")
@@ -62,8 +62,9 @@ function(millrace_check_libtorch root)
   set(libtorch_version ${version} PARENT_SCOPE)
 endfunction()
 
-# Where the headers are. A full libtorch also ships fmt, protobuf, pybind11 and more, which would shadow the system's;
-# then torch's own folders are linked into the build tree and only those are seen.
+# Where the headers are. A full libtorch also ships fmt, protobuf, pybind11 and more, which would
+# shadow the system's; then torch's own folders are linked into the build tree and only those are
+# seen.
 function(millrace_libtorch_headers root result)
   set(headers "${root}/include")
   if(EXISTS "${root}/include/fmt")
@@ -93,8 +94,9 @@ millrace_libtorch_headers("${libtorch_root}" libtorch_headers)
 
 millrace_import_libtorch(torch "${libtorch_root}" torch_cpu c10)
 target_include_directories(millrace::torch SYSTEM INTERFACE ${libtorch_headers})
-# at::parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP too. As flags, not
-# as OpenMP::OpenMP_CXX: the runtime that is loaded is the libgomp beside libtorch, by the search path above.
+# at::parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP
+# too. As flags, not as OpenMP::OpenMP_CXX: the runtime that is loaded is the libgomp beside
+# libtorch, by the search path above.
 find_package(OpenMP COMPONENTS CXX)
 if(OpenMP_CXX_FOUND)
   target_compile_options(millrace::torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${OpenMP_CXX_FLAGS}>)

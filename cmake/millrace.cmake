@@ -14,8 +14,8 @@ if(MILLRACE_SANITIZE)
   target_link_options(millrace_flags INTERFACE -fsanitize=${MILLRACE_SANITIZE})
 endif()
 
-# The allocator of programs that take and give back the same large blocks again and again, training steps and batches
-# (docs/decisions/0009). Sanitizers bring a malloc of their own.
+# The allocator of programs that take and give back the same large blocks again and again, training
+# steps and batches (docs/decisions/0009). Sanitizers bring a malloc of their own.
 add_library(millrace_malloc INTERFACE)
 find_library(TCMALLOC NAMES tcmalloc_minimal libtcmalloc_minimal.so.4)
 if(TCMALLOC AND NOT MILLRACE_SANITIZE)
@@ -23,9 +23,10 @@ if(TCMALLOC AND NOT MILLRACE_SANITIZE)
                       -Wl,--push-state,--no-as-needed,${TCMALLOC},--pop-state)
 endif()
 
-# add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME, alias millrace::NAME.
-# OBJECT rooms hold components that register themselves, which a static library would lose at the link. Sources are compiled
-# a few at a time (UNITY_BUILD), since most of that work is reading the headers of libtorch, OpenCV and the standard library.
+# add_room(NAME SOURCES ... LINKS ... [OBJECT]): a folder of the house as the target millrace_NAME,
+# alias millrace::NAME. OBJECT rooms hold components that register themselves, which a static
+# library would lose at the link. Sources are compiled a few at a time (UNITY_BUILD), since most of
+# that work is reading the headers of libtorch, OpenCV and the standard library.
 function(add_room name)
   cmake_parse_arguments(ROOM "OBJECT" "" "SOURCES;LINKS" ${ARGN})
   if(ROOM_OBJECT)
@@ -39,9 +40,9 @@ function(add_room name)
   target_link_libraries(millrace_${name} PUBLIC ${ROOM_LINKS} PRIVATE millrace_flags)
 endfunction()
 
-# add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one program, where linking is dear,
-# compiled a few at a time, as rooms are. Each TEST is a ctest entry, labelled with its room, or `slow`. The target
-# tests_ROOM builds a room's programs.
+# add_test_program(NAME SOURCES ... LINKS ... [SLOW]): test files of the current folder in one
+# program, where linking is dear, compiled a few at a time, as rooms are. Each TEST is a ctest
+# entry, labelled with its room, or `slow`. The target tests_ROOM builds a room's programs.
 function(add_test_program name)
   cmake_parse_arguments(TEST "SLOW" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -70,8 +71,8 @@ function(add_unit_test name)
   add_test_program(${target} SOURCES ${PROJECT_SOURCE_DIR}/tests/${name}_test.cpp ${ARGN})
 endfunction()
 
-# add_cluster_test(NAME RANKS SOURCES ... LINKS ...): a test program whose tests are run by each of RANKS ranks together, as one
-# ctest entry. The program is made once, whatever the numbers of ranks.
+# add_cluster_test(NAME RANKS SOURCES ... LINKS ...): a test program whose tests are run by each of
+# RANKS ranks together, as one ctest entry. The program is made once, whatever the numbers of ranks.
 function(add_cluster_test name ranks)
   cmake_parse_arguments(TEST "" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)

@@ -1,5 +1,6 @@
-# Finds the three OpenCV modules that Millrace uses, as targets opencv_core, opencv_imgproc, opencv_imgcodecs.
-# Debian keeps OpenCVConfig.cmake in libopencv-dev, which brings 200 packages; its module packages come without one.
+# Finds the three OpenCV modules that Millrace uses, as targets opencv_core, opencv_imgproc,
+# opencv_imgcodecs. Debian keeps OpenCVConfig.cmake in libopencv-dev, which brings 200 packages; its
+# module packages come without one.
 include_guard(GLOBAL)
 
 find_package(OpenCV QUIET COMPONENTS core imgproc imgcodecs)

@@ -1,5 +1,6 @@
-# The public headers: what a plug-in may include, as <millrace/...>, here and where Millrace is installed. All others may
-# change with any commit. What these declare is part of the plug-in ABI (cmake/build_id.cmake).
+# The public headers: what a plug-in may include, as <millrace/...>, here and where Millrace is
+# installed. All others may change with any commit. What these declare is part of the plug-in ABI
+# (cmake/build_id.cmake).
 set(public_headers
   millrace/base/blame.h
   millrace/base/config.h

@@ -1,9 +1,10 @@
-// Batches of labelled images for a classifier: the engine with message types of its own, and nothing of detection.
+// Batches of labelled images for a classifier: the engine with message types of its own, and
+// nothing of detection.
 //
 //   classification FOLDER [BATCHES] [THREADS] [FROM]
 //
-// FOLDER holds one folder of images for each class. Prints a line for each batch behind the first FROM: its digest,
-// then label and mean brightness of each image.
+// FOLDER holds one folder of images for each class. Prints a line for each batch behind the first
+// FROM: its digest, then label and mean brightness of each image.
 #include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 
@@ -55,7 +56,8 @@ Picture decode(Picture picture) {
   return picture;
 }
 
-/// Resizes so that the shorter side is an eighth longer than `side`, and cuts out a square anywhere.
+/// Resizes so that the shorter side is an eighth longer than `side`, and cuts out a square
+/// anywhere.
 struct RandomCrop {
   int side = 64;
 

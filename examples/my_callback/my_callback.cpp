@@ -1,5 +1,5 @@
-// [callbacks.announce_best]: appends a line to a file whenever a metric is better than it ever was, for a chat robot, a
-// dashboard or `tail -f` to pick up.
+// [callbacks.announce_best]: appends a line to a file whenever a metric is better than it ever was,
+// for a chat robot, a dashboard or `tail -f` to pick up.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,8 @@ namespace {
 
 using namespace millrace;
 
-/// What [callbacks.announce_best] may say. Reading, checking and `trainer list` follow from `describe`.
+/// What [callbacks.announce_best] may say. Reading, checking and `trainer list` follow from
+/// `describe`.
 struct AnnounceOptions {
   std::string metric = "bbox/AP";
   std::string file = "best.txt";
@@ -34,7 +35,8 @@ class AnnounceBest final : public Callback, public ReadsMetrics, public SavesSta
 
   explicit AnnounceBest(Options options) : options_(std::move(options)) {}
 
-  /// A resumed run drops here what was written after its checkpoint, and writes it again when it comes to it.
+  /// A resumed run drops here what was written after its checkpoint, and writes it again when it
+  /// comes to it.
   void before_train(TrainState& state) override {
     lines_.open(state, state.folder / options_.file);
   }
@@ -42,7 +44,8 @@ class AnnounceBest final : public Callback, public ReadsMetrics, public SavesSta
   /// A metric that nobody publishes is then an error before the first step.
   std::vector<std::string> watches() const override { return {options_.metric}; }
 
-  /// Called at every step boundary with what callbacks have published; `of` is the moment that it describes.
+  /// Called at every step boundary with what callbacks have published; `of` is the moment that it
+  /// describes.
   void on_scalars(TrainState&, const Moment& of, const Scalars& scalars) override {
     for (const auto& [name, value] : scalars) {
       if (name != options_.metric || value < options_.at_least) continue;

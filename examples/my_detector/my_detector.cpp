@@ -1,7 +1,8 @@
-// [model] name = "centers": objects as points (CenterNet, Zhou et al. 2019). Every cell of the finest pyramid level says
-// for each class how much it looks like the centre of an object, and how far away that object's sides are. No anchors, no
-// proposals; a peak of the first map is a detection.
-// Shapes: N images, K classes, H x W cells of kStride x kStride pixels, F objects, D detections.
+// [model] name = "centers": objects as points (CenterNet, Zhou et al. 2019). Every cell of the
+// finest pyramid level says for each class how much it looks like the centre of an object, and how
+// far away that object's sides are. No anchors, no proposals; a peak of the first map is a
+// detection. Shapes: N images, K classes, H x W cells of kStride x kStride pixels, F objects, D
+// detections.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -29,7 +30,8 @@ using namespace millrace;
 
 constexpr std::int64_t kStride = 4;  // pixels per cell of P2
 
-/// The options of every detector on a pyramid (backbone, pixels, suppression ...) and those of this one.
+/// The options of every detector on a pyramid (backbone, pixels, suppression ...) and those of this
+/// one.
 struct CentersOptions : PyramidDetectorOptions {
   std::int64_t channels = 64;
   double prior = 0.01;
@@ -110,7 +112,8 @@ Targets targets_of(const std::vector<Truth>& truths, std::int64_t classes, std::
   return targets;
 }
 
-/// Distances (F, 4) to the left, upper, right and lower side, as logarithms of strides -> boxes (F, 4), pixels.
+/// Distances (F, 4) to the left, upper, right and lower side, as logarithms of strides -> boxes (F,
+/// 4), pixels.
 at::Tensor boxes_at(const at::Tensor& place, const at::Tensor& distances, std::int64_t width) {
   const auto x = (place.remainder(width).to(at::kFloat) + 0.5) * kStride;
   const auto y = (place.div(width, "floor").to(at::kFloat) + 0.5) * kStride;
@@ -130,7 +133,8 @@ class Centers final : public PyramidDetector {
         centers_(root() / "centers", options, classes_,
                  -std::log((1 - options.prior) / options.prior)),
         sides_(root() / "sides", options, 4, /*bias=*/1) {
-    // Each row of the last layer is a class: weights for other classes, or in another order, find theirs by name.
+    // Each row of the last layer is a class: weights for other classes, or in another order, find
+    // theirs by name.
     (root() / "centers").set_classes("1", {.values = 1});
   }
 

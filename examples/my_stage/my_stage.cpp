@@ -1,5 +1,5 @@
-// [[data.stages]] type = "cutout": covers squares of an image, so that a detector learns to do without any one part of an
-// object (DeVries and Taylor 2017).
+// [[data.stages]] type = "cutout": covers squares of an image, so that a detector learns to do
+// without any one part of an object (DeVries and Taylor 2017).
 #include <algorithm>
 #include <opencv2/imgproc.hpp>
 #include <string_view>
@@ -10,8 +10,9 @@ namespace {
 
 using namespace millrace;
 
-/// A stage is a function object, called from many threads at once: it changes nothing of its own, and all that it draws
-/// comes from the Rng that it is given. So the same seed gives the same bytes for any number of threads.
+/// A stage is a function object, called from many threads at once: it changes nothing of its own,
+/// and all that it draws comes from the Rng that it is given. So the same seed gives the same bytes
+/// for any number of threads.
 struct Cutout {
   static constexpr std::string_view kName = "cutout";
   static constexpr std::string_view kAfter = "decode";  // it works on pixels

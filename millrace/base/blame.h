@@ -1,4 +1,5 @@
-// Errors of components, plug-ins' above all: what one throws reaches the user with its name in front.
+// Errors of components, plug-ins' above all: what one throws reaches the user with its name in
+// front.
 #pragma once
 
 #include <string>
@@ -27,8 +28,9 @@ std::string what_is_thrown();
 /// "WHO failed in WHERE: WHAT"
 std::string failure_text(const ComponentName& who, std::string_view where, const std::string& what);
 
-/// Throws the exception that is being handled as an Error with `failure_text`. A ConfigError, which says where the
-/// configuration is wrong, stays one; it begins with the component's name where a plug-in brought that.
+/// Throws the exception that is being handled as an Error with `failure_text`. A ConfigError, which
+/// says where the configuration is wrong, stays one; it begins with the component's name where a
+/// plug-in brought that.
 [[noreturn]] void throw_blaming(const ComponentName& who, std::string_view where);
 
 /// What `work` gives; throw_blaming for what it throws.

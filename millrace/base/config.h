@@ -1,4 +1,5 @@
-// The configuration tree: TOML with inheritance and overrides, each value knowing where it came from.
+// The configuration tree: TOML with inheritance and overrides, each value knowing where it came
+// from.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace millrace {
 
-/// Where a value was written. `text()` is "configs/maskrcnn.toml:12:5", "--set model.name" or "default".
+/// Where a value was written. `text()` is "configs/maskrcnn.toml:12:5", "--set model.name" or
+/// "default".
 struct Origin {
   std::string source = "default";
   int line = 0;    // 1-based; 0: the source has no lines
@@ -38,26 +40,28 @@ class Config {
   Config* find(std::string_view key);
   /// The value at a path of keys below a table, "rpn.nms_thresh", or nullptr.
   const Config* find_path(std::string_view path) const;
-  /// The table member `key`, or an empty table where it is missing. Throws ConfigError if it is no table.
+  /// The table member `key`, or an empty table where it is missing. Throws ConfigError if it is no
+  /// table.
   const Config& section(std::string_view key) const;
   /// Sets (or adds) a member of a table.
   Config& set(std::string_view key, Config value);
-  /// Sets (or adds) the value at a path of keys; tables on the way are made, in place of what is no table.
+  /// Sets (or adds) the value at a path of keys; tables on the way are made, in place of what is no
+  /// table.
   void set_path(std::string_view path, Config value);
   /// "a table", "an integer", ...
   std::string_view type_name() const;
 
   Data data;
   Origin origin;
-  // The value is that of the key which `origin` names ("data.flip"), and TOML text leaves it to that key: where the text
-  // is read again, with another value there, it is that one.
+  // The value is that of the key which `origin` names ("data.flip"), and TOML text leaves it to
+  // that key: where the text is read again, with another value there, it is that one.
   bool follows = false;
 };
 
 /// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge, anything
-/// else replaces; `unset = ["a.b"]` first takes away what the base says of these keys), then applies
-/// overrides of the form `a.b=value`, where value is TOML (a bare word that is not TOML counts as a
-/// string), or `unset=["a.b"]`. Throws ConfigError with file, line and column.
+/// else replaces; `unset = ["a.b"]` first takes away what the base says of these keys), then
+/// applies overrides of the form `a.b=value`, where value is TOML (a bare word that is not TOML
+/// counts as a string), or `unset=["a.b"]`. Throws ConfigError with file, line and column.
 Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 
 /// The same from text; `source` names it in messages.
@@ -69,11 +73,13 @@ void merge(Config& under, const Config& over);
 /// A table without some of its members.
 Config without(const Config& table, std::initializer_list<std::string_view> keys);
 
-/// TOML text of one value, a table inline without what follows another key: `[640, 800]`, `{ a = 1 }`.
+/// TOML text of one value, a table inline without what follows another key: `[640, 800]`, `{ a = 1
+/// }`.
 std::string value_text(const Config& value);
 
-/// TOML text of a table; with `origins`, each value is followed by a comment saying where it came from, and values that
-/// follow another key are comments themselves: "# probability = 0.5   # data.flip".
+/// TOML text of a table; with `origins`, each value is followed by a comment saying where it came
+/// from, and values that follow another key are comments themselves: "# probability = 0.5   #
+/// data.flip".
 std::string to_toml(const Config& table, bool origins = false);
 
 }  // namespace millrace

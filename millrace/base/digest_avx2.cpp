@@ -1,4 +1,5 @@
-// XXH3 by AVX2 instructions, for digest.cpp, which looks whether the processor has them. Nothing else may be in here.
+// XXH3 by AVX2 instructions, for digest.cpp, which looks whether the processor has them. Nothing
+// else may be in here.
 #include "millrace/base/digest_avx2.h"
 
 #define XXH_INLINE_ALL

@@ -12,7 +12,8 @@ struct Duration {
   double seconds = 0;
 };
 
-/// A finite number that is not negative, and its unit without an s at its end: {500, "step"} of "500 steps".
+/// A finite number that is not negative, and its unit without an s at its end: {500, "step"} of
+/// "500 steps".
 struct Quantity {
   double count = 0;
   std::string unit;
@@ -25,7 +26,8 @@ std::optional<Quantity> parse_quantity(std::string_view text);
 std::optional<double> seconds_of(const Quantity& quantity);
 std::optional<Duration> parse_duration(std::string_view text);
 
-/// "5 minutes", "1 hour", "0.5 seconds": in the largest unit in which it is a whole number, else in seconds.
+/// "5 minutes", "1 hour", "0.5 seconds": in the largest unit in which it is a whole number, else in
+/// seconds.
 std::string duration_in_words(double seconds);
 
 }  // namespace millrace

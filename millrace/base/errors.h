@@ -7,7 +7,8 @@
 
 namespace millrace {
 
-/// Anything that ends a command: its message is complete and goes to the user as it is (exit code 1).
+/// Anything that ends a command: its message is complete and goes to the user as it is (exit code
+/// 1).
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -17,7 +18,8 @@ struct ConfigError : Error {
   using Error::Error;
 };
 
-/// One input that cannot be used. A flow may skip it and count it; any other exception ends the flow.
+/// One input that cannot be used. A flow may skip it and count it; any other exception ends the
+/// flow.
 struct DataError : Error {
   DataError(std::string_view file, std::string_view why)
       : Error(std::string(file) + ": " + std::string(why)) {}

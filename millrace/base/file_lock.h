@@ -7,7 +7,8 @@
 
 namespace millrace {
 
-/// Holds the lock of a file, made where it is missing, or of a folder. The system lets go of it when the process dies.
+/// Holds the lock of a file, made where it is missing, or of a folder. The system lets go of it
+/// when the process dies.
 class FileLock {
  public:
   /// Throws Error where another process holds it, or it cannot be locked.

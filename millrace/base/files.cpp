@@ -32,8 +32,8 @@ struct Place {
   bool can_be_replaced;  // a file takes its name, and the old one is gone
 };
 
-/// What a name stands for: symbolic links are followed to their end, which need not exist. Devices, pipes and what else is
-/// no regular file are written to as they are. Throws Error.
+/// What a name stands for: symbolic links are followed to their end, which need not exist. Devices,
+/// pipes and what else is no regular file are written to as they are. Throws Error.
 Place place_to_write(const std::filesystem::path& name) {
   struct stat named {};
   const bool exists = ::stat(name.c_str(), &named) == 0;
@@ -44,7 +44,8 @@ Place place_to_write(const std::filesystem::path& name) {
   for (auto target = std::filesystem::read_symlink(end, no_link); !no_link;
        target = std::filesystem::read_symlink(end, no_link))
     end = end.parent_path() / target;  // an absolute target replaces the rest
-  // A link in /proc/self/fd need not say where its file is: of one that was removed, or is in another root.
+  // A link in /proc/self/fd need not say where its file is: of one that was removed, or is in
+  // another root.
   struct stat found {};
   if (exists && (::stat(end.c_str(), &found) != 0 || found.st_dev != named.st_dev ||
                  found.st_ino != named.st_ino))

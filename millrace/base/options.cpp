@@ -227,7 +227,8 @@ Entry& Options::add(std::string name, Table& value, std::string doc, std::vector
       Entry{std::move(name), &value, std::move(doc), std::move(limits), std::move(keys)});
 }
 
-/// Goes through a table and the tables in it. All keys that have other names by now are told at once.
+/// Goes through a table and the tables in it. All keys that have other names by now are told at
+/// once.
 class Options::Reader {
  public:
   Reader(const std::vector<Entry>& entries, std::initializer_list<std::string_view> others)

@@ -3,7 +3,9 @@
 //
 //   struct FlipOptions {
 //     double probability = 0.5;
-//     void describe(Options& o) { o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1}); }
+//     void describe(Options& o) {
+//       o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1});
+//     }
 //   };
 //   const auto options = read_options<FlipOptions>(table);
 #pragma once
@@ -27,8 +29,9 @@
 
 namespace millrace {
 
-/// The legal values of a number (each element of a list), its unit, and the fewest elements of a list. An integer whose
-/// description gives no bound lies within kMostOfAnything either way, so that sums and products of options fit 64 bits.
+/// The legal values of a number (each element of a list), its unit, and the fewest elements of a
+/// list. An integer whose description gives no bound lies within kMostOfAnything either way, so
+/// that sums and products of options fit 64 bits.
 struct Limits {
   double min = std::numeric_limits<double>::lowest();
   double max = std::numeric_limits<double>::max();
@@ -39,7 +42,8 @@ constexpr double kMostOfAnything = 1e9;
 /// The `max` of a seed, of which every value is as good as another.
 constexpr double kAnySeed = 9223372036854775807.0;
 
-/// An enum whose values have names, which `value_names`, declared beside it, gives in the order 0, 1, ...:
+/// An enum whose values have names, which `value_names`, declared beside it, gives in the order 0,
+/// 1, ...:
 ///   enum class Direction { horizontal, vertical };
 ///   inline std::vector<std::string> value_names(Direction) { return {"horizontal", "vertical"}; }
 template <class E>
@@ -108,19 +112,21 @@ class Options {
     OfWeights of_weights = OfWeights::nothing;
     std::vector<std::string> alike;
 
-    /// Says what the option decides. One that does not say so counts as deciding training's batches.
+    /// Says what the option decides. One that does not say so counts as deciding training's
+    /// batches.
     void decides(Decides what) { decided = what; }
 
-    /// Says that trained weights depend on the option: checkpoints keep its value, and to use them with another is an
-    /// error unless it is asked for. Values among `same` decide the same.
+    /// Says that trained weights depend on the option: checkpoints keep its value, and to use them
+    /// with another is an error unless it is asked for. Values among `same` decide the same.
     void decides(OfWeights what, std::vector<std::string> same = {}) {
       of_weights = what;
       alike = std::move(same);
     }
   };
 
-  /// Each describes one option and returns its entry, which is valid until the next one is added. A `name` with dots is
-  /// the path of an option in a table of this one: "rpn.nms_thresh" is nms_thresh of [model.rpn] where this is [model].
+  /// Each describes one option and returns its entry, which is valid until the next one is added. A
+  /// `name` with dots is the path of an option in a table of this one: "rpn.nms_thresh" is
+  /// nms_thresh of [model.rpn] where this is [model].
   Entry& add(std::string name, bool& value, std::string doc);
   Entry& add(std::string name, std::int64_t& value, std::string doc, Limits limits = {});
   Entry& add(std::string name, double& value, std::string doc, Limits limits = {});
@@ -154,16 +160,17 @@ class Options {
   /// Those that decide something about trained weights.
   std::vector<WeightOption> weight_options() const;
 
-  /// Reads every described value that the table has. Throws ConfigError with file, line and column for a
-  /// key that is neither described nor in `others` (naming its new name, or the nearest), a wrong type, a value out of
-  /// range.
+  /// Reads every described value that the table has. Throws ConfigError with file, line and column
+  /// for a key that is neither described nor in `others` (naming its new name, or the nearest), a
+  /// wrong type, a value out of range.
   void read(const Config& table, std::initializer_list<std::string_view> others = {}) const;
 
   /// Writes every described value that the table lacks into it, marked "default".
   void complete(Config& table) const;
 
-  /// Throws ConfigError where the table sets one of `keys` to something else than its described (default) value:
-  /// "file:4:14: milestones changes nothing with kind = "cosine": ...". `why` goes on after "changes nothing".
+  /// Throws ConfigError where the table sets one of `keys` to something else than its described
+  /// (default) value: "file:4:14: milestones changes nothing with kind = "cosine": ...". `why` goes
+  /// on after "changes nothing".
   void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                      std::string_view why) const;
 
@@ -176,8 +183,8 @@ class Options {
   std::vector<Entry> entries_;
 };
 
-/// The defaults of a struct: `T{}`, unless it has `static T defaults_for(const Config& table)`, for those that a key of
-/// the table itself chooses (a named style).
+/// The defaults of a struct: `T{}`, unless it has `static T defaults_for(const Config& table)`, for
+/// those that a key of the table itself chooses (a named style).
 template <class T>
 T default_options(const Config& table) {
   if constexpr (requires { T::defaults_for(table); })
@@ -186,9 +193,10 @@ T default_options(const Config& table) {
     return T{};
 }
 
-/// A struct of options read from a table over its defaults (see default_options); `others` are keys that someone else
-/// reads. Values that contradict each other are found by the struct's `check(const Config& table)`, which throws
-/// ConfigError, or its `check()`, which throws std::invalid_argument, if it has one.
+/// A struct of options read from a table over its defaults (see default_options); `others` are keys
+/// that someone else reads. Values that contradict each other are found by the struct's
+/// `check(const Config& table)`, which throws ConfigError, or its `check()`, which throws
+/// std::invalid_argument, if it has one.
 template <class T>
 T read_options(const Config& table, std::initializer_list<std::string_view> others = {}) {
   T result = default_options<T>(table);
@@ -225,8 +233,8 @@ void complete_options(Config& table) {
   options.complete(table);
 }
 
-/// Throws ConfigError where the table sets one of `keys` to something else than the default of `T`, although it changes
-/// nothing; see Options::refuse_unused.
+/// Throws ConfigError where the table sets one of `keys` to something else than the default of `T`,
+/// although it changes nothing; see Options::refuse_unused.
 template <class T>
 void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                    std::string_view why) {

@@ -8,7 +8,8 @@
 
 namespace millrace {
 
-/// Owns `<folder>.part` and removes what is left of it. One thread makes and publishes it; any may write into it.
+/// Owns `<folder>.part` and removes what is left of it. One thread makes and publishes it; any may
+/// write into it.
 class PartFolder {
  public:
   /// What to do with a folder of that name.
@@ -17,8 +18,9 @@ class PartFolder {
     replace,  // the new one takes its place, at one instant where the file system can do that
   };
 
-  /// Makes the part, and the folders above it; what a killed process left of one is removed. Throws Error where the part
-  /// cannot be made; ConfigError where the folder exists and Error where another process makes it, if those are refused.
+  /// Makes the part, and the folders above it; what a killed process left of one is removed. Throws
+  /// Error where the part cannot be made; ConfigError where the folder exists and Error where
+  /// another process makes it, if those are refused.
   PartFolder(std::filesystem::path folder, Existing existing);
   PartFolder(const PartFolder&) = delete;
   ~PartFolder();
@@ -26,8 +28,8 @@ class PartFolder {
   /// Where to write.
   const std::filesystem::path& path() const { return part_; }
 
-  /// Gives the folder its name, on the disk too; its files must be there already (sync_path, sync_file_system). Throws
-  /// Error.
+  /// Gives the folder its name, on the disk too; its files must be there already (sync_path,
+  /// sync_file_system). Throws Error.
   void publish();
 
  private:

@@ -18,7 +18,8 @@
 
 namespace millrace {
 
-/// The shared object whose components register themselves at the moment; empty: the program's own do.
+/// The shared object whose components register themselves at the moment; empty: the program's own
+/// do.
 std::string& registering_plugin();
 
 /// What `trainer list` says of one option.
@@ -59,12 +60,13 @@ class Registry {
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Adds a component whose options are the struct `T`. Returns true, so that a constant can hold it.
-  /// Throws Error where the name is taken, saying by whom.
+  /// Adds a component whose options are the struct `T`. Returns true, so that a constant can hold
+  /// it. Throws Error where the name is taken, saying by whom.
   template <class T>
   bool add(const std::string& name, std::string doc, Factory create);
 
-  /// Throws ConfigError naming the nearest component where `name` is unknown; `where` says who asked.
+  /// Throws ConfigError naming the nearest component where `name` is unknown; `where` says who
+  /// asked.
   const Entry& at(const std::string& name, const Origin& where = {}) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
     throw ConfigError(where.text() + ": unknown " + kind_ + " '" + name + "'" +

@@ -133,7 +133,8 @@ Config value_as(const Config& value, As as) {
   return value;
 }
 
-/// The members of the table `name` with their new names. A table under an old key is of today already.
+/// The members of the table `name` with their new names. A table under an old key is of today
+/// already.
 Config renewed(const Config& table, std::string_view name) {
   Config result(Config::Table{}, table.origin);
   for (const auto& [key, value] : table.table()) {

@@ -1,5 +1,6 @@
-// What keys of a configuration, and losses, were called before: an old name is an error that tells the new one, and what
-// an earlier version has written (weights, checkpoints) is read with the new names.
+// What keys of a configuration, and losses, were called before: an old name is an error that tells
+// the new one, and what an earlier version has written (weights, checkpoints) is read with the new
+// names.
 #pragma once
 
 #include <functional>
@@ -10,17 +11,19 @@
 
 namespace millrace {
 
-/// The new name of an option that was called `was`; empty: there is none among those that are `known` where it stands.
+/// The new name of an option that was called `was`; empty: there is none among those that are
+/// `known` where it stands.
 std::string renamed_key(std::string_view was, const std::function<bool(std::string_view)>& known);
 
 /// The new name of a loss, or of a scalar of validation ("val/mask"); empty: it was never renamed.
 std::string renamed_loss(std::string_view was);
 
-/// The value of `type`, the key that chooses an implementation; nullptr: it is not there. Throws ConfigError where the
-/// table has the key's old name `was`.
+/// The value of `type`, the key that chooses an implementation; nullptr: it is not there. Throws
+/// ConfigError where the table has the key's old name `was`.
 const Config* find_type(const Config& table, std::string_view was);
 
-/// A [model] table, or a whole configuration, with today's names. One that has them already comes back as it is.
+/// A [model] table, or a whole configuration, with today's names. One that has them already comes
+/// back as it is.
 Config with_new_model_keys(Config model);
 Config with_new_keys(Config tree);
 

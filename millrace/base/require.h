@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Throws ConfigError where `holds` is false: the place of `key` in the table (the table's own where it is not there),
-/// the key, and `why`. `key` may be a path, "rpn.nms_thresh".
+/// Throws ConfigError where `holds` is false: the place of `key` in the table (the table's own
+/// where it is not there), the key, and `why`. `key` may be a path, "rpn.nms_thresh".
 inline void require(const Config& table, std::string_view key, bool holds, std::string_view why) {
   if (holds) return;
   const auto* value = table.find_path(key);

@@ -6,8 +6,8 @@ namespace millrace {
 
 bool matches_wildcards(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
-  std::size_t star = std::string_view::npos,
-              behind = 0;  // the last *, and where what it stands for ends
+  // The last *, and where what it stands for ends
+  std::size_t star = std::string_view::npos, behind = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;

@@ -1,5 +1,6 @@
-// [callbacks.average_weights]: an exponential moving average of the weights, which detects better than the last ones while
-// the learning rate is high. It lies in each checkpoint as callback.NAME.safetensors, which is a file of weights.
+// [callbacks.average_weights]: an exponential moving average of the weights, which detects better
+// than the last ones while the learning rate is high. It lies in each checkpoint as
+// callback.NAME.safetensors, which is a file of weights.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_foreach_lerp.h>
 #include <c10/core/GradMode.h>
@@ -24,8 +25,9 @@ struct AverageWeightsOptions {
   }
 };
 
-/// average = decay average + (1 - decay) value after each step, for all that is trained; the warm-up is that of
-/// tf.train.ExponentialMovingAverage. Running statistics and what is frozen are the model's own.
+/// average = decay average + (1 - decay) value after each step, for all that is trained; the
+/// warm-up is that of tf.train.ExponentialMovingAverage. Running statistics and what is frozen are
+/// the model's own.
 class AverageWeights final : public Callback, public KeepsWeights {
  public:
   using Options = AverageWeightsOptions;

@@ -70,8 +70,8 @@ class SaveCheckpoints final : public Callback, public SavesState {
   }
 
  private:
-  /// Leaves the newest up to the one that was just saved. Later ones, from before this training was resumed, are
-  /// damaged: they do not count.
+  /// Leaves the newest up to the one that was just saved. Later ones, from before this training was
+  /// resumed, are damaged: they do not count.
   void remove_old(const TrainState& state, const fs::path& folder) const {
     auto old = list_checkpoints(folder);
     std::erase_if(old, [&](const auto& one) { return step_of(one) > saved_step_; });

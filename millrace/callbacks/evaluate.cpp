@@ -1,5 +1,5 @@
-// [callbacks.evaluate]: COCO's twelve figures for boxes and masks over the validation split, while training waits or
-// goes on.
+// [callbacks.evaluate]: COCO's twelve figures for boxes and masks over the validation split, while
+// training waits or goes on.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -55,10 +55,11 @@ struct EvaluateOptions {
   }
 };
 
-/// At most one evaluation runs. Its scores are taken when the next one is due or training ends, never
-/// earlier, so that no metric, decision or file depends on how fast it was. The checkpoint of the step
-/// that it evaluates is held until then, for a resumed run to evaluate again, and to be kept as the
-/// best. Each rank detects in its share; the chief scores what all have found and broadcasts the scores.
+/// At most one evaluation runs. Its scores are taken when the next one is due or training ends,
+/// never earlier, so that no metric, decision or file depends on how fast it was. The checkpoint of
+/// the step that it evaluates is held until then, for a resumed run to evaluate again, and to be
+/// kept as the best. Each rank detects in its share; the chief scores what all have found and
+/// broadcasts the scores.
 class EvaluateDetector final : public Callback,
                                public PublishesMetrics,
                                public UsesWeights,
@@ -189,7 +190,8 @@ class EvaluateDetector final : public Callback,
       return;
     }
     auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
-    // In the background no rank waits for another: their parts are joined when the scores are taken.
+    // In the background no rank waits for another: their parts are joined when the scores are
+    // taken.
     const bool joins = waits || cluster.size() == 1;
     pending_ = std::make_unique<PendingEvaluation>(
         of, waits ? std::launch::deferred : std::launch::async,

@@ -1,4 +1,5 @@
-// [callbacks.figures]: accuracies, recall and counts of the detector's heads, of one step in so many.
+// [callbacks.figures]: accuracies, recall and counts of the detector's heads, of one step in so
+// many.
 #include <nlohmann/json.hpp>
 
 #include "millrace/trainer/callback.h"

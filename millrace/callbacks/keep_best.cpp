@@ -1,5 +1,5 @@
-// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best; under another name of
-// the table, as checkpoints/NAME.
+// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best;
+// under another name of the table, as checkpoints/NAME.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -1,4 +1,5 @@
-// [callbacks.live_edit]: hyper-parameters that a person changes while training runs, through a file in the run folder.
+// [callbacks.live_edit]: hyper-parameters that a person changes while training runs, through a file
+// in the run folder.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -55,7 +56,8 @@ Values numbers(const Config& table) {
   return values;
 }
 
-/// The whole lines of a journal. A last line without an end never took effect: it is dropped. Throws Error.
+/// The whole lines of a journal. A last line without an end never took effect: it is dropped.
+/// Throws Error.
 std::vector<Edit> read_journal(const fs::path& file) {
   std::vector<Edit> edits;
   if (!fs::exists(file)) return edits;
@@ -75,10 +77,11 @@ std::vector<Edit> read_journal(const fs::path& file) {
   return edits;
 }
 
-/// A file is read when two looks in a row find the same bytes, so that one that is being written is not
-/// taken. Values that are not what the file said before take effect from the next step on and go into
-/// edits.jsonl first. A resumed training repeats the journal's edits that came after its checkpoint, at
-/// their steps, and looks at the file again when they are done: it equals one that was never stopped.
+/// A file is read when two looks in a row find the same bytes, so that one that is being written is
+/// not taken. Values that are not what the file said before take effect from the next step on and
+/// go into edits.jsonl first. A resumed training repeats the journal's edits that came after its
+/// checkpoint, at their steps, and looks at the file again when they are done: it equals one that
+/// was never stopped.
 class LiveEdit final : public Callback {
  public:
   using Options = LiveEditOptions;

@@ -1,5 +1,5 @@
-// [callbacks.log]: every scalar into the run's metrics.jsonl, a JSON object a line, in the order in which figures became
-// known.
+// [callbacks.log]: every scalar into the run's metrics.jsonl, a JSON object a line, in the order in
+// which figures became known.
 #include <nlohmann/json.hpp>
 
 #include "millrace/callbacks/common/scalar_writer.h"

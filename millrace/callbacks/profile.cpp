@@ -1,4 +1,5 @@
-// [callbacks.profile]: a few steps, operator by operator, as a Chrome trace: open it in ui.perfetto.dev or chrome://tracing.
+// [callbacks.profile]: a few steps, operator by operator, as a Chrome trace: open it in
+// ui.perfetto.dev or chrome://tracing.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -32,8 +33,8 @@ struct ProfileOptions {
   }
 };
 
-/// Traces from the before_step of its first step to the after_step of its last: of all threads the operators, of the
-/// training thread also what it does between them.
+/// Traces from the before_step of its first step to the after_step of its last: of all threads the
+/// operators, of the training thread also what it does between them.
 class TraceSteps final : public Callback {
  public:
   using Options = ProfileOptions;

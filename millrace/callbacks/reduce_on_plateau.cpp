@@ -1,5 +1,5 @@
-// [callbacks.reduce_on_plateau]: multiplies a hyper-parameter, usually the learning rate, by a factor where a metric gets
-// no better.
+// [callbacks.reduce_on_plateau]: multiplies a hyper-parameter, usually the learning rate, by a
+// factor where a metric gets no better.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +27,8 @@ struct PlateauOptions : Stall::Options {
   }
 };
 
-/// Follows torch.optim.lr_scheduler.ReduceLROnPlateau with threshold_mode "abs" and threshold `min_delta`.
+/// Follows torch.optim.lr_scheduler.ReduceLROnPlateau with threshold_mode "abs" and threshold
+/// `min_delta`.
 class ReduceOnPlateau final : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = PlateauOptions;

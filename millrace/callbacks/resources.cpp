@@ -1,4 +1,5 @@
-// [callbacks.resources]: how much memory the process and the GPUs have taken, and how busy the GPUs are.
+// [callbacks.resources]: how much memory the process and the GPUs have taken, and how busy the GPUs
+// are.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -43,7 +43,8 @@ struct RunCommandOptions {
   }
 };
 
-/// The command runs when all figures of its step boundary are known. What it writes goes into the log.
+/// The command runs when all figures of its step boundary are known. What it writes goes into the
+/// log.
 class RunCommand final : public Callback, public ReadsMetrics {
  public:
   using Options = RunCommandOptions;

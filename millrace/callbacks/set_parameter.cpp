@@ -1,4 +1,5 @@
-// [callbacks.set_parameter]: a hyper-parameter that takes given values at given points of the training.
+// [callbacks.set_parameter]: a hyper-parameter that takes given values at given points of the
+// training.
 #include "millrace/callbacks/set_parameter.h"
 
 #include <fmt/format.h>

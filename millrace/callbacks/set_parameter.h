@@ -13,9 +13,9 @@
 
 namespace millrace {
 
-/// Keeps a hyper-parameter (HyperParameters::names) at what a function returns. The parameter is set
-/// whenever the function returns something else than before, so that a person's edit holds until then.
-/// A plug-in derives from it:
+/// Keeps a hyper-parameter (HyperParameters::names) at what a function returns. The parameter is
+/// set whenever the function returns something else than before, so that a person's edit holds
+/// until then. A plug-in derives from it:
 ///
 ///   struct Pulse final : SetParameter {
 ///     Pulse() : SetParameter("optimizer.momentum", [](const TrainState& state) {

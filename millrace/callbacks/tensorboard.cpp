@@ -1,5 +1,6 @@
-// [callbacks.tensorboard]: every scalar, the pictures and, if asked, histograms of the parameters and of the steps'
-// scalars as TensorBoard's event files: `tensorboard --logdir RUN` shows them while training goes on.
+// [callbacks.tensorboard]: every scalar, the pictures and, if asked, histograms of the parameters
+// and of the steps' scalars as TensorBoard's event files: `tensorboard --logdir RUN` shows them
+// while training goes on.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
@@ -39,8 +40,9 @@ struct TensorBoardOptions : ScalarWriterOptions {
   void check(const Config& table) const { check_period(table, "histograms", histograms); }
 };
 
-/// Every process that trains begins a file of its own, which tells a TensorBoard that is open what to forget; those of
-/// processes before it are cut to what they held at the checkpoint that training goes on from.
+/// Every process that trains begins a file of its own, which tells a TensorBoard that is open what
+/// to forget; those of processes before it are cut to what they held at the checkpoint that
+/// training goes on from.
 class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
  public:
   using Options = TensorBoardOptions;

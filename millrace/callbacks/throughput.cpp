@@ -1,4 +1,5 @@
-// [callbacks.throughput]: how fast training is and where its time goes: into waiting for data, steps, callbacks.
+// [callbacks.throughput]: how fast training is and where its time goes: into waiting for data,
+// steps, callbacks.
 #include <fmt/format.h>
 
 #include <algorithm>

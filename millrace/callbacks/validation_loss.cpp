@@ -1,4 +1,5 @@
-// [callbacks.validation_loss]: the losses over the validation split, published as val/loss and val/NAME.
+// [callbacks.validation_loss]: the losses over the validation split, published as val/loss and
+// val/NAME.
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
@@ -29,9 +30,10 @@ struct ValidationLossOptions {
   }
 };
 
-/// Means over images of what the detector's losses are without training: each batch counts with its size. Each rank
-/// measures its share. Random draws are the same every time, so that curves of as many ranks compare. Where a process is
-/// asked to stop meanwhile, training ends right there and a resumed one measures first.
+/// Means over images of what the detector's losses are without training: each batch counts with its
+/// size. Each rank measures its share. Random draws are the same every time, so that curves of as
+/// many ranks compare. Where a process is asked to stop meanwhile, training ends right there and a
+/// resumed one measures first.
 class ValidationLoss final : public Callback, public PublishesMetrics, public SavesState {
  public:
   using Options = ValidationLossOptions;

@@ -1,4 +1,5 @@
-// [callbacks.watchdog]: says when training stands still, or a step takes too long, and where it hangs.
+// [callbacks.watchdog]: says when training stands still, or a step takes too long, and where it
+// hangs.
 #include <fmt/format.h>
 
 #include <algorithm>

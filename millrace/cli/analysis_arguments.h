@@ -11,8 +11,8 @@ namespace millrace::cli {
 
 struct AnalysisArguments {
   bool analyze = false;
-  std::size_t draws =
-      0;  // of the bootstrap; 0: none, or the usual number where results are compared
+  // Of the bootstrap; 0: none, or the usual number where results are compared
+  std::size_t draws = 0;
   std::string versus, csv, html;
 
   void add_to(CLI::App& command);

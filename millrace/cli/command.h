@@ -18,8 +18,8 @@ namespace millrace::cli {
 /// What the command line asks for; main runs it and exits with what it returns.
 struct Action {
   std::function<int()> work;
-  /// The stop signals, which main holds back from its first line on, are released by `work` once it handles them. Else they
-  /// end the process as the system has it, from before `work` on.
+  /// The stop signals, which main holds back from its first line on, are released by `work` once it
+  /// handles them. Else they end the process as the system has it, from before `work` on.
   bool handles_signals = false;
 
   Action& operator=(std::function<int()> what) {
@@ -48,8 +48,8 @@ CLI::Validator not_negative();
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);
 
-/// Writes to standard output. Where that does not take it, nothing is thrown: work that is done is not lost for it, and
-/// the program says so at its end (output_fault).
+/// Writes to standard output. Where that does not take it, nothing is thrown: work that is done is
+/// not lost for it, and the program says so at its end (output_fault).
 void print_text(std::string_view text);
 
 /// JSON objects keep the order in which their members were added.
@@ -57,7 +57,8 @@ using Json = nlohmann::ordered_json;
 /// One object in a line of its own.
 void print(const Json& json);
 
-/// Flushes standard output. Why it could not take all that was written to it; nothing where it has taken it.
+/// Flushes standard output. Why it could not take all that was written to it; nothing where it has
+/// taken it.
 std::optional<std::string> output_fault();
 
 /// Help text that ends in examples, each a full command line.

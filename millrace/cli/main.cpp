@@ -1,5 +1,6 @@
-// trainer: the command line of Millrace. What needs no tensors is done here and now, without the quarter of a second
-// and the 170 MB that libtorch takes to start; everything else by trainer-torch.
+// trainer: the command line of Millrace. What needs no tensors is done here and now, without the
+// quarter of a second and the 170 MB that libtorch takes to start; everything else by
+// trainer-torch.
 #include "millrace/base/process/signals.h"
 #include "millrace/cli/hand_over.h"
 #include "millrace/cli/program.h"

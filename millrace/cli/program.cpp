@@ -43,14 +43,16 @@ std::string explain(const CLI::ParseError& problem, const CLI::App& app, const s
   return fmt::format("unknown subcommand '{}'{}", word, suggestion(word, names));
 }
 
-/// Standard streams that the caller has closed: without them, the next file that is opened would get their number, and
-/// what is printed. Reading from them ends at once, writing fails and is told.
+/// Standard streams that the caller has closed: without them, the next file that is opened would
+/// get their number, and what is printed. Reading from them ends at once, writing fails and is
+/// told.
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
 }
 
-/// The exit code of a command that ended so: nobody has its results where standard output did not take them.
+/// The exit code of a command that ended so: nobody has its results where standard output did not
+/// take them.
 int with_output(int exit_code) {
   const auto fault = output_fault();
   if (!fault) return exit_code;

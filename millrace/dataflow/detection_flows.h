@@ -31,18 +31,20 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   const DataSplit& split, std::uint64_t seed,
                                                   Share share = {}, const Cursor& start = {});
 
-/// The batches of start_train_flow by number, for whoever asks; on_error = "fail" fails the numbers of unusable images.
+/// The batches of start_train_flow by number, for whoever asks; on_error = "fail" fails the numbers
+/// of unusable images.
 std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions& options,
                                                                std::span<const Config> stages,
                                                                const TrainData& train,
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake);
 
-/// The largest slot of a training batch that the configuration's sizes can make; nothing where its stages give none.
+/// The largest slot of a training batch that the configuration's sizes can make; nothing where its
+/// stages give none.
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages);
 
-/// Every image of the split once, by ascending id, at the test size. One that cannot be used is skipped where
-/// training would replace it: another one would come twice.
+/// Every image of the split once, by ascending id, at the test size. One that cannot be used is
+/// skipped where training would replace it: another one would come twice.
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share = {});
 

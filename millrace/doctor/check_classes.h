@@ -31,8 +31,8 @@ ClassTable count_classes(std::span<const NamedSplit> splits);
 /// Checks the categories of one split: ids, names, and whether each class is among them.
 void check_categories(const NamedSplit& split, coco::Findings& findings);
 
-/// Checks how the classes of the first split, which is trained on, and those of others go together. `table` is their
-/// `count_classes`.
+/// Checks how the classes of the first split, which is trained on, and those of others go together.
+/// `table` is their `count_classes`.
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
 

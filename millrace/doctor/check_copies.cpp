@@ -34,7 +34,8 @@ struct Entry {
   auto key() const { return std::tuple(bytes, digest.high, digest.low, split, image); }
 };
 
-/// Leaves those whose content another has too, with all of one content together, by split and image.
+/// Leaves those whose content another has too, with all of one content together, by split and
+/// image.
 void keep_alike(std::vector<Entry>& entries) {
   std::ranges::sort(entries, {}, &Entry::key);
   std::vector<Entry> alike;

@@ -18,8 +18,8 @@ struct MarkedSplit {
   std::vector<FileMark> marks;
 };
 
-/// Finds files of the same bytes, in one split and in several. Reads those that their marks do not tell apart, by all
-/// threads of the caller's arena.
+/// Finds files of the same bytes, in one split and in several. Reads those that their marks do not
+/// tell apart, by all threads of the caller's arena.
 void check_copies(std::span<const MarkedSplit> splits, coco::Findings& findings);
 
 }  // namespace millrace

@@ -22,12 +22,13 @@ struct FileMark {
   WideDigest head;
 };
 
-/// Checks the file of each image, by all threads of the caller's arena, which call `on_image` after each. Returns their
-/// marks, in the order of the images.
+/// Checks the file of each image, by all threads of the caller's arena, which call `on_image` after
+/// each. Returns their marks, in the order of the images.
 std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco::Findings& findings,
                                    const std::function<void()>& on_image);
 
-/// Checks the names: files that two images share, and image files beside the split's own that no image names.
+/// Checks the names: files that two images share, and image files beside the split's own that no
+/// image names.
 void check_file_names(const DataSplit& split, coco::Findings& findings);
 
 }  // namespace millrace

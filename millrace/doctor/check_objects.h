@@ -1,4 +1,5 @@
-// The objects of a data set: whether their boxes, shapes and areas can be, and agree with each other.
+// The objects of a data set: whether their boxes, shapes and areas can be, and agree with each
+// other.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,9 @@
 
 namespace millrace::coco {
 
-/// Checks each object of these categories, by all threads of the caller's arena; its shape only `with_shapes`. Returns
-/// how many images have an object to learn: one that is no crowd, is not ignored and `has_pixels`.
+/// Checks each object of these categories, by all threads of the caller's arena; its shape only
+/// `with_shapes`. Returns how many images have an object to learn: one that is no crowd, is not
+/// ignored and `has_pixels`.
 std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> category_ids,
                           bool with_shapes, Findings& findings);
 

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// Takes each sample of the source, and decodes its image where `decode`, by all threads of the caller's arena, which
-/// call `on_sample` after each.
+/// Takes each sample of the source, and decodes its image where `decode`, by all threads of the
+/// caller's arena, which call `on_sample` after each.
 void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
                    const std::function<void()>& on_sample);
 

@@ -11,8 +11,8 @@
 
 namespace millrace::coco {
 
-/// error: training would stop, skip something or learn something wrong. warning: training goes on, but scores or
-/// results may not be what one expects. note: good to know.
+/// error: training would stop, skip something or learn something wrong. warning: training goes on,
+/// but scores or results may not be what one expects. note: good to know.
 enum class Severity { error, warning, note };
 
 /// All texts are literals.
@@ -40,8 +40,9 @@ struct Finding {
   std::vector<FindingExample> examples;  // the first few
 };
 
-/// Those of a whole data set, or of a part. The findings of parts, appended in their order, are those of the whole,
-/// however it was cut: so they do not depend on the number of threads. Not for several threads at once.
+/// Those of a whole data set, or of a part. The findings of parts, appended in their order, are
+/// those of the whole, however it was cut: so they do not depend on the number of threads. Not for
+/// several threads at once.
 class Findings {
  public:
   /// Keeps so many examples of each kind.

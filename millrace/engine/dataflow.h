@@ -58,15 +58,17 @@ struct FlowReport {
   std::vector<StageWork> in_work;            // now, the longest first
 };
 
-/// A running flow. `next` is for one consumer thread; destroying the flow stops it and leaves no thread.
+/// A running flow. `next` is for one consumer thread; destroying the flow stops it and leaves no
+/// thread.
 template <class T>
 class DataFlow {
  public:
   virtual ~DataFlow() = default;
-  /// The next item, in order; nothing once the last epoch has ended. Rethrows what a stage threw, at its place
-  /// in the order.
+  /// The next item, in order; nothing once the last epoch has ended. Rethrows what a stage threw,
+  /// at its place in the order.
   virtual std::optional<Delivery<T>> next() = 0;
-  /// Whether `next` would give something at once, waited for so long at most; true where nobody knows.
+  /// Whether `next` would give something at once, waited for so long at most; true where nobody
+  /// knows.
   virtual bool is_ready(std::chrono::milliseconds) { return true; }
   /// Samples of one epoch, over all ranks.
   virtual std::int64_t epoch_size() const = 0;

@@ -13,8 +13,9 @@
 
 namespace millrace {
 
-/// A running plan, whose messages do not say their type: what DataFlow and NumberedFlow are made of (pipeline.h), which
-/// document each call. REQUIRES: `next` and `is_ready` for a flow in order, `ask` and `take` for one by number.
+/// A running plan, whose messages do not say their type: what DataFlow and NumberedFlow are made of
+/// (pipeline.h), which document each call. REQUIRES: `next` and `is_ready` for a flow in order,
+/// `ask` and `take` for one by number.
 class Flow {
  public:
   virtual ~Flow() = default;
@@ -26,8 +27,8 @@ class Flow {
   virtual FlowReport report() const = 0;
 };
 
-/// Checks the plan and that it ends in `yields`, and sets it running: all items in order. Throws ConfigError for a plan
-/// or options that cannot work.
+/// Checks the plan and that it ends in `yields`, and sets it running: all items in order. Throws
+/// ConfigError for a plan or options that cannot work.
 std::unique_ptr<Flow> start_in_order(Plan plan, const MessageType& yields,
                                      const FlowOptions& options);
 

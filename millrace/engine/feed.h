@@ -15,7 +15,8 @@ class Feed {
   virtual ~Feed() = default;
   /// The next number; nothing where none is wanted now.
   virtual std::optional<std::int64_t> next() = 0;
-  /// Tells that the plan ends or fails before the number that `next` has given last. One thread calls both.
+  /// Tells that the plan ends or fails before the number that `next` has given last. One thread
+  /// calls both.
   virtual void end() = 0;
   /// Wants a number, from any thread. REQUIRES: a feed by number.
   virtual void ask(std::int64_t number) = 0;

@@ -1,11 +1,13 @@
 // One graph node a declared stage:
 //
-//   line -> map ... map -> sequencer -> group (serial) -> map ... map -> sequencer -> deliver -> ready
+//   line -> map ... -> sequencer -> group (serial) -> map ... -> sequencer -> deliver -> ready
 //
-// Tickets bound what is in flight (see Tickets): an item is issued for each ticket that comes back, from the consumer
-// that takes a batch or from `deliver` when a group was left out. No body ever blocks.
+// Tickets bound what is in flight (see Tickets): an item is issued for each ticket that comes back,
+// from the consumer that takes a batch or from `deliver` when a group was left out. No body ever
+// blocks.
 //
-// The line gives the members of planned groups one group after the other, so that none waits half-filled.
+// The line gives the members of planned groups one group after the other, so that none waits
+// half-filled.
 #include "millrace/engine/flow_graph.h"
 
 #include <fmt/format.h>
@@ -30,7 +32,8 @@ namespace {
 
 namespace flow = oneapi::tbb::flow;
 
-/// The nodes that samples go through, or groups: a chain of maps and what restores the order after it.
+/// The nodes that samples go through, or groups: a chain of maps and what restores the order after
+/// it.
 template <class ItemPtr>
 struct Chain {
   std::list<flow::function_node<ItemPtr, ItemPtr>> maps;
@@ -46,7 +49,8 @@ double share(const Order& order, const FlowOptions& options) {
   return static_cast<double>(order.size()) / static_cast<double>(options.ranks);
 }
 
-/// Turns of samples that an epoch may leave out. Who sees but some numbers of a flow cannot judge that.
+/// Turns of samples that an epoch may leave out. Who sees but some numbers of a flow cannot judge
+/// that.
 std::int64_t skip_budget(const Order& order, const FlowOptions& options, const Feed& feed) {
   return feed.answers_all()
              ? std::numeric_limits<std::int64_t>::max()
@@ -57,7 +61,8 @@ std::int64_t two_epochs(const Order& order, const FlowOptions& options) {
   return static_cast<std::int64_t>(std::ceil(2 * share(order, options)));
 }
 
-/// A graph needs a worker, and a machine with one core has none unless the process asks for it (main does).
+/// A graph needs a worker, and a machine with one core has none unless the process asks for it
+/// (main does).
 std::optional<oneapi::tbb::global_control> worker_if_none() {
   using oneapi::tbb::global_control;
   constexpr auto kThreads = global_control::max_allowed_parallelism;
@@ -129,8 +134,8 @@ FlowGraph::Nodes::Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int 
   arena.execute(compile);  // a graph runs in the arena where it is made
 }
 
-/// Parallel nodes for the stages first .. last-1, one after the other, then the sequencer. `before` (may be nullptr)
-/// feeds them.
+/// Parallel nodes for the stages first .. last-1, one after the other, then the sequencer. `before`
+/// (may be nullptr) feeds them.
 template <class ItemPtr, class Work>
 void FlowGraph::Nodes::make(Chain<ItemPtr>& chain,
                             flow::sender<std::type_identity_t<ItemPtr>>* before, std::size_t first,
@@ -223,7 +228,8 @@ Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
           static_cast<double>(taken) / static_cast<double>(order_.size()), number};
 }
 
-/// Gives tickets back and leaves it to the graph to issue items for them: the line may have to walk far to the next.
+/// Gives tickets back and leaves it to the graph to issue items for them: the line may have to walk
+/// far to the next.
 void FlowGraph::reissue(std::int64_t tickets) {
   tickets_.give_back(tickets);
   nodes_->pump->try_put(flow::continue_msg());
@@ -246,7 +252,8 @@ void FlowGraph::run_stage(std::size_t k, SomeItem& item, std::size_t samples) {
   if (item.message) tickets_.saw(plan_.stages[k].yields.bytes(item.message) / samples);
 }
 
-/// The group that the sample closes, nullptr where it closes none. `k`: where the group stage stands, if there is one.
+/// The group that the sample closes, nullptr where it closes none. `k`: where the group stage
+/// stands, if there is one.
 GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
   const bool declared = k < plan_.stages.size();
   const auto start = Clock::now();

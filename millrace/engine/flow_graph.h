@@ -26,8 +26,8 @@ namespace millrace {
 /// One thread consumes; destroying it cancels what is in work and leaves no thread.
 class FlowGraph final : public Flow {
  public:
-  /// Makes the groups that `feed` gives. `wake` (may be empty) is called for each item that becomes ready. REQUIRES: a
-  /// plan and options that were checked, threads and in_flight settled.
+  /// Makes the groups that `feed` gives. `wake` (may be empty) is called for each item that becomes
+  /// ready. REQUIRES: a plan and options that were checked, threads and in_flight settled.
   FlowGraph(Plan plan, const FlowOptions& options, std::unique_ptr<Feed> feed, WakeUp wake);
   ~FlowGraph() override;
 

@@ -22,8 +22,10 @@ inline std::vector<std::string> value_names(OnError) { return {"skip", "fail", "
 enum class Partial {
   /// They leave the group stage as they are; a group that has lost all its members is left out.
   keep,
-  /// Their members wait for the next epoch: groups are always full (except the last of a flow that ends), and each
-  /// number has its item: a group that has lost all its members gets the next usable sample of the order.
+  /// Their members wait for the next epoch: groups are always full (except the last of a flow that
+  /// ends), and each
+  /// number has its item: a group that has lost all its members gets the next usable sample of the
+  /// order.
   wrap,
 };
 
@@ -46,7 +48,8 @@ struct FlowOptions {
   int threads = 0;
   /// Samples between source and consumer; 0: enough to keep all threads busy.
   std::int64_t in_flight = 0;
-  /// Maximum bytes of their messages (at least one group is in flight, whatever its size); 0: no bound.
+  /// Maximum bytes of their messages (at least one group is in flight, whatever its size); 0: no
+  /// bound.
   std::int64_t in_flight_bytes = 0;
   OnError on_error = OnError::skip;
   /// Share of an epoch's samples that may be unusable; more is an Error.

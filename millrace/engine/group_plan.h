@@ -19,9 +19,9 @@ struct PlannedGroup {
   std::exception_ptr failure;           // the plan cannot go on
 };
 
-/// Walks the order that all ranks share and gives the groups in the order in which they become full; with Partial::keep
-/// also, by key, what is left where an epoch ends. A pure function of its arguments: it is the same for whoever
-/// asks, on any rank. Copies go on from the same place.
+/// Walks the order that all ranks share and gives the groups in the order in which they become
+/// full; with Partial::keep also, by key, what is left where an epoch ends. A pure function of its
+/// arguments: it is the same for whoever asks, on any rank. Copies go on from the same place.
 class GroupPlan {
  public:
   /// Groups of `size` members, that of all ranks together. `order` and `keys` are borrowed.

@@ -8,10 +8,10 @@
 
 namespace millrace {
 
-/// Takes samples in order, one thread at a time. What a rank has of a group comes in a row, and leaves as one item:
-/// smaller by the members that have lost their message, failed where one of them has. Without a group stage each
-/// sample is a group. Where `most_lost` samples in a row have lost their message, the next one fails: such a flow might
-/// never give anything again.
+/// Takes samples in order, one thread at a time. What a rank has of a group comes in a row, and
+/// leaves as one item: smaller by the members that have lost their message, failed where one of
+/// them has. Without a group stage each sample is a group. Where `most_lost` samples in a row have
+/// lost their message, the next one fails: such a flow might never give anything again.
 class Grouper {
  public:
   /// `stage` (may be nullptr) is borrowed.

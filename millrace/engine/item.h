@@ -1,7 +1,7 @@
 // What the engine moves from node to node: a message and what is known of it. Internal.
 //
-// An item that has lost its message (left out, failed, or the mark of the end) still goes the whole way, since the
-// sequencers wait for its number; every ticket comes back at the end of the line.
+// An item that has lost its message (left out, failed, or the mark of the end) still goes the whole
+// way, since the sequencers wait for its number; every ticket comes back at the end of the line.
 #pragma once
 
 #include <cstdint>

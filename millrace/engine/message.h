@@ -6,8 +6,9 @@
 
 namespace millrace {
 
-/// Owns one value whose type is forgotten; `Stage` remembers it and checks neighbours when a flow is
-/// built, so that nothing has to be checked here. Move-only, and so are the values that it may hold.
+/// Owns one value whose type is forgotten; `Stage` remembers it and checks neighbours when a flow
+/// is built, so that nothing has to be checked here. Move-only, and so are the values that it may
+/// hold.
 class Message {
  public:
   Message() = default;  // empty

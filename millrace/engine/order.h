@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// What comes at a position. `name` tells its random numbers from those of other turns in the same epoch: the
-/// sample's own number, unless samples repeat.
+/// What comes at a position. `name` tells its random numbers from those of other turns in the same
+/// epoch: the sample's own number, unless samples repeat.
 struct Turn {
   std::int64_t sample = 0;
   std::uint64_t name = 0;
@@ -16,17 +16,18 @@ struct Turn {
 /// How an order shuffles.
 struct Shuffle {
   bool on = false;
-  std::int64_t window =
-      0;  // > 0: only whole windows of so many neighbours, and neighbours inside them
+  // > 0: only whole windows of so many neighbours, and neighbours inside them
+  std::int64_t window = 0;
 };
 
 /// Position p = epoch * size + place. Within an epoch each place holds another sample; where
-/// shuffling, another permutation each epoch. A pure function of its arguments, so that any position
-/// can be looked up from any thread: O(1), with repeats O(log samples).
+/// shuffling, another permutation each epoch. A pure function of its arguments, so that any
+/// position can be looked up from any thread: O(1), with repeats O(log samples).
 ///
-/// `repeats[i]`, where given, is how often sample i comes in an epoch, on average: an epoch then has
-/// round(sum) places, and sample i takes the whole numbers below or above its share, by a draw an epoch
-/// (systematic sampling, Madow 1944). That is weighted mixing and, with its factors, LVIS's repeat-factor sampling.
+/// `repeats[i]`, where given, is how often sample i comes in an epoch, on average: an epoch then
+/// has round(sum) places, and sample i takes the whole numbers below or above its share, by a draw
+/// an epoch (systematic sampling, Madow 1944). That is weighted mixing and, with its factors,
+/// LVIS's repeat-factor sampling.
 class Order {
  public:
   /// REQUIRES: samples > 0; `repeats` empty or one finite number >= 0 a sample, their sum >= 1.

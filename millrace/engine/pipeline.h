@@ -1,4 +1,5 @@
-// How a flow is declared: in C++, stage by stage and typed; or as a list of tables, looked up by name.
+// How a flow is declared: in C++, stage by stage and typed; or as a list of tables, looked up by
+// name.
 //
 //   auto flow = from(paths)                                  // anything with size() and operator[]
 //                   .map(Decode{})
@@ -20,7 +21,8 @@
 
 namespace millrace {
 
-/// Starts a plan that ends in messages of type `T`. Throws ConfigError where it ends in something else.
+/// Starts a plan that ends in messages of type `T`. Throws ConfigError where it ends in something
+/// else.
 template <class T>
 std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options);
 
@@ -29,8 +31,8 @@ template <class T>
 std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
                                                      WakeUp wake);
 
-/// A declared pipeline over a source of `Element`s that yields messages of type `T` so far. Each step consumes it and
-/// gives the next.
+/// A declared pipeline over a source of `Element`s that yields messages of type `T` so far. Each
+/// step consumes it and gives the next.
 template <class T, class Element = T>
 class Pipeline {
  public:
@@ -56,8 +58,8 @@ class Pipeline {
     return std::move(*this);
   }
 
-  /// Makes one T of each message and further ones, drawn at random from the whole source: as many as
-  /// `partners(const T&, Rng&)` says, given to `work(T, std::vector<T>, Rng&)`.
+  /// Makes one T of each message and further ones, drawn at random from the whole source: as many
+  /// as `partners(const T&, Rng&)` says, given to `work(T, std::vector<T>, Rng&)`.
   template <class Partners, class F>
   Pipeline mix(std::string name, Partners partners, F work) && {
     plan_.stages.push_back(mix_stage<T>(std::move(name), std::move(partners), std::move(work)));
@@ -71,8 +73,8 @@ class Pipeline {
     return std::move(*this);
   }
 
-  /// Collects `size` messages each whose elements of the source have one key, which a function of (const Element&)
-  /// gives: 0 .. groups-1.
+  /// Collects `size` messages each whose elements of the source have one key, which a function of
+  /// (const Element&) gives: 0 .. groups-1.
   template <class Key>
   Pipeline<std::vector<T>, Element> group_by(Key key, std::size_t groups, std::size_t size) && {
     plan_.stages.push_back(
@@ -102,8 +104,8 @@ class Pipeline {
   Plan plan_;
 };
 
-/// The stage that reads the elements of a source, which has size() and a const operator[] that any number
-/// of threads may call.
+/// The stage that reads the elements of a source, which has size() and a const operator[] that any
+/// number of threads may call.
 template <class Source>
 Stage source_stage(std::shared_ptr<const Source> source) {
   return map_stage<Index>("read", [source = std::move(source)](Index index) {
@@ -111,7 +113,8 @@ Stage source_stage(std::shared_ptr<const Source> source) {
   });
 }
 
-/// What plans of one source have in common: how many samples, how often each comes, what is known of them beforehand.
+/// What plans of one source have in common: how many samples, how often each comes, what is known
+/// of them beforehand.
 template <class Source>
 Plan plan_of(const std::shared_ptr<const Source>& source) {
   using Element = std::decay_t<decltype((*source)[0])>;
@@ -151,8 +154,9 @@ using StageFactory = std::function<Stage(const Config& table, const Context& con
 /// The `type` of a component's table. Throws ConfigError naming its kind where there is none.
 std::string used_name(const Config& table, const std::string& kind);
 
-/// The stages of a list of tables, each `type = "name"` and the options of that stage. A context that has a member
-/// `in_front` sees there, for each stage, the tables before its own. Throws ConfigError naming file and line.
+/// The stages of a list of tables, each `type = "name"` and the options of that stage. A context
+/// that has a member `in_front` sees there, for each stage, the tables before its own. Throws
+/// ConfigError naming file and line.
 template <class Context>
 std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
                                 std::span<const Config> tables, Context context) {

@@ -11,7 +11,8 @@
 
 namespace millrace {
 
-/// What a source can say of a sample before anything is made of it: by that groups are planned. Any thread may ask.
+/// What a source can say of a sample before anything is made of it: by that groups are planned. Any
+/// thread may ask.
 struct About {
   MessageType type;
   std::function<Message(std::int64_t sample)> of;
@@ -22,8 +23,8 @@ struct About {
 struct Plan {
   std::int64_t size = 0;
   std::vector<Stage> stages;
-  std::vector<double> repeats =
-      {};                           // how often each sample comes an epoch, on average; empty: once
+  // How often each sample comes an epoch, on average; empty: once
+  std::vector<double> repeats = {};
   std::optional<About> about = {};  // nothing: samples are known by their number alone
 
   /// The stage that groups; nullptr: none.
@@ -32,9 +33,9 @@ struct Plan {
   std::int64_t batch() const;
 };
 
-/// Checks that each stage takes what the one before it yields, that the first takes an Index, that at most one
-/// groups, by what the source can say, one is a cache and no stage before that draws at random. Throws
-/// ConfigError naming the stages.
+/// Checks that each stage takes what the one before it yields, that the first takes an Index, that
+/// at most one groups, by what the source can say, one is a cache and no stage before that draws at
+/// random. Throws ConfigError naming the stages.
 void check(const Plan& plan);
 
 /// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.

@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-/// Counts what is left out, once an epoch however often it is met, keeps and logs the reasons of the first few samples,
-/// and says when it is too much. Written in the order of the flow, so that the same flow always ends at the same place;
-/// read from any thread.
+/// Counts what is left out, once an epoch however often it is met, keeps and logs the reasons of
+/// the first few samples, and says when it is too much. Written in the order of the flow, so that
+/// the same flow always ends at the same place; read from any thread.
 class SkipLedger {
  public:
   /// `budget`: turns of samples that one epoch may leave out.

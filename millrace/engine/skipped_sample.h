@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-/// Epoch and place tell each turn of a sample from all others (see Turn::name), so that one which is met again, in place
-/// of another, counts once.
+/// Epoch and place tell each turn of a sample from all others (see Turn::name), so that one which
+/// is met again, in place of another, counts once.
 struct SkippedSample {
   std::int64_t epoch = 0;
   std::uint64_t place = 0;

@@ -26,8 +26,9 @@ class Source {
   virtual std::int64_t size() const = 0;
   /// REQUIRES: 0 <= index < size().
   virtual T operator[](std::int64_t index) const = 0;
-  /// What is known of a sample without what takes time to make, such as pixels or outlines: by that batches are planned,
-  /// filters right after the source decide, and reports name it. Any thread may ask, any number of times.
+  /// What is known of a sample without what takes time to make, such as pixels or outlines: by that
+  /// batches are planned, filters right after the source decide, and reports name it. Any thread
+  /// may ask, any number of times.
   virtual T about(std::int64_t index) const { return (*this)[index]; }
   /// How often each sample comes in an epoch, on average; empty: once. See Order.
   virtual std::vector<double> repeats() const { return {}; }
@@ -51,7 +52,8 @@ double turns(const Source<T>& source) {
   return std::accumulate(repeats.begin(), repeats.end(), 0.0);
 }
 
-/// `size` samples that a function of their numbers makes. Throws std::invalid_argument for a negative size.
+/// `size` samples that a function of their numbers makes. Throws std::invalid_argument for a
+/// negative size.
 template <class F>
 auto generate(std::int64_t size, F function) {
   using T = std::decay_t<std::invoke_result_t<const F&, std::int64_t>>;
@@ -123,8 +125,8 @@ SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
                                                std::move(repeats));
 }
 
-/// The samples of a source with these numbers, in this order. Throws std::invalid_argument for a number that it
-/// does not have.
+/// The samples of a source with these numbers, in this order. Throws std::invalid_argument for a
+/// number that it does not have.
 template <class T>
 SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
   const auto all = source->repeats();
@@ -158,7 +160,8 @@ SourcePtr<T> take(SourcePtr<T> source, std::int64_t count) {
   return select(std::move(source), [count](std::int64_t i) { return i < count; });
 }
 
-/// The samples of all sources, one source after the other. Throws std::invalid_argument where there is no source.
+/// The samples of all sources, one source after the other. Throws std::invalid_argument where there
+/// is no source.
 template <class T>
 SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   if (sources.empty()) throw std::invalid_argument("there is no source to put together");
@@ -179,9 +182,10 @@ SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   return std::make_shared<const SourceView<T>>(std::move(sources), size, find, std::move(repeats));
 }
 
-/// The samples of all sources; of each epoch's turns source k has the share weights[k] / sum, to within one, and
-/// within a source samples come as evenly as its own repeats say. An epoch has as many turns as the sources have
-/// together; see `fixed_size` for another number. Throws std::invalid_argument unless there is one finite weight
+/// The samples of all sources; of each epoch's turns source k has the share weights[k] / sum, to
+/// within one, and within a source samples come as evenly as its own repeats say. An epoch has as
+/// many turns as the sources have together; see `fixed_size` for another number. Throws
+/// std::invalid_argument unless there is one finite weight
 /// >= 0 a source, at least one of them above 0 and none of those for a source without samples.
 template <class T>
 SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& weights) {
@@ -247,8 +251,8 @@ SourcePtr<T> repeat(SourcePtr<T> source, double times) {
   return repeated(std::move(source), std::move(repeats));
 }
 
-/// An epoch of `count` turns, whatever the number of samples. Throws std::invalid_argument for fewer than one
-/// turn or a source without samples.
+/// An epoch of `count` turns, whatever the number of samples. Throws std::invalid_argument for
+/// fewer than one turn or a source without samples.
 template <class T>
 SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
   const double now = turns(*source);
@@ -259,10 +263,11 @@ SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
   return repeat(std::move(source), static_cast<double>(count) / now);
 }
 
-/// Rare categories more often: a sample comes max(1, sqrt(threshold / f(c))) times as often, c being the rarest of
-/// its categories and f(c) the share of samples that have c (repeat-factor sampling: Gupta et al., LVIS, 2019,
-/// appendix B.3). `categories(index)` gives those of a sample as a range of integers, in any order, duplicates
-/// allowed; it is called once for each. Throws std::invalid_argument for a threshold that is not above 0.
+/// Rare categories more often: a sample comes max(1, sqrt(threshold / f(c))) times as often, c
+/// being the rarest of its categories and f(c) the share of samples that have c (repeat-factor
+/// sampling: Gupta et al., LVIS, 2019, appendix B.3). `categories(index)` gives those of a sample
+/// as a range of integers, in any order, duplicates allowed; it is called once for each. Throws
+/// std::invalid_argument for a threshold that is not above 0.
 template <class T, class Categories>
 SourcePtr<T> repeat_factor(SourcePtr<T> source, double threshold, Categories categories) {
   if (!(threshold > 0)) throw std::invalid_argument("a repeat factor's threshold must be above 0");

@@ -14,7 +14,8 @@
 
 namespace millrace {
 
-/// What one rank takes of each group: the members rank * size .. (rank + 1) * size - 1, as far as there are.
+/// What one rank takes of each group: the members rank * size .. (rank + 1) * size - 1, as far as
+/// there are.
 struct Slice {
   std::int64_t rank = 0;
   std::int64_t size = 1;

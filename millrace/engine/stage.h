@@ -39,8 +39,8 @@ struct MessageType {
   friend bool operator==(const MessageType& a, const MessageType& b) { return a.type == b.type; }
 };
 
-/// In -> Out, from any number of threads at once; an empty message: the sample is not wanted. The Rng depends on
-/// (seed, epoch, index, stage) alone.
+/// In -> Out, from any number of threads at once; an empty message: the sample is not wanted. The
+/// Rng depends on (seed, epoch, index, stage) alone.
 struct Map {
   std::function<Message(Message, Rng&)> function;
   bool random = false;   // draws from the Rng
@@ -48,22 +48,22 @@ struct Map {
   bool filters = false;  // gives back what it takes, unchanged, or nothing
 };
 
-/// A map that sees further samples beside each: `partners` says how many, and the engine makes so many
-/// by the stages before it, each drawn at random from the whole source.
+/// A map that sees further samples beside each: `partners` says how many, and the engine makes so
+/// many by the stages before it, each drawn at random from the whole source.
 struct Mix {
   std::function<std::size_t(const Message&, Rng&)> partners;
   std::function<Message(Message, std::vector<Message>, Rng&)> function;
 };
 
-/// Remembers what the stages before it made of a sample, so that they need not make it again. Called from
-/// any number of threads at once.
+/// Remembers what the stages before it made of a sample, so that they need not make it again.
+/// Called from any number of threads at once.
 struct Cache {
   std::function<Message(std::int64_t sample)> find;  // a copy; empty where it is not there
   std::function<void(std::int64_t sample, const Message&)> keep;
 };
 
-/// Collects messages of samples with the same key into vectors of `size`. The key is that of what the source says of
-/// a sample (see About), so that groups are known before anything is made.
+/// Collects messages of samples with the same key into vectors of `size`. The key is that of what
+/// the source says of a sample (see About), so that groups are known before anything is made.
 struct Group {
   std::function<std::size_t(const Message& about)> key;  // 0 .. groups-1; not asked for one group
   std::optional<MessageType> of;                         // what the key looks at
@@ -91,7 +91,8 @@ struct Stage {
   }
 };
 
-/// Whether a function object draws from the Rng that it may take: `draws()` where it has one, else yes.
+/// Whether a function object draws from the Rng that it may take: `draws()` where it has one, else
+/// yes.
 template <class F, class In>
 bool draws_at_random(const F& function) {
   if constexpr (!std::is_invocable_v<const F&, In, Rng&>)
@@ -139,8 +140,8 @@ Stage watch_stage(std::string name, F see) {
               /*random=*/false, /*watches=*/true}};
 }
 
-/// A stage that sees other samples beside each message: `partners(const T&, Rng&)` says how many, and `work(T,
-/// std::vector<T>, Rng&)` makes one T of them. See Mix.
+/// A stage that sees other samples beside each message: `partners(const T&, Rng&)` says how many,
+/// and `work(T, std::vector<T>, Rng&)` makes one T of them. See Mix.
 template <class T, class Partners, class F>
 Stage mix_stage(std::string name, Partners partners, F work) {
   Mix mix;
@@ -186,8 +187,8 @@ Stage group_stage(std::string name, std::size_t size) {
           std::move(group)};
 }
 
-/// A stage that collects `size` messages of one key each; `key`, a function of (const Element&), the source's
-/// elements, gives 0 .. groups-1.
+/// A stage that collects `size` messages of one key each; `key`, a function of (const Element&),
+/// the source's elements, gives 0 .. groups-1.
 template <class T, class Element, class Key>
 Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t size) {
   auto stage = group_stage<T>(std::move(name), size);

@@ -95,8 +95,8 @@ void StageRunner::enter(SampleItem& sample) const {
   }
 }
 
-/// One stage's work for one message. What it throws leaves with the place where it happened: a DataError as one, anything
-/// else as an Error.
+/// One stage's work for one message. What it throws leaves with the place where it happened: a
+/// DataError as one, anything else as an Error.
 Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
                            const Turn& turn) const {
   Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k]};
@@ -170,7 +170,8 @@ void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> sa
     item.failure = std::make_exception_ptr(DataError(why));
     return;
   }
-  // A fault after the group stage costs the group: no sample could take the place of all its members.
+  // A fault after the group stage costs the group: no sample could take the place of all its
+  // members.
   for (const auto& [position, epoch, turn] : samples)
     item.skipped.push_back({epoch, turn.name, turn.sample, why});
   if (on_error_ == OnError::replace && k < group_) replace(k, item);

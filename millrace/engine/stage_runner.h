@@ -19,8 +19,8 @@ struct alignas(64) StageCounter {
   std::atomic<std::int64_t> items = 0, busy_ns = 0, waiting = 0;
 };
 
-/// What one thread works on; written by that thread alone. What moves on while somebody reads may be
-/// told wrong; what is stuck is not.
+/// What one thread works on; written by that thread alone. What moves on while somebody reads may
+/// be told wrong; what is stuck is not.
 struct alignas(64) WorkSlot {
   std::atomic<std::int64_t> began_ns = 0;  // of the steady clock; 0: on nothing
   std::atomic<std::int64_t> stage = 0, sample = 0;
@@ -32,8 +32,8 @@ class StageRunner {
   /// `plan` and `order` are borrowed.
   StageRunner(const Plan& plan, const Order& order, const FlowOptions& options);
 
-  /// Puts the item through stage `k`, unless it has lost its message already or a cache had what comes after it.
-  /// `worker`, 0 .. threads-1, is the thread that calls. Never throws.
+  /// Puts the item through stage `k`, unless it has lost its message already or a cache had what
+  /// comes after it. `worker`, 0 .. threads-1, is the thread that calls. Never throws.
   void run(std::size_t k, SampleItem& sample, std::size_t worker);
   void run(std::size_t k, GroupItem& group, std::size_t worker);
 
@@ -42,8 +42,8 @@ class StageRunner {
   void leave(std::size_t k) { counters_[k].waiting.fetch_sub(1, std::memory_order_relaxed); }
   void count(std::size_t k, std::int64_t busy_ns);
 
-  /// Gives a group that has been through all stages and has lost its message that of the next usable sample of the
-  /// order, or a failure where many in a row are not. Never throws.
+  /// Gives a group that has been through all stages and has lost its message that of the next
+  /// usable sample of the order, or a failure where many in a row are not. Never throws.
   void refill(GroupItem& group) const;
 
   std::int64_t filtered() const { return filtered_; }

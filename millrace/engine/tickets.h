@@ -9,15 +9,16 @@
 
 namespace millrace {
 
-/// A ticket a sample in flight. All of `most` are out while memory allows; where so many of the largest messages
-/// seen would pass `bytes` (0: no bound), only as many as fit, yet never fewer than `least`, with which a flow
-/// cannot hang. Thread-safe.
+/// A ticket a sample in flight. All of `most` are out while memory allows; where so many of the
+/// largest messages seen would pass `bytes` (0: no bound), only as many as fit, yet never fewer
+/// than `least`, with which a flow cannot hang. Thread-safe.
 class Tickets {
  public:
   Tickets(std::int64_t least, std::int64_t most, std::int64_t bytes)
       : least_(least), most_(most), bytes_(bytes) {}
 
-  /// Takes back `returned` tickets and says how many may go out now; those count as out from here on.
+  /// Takes back `returned` tickets and says how many may go out now; those count as out from here
+  /// on.
   std::int64_t exchange(std::int64_t returned) {
     const std::lock_guard lock(mutex_);
     out_ -= returned;

@@ -6,8 +6,8 @@
 namespace millrace {
 namespace {
 
-/// Outputs of convolution, normalisation and ReLU that are kept, and the gradients that are alive with them. Fitted to
-/// the peaks of `trainer bench model`.
+/// Outputs of convolution, normalisation and ReLU that are kept, and the gradients that are alive
+/// with them. Fitted to the peaks of `trainer bench model`.
 constexpr double kKeptPerLayer = 1.5;
 
 /// The digit after `word`, which the name contains.

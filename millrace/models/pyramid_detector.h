@@ -46,15 +46,16 @@ class PyramidDetector : public Detector {
  public:
   Losses losses(const Batch& batch, const StepInfo& step) final;
 
-  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are the mean of what each
-  /// view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
+  /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
+  /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
 
   const Parameters& parameters() const final { return parameters_; }
   void parameters_changed() override { pyramid_.refresh(); }
   double activation_bytes(std::int64_t images, double pixels) const final;
 
-  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch norm by rank.
+  /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
+  /// norm by rank.
   std::vector<std::string> check_training(const TrainingFacts& facts) const override;
 
  protected:
@@ -75,7 +76,8 @@ class PyramidDetector : public Detector {
   /// What the heads find in each image.
   virtual std::vector<Found> find(const Features& features) = 0;
 
-  /// Mask probabilities of what was found, (D over all images, M, M); undefined where there are none.
+  /// Mask probabilities of what was found, (D over all images, M, M); undefined where there are
+  /// none.
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
   Features features(const Batch& batch, const NormPass& pass, cv::Size padded = {}) const;

@@ -91,10 +91,11 @@ std::string readable_reason(const std::string& reason) {
       name ? name.get() : symbol);
 }
 
-/// Its constants register themselves in here. Symbols stay private to the plug-in; it finds ours in the executable.
+/// Its constants register themselves in here. Symbols stay private to the plug-in; it finds ours in
+/// the executable.
 void open(const fs::path& file) {
-  // What a constant of the plug-in throws comes out of here, though <dlfcn.h> declares that nothing does: the call goes
-  // through a pointer that does not say so.
+  // What a constant of the plug-in throws comes out of here, though <dlfcn.h> declares that nothing
+  // does: the call goes through a pointer that does not say so.
   void* (*volatile const open_object)(const char*, int) = dlopen;
   registering_plugin() = file.string();
   const std::unique_ptr<std::string, void (*)(std::string*)> end(&registering_plugin(),

@@ -1,18 +1,19 @@
-// Opens the shared objects that a configuration names in `plugins = []`. What a plug-in registers in
-// its static constants (detectors, stages, callbacks) is then known as if it had been built in.
+// Opens the shared objects that a configuration names in `plugins = []`. What a plug-in registers
+// in its static constants (detectors, stages, callbacks) is then known as if it had been built in.
 #pragma once
 
 #include "millrace/base/config.h"
 
 namespace millrace {
 
-/// Opens every plug-in of a configuration's `plugins` list, for the life of the process; opening one
-/// twice does nothing. Call from main's thread, before the configuration is resolved.
+/// Opens every plug-in of a configuration's `plugins` list, for the life of the process; opening
+/// one twice does nothing. Call from main's thread, before the configuration is resolved.
 ///
-/// A path is relative to the file that names it (from --set: to the current folder); a name without a folder that is
-/// not there is looked for in lib/millrace/plugins beside the program's folder, installed or in a build tree. The list is left with absolute paths, so that a
-/// run's own config.toml works from anywhere. Throws ConfigError saying which entry cannot be opened, and why: none of
-/// the code of what is no plug-in for this very Millrace has run then.
+/// A path is relative to the file that names it (from --set: to the current folder); a name without
+/// a folder that is not there is looked for in lib/millrace/plugins beside the program's folder,
+/// installed or in a build tree. The list is left with absolute paths, so that a run's own
+/// config.toml works from anywhere. Throws ConfigError saying which entry cannot be opened, and
+/// why: none of the code of what is no plug-in for this very Millrace has run then.
 void load_plugins(Config& tree);
 
 }  // namespace millrace

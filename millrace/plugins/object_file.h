@@ -8,8 +8,9 @@
 
 namespace millrace {
 
-/// The bytes of a section of an ELF shared object; nothing where it has no such section. Throws Error saying why `file`
-/// cannot be opened by this process: no such file, no shared object, one for another machine, a damaged one.
+/// The bytes of a section of an ELF shared object; nothing where it has no such section. Throws
+/// Error saying why `file` cannot be opened by this process: no such file, no shared object, one
+/// for another machine, a damaged one.
 std::optional<std::string> section_of(const std::filesystem::path& file, std::string_view section);
 
 }  // namespace millrace

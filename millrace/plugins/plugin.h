@@ -1,6 +1,6 @@
-// What every plug-in says about itself, so that one built for another Millrace is refused before any of its code runs.
-// millrace_add_plugin (docs/plugins.md) puts it in; whoever builds without CMake writes MILLRACE_PLUGIN at namespace
-// scope in one source file of the shared object.
+// What every plug-in says about itself, so that one built for another Millrace is refused before
+// any of its code runs. millrace_add_plugin (docs/plugins.md) puts it in; whoever builds without
+// CMake writes MILLRACE_PLUGIN at namespace scope in one source file of the shared object.
 #pragma once
 
 #include <torch/version.h>
@@ -28,8 +28,8 @@
 #define MILLRACE_LIBRARY "libstdc++ " MILLRACE_TEXT(_GLIBCXX_RELEASE) " with the old ABI"
 #endif
 
-/// What two objects must have in common to work in one process, a line each. Optimisation, NDEBUG and debug
-/// information change no layout and are not part of it.
+/// What two objects must have in common to work in one process, a line each. Optimisation, NDEBUG
+/// and debug information change no layout and are not part of it.
 #define MILLRACE_ABI                                                                              \
   "Millrace " MILLRACE_RELEASE "\npublic headers " MILLRACE_PUBLIC_HEADERS "\n" MILLRACE_COMPILER \
   "\n" MILLRACE_LIBRARY "\nlibtorch " TORCH_VERSION
@@ -37,8 +37,9 @@
 /// The section of the shared object that holds it.
 #define MILLRACE_PLUGIN_SECTION ".millrace_plugin"
 
-/// Declares libraries that must be there before the plug-in is opened: `lines` is "FILE: what that is\n", one a library.
-/// Their symbols are the plug-in's to use. Where one is missing the plug-in is refused with these words.
+/// Declares libraries that must be there before the plug-in is opened: `lines` is "FILE: what that
+/// is\n", one a library. Their symbols are the plug-in's to use. Where one is missing the plug-in
+/// is refused with these words.
 #define MILLRACE_PLUGIN_NEEDS_SECTION ".millrace_needs"
 #define MILLRACE_PLUGIN_NEEDS(lines)                                                \
   extern "C" {                                                                      \

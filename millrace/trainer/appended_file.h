@@ -1,4 +1,5 @@
-// Files of a run that only grow, and that a resumed run first cuts back to what they held at its checkpoint.
+// Files of a run that only grow, and that a resumed run first cuts back to what they held at its
+// checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,9 @@ void append_to(const std::filesystem::path& file, std::string_view bytes);
 /// Throws Error.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 
-/// A file that a callback appends to and that has every line once, wherever the process was killed and
-/// resumed: a training that continues from a checkpoint drops what was written after it, and writes it
-/// again. A callback holds one and passes its state on (see SavesState):
+/// A file that a callback appends to and that has every line once, wherever the process was killed
+/// and resumed: a training that continues from a checkpoint drops what was written after it, and
+/// writes it again. A callback holds one and passes its state on (see SavesState):
 ///
 ///   before_train:  file_.open(state, state.folder / "best.txt");
 ///   any hook:      file_.append("step 5: 0.31\n");

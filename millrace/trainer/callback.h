@@ -7,14 +7,14 @@
 //     after_epoch
 //   after_train                      always, also after an exception
 //
-// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those that are
-// due (When), on_checkpoint if one has become whole, on_scalars (of those that read metrics), then
-// the checkpoint if one was asked for; before_train (and the triggers of those with `at_start`) and
-// after_train end with the last three. Within each of these, the order of callbacks never changes a
-// result: metrics that one publishes, hyper-parameters that it sets and checkpoints that it asks for
-// take effect only when all have been called. What a trigger looks at is therefore brought up to date
-// in after_step. Where some throw, the others are still called, and training ends with the first
-// exception. All hooks run on the training thread.
+// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those that
+// are due (When), on_checkpoint if one has become whole, on_scalars (of those that read metrics),
+// then the checkpoint if one was asked for; before_train (and the triggers of those with
+// `at_start`) and after_train end with the last three. Within each of these, the order of callbacks
+// never changes a result: metrics that one publishes, hyper-parameters that it sets and checkpoints
+// that it asks for take effect only when all have been called. What a trigger looks at is therefore
+// brought up to date in after_step. Where some throw, the others are still called, and training
+// ends with the first exception. All hooks run on the training thread.
 #pragma once
 
 #include <concepts>
@@ -45,16 +45,16 @@ class Callback {
   virtual void trigger(TrainState&) {}
 
   /// The checkpoint of an earlier step is whole, in `folder`. It is written while the training
-  /// continues: this is called at the first step boundary at which it is whole, before on_scalars and
-  /// before the next one is begun. Since the disk decides when, nothing here may change what
+  /// continues: this is called at the first step boundary at which it is whole, before on_scalars
+  /// and before the next one is begun. Since the disk decides when, nothing here may change what
   /// save_state returns.
   virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }
 
-  /// False: runs on every rank, not only on the chief. What the chief decides then holds for all: it
-  /// is triggered on all ranks at the same steps. Only before_train, trigger and after_train may wait
-  /// for the others (state.cluster), and after_train only where state.failure is empty. Checkpoints,
-  /// and so save_state and on_checkpoint, are the chief's; load_state gives every rank what the chief
-  /// saved.
+  /// False: runs on every rank, not only on the chief. What the chief decides then holds for all:
+  /// it is triggered on all ranks at the same steps. Only before_train, trigger and after_train may
+  /// wait for the others (state.cluster), and after_train only where state.failure is empty.
+  /// Checkpoints, and so save_state and on_checkpoint, are the chief's; load_state gives every rank
+  /// what the chief saved.
   virtual bool chief_only() const { return true; }
 };
 

@@ -23,8 +23,8 @@ class CallbackList {
            std::optional<When> when = std::nullopt, std::string plugin = {});
 
   /// Asks all what they publish. Throws ConfigError where one takes a name that another or the
-  /// training has, and naming the nearest where a callback watches, or a condition looks at, what none
-  /// of the list publishes. Once when all are added, and again after before_train.
+  /// training has, and naming the nearest where a callback watches, or a condition looks at, what
+  /// none of the list publishes. Once when all are added, and again after before_train.
   void check_metrics();
 
   /// Warns of each watched metric that was published by nobody until the end.
@@ -55,7 +55,8 @@ class CallbackList {
   std::map<std::string, std::string> save_states() const;
   std::map<std::string, NamedTensors> save_tensors() const;
 
-  /// What one callback keeps. Throws ConfigError naming the nearest where there is none of that name.
+  /// What one callback keeps. Throws ConfigError naming the nearest where there is none of that
+  /// name.
   NamedTensors tensors_of(const std::string& name) const;
 
   /// Throws Error naming the callback that cannot use what it is given. On the chief all are given

@@ -31,13 +31,13 @@ class PublishesMetrics {
 class ReadsMetrics {
  public:
   /// The metrics that it acts on. One that no callback of the run publishes is an error before the
-  /// first step, one that has not appeared when the run ends is a warning. Called when the run is put
-  /// together.
+  /// first step, one that has not appeared when the run ends is a warning. Called when the run is
+  /// put together.
   virtual std::vector<std::string> watches() const { return {}; }
 
-  /// What was published at this step boundary, sorted by name: once for each earlier moment that some
-  /// metrics describe, in their order, then once for the boundary itself, often with nothing. The
-  /// step's own metrics are in the state.
+  /// What was published at this step boundary, sorted by name: once for each earlier moment that
+  /// some metrics describe, in their order, then once for the boundary itself, often with nothing.
+  /// The step's own metrics are in the state.
   virtual void on_scalars(TrainState&, const Moment& of, const Scalars&) = 0;
 
   /// A picture that was published at this step boundary; called before on_scalars.
@@ -50,8 +50,8 @@ class ReadsMetrics {
 /// Has state that checkpoints keep. For files that it appends to see appended_file.h.
 class SavesState {
  public:
-  /// What a resumed run needs to continue as if it had never stopped; null: nothing. Strings must be
-  /// UTF-8, and JSON has no NaN. Called on the chief.
+  /// What a resumed run needs to continue as if it had never stopped; null: nothing. Strings must
+  /// be UTF-8, and JSON has no NaN. Called on the chief.
   virtual nlohmann::json save_state() const = 0;
 
   /// Called before before_train, on every rank that the callback runs on, with what save_state
@@ -82,8 +82,8 @@ class KeepsWeights : public SavesTensors {
 /// Works with weights that another callback keeps (TrainState::kept_by).
 class UsesWeights {
  public:
-  /// The name of that callback; empty: the trained weights. One that this run does not have, or that
-  /// keeps no weights, is an error before the run.
+  /// The name of that callback; empty: the trained weights. One that this run does not have, or
+  /// that keeps no weights, is an error before the run.
   virtual std::string weights_of() const = 0;
 
  protected:

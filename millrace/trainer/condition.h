@@ -9,9 +9,9 @@ namespace millrace {
 
 class TrainState;
 
-/// "epoch >= 8", "bbox/AP > 0.3": a figure of the training, one of < <= > >= == !=, a number. Figures are those of
-/// `step_figures` and the latest value of whatever callbacks publish: at a step boundary that of an earlier one, so that
-/// no order of callbacks matters.
+/// "epoch >= 8", "bbox/AP > 0.3": a figure of the training, one of < <= > >= == !=, a number.
+/// Figures are those of `step_figures` and the latest value of whatever callbacks publish: at a
+/// step boundary that of an earlier one, so that no order of callbacks matters.
 class Condition {
  public:
   /// Throws ConfigError quoting the text; `where` says whose it is.

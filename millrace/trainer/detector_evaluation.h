@@ -11,30 +11,30 @@
 
 namespace millrace {
 
-/// Each image once: by `detect` over a flow of all of them, or over shards in objects whose partials are merged, which
-/// gives the same bits. Images are matched with what is annotated as they come, so that `scores` has little left to
-/// do. For one thread at a time.
+/// Each image once: by `detect` over a flow of all of them, or over shards in objects whose
+/// partials are merged, which gives the same bits. Images are matched with what is annotated as
+/// they come, so that `scores` has little left to do. For one thread at a time.
 class DetectorEvaluation {
  public:
   DetectorEvaluation(const DataSplit& split, EvaluationRun run);
 
-  /// Detects in everything that the flow gives. False where it was cancelled. Throws Error for an image that came
-  /// before or that the split lacks.
+  /// Detects in everything that the flow gives. False where it was cancelled. Throws Error for an
+  /// image that came before or that the split lacks.
   bool detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow);
 
   /// All that is known, for `merge` elsewhere.
   std::string partial() const;
 
-  /// Adds what another one of the same split knows. Throws Error where it is of another, broken, or has an image that
-  /// is here already; this one is of no use then.
+  /// Adds what another one of the same split knows. Throws Error where it is of another, broken, or
+  /// has an image that is here already; this one is of no use then.
   void merge(std::string_view partial);
 
-  /// Gives the chief what all ranks know, each of its share; `whole`: this one was not cancelled. Every rank calls it.
-  /// False where one was cancelled; none has what it needs for scores then.
+  /// Gives the chief what all ranks know, each of its share; `whole`: this one was not cancelled.
+  /// Every rank calls it. False where one was cancelled; none has what it needs for scores then.
   bool join(const Cluster& cluster, bool whole);
 
-  /// Of the images so far, or of all images as if nothing had been found in the others: those could not be read.
-  /// Throws Error where the detector gave masks for some objects only. Call once.
+  /// Of the images so far, or of all images as if nothing had been found in the others: those could
+  /// not be read. Throws Error where the detector gave masks for some objects only. Call once.
   DetectorScores scores();
 
  private:

@@ -20,8 +20,8 @@
 
 namespace millrace {
 
-/// The validation split: each call of `start` is a fresh pass that gives each image of a share once, by ascending id. Any
-/// thread may call it.
+/// The validation split: each call of `start` is a fresh pass that gives each image of a share
+/// once, by ascending id. Any thread may call it.
 struct EvalData {
   DataSplit split;
   std::function<std::unique_ptr<DataFlow<Batch>>(Share share)> start;
@@ -45,14 +45,16 @@ struct EvaluationRun {
   PassWatch watch = {};
 };
 
-/// Detects over a fresh pass, each rank in its share, and scores boxes and masks on the chief. Images that could not be
-/// read count as without detections. Nothing where it was cancelled on any rank; of ranks that are not the chief empty
-/// scores. Throws Error for an image that comes twice or that the split lacks.
+/// Detects over a fresh pass, each rank in its share, and scores boxes and masks on the chief.
+/// Images that could not be read count as without detections. Nothing where it was cancelled on any
+/// rank; of ranks that are not the chief empty scores. Throws Error for an image that comes twice
+/// or that the split lacks.
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
                                                 const EvaluationRun& run = {},
                                                 const Cluster& cluster = Cluster::alone());
 
-/// What was found in an image as COCO's results files have it. Throws Error for a label without a category.
+/// What was found in an image as COCO's results files have it. Throws Error for a label without a
+/// category.
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids);
 

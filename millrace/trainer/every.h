@@ -24,13 +24,14 @@ struct Period {
 /// Throws ConfigError quoting the text; `where` says whose it is.
 Period parse_period(std::string_view text, const std::string& where = "every");
 
-/// For the `check` of options: throws ConfigError with the place of `key`, unless `text` is a period or
-/// empty.
+/// For the `check` of options: throws ConfigError with the place of `key`, unless `text` is a
+/// period or empty.
 void check_period(const Config& table, std::string_view key, std::string_view text);
 
-/// Says after which steps a period has passed. Steps and epochs count from the beginning of the training, so that a
-/// resumed one triggers at the same steps; seconds count from when this was made or last said so, on a clock that
-/// nobody can set, and from the start again where a training is resumed.
+/// Says after which steps a period has passed. Steps and epochs count from the beginning of the
+/// training, so that a resumed one triggers at the same steps; seconds count from when this was
+/// made or last said so, on a clock that nobody can set, and from the start again where a training
+/// is resumed.
 class Every {
  public:
   explicit Every(Period period) : period_(period) {}
@@ -48,13 +49,15 @@ class Every {
   Clock::time_point last_ = Clock::now();
 };
 
-/// When a callback is triggered: every so often, where a condition holds then; and perhaps before the first step.
+/// When a callback is triggered: every so often, where a condition holds then; and perhaps before
+/// the first step.
 class When {
  public:
   When(Every every, std::optional<Condition> only_if = std::nullopt, bool at_start = false)
       : every_(every), only_if_(std::move(only_if)), at_start_(at_start) {}
 
-  /// Ask once after each step. A period that ends while the condition does not hold has passed all the same.
+  /// Ask once after each step. A period that ends while the condition does not hold has passed all
+  /// the same.
   bool is_due(const TrainState& state) { return every_.is_due(state) && holds(state); }
 
   /// Ask once, before the first step.

@@ -15,8 +15,8 @@ struct OpSpan {
   Clock::time_point begin, end;
 };
 
-/// Records every operator of every thread, backward passes included, for as long as it lives; one at a time. Nothing is
-/// recorded, and no time spent, while there is none.
+/// Records every operator of every thread, backward passes included, for as long as it lives; one
+/// at a time. Nothing is recorded, and no time spent, while there is none.
 class OpTrace {
  public:
   OpTrace();

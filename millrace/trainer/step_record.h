@@ -2,7 +2,7 @@
 //
 //   diverged/step-000123/record.json        what the step depends on, and what came of it
 //                        model.safetensors  weights before the step, which it has not changed
-//                        batch-0.msgpack    its first batch without the pixels (millrace/dataflow/store/batch_codec.h)
+//                        batch-0.msgpack    its first batch without the pixels (batch_codec.h)
 //                        batch-0.rgb        their pixels
 //                        config.toml
 #pragma once
@@ -34,8 +34,8 @@ struct StepRecord {
   std::vector<Batch> batches;
 };
 
-/// Writes it to `folder`/step-NNNNNN, the number of the step counted from 1, and returns that. Replaces an older one of
-/// the same step. Throws Error.
+/// Writes it to `folder`/step-NNNNNN, the number of the step counted from 1, and returns that.
+/// Replaces an older one of the same step. Throws Error.
 std::filesystem::path write_step_record(const std::filesystem::path& folder,
                                         const StepRecord& record);
 

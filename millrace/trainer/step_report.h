@@ -18,8 +18,9 @@ struct StepReport {
   std::string statistics;  // bytes of the running statistics where the step has moved them
 };
 
-/// One exchange: losses and figures summed, in the order of ranks; gradients of all that any rank has; the chief's
-/// statistics. The same on all ranks. Throws Error where the ranks' detectors gave other losses; it begins with `title`.
+/// One exchange: losses and figures summed, in the order of ranks; gradients of all that any rank
+/// has; the chief's statistics. The same on all ranks. Throws Error where the ranks' detectors gave
+/// other losses; it begins with `title`.
 StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title);
 
 }  // namespace millrace

@@ -26,8 +26,8 @@ class Detector;
 struct EvalData;
 struct PassWatch;
 
-/// Whether every training reports a metric of this name ("loss", "lr", "step", a hyper-parameter), so
-/// that no callback can publish it.
+/// Whether every training reports a metric of this name ("loss", "lr", "step", a hyper-parameter),
+/// so that no callback can publish it.
 bool is_own_figure(std::string_view name);
 
 /// Where the time of a training has gone since this process began to train, in seconds.
@@ -80,8 +80,9 @@ class TrainState {
   /// The epoch that the next sample belongs to, from 0.
   std::int64_t epoch() const { return static_cast<std::int64_t>(at.progress); }
 
-  /// Hands metrics to the on_scalars of all callbacks of this rank at the end of this step boundary.
-  /// Throws Error for a name that the caller's publishes() lacks or that the training itself reports.
+  /// Hands metrics to the on_scalars of all callbacks of this rank at the end of this step
+  /// boundary. Throws Error for a name that the caller's publishes() lacks or that the training
+  /// itself reports.
   void publish(const Scalars& more) { publish(now(), more); }
 
   /// The same for metrics that describe an earlier moment.
@@ -90,12 +91,12 @@ class TrainState {
   /// Hands a picture to every callback's on_picture at the end of this step boundary.
   void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
 
-  /// Asks the detector for its figures in the next step; they will be among the scalars. One rank that
-  /// asks is enough.
+  /// Asks the detector for its figures in the next step; they will be among the scalars. One rank
+  /// that asks is enough.
   void ask_for_figures() { figures_asked_ = true; }
 
-  /// Asks for a checkpoint at the end of this step boundary. The chief writes it; one rank that asks
-  /// is enough.
+  /// Asks for a checkpoint at the end of this step boundary. The chief writes it; one rank that
+  /// asks is enough.
   void save_checkpoint() { save_asked_ = true; }
 
   /// Ends training politely at the end of this step boundary, on all ranks.

@@ -42,7 +42,8 @@ void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch
   throw NoData(text);
 }
 
-/// Does one thing after the other, whatever they throw, and throws the first exception at the end; the others are logged.
+/// Does one thing after the other, whatever they throw, and throws the first exception at the end;
+/// the others are logged.
 class DoAll {
  public:
   template <class Work>

@@ -60,8 +60,8 @@ class Trainer {
   /// model.
   void resume(const Checkpoint& checkpoint);
 
-  /// Starts the data, after resume; run does it where nobody has. Throws what only they can tell: a pipeline or a schedule
-  /// that cannot work, ranks whose models differ.
+  /// Starts the data, after resume; run does it where nobody has. Throws what only they can tell: a
+  /// pipeline or a schedule that cannot work, ranks whose models differ.
   void prepare();
 
   /// Where the run keeps its files, for a plan that could not say so yet; call before run.
@@ -87,8 +87,8 @@ class Trainer {
   /// The batches of one step, and the place behind them; none where a signal came first.
   std::vector<Batch> next_batches(Position& at);
   double waited_for_ranks_s() const;
-  /// The places of these batches in the step that all ranks take; nothing where training ends. What else they agree upon
-  /// for it takes effect here.
+  /// The places of these batches in the step that all ranks take; nothing where training ends. What
+  /// else they agree upon for it takes effect here.
   std::optional<std::vector<StepPlace>> agree(const std::vector<Batch>& batches, Position& behind);
   void step(const std::vector<Batch>& batches, std::span<const StepPlace> places);
 

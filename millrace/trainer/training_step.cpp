@@ -37,7 +37,8 @@ class Sum {
     for (const auto& [name, loss] : losses) values_.push_back(loss.detach().reshape({}));
   }
 
-  /// Each loss over all batches and what the figures are quotients of, in one transfer from wherever they live.
+  /// Each loss over all batches and what the figures are quotients of, in one transfer from
+  /// wherever they live.
   StepReport read(const Figures& figures) const {
     StepReport report;
     auto all = values_;

@@ -26,8 +26,8 @@ namespace millrace {
 struct StepEnd {
   StepFigures scalars;   // the losses, their sum, the gradients' norm, the figures asked for
   std::string rejected;  // why nothing was changed; empty: the step was taken
-  bool overflow =
-      false;  // it was rejected for the loss scale, which has been lowered: no fault of the model's
+  // It was rejected for the loss scale, which has been lowered: no fault of the model's
+  bool overflow = false;
   double sync_s = 0;  // that were waited for gradients of other ranks behind the backward pass
 };
 
@@ -37,17 +37,19 @@ class TrainingStep {
   TrainingStep(Detector& model, const TrainOptions& train, const OptimizerOptions& optimizer,
                const Cluster& cluster = Cluster::alone());
 
-  /// All ranks hold from here on what the chief holds: the model, and what the optimizer keeps. Throws Error where theirs
-  /// are of other names or shapes. Before the first step, and after values were loaded.
+  /// All ranks hold from here on what the chief holds: the model, and what the optimizer keeps.
+  /// Throws Error where theirs are of other names or shapes. Before the first step, and after
+  /// values were loaded.
   void start_alike();
 
   /// Throws Error naming rank and tensor where the ranks no longer hold the same model.
   void check_alike() const;
 
-  /// Descends the losses of the images of all `batches`, of every rank, together at rate `lr`; several are gone through
-  /// twice, first without gradients for the totals that their losses are divided by (LossTotals). Every rank comes to the
-  /// same scalars, decisions and values, in the same bits. A step whose losses or gradients are not finite changes
-  /// nothing but `scale`. Of `info`, what tells one batch from the next is filled in here. The device is waited for here
+  /// Descends the losses of the images of all `batches`, of every rank, together at rate `lr`;
+  /// several are gone through twice, first without gradients for the totals that their losses are
+  /// divided by (LossTotals). Every rank comes to the same scalars, decisions and values, in the
+  /// same bits. A step whose losses or gradients are not finite changes nothing but `scale`. Of
+  /// `info`, what tells one batch from the next is filled in here. The device is waited for here
   /// alone: losses, figures and gradients' norms are read once all is queued.
   /// `places`: what all ranks have agreed upon for these batches.
   StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,

@@ -1,4 +1,5 @@
-// The one loop over batches of validation data: a request to stop is heard also while it waits for them.
+// The one loop over batches of validation data: a request to stop is heard also while it waits for
+// them.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@
 
 namespace millrace {
 
-/// Flows of passes that were cancelled. Destroying one waits for the sample that it is reading, which may hang: so that
-/// is done last of all, within a limit. Any thread may add one.
+/// Flows of passes that were cancelled. Destroying one waits for the sample that it is reading,
+/// which may hang: so that is done last of all, within a limit. Any thread may add one.
 class CancelledFlows {
  public:
   void add(std::unique_ptr<DataFlow<Batch>> flow) {
@@ -36,7 +37,8 @@ struct PassWatch {
   CancelledFlows* leftovers = nullptr;
 };
 
-/// Gives each batch to `take` until that returns false or the flow ends. Returns false where the pass was cancelled.
+/// Gives each batch to `take` until that returns false or the flow ends. Returns false where the
+/// pass was cancelled.
 bool go_through(std::unique_ptr<DataFlow<Batch>> flow, const PassWatch& watch,
                 const std::function<bool(const Batch&)>& take);
 

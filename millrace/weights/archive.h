@@ -18,8 +18,8 @@ class ArchiveMember {
   /// `bytes` is its size.
   ArchiveMember(zip_t* archive, zip_uint64_t index, std::uint64_t bytes);
 
-  /// The next `bytes` bytes. Throws Error where there are fewer, they cannot be unpacked or, with the last of them, where
-  /// all do not have the checksum that the archive gives for them.
+  /// The next `bytes` bytes. Throws Error where there are fewer, they cannot be unpacked or, with
+  /// the last of them, where all do not have the checksum that the archive gives for them.
   void read(void* to, std::uint64_t bytes);
 
  private:
@@ -36,7 +36,8 @@ class Archive {
     std::uint64_t bytes;  // unpacked
   };
 
-  /// Throws Error where the file is no archive, or claims to unpack to far more than any weights would.
+  /// Throws Error where the file is no archive, or claims to unpack to far more than any weights
+  /// would.
   explicit Archive(const std::filesystem::path& file);
 
   const std::vector<Entry>& entries() const { return entries_; }
@@ -47,8 +48,8 @@ class Archive {
   std::vector<Entry> entries_;
 };
 
-/// Writes an archive of these files, unpacked, atomically: name and bytes, which are borrowed until it returns. The same
-/// members give the same bytes.
+/// Writes an archive of these files, unpacked, atomically: name and bytes, which are borrowed until
+/// it returns. The same members give the same bytes.
 using ArchiveParts = std::vector<std::pair<std::string, std::string_view>>;
 void write_archive(const std::filesystem::path& file, const ArchiveParts& members);
 

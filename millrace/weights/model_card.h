@@ -1,4 +1,5 @@
-// What weights were trained as, without which they are only numbers: model.safetensors carries it as metadata.
+// What weights were trained as, without which they are only numbers: model.safetensors carries it
+// as metadata.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,13 @@ Config of_weights(const Config& model);
 
 Metadata to_metadata(const ModelCard& card);
 
-/// Nothing where the metadata has no card. `source` names it in messages. Throws Error for one that cannot be read.
+/// Nothing where the metadata has no card. `source` names it in messages. Throws Error for one that
+/// cannot be read.
 std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& source);
 
-/// The card of a weight file or checkpoint folder: its own or, where that is older than cards, what the checkpoint's
-/// config.toml and state.json say. Nothing where neither is there. Throws Error where the file cannot be read.
+/// The card of a weight file or checkpoint folder: its own or, where that is older than cards, what
+/// the checkpoint's config.toml and state.json say. Nothing where neither is there. Throws Error
+/// where the file cannot be read.
 std::optional<ModelCard> read_card(const std::filesystem::path& weights);
 
 }  // namespace millrace

@@ -11,7 +11,8 @@ namespace millrace {
 /// The numbers that stand for {a} to {d} in a name; -1 where a letter is not used.
 using NameNumbers = std::array<int, 4>;
 
-/// The numbers for which the pattern is this name. "{a-1}" in a pattern means that the name has a number smaller by one.
+/// The numbers for which the pattern is this name. "{a-1}" in a pattern means that the name has a
+/// number smaller by one.
 std::optional<NameNumbers> match_name(std::string_view pattern, std::string_view name);
 
 /// The name that a pattern is for these numbers; nothing where one of them would be below 0.

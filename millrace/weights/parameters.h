@@ -21,14 +21,16 @@ enum class ParameterKind {
 /// Where a class axis has the background.
 enum class Background { none, first, last };
 
-/// How the rows (the first dimension) of a head's tensor belong to classes: in the order of the labels, `values` rows a
-/// class, with rows for the background before or after them, or without; all that `repeats` times (once per anchor, say).
+/// How the rows (the first dimension) of a head's tensor belong to classes: in the order of the
+/// labels, `values` rows a class, with rows for the background before or after them, or without;
+/// all that `repeats` times (once per anchor, say).
 struct ClassAxis {
   std::int64_t values = 0;  // 0: the rows are no classes
   Background background = Background::none;
   std::int64_t repeats = 1;
 
-  /// The number of classes without the background; -1 where no number of classes gives so many rows.
+  /// The number of classes without the background; -1 where no number of classes gives so many
+  /// rows.
   std::int64_t classes(std::int64_t rows) const {
     if (values == 0 || rows % (values * repeats) != 0) return -1;
     return rows / (values * repeats) - (background != Background::none);
@@ -44,8 +46,8 @@ struct Parameter {
   bool trainable() const { return value.requires_grad(); }
 };
 
-/// The parameters of one model in the order in which it declared them. Owned by the model; layers share the
-/// tensors, so a value changes by copying into it. Not for concurrent changes.
+/// The parameters of one model in the order in which it declared them. Owned by the model; layers
+/// share the tensors, so a value changes by copying into it. Not for concurrent changes.
 class Parameters {
  public:
   /// Declares a tensor and hands it back. Throws Error where the name is taken.

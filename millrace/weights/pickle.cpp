@@ -13,8 +13,9 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-/// What weights may name. None of it is looked up or called: a name outside this list is a sign that the pickle wants
-/// to do something when Python reads it, or holds what this reader does not understand.
+/// What weights may name. None of it is looked up or called: a name outside this list is a sign
+/// that the pickle wants to do something when Python reads it, or holds what this reader does not
+/// understand.
 constexpr std::array<std::string_view, 43> kGlobals = {
     "collections.OrderedDict",
     "collections.defaultdict",
@@ -95,8 +96,8 @@ const std::vector<const PickleValue*>& PickleValue::arguments() const {
   return kind == Kind::call ? items[1]->items : none;
 }
 
-/// The stack machine that a pickle is a program for. Each instruction makes at most one object, so that a tree takes
-/// memory in proportion to its bytes.
+/// The stack machine that a pickle is a program for. Each instruction makes at most one object, so
+/// that a tree takes memory in proportion to its bytes.
 class Pickle::Machine {
  public:
   Machine(Pickle& result, std::string_view bytes) : result_(result), bytes_(bytes) {}
@@ -342,7 +343,8 @@ class Pickle::Machine {
     }
   }
 
-  /// Counts what is copied: the same list or text may be recalled again and again, to fill the memory.
+  /// Counts what is copied: the same list or text may be recalled again and again, to fill the
+  /// memory.
   void spend(std::size_t amount) {
     copied_ += amount;
     if (copied_ > bytes_.size()) throw Error("it copies more than it has");

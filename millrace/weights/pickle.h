@@ -1,5 +1,5 @@
-// Python's pickle, read as data: what the bytes describe is laid out as a tree, and nothing of it is ever run. No torch
-// here: what a tree means is said by pickled_state.h.
+// Python's pickle, read as data: what the bytes describe is laid out as a tree, and nothing of it
+// is ever run. No torch here: what a tree means is said by pickled_state.h.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// One object of a pickle. Texts point into the pickle's bytes. Objects may be shared, and lists and dicts may even
-/// contain themselves, as in Python: whoever walks a tree bounds its depth.
+/// One object of a pickle. Texts point into the pickle's bytes. Objects may be shared, and lists
+/// and dicts may even contain themselves, as in Python: whoever walks a tree bounds its depth.
 struct PickleValue {
   enum class Kind {
     none,
@@ -46,9 +46,9 @@ struct PickleValue {
 /// A pickle of protocol 2 to 5 that begins with the first of `bytes`, which must outlive it.
 class Pickle {
  public:
-  /// Throws Error naming the byte (counted from `first_byte`, the pickle's place in its file) where the bytes end too
-  /// early, are no pickle, or name a function or class that weights have no use for: what is not on the list in
-  /// pickle.cpp is refused.
+  /// Throws Error naming the byte (counted from `first_byte`, the pickle's place in its file) where
+  /// the bytes end too early, are no pickle, or name a function or class that weights have no use
+  /// for: what is not on the list in pickle.cpp is refused.
   explicit Pickle(std::string_view bytes, std::uint64_t first_byte = 0);
 
   const PickleValue& root() const { return *root_; }

@@ -126,8 +126,9 @@ class ZipStorages final : public Storages {
   std::string folder_;  // "" or "archive/"
 };
 
-/// The stream that torch wrote until 1.6: pickles of a magic number, a version, the machine, the object, the keys of the
-/// storages; then for each key the number of its values, and they themselves.
+/// The stream that torch wrote until 1.6: pickles of a magic number, a version, the machine, the
+/// object, the keys of the storages; then for each key the number of its values, and they
+/// themselves.
 class StreamStorages final : public Storages {
  public:
   StreamStorages(std::string_view bytes, const Pickle& keys, std::size_t first,

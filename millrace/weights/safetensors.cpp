@@ -55,7 +55,8 @@ Entry entry_of(const std::string& name, const json& value) try {
   throw Error("tensor '" + name + "': " + problem.what());
 }
 
-/// The header's tensors in the order of their bytes, which must fill the `size` bytes after the header.
+/// The header's tensors in the order of their bytes, which must fill the `size` bytes after the
+/// header.
 std::vector<Entry> entries_of(const json& header, std::uint64_t size) {
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items())

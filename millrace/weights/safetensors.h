@@ -16,16 +16,16 @@ namespace millrace {
 /// What a file says beside its tensors: the "__metadata__" strings.
 using Metadata = std::map<std::string, std::string>;
 
-/// Every tensor of a file, in the file's order, copied into memory of its own. Throws Error naming the file and what
-/// is wrong: too short, header that is no JSON, offsets outside the file or not matching shape and type, unknown
-/// type. `metadata`, where given, receives the file's.
+/// Every tensor of a file, in the file's order, copied into memory of its own. Throws Error naming
+/// the file and what is wrong: too short, header that is no JSON, offsets outside the file or not
+/// matching shape and type, unknown type. `metadata`, where given, receives the file's.
 NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metadata = nullptr);
 
 /// The metadata alone. Throws Error where the file has no header to read.
 Metadata read_metadata(const std::filesystem::path& file);
 
-/// Writes tensors (made contiguous, on the CPU) atomically; returns the file's digest (millrace/base/digest.h). The same tensors
-/// give the same bytes.
+/// Writes tensors (made contiguous, on the CPU) atomically; returns the file's digest
+/// (millrace/base/digest.h). The same tensors give the same bytes.
 std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,
                                 const Metadata& metadata = {});
 

@@ -1,4 +1,5 @@
-// A folder whose state.json has digests of the files beside it, as checkpoints are: whether they are what was written.
+// A folder whose state.json has digests of the files beside it, as checkpoints are: whether they
+// are what was written.
 #pragma once
 
 #include <filesystem>
@@ -22,11 +23,12 @@ struct NewerCheckpoint : Error {
 /// The digest of a file's bytes as state.json has it.
 std::string digest_text(const std::string& bytes);
 
-/// Writes `state`, whose member "files" maps names to digests, as the state.json of a folder, with a digest of its own.
+/// Writes `state`, whose member "files" maps names to digests, as the state.json of a folder, with
+/// a digest of its own.
 void write_sealed_state(const std::filesystem::path& folder, const nlohmann::json& state);
 
-/// A state.json whose bytes are those that were written. What its functions throw does not name the checkpoint: see
-/// `in_checkpoint`.
+/// A state.json whose bytes are those that were written. What its functions throw does not name the
+/// checkpoint: see `in_checkpoint`.
 class SealedState {
  public:
   /// Throws Error where it is missing or damaged.
@@ -63,10 +65,12 @@ struct CheckpointOrigin {
 /// Nothing where the file lies in no checkpoint. Throws Error where that is damaged.
 std::optional<CheckpointOrigin> origin_of(const std::filesystem::path& file);
 
-/// Throws Error where `file` lies in a checkpoint whose state.json has another digest for it, or is damaged.
+/// Throws Error where `file` lies in a checkpoint whose state.json has another digest for it, or is
+/// damaged.
 void check_file_of_checkpoint(const std::filesystem::path& file);
 
-/// Calls `work`, which reads a checkpoint; what it throws becomes an Error that names the checkpoint.
+/// Calls `work`, which reads a checkpoint; what it throws becomes an Error that names the
+/// checkpoint.
 template <class Work>
 auto in_checkpoint(const std::filesystem::path& folder, Work work) {
   try {

@@ -44,7 +44,8 @@ inline std::string_view name_of(std::string_view TensorType::*format, at::Scalar
   throw Error(std::string("tensors of type ") + c10::toString(type) + " cannot be stored");
 }
 
-/// The type in which a tensor's bytes are read from a file: a byte that is neither 0 nor 1 must not become a bool.
+/// The type in which a tensor's bytes are read from a file: a byte that is neither 0 nor 1 must not
+/// become a bool.
 inline at::ScalarType bytes_type(at::ScalarType type) {
   return type == at::kBool ? at::kByte : type;
 }

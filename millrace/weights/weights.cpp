@@ -67,7 +67,8 @@ class Loader {
   const std::vector<std::string>& not_finite_ones() const { return bad_; }
 
  private:
-  /// The rows that a head's parameter wants; nothing, which has been reported, where they are of other classes.
+  /// The rows that a head's parameter wants; nothing, which has been reported, where they are of
+  /// other classes.
   std::optional<at::Tensor> in_order_of(const Parameter& parameter, const at::Tensor& value) {
     const auto& to = parameter.classes;
     const auto wanted = to.classes(parameter.value.size(0));
@@ -116,8 +117,8 @@ class Loader {
 
   std::optional<FileClasses> classes_;
   LoadReport& report_;
-  std::optional<std::vector<std::int64_t>>
-      chosen_;  // file's labels of the model's classes; empty: none is known
+  // file's labels of the model's classes; empty: none is known
+  std::optional<std::vector<std::int64_t>> chosen_;
   std::int64_t known_ = 0, wanted_ = 0;  // classes of the file, of the model
   std::vector<std::string> bad_;
   bool took_categories_ = false, went_by_name_ = false;

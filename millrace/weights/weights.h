@@ -14,13 +14,13 @@ namespace millrace {
 struct LoadReport {
   std::string scheme;      // whose names the file has (schemes.h)
   std::size_t loaded = 0;  // parameters
-  std::vector<std::string>
-      missing;  // in the model and not in the file: they keep their initial values
+  // In the model and not in the file: they keep their initial values
+  std::vector<std::string> missing;
   std::vector<std::string> unused;  // in the file and not in the model
-  std::vector<std::string>
-      mismatched;  // "name: file (81, 1024), model (7, 1024)"; keep their initial values
-  std::vector<std::string>
-      other_classes;  // "name: file 80 classes, model 6"; heads that keep their initial values
+  // "name: file (81, 1024), model (7, 1024)"; keep their initial values
+  std::vector<std::string> mismatched;
+  // "name: file 80 classes, model 6"; heads that keep their initial values
+  std::vector<std::string> other_classes;
   std::vector<std::string> new_classes;  // the model's: their rows keep their initial values
   std::vector<std::string> notes;        // sentences on what was done or is to be done
 
@@ -30,15 +30,16 @@ struct LoadReport {
 
 /// How weights are wanted.
 struct WeightUse {
-  std::vector<std::string> classes =
-      {};                      // the model's, in label order; empty: as the file has them
+  // The model's, in label order; empty: as the file has them
+  std::vector<std::string> classes = {};
   Insistence insistence = {};  // on weights that are not finite
 };
 
-/// Reads .safetensors, .pth, .pkl, .npz or a checkpoint folder (weights/formats.h), with names of ours, torchvision,
-/// detectron2, tensorpack ... (weights/schemes.h). Rows of heads are put into the model's order of classes: by name where
-/// both sides have names, so that classes which the file does not know keep their initial values. Throws
-/// Error where the file cannot be read, nothing at all in it fits, or values are NaN or infinite.
+/// Reads .safetensors, .pth, .pkl, .npz or a checkpoint folder (weights/formats.h), with names of
+/// ours, torchvision, detectron2, tensorpack ... (weights/schemes.h). Rows of heads are put into
+/// the model's order of classes: by name where both sides have names, so that classes which the
+/// file does not know keep their initial values. Throws Error where the file cannot be read,
+/// nothing at all in it fits, or values are NaN or infinite.
 LoadReport load_weights(const Parameters& parameters, const std::filesystem::path& file,
                         const WeightUse& use = {});
 

@@ -1,5 +1,5 @@
-// What one mask costs: objects of a 640 x 480 image, as polygons of 24 points make them. Floors: the bytes of a bitmap
-// written once, the bytes of a text read once.
+// What one mask costs: objects of a 640 x 480 image, as polygons of 24 points make them. Floors:
+// the bytes of a bitmap written once, the bytes of a text read once.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// What the operators of the detectors cost, on inputs that ops.py makes in the same way for torchvision. The counter
-// `check` is a number of the result, by which the two are seen to do the same.
+// What the operators of the detectors cost, on inputs that ops.py makes in the same way for
+// torchvision. The counter `check` is a number of the result, by which the two are seen to do the
+// same.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>

@@ -2,8 +2,9 @@
 //
 //   mpirun -np 2 --bind-to none bench_ranks CONFIG train.max_steps=12 train.threads=1 ...
 //
-// prints seconds of a step, of what it still waits after the backward pass (the least of all ranks, which is that of the
-// slowest one: the rest is waiting for it), and of the same sums when nothing else is done.
+// prints seconds of a step, of what it still waits after the backward pass (the least of all ranks,
+// which is that of the slowest one: the rest is waiting for it), and of the same sums when nothing
+// else is done.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,9 +1,11 @@
 // Predicts training on 1 to 512 GPUs from measured parts: docs/scaling.md.
 //
-//   bench_scaling                       the model beside what others have published, and a table for a machine
-//   bench_scaling --image-ms 30 ...     the same table for other parts
-//   bench_scaling --gradients CONFIG    the parts of a configuration's model that no GPU is needed for: bytes of the
-//                                       gradients, and when in the backward pass of a step on this machine they are there
+//   bench_scaling                     the model beside what others have published, and a table for
+//                                     a machine
+//   bench_scaling --image-ms 30 ...   the same table for other parts
+//   bench_scaling --gradients CONFIG  the parts of a configuration's model that need no GPU: bytes
+//                                     of the gradients, and when in the backward pass of a step on
+//                                     this machine they are there
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

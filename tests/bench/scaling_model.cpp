@@ -7,7 +7,8 @@
 namespace millrace::scaling {
 
 double expected_maximum(int n) {
-  // The integral of x n phi(x) Phi(x)^(n-1), by the trapezoidal rule: its error vanishes with the integrand's tails.
+  // The integral of x n phi(x) Phi(x)^(n-1), by the trapezoidal rule: its error vanishes with the
+  // integrand's tails.
   constexpr double kFrom = -9, kTo = 9;
   constexpr int kPieces = 400;
   const double width = (kTo - kFrom) / kPieces;

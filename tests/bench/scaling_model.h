@@ -1,5 +1,5 @@
-// What a training step takes on many GPUs, predicted from parts that can be measured on one: docs/scaling.md. Seconds and
-// bytes throughout.
+// What a training step takes on many GPUs, predicted from parts that can be measured on one:
+// docs/scaling.md. Seconds and bytes throughout.
 #pragma once
 
 #include <cstdint>
@@ -43,14 +43,16 @@ struct StepTime {
 /// Expected largest of n independent standard normal numbers, n >= 1.
 double expected_maximum(int n);
 
-/// The better of a ring and a tree, each as NCCL's own tuning model has it: 2 (N-1) / N S / BW and 2 (N-1) hops, or 2 S / BW
-/// and twice the depth of hops.
+/// The better of a ring and a tree, each as NCCL's own tuning model has it: 2 (N-1) / N S / BW and
+/// 2 (N-1) hops, or 2 S / BW and twice the depth of hops.
 double all_reduce_s(double bytes, int gpus, const Network& network);
 
-/// Joins gradients, in the order in which they get ready, until a bucket holds `bytes`; it is ready with its last one.
+/// Joins gradients, in the order in which they get ready, until a bucket holds `bytes`; it is ready
+/// with its last one.
 std::vector<Gradient> in_buckets(std::vector<Gradient> gradients, double bytes);
 
-/// `images` a GPU. The buckets are summed one after the other, each from when the slowest rank has it.
+/// `images` a GPU. The buckets are summed one after the other, each from when the slowest rank has
+/// it.
 StepTime step_time(const Compute& compute, double images, std::span<const Gradient> buckets,
                    int gpus, const Network& network);
 

@@ -75,7 +75,8 @@ Network dgx_a100() { return {8, {230e9, 4e-6}, {190e9, 14e-6}}; }
 Network p3dn() { return {8, {130e9, 4e-6}, {12.5e9, 28e-6}}; }
 
 double fitted_spread() {
-  // A larger spread leaves less for the image itself, so that the step with fewer images a GPU gets longer.
+  // A larger spread leaves less for the image itself, so that the step with fewer images a GPU gets
+  // longer.
   return solve(
       [](double spread) {
         return predicted_step_s(h100(), fitted_image_s(h100(), spread, kH100Node), spread,
@@ -147,7 +148,8 @@ std::vector<Comparison> published_trainings() {
                                .images_per_step = run.images_per_step,
                                .step_s = run.images_per_step / run.images_per_s,
                                .other_s = run.evaluation_s})});
-  // The start, evaluations and checkpoints of AWS's runs: what 8 GPUs took beside their epochs, on any number.
+  // The start, evaluations and checkpoints of AWS's runs: what 8 GPUs took beside their epochs, on
+  // any number.
   const Point node{8, 4, aws_step_s(8, 5.09, 9.78)};
   const double spread = fitted_spread(), image_s = fitted_image_s(v100(), spread, node);
   const double other_s = (2 * 5.09 - 9.78) * 3600;

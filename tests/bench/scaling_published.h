@@ -1,4 +1,5 @@
-// What others have published about Mask R-CNN R50-FPN on many GPUs, beside what the model says: docs/scaling.md.
+// What others have published about Mask R-CNN R50-FPN on many GPUs, beside what the model says:
+// docs/scaling.md.
 #pragma once
 
 #include <string>
@@ -17,10 +18,12 @@ struct Comparison {
   double error() const { return predicted / published - 1; }
 };
 
-/// Gradients of our Mask R-CNN R50-FPN (configs/coco/mask_rcnn_R50_FPN_1x.toml), fp32, as `bench_scaling CONFIG` finds them.
+/// Gradients of our Mask R-CNN R50-FPN (configs/coco/mask_rcnn_R50_FPN_1x.toml), fp32, as
+/// `bench_scaling CONFIG` finds them.
 std::vector<Gradient> mask_rcnn_gradients();
 
-/// Spread of an image's time, from two of the H100 figures; the only constant that all systems share.
+/// Spread of an image's time, from two of the H100 figures; the only constant that all systems
+/// share.
 double fitted_spread();
 
 /// Nodes of eight GPUs. MLPerf's DGX machines and AWS's p3dn.

@@ -1,4 +1,5 @@
-// Laws of the cost model, and how far it is from what others have published (docs/scaling.md states the same bounds).
+// Laws of the cost model, and how far it is from what others have published (docs/scaling.md states
+// the same bounds).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

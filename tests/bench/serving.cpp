@@ -1,6 +1,6 @@
-// bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]: batches of 4 x 800 x 1216 x 3 bytes and their boxes from a data
-// server in another process, as fast as they come or so many a second; a line of JSON. The server has eight ready, more
-// than a last-level cache holds.
+// bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]: batches of 4 x 800 x 1216 x 3 bytes and
+// their boxes from a data server in another process, as fast as they come or so many a second; a
+// line of JSON. The server has eight ready, more than a last-level cache holds.
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
-// What a training costs beside its maths: `trainer run`'s own loop, with data flow, run folder and callbacks, beside the
-// bare loop of steps over the same batches that lie ready in memory. Both begin with the same weights and must end with
-// the same.
+// What a training costs beside its maths: `trainer run`'s own loop, with data flow, run folder and
+// callbacks, beside the bare loop of steps over the same batches that lie ready in memory. Both
+// begin with the same weights and must end with the same.
 //
 //   bench_training configs/base/... train.max_steps=40 data.short_side=320 ...
 //
@@ -75,7 +75,8 @@ struct Times {
 Times* watched = nullptr;  // by the callback below
 NamedTensors whole_weights;
 
-/// Marks in before_step: the boundary after a step, with what all callbacks do there, counts with it.
+/// Marks in before_step: the boundary after a step, with what all callbacks do there, counts with
+/// it.
 struct Stopwatch final : Callback {
   void before_step(TrainState&) override { watched->mark(); }
   void after_train(TrainState& state) override {

@@ -1,4 +1,5 @@
-// Files that callbacks append to have every line once, wherever the process was killed: the example's own callback.
+// Files that callbacks append to have every line once, wherever the process was killed: the
+// example's own callback.
 #include "millrace/trainer/appended_file.h"
 
 #include <gmock/gmock.h>

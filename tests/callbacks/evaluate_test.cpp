@@ -1,4 +1,5 @@
-// Evaluation while training waits or goes on: the same weights, scores and decisions, however slow it is.
+// Evaluation while training waits or goes on: the same weights, scores and decisions, however slow
+// it is.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -33,7 +34,8 @@ using testing::Training;
 
 const std::vector<std::string> kModes = {"inline", "score_in_background", "background"};
 
-/// Finds boxes that come nearer to the objects while its weights grow. What `before_detecting` does, it does first.
+/// Finds boxes that come nearer to the objects while its weights grow. What `before_detecting`
+/// does, it does first.
 class LearningDetector : public testing::LineDetector {
  public:
   explicit LearningDetector(std::function<void()> before_detecting = [] {})
@@ -164,8 +166,8 @@ TEST(EvaluationModes, RunAtMostOneAtATimeBesideTheTraining) {
   };
   run();
   EXPECT_EQ(most, 1);
-  EXPECT_EQ(on_training_thread,
-            5);  // the batches of the last one, which nothing could go on beside
+  // The batches of the last one, which nothing could go on beside
+  EXPECT_EQ(on_training_thread, 5);
   EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
 }
 

@@ -43,7 +43,8 @@ inline std::vector<std::string> payloads(std::string_view bytes) {
   return all;
 }
 
-/// The fields of a protocol buffer message: numbers as they are, reals as their bits, everything else as bytes.
+/// The fields of a protocol buffer message: numbers as they are, reals as their bits, everything
+/// else as bytes.
 struct Fields {
   std::map<int, std::vector<std::string>> bytes;
   std::map<int, std::uint64_t> numbers;
@@ -80,7 +81,8 @@ struct Fields {
   }
 };
 
-/// All scalars but those of the clock in a run's event files: name, step, value, in the order in which they stand there.
+/// All scalars but those of the clock in a run's event files: name, step, value, in the order in
+/// which they stand there.
 inline std::vector<std::string> scalars_of_events(const std::filesystem::path& run) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(run / "tensorboard"))

@@ -17,7 +17,8 @@ using testing::Log;
 using testing::Scratch;
 using testing::Training;
 
-/// A person who has written `text` into the file when step `from` (0 is the first) begins, and not before.
+/// A person who has written `text` into the file when step `from` (0 is the first) begins, and not
+/// before.
 struct Person {
   std::int64_t from;
   std::string text;

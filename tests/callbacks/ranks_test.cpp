@@ -1,4 +1,5 @@
-// Run by each of some ranks: what they agree upon at the boundaries of steps, and what they evaluate together.
+// Run by each of some ranks: what they agree upon at the boundaries of steps, and what they
+// evaluate together.
 #include <gmock/gmock.h>
 
 #include <csignal>

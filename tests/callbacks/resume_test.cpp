@@ -1,4 +1,5 @@
-// A training that was killed and resumed leaves what one leaves that was never stopped, byte for byte.
+// A training that was killed and resumed leaves what one leaves that was never stopped, byte for
+// byte.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -151,7 +152,8 @@ Training everything(const fs::path& folder, const testing::Declared& declared = 
           }};
 }
 
-/// What it leaves: weights, momentum and metrics, averages, detections and what was kept as the best.
+/// What it leaves: weights, momentum and metrics, averages, detections and what was kept as the
+/// best.
 std::string all_essence(const fs::path& run) {
   auto text = essence(run);
   for (const auto* file :

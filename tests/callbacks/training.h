@@ -1,5 +1,5 @@
-// A whole training of the fake detector with registered callbacks, as often and as rudely stopped as a
-// test likes.
+// A whole training of the fake detector with registered callbacks, as often and as rudely stopped
+// as a test likes.
 #pragma once
 
 #include <sys/wait.h>
@@ -29,7 +29,8 @@ inline const Declared kUsual = {
     {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
     {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
-/// The callbacks of these tables, each with its `type`, `every` and so on, as a configuration has them.
+/// The callbacks of these tables, each with its `type`, `every` and so on, as a configuration has
+/// them.
 inline CallbackList made(const Declared& declared) {
   Recipe recipe;
   for (const auto& [name, toml] : declared) {

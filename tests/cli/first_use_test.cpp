@@ -1,5 +1,5 @@
-// The sample data set is made by the command that trains, in the folder that the configuration's own file names for it,
-// and nowhere else: a mistyped folder is told, not filled.
+// The sample data set is made by the command that trains, in the folder that the configuration's
+// own file names for it, and nowhere else: a mistyped folder is told, not filled.
 #include <algorithm>
 
 #include "tests/cli/trainer.h"

@@ -1,4 +1,5 @@
-// Plug-ins: what they register is known; what cannot be loaded is refused with its reason; what fails is named.
+// Plug-ins: what they register is known; what cannot be loaded is refused with its reason; what
+// fails is named.
 #include "millrace/plugins/plugin.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
-// `run --replay` names the operator that made the first value that is not finite, whatever the detector and precision.
+// `run --replay` names the operator that made the first value that is not finite, whatever the
+// detector and precision.
 #include <cstring>
 #include <limits>
 
@@ -81,7 +82,8 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
                                 HasSubstr("the first operator that made one"),
                                 Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
 
-  // The same step with initial weights, except for one layer's: finite, and its sums of products are not.
+  // The same step with initial weights, except for one layer's: finite, and its sums of products
+  // are not.
   const auto healthy = train(data, "healthy", {"train.max_steps=1"});
   const auto model = record / "model.safetensors";
   fs::copy_file(healthy / "checkpoints/step-000001/model.safetensors", model,

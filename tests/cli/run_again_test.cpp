@@ -1,5 +1,5 @@
-// A run folder that is come back to: by a resumed run, by another process, with another configuration, and by those who
-// ask what went wrong.
+// A run folder that is come back to: by a resumed run, by another process, with another
+// configuration, and by those who ask what went wrong.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {

@@ -1,4 +1,5 @@
-// trainer serve: where it listens, whom it lets in, how it ends; and who reads it without a line of ours.
+// trainer serve: where it listens, whom it lets in, how it ends; and who reads it without a line of
+// ours.
 #include <sys/stat.h>
 
 #include "tests/cli/served.h"

@@ -1,5 +1,5 @@
-// A signal at any moment, the first one of the process or after its terminal is gone: what was trained is saved, and the
-// process ends with 3.
+// A signal at any moment, the first one of the process or after its terminal is gone: what was
+// trained is saved, and the process ends with 3.
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>

@@ -88,8 +88,8 @@ TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
 
 TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
   const auto list = trainer({"list", "--json"}).json();
-  std::map<std::string, std::set<std::string>>
-      known;  // keys by table, those of all components together
+  // Keys by table, those of all components together
+  std::map<std::string, std::set<std::string>> known;
   const auto learn = [&](const std::string& table, const Json& options) {
     for (const auto& option : options) known[table].insert(option["name"].get<std::string>());
   };

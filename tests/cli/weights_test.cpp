@@ -1,4 +1,5 @@
-// Weights in and results out: eval and predict with what a run leaves, and with files that do not fit.
+// Weights in and results out: eval and predict with what a run leaves, and with files that do not
+// fit.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {

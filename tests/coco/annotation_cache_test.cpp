@@ -135,16 +135,16 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
   const auto whole = read_file(file);
   const auto expect_made_anew = [&](const std::string& damaged, const std::string& why = "") {
     scratch_.file("damaged", damaged);
-    fs::rename(scratch_ / "damaged",
-               file);  // as a cache is written: readers may have the old one mapped
+    // As a cache is written: readers may have the old one mapped
+    fs::rename(scratch_ / "damaged", file);
     log_.take();
     expect_equal(*read_and_cache(json), *expected);
     const auto told = log_.take();
     EXPECT_THAT(told, AllOf(HasSubstr("warning the cached annotations " + file.string() +
                                       " cannot be used and are made anew: "),
                             HasSubstr(why)));
-    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2)
-        << told;  // the second says where the new one is
+    // The second says where the new one is
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
     EXPECT_TRUE(read_file(file) == whole);
   };
 

@@ -1,4 +1,5 @@
-// What no reader may fall over: files of another kind, cut or endless ones, and every field with every wrong value.
+// What no reader may fall over: files of another kind, cut or endless ones, and every field with
+// every wrong value.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

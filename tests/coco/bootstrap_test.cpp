@@ -111,9 +111,10 @@ TEST(Bootstrap, ImagesThatAreAllAlikeLeaveNoDoubt) {
   EXPECT_NEAR(sure.ap.high, sure.ap.value, kClose);
 }
 
-// One object is found, that of the other image is not. As it is, precision is 1 up to recall .5: AP = 51 / 101. A draw
-// takes the first image twice (AP 1) or the second (AP 0) with a probability of a quarter each, so the percentiles
-// are 0 and 1 and the basic interval goes from 2 x 51/101 - 1 = 1/101 to 102/101, cut to 1.
+// One object is found, that of the other image is not. As it is, precision is 1 up to recall .5: AP
+// = 51 / 101. A draw takes the first image twice (AP 1) or the second (AP 0) with a probability of
+// a quarter each, so the percentiles are 0 and 1 and the basic interval goes from 2 x 51/101 - 1 =
+// 1/101 to 102/101, cut to 1.
 TEST(Bootstrap, TheIntervalIsTheBasicOne) {
   ResultSet set(2, 1);
   set.object(1, 1, {10, 10, 50, 50});

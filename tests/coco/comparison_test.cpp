@@ -70,7 +70,8 @@ ResultSet one_object_each(int images) {
   return set;
 }
 
-// One side finds everything and the other nothing. The difference is 1 only where all coins fall alike.
+// One side finds everything and the other nothing. The difference is 1 only where all coins fall
+// alike.
 TEST(Comparison, ManyImagesMakeADifferenceSure) {
   const ResultSet many = one_object_each(20);  // 2 of 2^20 tosses: none of the 200
   const Comparison sure = compared(many, many.found, {});
@@ -82,7 +83,8 @@ TEST(Comparison, ManyImagesMakeADifferenceSure) {
   EXPECT_EQ(compared(one, one.found, {}).p, 1);
 }
 
-// Mixtures are scored as results of their own: half the images from either side, by hand and by weights.
+// Mixtures are scored as results of their own: half the images from either side, by hand and by
+// weights.
 TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
   const ResultSet set = random_results(4);
   auto other = random_results(4).found;

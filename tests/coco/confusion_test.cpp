@@ -111,8 +111,8 @@ TEST(Confusion, PairsComeByFrequency) {
   EXPECT_EQ(confused_pairs(matrix, 1).size(), 1U);
 }
 
-// By falling score: hit, wrong, hit, wrong, of three objects. F1 is 2 hits / (detections + objects):
-// 2/4, 2/5, 4/6, 4/7.
+// By falling score: hit, wrong, hit, wrong, of three objects. F1 is 2 hits / (detections +
+// objects): 2/4, 2/5, 4/6, 4/7.
 TEST(OperatingPoints, TheBestHasTheHighestF1) {
   ResultSet set(1, 1);
   set.object(1, 1, kHere);

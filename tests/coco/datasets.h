@@ -13,8 +13,8 @@
 
 namespace millrace::coco {
 
-/// The sections of an annotation file: objects with polygons, runs, texts of runs and no shape, with and without an
-/// area, in random order, written with and without white space.
+/// The sections of an annotation file: objects with polygons, runs, texts of runs and no shape,
+/// with and without an area, in random order, written with and without white space.
 struct RandomFile {
   std::string images, annotations, categories;
 

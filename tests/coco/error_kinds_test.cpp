@@ -131,7 +131,8 @@ TEST(ErrorKinds, StartsFromTheEvaluatorsAp50) {
   }
 }
 
-// Every detection is a hit, ignored, or of one kind; without the wrong ones AP50 is what `false_positives` adds.
+// Every detection is a hit, ignored, or of one kind; without the wrong ones AP50 is what
+// `false_positives` adds.
 TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     ResultSet set = random_results(seed);
@@ -165,10 +166,11 @@ TEST(ErrorKinds, TheNumberOfThreadsDoesNotMatter) {
   EXPECT_EQ(one.all.count, many.all.count);
 }
 
-// Made by tidecv 1.0.1 from the same files, per cent. It differs elsewhere: it takes recalls of i / 100 where numpy's
-// linspace, as pycocotools has it, is a bit off in ten places (seed 1: missed 9.528 instead of 9.514); a class that has
-// detections and no object counts as AP 0; detections that a crowd takes in are counted as errors; and 100 detections of
-// an image count, not of an image and class.
+// Made by tidecv 1.0.1 from the same files, per cent. It differs elsewhere: it takes recalls of i /
+// 100 where numpy's linspace, as pycocotools has it, is a bit off in ten places (seed 1:
+// missed 9.528 instead of 9.514); a class that has detections and no object counts as AP 0;
+// detections that a crowd takes in are counted as errors; and 100 detections of an image count, not
+// of an image and class.
 TEST(ErrorKinds, TheFiguresOfTide) {
   struct Figures {
     std::uint64_t seed;

@@ -1,4 +1,5 @@
-// The evaluator against pycocotools itself, where it is installed: figures and tables equal to the last bit.
+// The evaluator against pycocotools itself, where it is installed: figures and tables equal to the
+// last bit.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -16,10 +17,10 @@ namespace {
 using millrace::testing::Scratch;
 using nlohmann::json;
 
-/// A random data set and results, as their files have them: objects with polygons, run lengths as text and as numbers,
-/// crowds, areas on the borders of the ranges, ids that are 0, negative or beyond 2^53; detections near objects and
-/// anywhere, with equal scores, of images without objects and categories that are not known, with the kinds of shape
-/// that pycocotools takes.
+/// A random data set and results, as their files have them: objects with polygons, run lengths as
+/// text and as numbers, crowds, areas on the borders of the ranges, ids that are 0, negative or
+/// beyond 2^53; detections near objects and anywhere, with equal scores, of images without objects
+/// and categories that are not known, with the kinds of shape that pycocotools takes.
 class RandomSet {
  public:
   json truth, found = json::array();

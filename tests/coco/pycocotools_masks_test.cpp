@@ -20,7 +20,8 @@ std::vector<double> corners(const std::vector<double>& box) {
   return {x1, y1, x1, y2, x2, y2, x2, y1};
 }
 
-/// Polygons of every kind that C's arithmetic defines: small and far ones, points that repeat, lines, halves of pixels.
+/// Polygons of every kind that C's arithmetic defines: small and far ones, points that repeat,
+/// lines, halves of pixels.
 Polygon odd_polygon(std::mt19937& random, double width, double height) {
   Polygon polygon = random_polygon(random, width, height);
   const auto kind = random() % 8;

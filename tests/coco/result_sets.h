@@ -56,7 +56,8 @@ struct ResultSet {
   std::shared_ptr<const Dataset> data() const { return assemble(truth, "made"); }
 };
 
-/// Boxes by chance: hits, shifted and misnamed ones, duplicates and detections of nothing; every score its own.
+/// Boxes by chance: hits, shifted and misnamed ones, duplicates and detections of nothing; every
+/// score its own.
 inline ResultSet random_results(std::uint64_t seed, int images = 30, int categories = 4,
                                 bool crowds = true) {
   ResultSet set(images, categories);

@@ -17,7 +17,8 @@ class CudaPlugin : public Trainer {
 TEST_F(CudaPlugin, SaysThatThereIsNoGpu) {
   for (const auto* command : {"config", "run"}) {
     const auto end = trainer({command, "configs/maskrcnn.toml", "--set", plugins_});
-    // With a driver but no GPU, CUDA has the word; without a driver, or without libtorch's half, the loader.
+    // With a driver but no GPU, CUDA has the word; without a driver, or without libtorch's half,
+    // the loader.
     expect_error(end, 2, "cannot load the plug-in '" MILLRACE_CUDA_PLUGIN "': it needs ");
     EXPECT_THAT(end.err, HasSubstr(" there is none: "));
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("_Z"))) << "no mangled name";

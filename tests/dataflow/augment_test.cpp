@@ -61,7 +61,8 @@ coco::Rle shown(const cv::Mat& image) {
                       static_cast<std::uint32_t>(image.cols));
 }
 
-/// Applies a stage to real objects painted as pixels: after it the pixels must show the object's mask.
+/// Applies a stage to real objects painted as pixels: after it the pixels must show the object's
+/// mask.
 template <class Stage>
 void expect_masks_follow_pixels(const Stage& stage) {
   Rng rng{11};

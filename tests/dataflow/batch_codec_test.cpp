@@ -1,4 +1,5 @@
-// Batches as a header and frames: what goes in comes out without a copy, and nothing else gets through.
+// Batches as a header and frames: what goes in comes out without a copy, and nothing else gets
+// through.
 #include "millrace/dataflow/store/batch_codec.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The stage 'cache', in memory and on disk: it changes no byte, spares the stages in front, and never gives what is
-// out of date.
+// The stage 'cache', in memory and on disk: it changes no byte, spares the stages in front, and
+// never gives what is out of date.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -71,8 +71,8 @@ std::vector<std::uint64_t> digests(const DataOptions& data, const std::vector<Co
   return result;
 }
 
-/// A data set of 12 usable images and a folder for the cache. One thread, and few images in flight: none comes
-/// again before it is kept.
+/// A data set of 12 usable images and a folder for the cache. One thread, and few images in flight:
+/// none comes again before it is kept.
 struct Scene {
   TinyCoco files{13};
   DataOptions data = files.options();
@@ -153,8 +153,8 @@ TEST(CacheStage, MayStandBehindAResizeThatDrawsNothing) {
   data.short_side = {20, 24};
   EXPECT_THROW(digests(data, pipeline(in_memory + ", ")), ConfigError);
   data.short_side = {20};
-  const auto expected =
-      digests(data, pipeline(""));  // pixels at another size than the image's are held here
+  // Pixels at another size than the image's are held here
+  const auto expected = digests(data, pipeline(""));
   EXPECT_EQ(digests(data, pipeline(in_memory + ", ")), expected);
   const auto disk = on_disk(fs::path(data.root) / "cache") + ", ";
   EXPECT_EQ(digests(data, pipeline(disk)), expected);

@@ -1,4 +1,5 @@
-// A stage that leaves a sample or a batch that cannot be is named, before it costs anybody a wrong byte.
+// A stage that leaves a sample or a batch that cannot be is named, before it costs anybody a wrong
+// byte.
 #include "millrace/dataflow/detection/check_messages.h"
 
 #include <gmock/gmock.h>

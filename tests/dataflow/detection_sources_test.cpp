@@ -1,4 +1,5 @@
-// Sources declared in TOML: what each gives, how they combine, and what is said of those that cannot work.
+// Sources declared in TOML: what each gives, how they combine, and what is said of those that
+// cannot work.
 #include "millrace/dataflow/sources/detection_sources.h"
 
 #include <gmock/gmock.h>

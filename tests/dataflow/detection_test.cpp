@@ -1,4 +1,5 @@
-// Detection's flows from end to end: on pictures made here, and on real photos where they are there.
+// Detection's flows from end to end: on pictures made here, and on real photos where they are
+// there.
 #include "millrace/dataflow/detection_flows.h"
 
 #include <gmock/gmock.h>

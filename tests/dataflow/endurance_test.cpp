@@ -1,4 +1,5 @@
-// What a flow may cost over time: memory, threads and files, however long it runs and however it stops.
+// What a flow may cost over time: memory, threads and files, however long it runs and however it
+// stops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -20,7 +20,8 @@ inline const bool quiet = [] {
   return true;
 }();
 
-/// Whether this is a build with AddressSanitizer or ThreadSanitizer; the latter has a thread of its own.
+/// Whether this is a build with AddressSanitizer or ThreadSanitizer; the latter has a thread of its
+/// own.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 inline constexpr int kSanitizerThreads = 1;

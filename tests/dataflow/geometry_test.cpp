@@ -193,8 +193,9 @@ TEST(Crop, CutsMasksToThePixel) {
   }
 }
 
-/// Run lengths are cut exactly. Polygons are rasterised on COCO's grid of fifths of pixels, to which the
-/// cut adds points: there, and where a coordinate lies between two grid points, pixels of the outline differ.
+/// Run lengths are cut exactly. Polygons are rasterised on COCO's grid of fifths of pixels, to
+/// which the cut adds points: there, and where a coordinate lies between two grid points, pixels of
+/// the outline differ.
 TEST(Crop, OfRealObjectsIsThatOfTheirMasks) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{6};

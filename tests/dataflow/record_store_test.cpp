@@ -1,4 +1,5 @@
-// Record stores: the same bytes as the files they were packed from, and a clear word about any that are damaged.
+// Record stores: the same bytes as the files they were packed from, and a clear word about any that
+// are damaged.
 #include "millrace/dataflow/store/record_store.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +55,8 @@ TrainData open_records(const DataOptions& data, const fs::path& folder) {
   return open_train_data(data, std::get<Config::Array>(config.find("sources")->data));
 }
 
-/// Reads and decodes every record, and what is known of it without; what is said where one cannot be used.
+/// Reads and decodes every record, and what is known of it without; what is said where one cannot
+/// be used.
 std::string read_all(const fs::path& folder) {
   return testing::message_of([&] {
     const RecordStore store(folder);

@@ -70,8 +70,8 @@ inline Instances only(const Instances& objects, std::size_t i) {
   return {{objects.boxes[i]}, {objects.classes[i]}, {objects.crowd[i]}, {objects.segmentations[i]}};
 }
 
-/// Expects what holds after every stage: members of one length, boxes in the image that contain their
-/// shapes, no empty shape, run lengths of the image's size.
+/// Expects what holds after every stage: members of one length, boxes in the image that contain
+/// their shapes, no empty shape, run lengths of the image's size.
 inline void expect_sound(const Instances& objects, cv::Size image) {
   ASSERT_EQ(objects.classes.size(), objects.size());
   ASSERT_EQ(objects.crowd.size(), objects.size());

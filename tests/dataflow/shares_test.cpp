@@ -1,5 +1,5 @@
-// The law of shares: so many ranks with so small batches consume what one rank with a large batch consumes, step by
-// step, and any number of ranks goes on where another number stopped.
+// The law of shares: so many ranks with so small batches consume what one rank with a large batch
+// consumes, step by step, and any number of ranks goes on where another number stopped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ using ::testing::UnorderedElementsAre;
 constexpr std::int64_t kRanks[] = {1, 2, 3, 4, 8};
 constexpr std::int64_t kStep = 24;  // samples over all ranks
 
-/// The batch in slots of this size: the bytes that it would have had, had an image of that size been in it.
+/// The batch in slots of this size: the bytes that it would have had, had an image of that size
+/// been in it.
 Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
   auto padded = batch;
   padded.width = width;
@@ -63,7 +64,8 @@ std::unique_ptr<DataFlow<Rolls>> rolls(FlowOptions options, std::int64_t rank, s
       .start(options);
 }
 
-/// What `ranks` flows give together in their next step, in order of rank; all must agree where it stands.
+/// What `ranks` flows give together in their next step, in order of rank; all must agree where it
+/// stands.
 template <class Start>
 class Together {
  public:

@@ -13,8 +13,8 @@
 
 namespace millrace::testing {
 
-/// `count` JPEGs of several sizes under `train2017` and their annotations: a polygon each, a crowd in
-/// every third, categories "cat" and "dog" by turns; the last image has no object.
+/// `count` JPEGs of several sizes under `train2017` and their annotations: a polygon each, a crowd
+/// in every third, categories "cat" and "dog" by turns; the last image has no object.
 class TinyCoco {
  public:
   explicit TinyCoco(int count) {

@@ -1,4 +1,5 @@
-// What is found wrong with the records and objects of an annotation file: each kind alone, in an otherwise sound set.
+// What is found wrong with the records and objects of an annotation file: each kind alone, in an
+// otherwise sound set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>

@@ -1,4 +1,5 @@
-// What is found wrong with image files, classes and sources: each kind alone, in an otherwise sound set.
+// What is found wrong with image files, classes and sources: each kind alone, in an otherwise sound
+// set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>

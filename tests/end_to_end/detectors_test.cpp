@@ -1,4 +1,5 @@
-// Every detector learns two pictures by heart: what does not cannot learn anything. Mask R-CNN has its own test.
+// Every detector learns two pictures by heart: what does not cannot learn anything. Mask R-CNN has
+// its own test.
 #include "tests/end_to_end/training.h"
 
 namespace millrace::testing {

@@ -1,5 +1,6 @@
-// Hosts that are network namespaces with a cable each, whose links are slow, lose packets and are cut: a consumer of their data
-// servers sees the same bytes, and ranks train as on one host and end where one of them is cut off.
+// Hosts that are network namespaces with a cable each, whose links are slow, lose packets and are
+// cut: a consumer of their data servers sees the same bytes, and ranks train as on one host and end
+// where one of them is cut off.
 #include "tests/cli/served.h"
 #include "tests/faults/mpirun.h"
 
@@ -10,7 +11,8 @@ using ::testing::HasSubstr;
 
 bool sh(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
 
-/// Hosts 0, 1, 2 with the addresses 10.77.0.1, .2, .3 at one switch, all of them namespaces; gone with the test.
+/// Hosts 0, 1, 2 with the addresses 10.77.0.1, .2, .3 at one switch, all of them namespaces; gone
+/// with the test.
 class Hosts {
  public:
   Hosts() {
@@ -36,7 +38,8 @@ class Hosts {
               " tc qdisc add dev eth0 root netem delay 5ms 2ms loss 1%");
   }
   static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
-  /// `command` run on a host of that name, among processes of its own, so that memory cannot be shared with other hosts.
+  /// `command` run on a host of that name, among processes of its own, so that memory cannot be
+  /// shared with other hosts.
   std::vector<std::string> on_host(int host, std::vector<std::string> command) const {
     command.insert(command.begin(),
                    {"/usr/bin/env", "ip", "netns", "exec", in(host), "unshare", "--uts", "--pid",

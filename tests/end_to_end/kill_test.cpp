@@ -1,4 +1,5 @@
-// A training that is killed at any instants and resumed leaves what one leaves that was never stopped, byte for byte.
+// A training that is killed at any instants and resumed leaves what one leaves that was never
+// stopped, byte for byte.
 #include <csignal>
 #include <random>
 
@@ -21,7 +22,8 @@ class Kill : public Training {
          "callbacks.evaluate.mode=\"background\"", "callbacks.pictures.enabled=false"});
   }
 
-  /// What must not depend on when the process was killed: weights, momentum, metrics without times, detections.
+  /// What must not depend on when the process was killed: weights, momentum, metrics without times,
+  /// detections.
   static std::string essence(const fs::path& output) {
     const auto run = last_checkpoint(output).parent_path().parent_path();
     return read_text(last_checkpoint(output) / "model.safetensors") +

@@ -1,4 +1,5 @@
-// What is learned by heart in fp32 is learned in bf16. Minutes long where the processor emulates it, so labelled slow.
+// What is learned by heart in fp32 is learned in bf16. Minutes long where the processor emulates
+// it, so labelled slow.
 #include "tests/end_to_end/training.h"
 
 namespace millrace::testing {

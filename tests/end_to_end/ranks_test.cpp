@@ -26,12 +26,14 @@ class RanksRun : public Training {
     std::string log;
   };
 
-  /// Does not look beyond an image: what differs between numbers of ranks is rounding alone, small from the start.
+  /// Does not look beyond an image: what differs between numbers of ranks is rounding alone, small
+  /// from the start.
   static std::vector<std::string> group_norm() {
     return {"model.backbone.norm=gn", "model.fpn.norm=gn"};
   }
 
-  /// Steps of four images, shared by so many ranks. The flow of data groups, flips and chooses sizes.
+  /// Steps of four images, shared by so many ranks. The flow of data groups, flips and chooses
+  /// sizes.
   Run train(int ranks, int steps, const std::string& name, const std::string& recipe,
             const std::vector<std::string>& more = group_norm()) const {
     const auto output = in_folder(name);
@@ -93,8 +95,8 @@ class RanksRun : public Training {
   }
 };
 
-/// From random values some proposals tie except for rounding, and from the third step on other ones are sampled;
-/// tests/models/ranks_test.cpp compares twenty steps of Mask R-CNN without such ties.
+/// From random values some proposals tie except for rounding, and from the third step on other ones
+/// are sampled; tests/models/ranks_test.cpp compares twenty steps of Mask R-CNN without such ties.
 TEST_F(RanksRun, OneTwoAndFourTrainAlikeAndTheSameNumberTwiceToTheByte) {
   constexpr int kSteps = 6, kStepsAlike = 2;
   make_data();
@@ -110,8 +112,9 @@ TEST_F(RanksRun, OneTwoAndFourTrainAlikeAndTheSameNumberTwiceToTheByte) {
   }
 }
 
-/// RetinaNet draws nothing from its scores, and steps so small do not carry rounding on: what each step's images are and
-/// how they are shared shows for as long as one likes. The gradient's norm has jumps where a ReLU is at zero.
+/// RetinaNet draws nothing from its scores, and steps so small do not carry rounding on: what each
+/// step's images are and how they are shared shows for as long as one likes. The gradient's norm
+/// has jumps where a ReLU is at zero.
 TEST_F(RanksRun, ARunResumedByOtherNumbersOfRanksGoesOnWithTheSameImages) {
   make_data();
   const auto recipe = "configs/retinanet.toml";
@@ -125,8 +128,8 @@ TEST_F(RanksRun, ARunResumedByOtherNumbersOfRanksGoesOnWithTheSameImages) {
   EXPECT_EQ(resumed.cursor, alone.cursor);
 }
 
-/// Batch norm near random values carries rounding further than any other norm does; by rank, losses are off by tens of
-/// percent.
+/// Batch norm near random values carries rounding further than any other norm does; by rank, losses
+/// are off by tens of percent.
 TEST_F(RanksRun, TheShippedRecipeTrainsTheModelOfOneProcessAndBatchNormByRankIsWarnedOf) {
   make_data();
   const auto recipe = "configs/maskrcnn.toml";

@@ -1,4 +1,5 @@
-// Real photos and ImageNet weights: twenty photos are learned by heart. Minutes long, so labelled slow.
+// Real photos and ImageNet weights: twenty photos are learned by heart. Minutes long, so labelled
+// slow.
 #include <chrono>
 #include <iostream>
 

@@ -1,4 +1,5 @@
-// The example that feeds a classifier: the engine's promises hold for messages that it has never heard of.
+// The example that feeds a classifier: the engine's promises hold for messages that it has never
+// heard of.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,7 +20,8 @@ using ::testing::HasSubstr;
 
 using Lines = std::vector<std::string>;
 
-/// Three classes of 8, 16 and 24 grey pictures; each grey stands for one picture: 10, 11, ... and so on.
+/// Three classes of 8, 16 and 24 grey pictures; each grey stands for one picture: 10, 11, ... and
+/// so on.
 class Classification : public ::testing::Test {
  protected:
   Classification() {

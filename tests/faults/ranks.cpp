@@ -1,6 +1,7 @@
-// faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, to be started by mpirun. At its sixth step
-// FAULT happens to the last rank: step, callback or data (something is thrown there), kill, stall, late (its data never
-// come); none: nothing does. Each rank leaves its process id in FOLDER/pid-RANK.
+// faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, to be started by
+// mpirun. At its sixth step FAULT happens to the last rank: step, callback or data (something is
+// thrown there), kill, stall, late (its data never come); none: nothing does. Each rank leaves its
+// process id in FOLDER/pid-RANK.
 #include <csignal>
 #include <fstream>
 #include <thread>

@@ -1,4 +1,5 @@
-// Ranks that throw, are killed or stand still: all end, one says why, and a resumed training equals one that never failed.
+// Ranks that throw, are killed or stand still: all end, one says why, and a resumed training equals
+// one that never failed.
 #include "tests/faults/mpirun.h"
 
 namespace millrace::testing {
@@ -32,7 +33,8 @@ class Faults : public Mpirun {
     return read_text(latest / "model.safetensors") + read_text(latest / "optimizer.safetensors");
   }
 
-  /// Expects the end that a fault must have: a message, no process, and bytes as if it had not been.
+  /// Expects the end that a fault must have: a message, no process, and bytes as if it had not
+  /// been.
   void expect_end(const std::string& fault, const ::testing::Matcher<std::string>& message) const {
     const auto end = train("faulty", fault);
     EXPECT_NE(end.exit_code, 0);

@@ -125,7 +125,8 @@ TEST_F(TrainerRanks, EvaluateToTheBytesOfOneProcess) {
 }
 
 TEST_F(TrainerRanks, EndWhereOneImageNeverComes) {
-  // What runs out first: the patience of the rank that waits for it, or of the rank that waits for that rank.
+  // What runs out first: the patience of the rank that waits for it, or of the rank that waits for
+  // that rank.
   EXPECT_THAT(train_with_pipes(1).err,
               AnyOf(HasSubstr("not heard of: rank "), HasSubstr("no training data for ")));
 }

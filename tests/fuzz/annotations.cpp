@@ -1,4 +1,5 @@
-// Annotation files: a text is a data set or an Error, and the same one whether read in order or in pieces.
+// Annotation files: a text is a data set or an Error, and the same one whether read in order or in
+// pieces.
 #include <tbb/task_arena.h>
 
 #include <optional>

@@ -1,4 +1,5 @@
-// What every fuzz target uses: laws that end the run where they are broken, numbers out of the input, and texts as files.
+// What every fuzz target uses: laws that end the run where they are broken, numbers out of the
+// input, and texts as files.
 #pragma once
 
 #include <sys/mman.h>

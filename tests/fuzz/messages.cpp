@@ -1,5 +1,5 @@
-// Messages of data servers: bytes are a message or a DataError, and what is read is written as it was. The same for the
-// batches in them, whatever their pixels are.
+// Messages of data servers: bytes are a message or a DataError, and what is read is written as it
+// was. The same for the batches in them, whatever their pixels are.
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"

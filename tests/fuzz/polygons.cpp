@@ -1,4 +1,5 @@
-// Polygons of any coordinates: a canonical mask of the image's size, from any point on and in both directions.
+// Polygons of any coordinates: a canonical mask of the image's size, from any point on and in both
+// directions.
 #include <algorithm>
 
 #include "millrace/coco/masks/masks.h"

@@ -1,4 +1,5 @@
-// Results files: a text is detections or an Error, and detections that were written read back the same.
+// Results files: a text is detections or an Error, and detections that were written read back the
+// same.
 #include <tbb/task_arena.h>
 
 #include "millrace/base/errors.h"

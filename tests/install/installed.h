@@ -19,7 +19,8 @@ class Installed : public Trainer {
     return run(prefix() / "bin/trainer", std::move(arguments));
   }
 
-  /// Copies examples/NAME out of the repository, so that nothing of it is found by accident, and builds it there.
+  /// Copies examples/NAME out of the repository, so that nothing of it is found by accident, and
+  /// builds it there.
   Outcome build_example(const std::string& name) const {
     fs::copy(fs::path("examples") / name, in_folder(name), fs::copy_options::recursive);
     auto done = run(CMAKE, {"-S", in_folder(name).string(), "-B", built(name).string(),

@@ -1,4 +1,5 @@
-// The launchers with the real mpirun and a program in the trainer's place that says how it was called.
+// The launchers with the real mpirun and a program in the trainer's place that says how it was
+// called.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>

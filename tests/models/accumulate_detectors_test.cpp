@@ -1,4 +1,5 @@
-// A step of micro-batches is that of the large batch, for every detector: losses, figures and gradients.
+// A step of micro-batches is that of the large batch, for every detector: losses, figures and
+// gradients.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>

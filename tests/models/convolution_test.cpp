@@ -1,4 +1,5 @@
-// A convolution with sum and ReLU in one pass gives what the three give one after the other, and so do its gradients.
+// A convolution with sum and ReLU in one pass gives what the three give one after the other, and so
+// do its gradients.
 #include "millrace/models/layers/convolution.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,5 @@
-// A detector on another device than the CPU: the same losses, gradients, steps and detections, and no memory touched that is
-// not there.
+// A detector on another device than the CPU: the same losses, gradients, steps and detections, and
+// no memory touched that is not there.
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>

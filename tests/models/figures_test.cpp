@@ -54,7 +54,8 @@ TEST(RecallOfProposals, IsNothingOfNoneAndLeftOutWithoutObjects) {
   EXPECT_TRUE(values_of(figures).empty());
 }
 
-/// Two foreground regions, of labels 0 and 2, and two of the background (3) for which the head says `said`.
+/// Two foreground regions, of labels 0 and 2, and two of the background (3) for which the head says
+/// `said`.
 std::map<std::string, double> box_figures(const std::vector<std::int64_t>& said) {
   Parameters parameters;
   const Scope root(parameters, 1);

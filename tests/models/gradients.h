@@ -10,7 +10,8 @@
 
 namespace millrace::testing {
 
-/// Expects the gradient of the scalar `function` at `point` (double) to be what central differences say.
+/// Expects the gradient of the scalar `function` at `point` (double) to be what central differences
+/// say.
 inline void expect_gradient(const std::function<at::Tensor(const at::Tensor&)>& function,
                             const at::Tensor& point, double step = 1e-5, double tolerance = 1e-7) {
   const auto input = point.clone().requires_grad_();

@@ -18,7 +18,8 @@ using testing::close;
 using testing::random_boxes;
 using testing::same;
 
-/// Stars in an image of height x width pixels, every third as run lengths, and two regions for each.
+/// Stars in an image of height x width pixels, every third as run lengths, and two regions for
+/// each.
 struct Shapes {
   std::uint32_t height, width;
   std::vector<coco::Segmentation> stars;

@@ -1,4 +1,5 @@
-// Input that is legal but odd goes through every detector: finite losses, detections inside the image, or none.
+// Input that is legal but odd goes through every detector: finite losses, detections inside the
+// image, or none.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 
@@ -64,8 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
                       OddDetector{"cascadercnn", kTwoStages}, OddDetector{"retinanet", ""}),
     [](const auto& one) { return one.param.name + std::to_string(one.index); });
 
-/// One image of height x width pixels with an object that fills it, as the data flow gives it: its longer side at most
-/// 1333 pixels, padded to whole strides.
+/// One image of height x width pixels with an object that fills it, as the data flow gives it: its
+/// longer side at most 1333 pixels, padded to whole strides.
 Batch one_image(std::int32_t height, std::int32_t width) {
   const float scale = std::min(1.0F, 1333.0F / static_cast<float>(std::max(height, width)));
   const auto scaled = [&](std::int32_t side) {

@@ -1,4 +1,5 @@
-// Run by each of some ranks: detectors that they train together learn what one process learns from all their images.
+// Run by each of some ranks: detectors that they train together learn what one process learns from
+// all their images.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -23,13 +24,14 @@ using testing::cluster;
 
 constexpr std::int64_t kSteps = 20;
 
-/// Relative, of losses and figures: fp32 sums in another order differ by 1e-7 or so, and steps of descent make more of it.
-/// Observed: 1e-8 to 1e-5.
+/// Relative, of losses and figures: fp32 sums in another order differ by 1e-7 or so, and steps of
+/// descent make more of it. Observed: 1e-8 to 1e-5.
 constexpr double kRounding = 1e-4;
 
-/// Rounding may carry a proposal over a threshold: one of the few regions that small detectors learn from is then another
-/// one. After batch norm in a network without pretrained weights that happens in the first step, else after more than ten
-/// steps, on some processors. Observed, of the whole loss: 0.013.
+/// Rounding may carry a proposal over a threshold: one of the few regions that small detectors
+/// learn from is then another one. After batch norm in a network without pretrained weights that
+/// happens in the first step, else after more than ten steps, on some processors. Observed, of the
+/// whole loss: 0.013.
 constexpr double kOtherRegions = 0.05;
 constexpr std::size_t kStepsOfSameRegions = 10;
 
@@ -41,7 +43,8 @@ struct Case {
   friend void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 };
 
-/// The scalars by step of training with this rank's share of the four images; of four ranks one has no objects.
+/// The scalars by step of training with this rank's share of the four images; of four ranks one has
+/// no objects.
 std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t steps = kSteps) {
   at::set_num_threads(1);  // ranks share the cores
   const auto model = testing::small_detector(one.kind, one.more, one.norm);

@@ -1,5 +1,5 @@
-// What detectors' options were called before: their old names are errors, and tables that an earlier version has written
-// are read with the new ones.
+// What detectors' options were called before: their old names are errors, and tables that an
+// earlier version has written are read with the new ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

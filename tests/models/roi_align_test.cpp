@@ -32,14 +32,14 @@ TEST(RoiAlign, AConstantMapGivesTheConstant) {
 
 TEST(RoiAlign, ACellOnAPixelGivesThePixel) {
   const auto features = random_values({1, 1, 6, 6}, -1, 1, 1);
-  const auto rois =
-      at::tensor({0, 2, 3, 3, 4}, at::kFloat).view({1, 5});  // the pixel in row 3, column 2
+  // The pixel in row 3, column 2
+  const auto rois = at::tensor({0, 2, 3, 3, 4}, at::kFloat).view({1, 5});
   const auto output = roi_align({features}, rois, {}, {.height = 1, .width = 1});
   EXPECT_EQ(output.item<float>(), features[0][0][3][2].item<float>());
 }
 
-// The operator is linear, so its gradient is right where <g, A d> = <A' g, d> for any g and d: finite differences
-// without their rounding.
+// The operator is linear, so its gradient is right where <g, A d> = <A' g, d> for any g and d:
+// finite differences without their rounding.
 TEST(RoiAlign, GradientIsTheTransposeOfTheOperator) {
   for (const bool aligned : {false, true})
     for (const std::int64_t ratio : {0, 2}) {

@@ -12,7 +12,8 @@
 
 namespace millrace::testing {
 
-/// Two images of 96 x 64 pixels, the second a little smaller than the batch, with three objects and one crowd.
+/// Two images of 96 x 64 pixels, the second a little smaller than the batch, with three objects and
+/// one crowd.
 inline Batch small_batch() {
   Batch batch{.height = 64, .width = 96};
   batch.images = {{.original_width = 192,
@@ -86,7 +87,8 @@ inline Batch four_images() {
   return four;
 }
 
-/// The detector of a [model] table with a narrow network ("centers", of examples/my_detector, has no anchors); `more` are further lines of the table.
+/// The detector of a [model] table with a narrow network ("centers", of examples/my_detector, has
+/// no anchors); `more` are further lines of the table.
 inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {},
                                                 const std::string& norm = "bn",

@@ -1,5 +1,5 @@
-// Weights that torchvision has trained: `trainer eval` finds with them what torchvision finds. Minutes long, so
-// labelled slow.
+// Weights that torchvision has trained: `trainer eval` finds with them what torchvision finds.
+// Minutes long, so labelled slow.
 #include <algorithm>
 #include <cmath>
 
@@ -28,8 +28,8 @@ struct Closeness {
   double ap, iou, score;
 };
 
-/// The detections of `some` above score 1/2 that have no partner of their own among `others`, of the same image and
-/// category.
+/// The detections of `some` above score 1/2 that have no partner of their own among `others`, of
+/// the same image and category.
 std::vector<Json> without_partner(const Json& some, const Json& others, const Closeness& close) {
   std::vector<Json> alone;
   std::vector<bool> taken(others.size());
@@ -50,8 +50,8 @@ std::vector<Json> without_partner(const Json& some, const Json& others, const Cl
   return alone;
 }
 
-/// Photos that fit the model exactly, and photos that are resized: to whole grey levels by us, to fractions by
-/// torchvision, which moves boxes a little and masks by a pixel here and there.
+/// Photos that fit the model exactly, and photos that are resized: to whole grey levels by us, to
+/// fractions by torchvision, which moves boxes a little and masks by a pixel here and there.
 const Closeness kSets[] = {{"sized", 0.002, 0.99, 1e-3}, {"photos", 0.02, 0.95, 0.02}};
 
 TEST_F(EndToEndParity, TorchvisionsWeightsGiveItsApAndItsDetections) {

@@ -7,8 +7,8 @@
 
 namespace millrace::testing {
 
-/// Overwrites every parameter with values drawn by splitmix64 from (name, seed, index), scaled by what the tensor is
-/// for: `formula_init` of the goldens' scripts. Names are torchvision's.
+/// Overwrites every parameter with values drawn by splitmix64 from (name, seed, index), scaled by
+/// what the tensor is for: `formula_init` of the goldens' scripts. Names are torchvision's.
 void fill_by_formula(const Parameters& parameters, std::uint64_t seed);
 
 }  // namespace millrace::testing

@@ -1,4 +1,5 @@
-// torchvision's single operators: tests/parity/goldens/ops, whose README is in the maintainers' data set.
+// torchvision's single operators: tests/parity/goldens/ops, whose README is in the maintainers'
+// data set.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -14,8 +14,9 @@
 namespace millrace::testing {
 namespace {
 
-/// What the recording's arguments say; else of recorded anchors, its own or those of the inference beside it (the same
-/// model's): the square cell of each level is the second of its first place. A trace of neither has torchvision's own.
+/// What the recording's arguments say; else of recorded anchors, its own or those of the inference
+/// beside it (the same model's): the square cell of each level is the second of its first place. A
+/// trace of neither has torchvision's own.
 std::vector<double> anchor_sizes(const GoldenRun& golden) {
   if (golden.has_argument("anchors") && golden.argument("anchors").is_array())
     return golden.argument("anchors").get<std::vector<double>>();

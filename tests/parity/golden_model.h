@@ -33,8 +33,8 @@ struct GoldenModel {
 /// (height, width) of each image.
 std::vector<ImageSize> image_sizes(const at::Tensor& sizes);
 
-/// Photos (H, W, 3) bytes as torchvision's transform makes the network's input of them: normalised, then resized in
-/// float. `sizes` receives the (height, width) of each, (N, 2).
+/// Photos (H, W, 3) bytes as torchvision's transform makes the network's input of them: normalised,
+/// then resized in float. `sizes` receives the (height, width) of each, (N, 2).
 at::Tensor torchvision_input(const std::vector<at::Tensor>& photos, const GoldenRun& golden,
                              at::Tensor& sizes);
 
@@ -45,8 +45,8 @@ Rpn::Output recorded_rpn(const GoldenRun& golden);
 std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOptions& options,
                                      bool training);
 
-/// The same boxes (N, 4) except for rounding, in any order: torchvision's last sort is not stable, so boxes of equal scores
-/// may stand in another one.
+/// The same boxes (N, 4) except for rounding, in any order: torchvision's last sort is not stable,
+/// so boxes of equal scores may stand in another one.
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected);
 
 }  // namespace millrace::testing

@@ -1,5 +1,5 @@
-// torchvision's Mask R-CNN, recorded stage by stage: what goldens/scripts of the test data have written, whatever their
-// arguments were. MILLRACE_GOLDENS names the folder.
+// torchvision's Mask R-CNN, recorded stage by stage: what goldens/scripts of the test data have
+// written, whatever their arguments were. MILLRACE_GOLDENS names the folder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,8 @@
 
 namespace millrace::testing {
 
-/// One file of recorded tensors, with the arguments of the script that made it and the size of honest rounding.
+/// One file of recorded tensors, with the arguments of the script that made it and the size of
+/// honest rounding.
 class GoldenRun {
  public:
   /// Throws Error where the file is no such recording.
@@ -33,10 +34,10 @@ class GoldenRun {
   bool has_argument(const std::string& name) const { return arguments_.contains(name); }
   std::int64_t count(const std::string& name) const { return argument(name).get<std::int64_t>(); }
 
-  /// How far a result may lie from the recorded tensor: four times what torchvision itself differs on two threads or in
-  /// float64, and no less than four roundings of the largest value. Of gradients the largest
-  /// such share among all parameters counts, since a single one may differ by nothing by luck. 1e-5 of the largest value
-  /// where nobody measured the differences.
+  /// How far a result may lie from the recorded tensor: four times what torchvision itself differs
+  /// on two threads or in float64, and no less than four roundings of the largest value. Of
+  /// gradients the largest such share among all parameters counts, since a single one may differ by
+  /// nothing by luck. 1e-5 of the largest value where nobody measured the differences.
   double tolerance(const std::string& name) const;
 
   /// Stem of the file's name.
@@ -61,8 +62,8 @@ class GoldenRun {
 ::testing::AssertionResult agrees(const at::Tensor& actual, const GoldenRun& golden,
                                   const std::string& name);
 
-/// Every recording of the folder that holds a tensor of that name: "in.batch" those of inference, "loss.sum" those of
-/// training, "losses" the traces.
+/// Every recording of the folder that holds a tensor of that name: "in.batch" those of inference,
+/// "loss.sum" those of training, "losses" the traces.
 std::vector<GoldenRun> golden_runs(const std::string& tensor);
 
 }  // namespace millrace::testing

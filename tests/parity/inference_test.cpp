@@ -1,5 +1,6 @@
-// Inference stage by stage against torchvision's recordings: each stage is fed the recorded tensor of the stage before,
-// so what is discrete must be equal, and the rest within the rounding that was measured with it.
+// Inference stage by stage against torchvision's recordings: each stage is fed the recorded tensor
+// of the stage before, so what is discrete must be equal, and the rest within the rounding that was
+// measured with it.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

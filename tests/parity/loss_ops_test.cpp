@@ -1,4 +1,5 @@
-// The losses of the heads, frozen batch norm and the choice of levels and boxes, each alone, against torchvision's.
+// The losses of the heads, frozen batch norm and the choice of levels and boxes, each alone,
+// against torchvision's.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -31,7 +32,8 @@ MaskRcnnOptions torchvision() {
 
 TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
   for (const auto& golden : golden_cases("losses", "fastrcnn_loss")) {
-    // The recording has regression targets; regions and objects that are encoded to them stand in for these.
+    // The recording has regression targets; regions and objects that are encoded to them stand in
+    // for these.
     const auto options = torchvision();
     const auto coder = options.boxes.coder({10, 10, 5, 5});
     const auto& labels = golden["labels"];
@@ -118,7 +120,8 @@ TEST(BoxesParity, SmallDetectionsGo) {
   for (const auto& golden : golden_cases("boxes", "remove_small")) {
     SCOPED_TRACE(golden.name);
     const auto& boxes = golden["boxes"];
-    // Detections are also cut to the image, which is not part of the recording: boxes inside it will do.
+    // Detections are also cut to the image, which is not part of the recording: boxes inside it
+    // will do.
     const auto rows = (boxes >= 0).all(1).nonzero().squeeze(1);
     auto kept = at::zeros({boxes.size(0)}, at::kBool);
     kept.index_fill_(0, golden["keep"], true);

@@ -1,4 +1,5 @@
-// Our operators against torchvision's, one at a time: exact for everything discrete, rounding for the rest.
+// Our operators against torchvision's, one at a time: exact for everything discrete, rounding for
+// the rest.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Steps of SGD against torchvision's, with its draws: the losses of each step, and what became of the weights.
+// Steps of SGD against torchvision's, with its draws: the losses of each step, and what became of
+// the weights.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>

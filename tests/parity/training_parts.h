@@ -1,4 +1,5 @@
-// One training step of torchvision's, recorded: its ground truth and its draws, as our losses take them.
+// One training step of torchvision's, recorded: its ground truth and its draws, as our losses take
+// them.
 #pragma once
 
 #include <map>
@@ -26,8 +27,8 @@ struct RecordedDraw {
   SampledRegions regions;
 };
 
-/// Regions (R, 4), their labels (R) from 0 for the background, and the object that each is matched to (R): foreground
-/// first.
+/// Regions (R, 4), their labels (R) from 0 for the background, and the object that each is matched
+/// to (R): foreground first.
 SampledRegions sampled_regions(const at::Tensor& boxes, const at::Tensor& labels,
                                const at::Tensor& matched);
 

@@ -1,4 +1,5 @@
-// One training step stage by stage against torchvision's recording, with the draws that torchvision made.
+// One training step stage by stage against torchvision's recording, with the draws that torchvision
+// made.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

@@ -18,7 +18,8 @@
 
 namespace millrace::testing {
 
-/// Fits weight . x + bias to noisy numbers; the noise depends on seed and step, as a sampler's draws do.
+/// Fits weight . x + bias to noisy numbers; the noise depends on seed and step, as a sampler's
+/// draws do.
 class LineDetector : public Detector {
  public:
   LineDetector()
@@ -167,7 +168,8 @@ struct LambdaCallback final : Callback, PublishesMetrics, ReadsMetrics {
   }
 };
 
-/// Trains, from the newest checkpoint in the plan's folder on if there is one, and saves one after each step.
+/// Trains, from the newest checkpoint in the plan's folder on if there is one, and saves one after
+/// each step.
 inline TrainEnd train_saving(const TrainPlan& plan) {
   auto save = std::make_unique<LambdaCallback>();
   save->on_after_step = [](TrainState& s) { s.save_checkpoint(); };

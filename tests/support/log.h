@@ -13,8 +13,8 @@
 
 namespace millrace::testing {
 
-/// Collects what is logged while this lives, instead of where it would go. Any thread may log; create and destroy it
-/// while no other does.
+/// Collects what is logged while this lives, instead of where it would go. Any thread may log;
+/// create and destroy it while no other does.
 class Log {
  public:
   Log() {

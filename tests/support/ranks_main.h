@@ -1,4 +1,5 @@
-// The main program of tests that each of some ranks runs (add_cluster_test). Include it once a program.
+// The main program of tests that each of some ranks runs (add_cluster_test). Include it once a
+// program.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -20,7 +20,8 @@ using testing::LambdaCallback;
 using testing::Scratch;
 using testing::train_saving;
 
-/// The mean over images of (w - id)^2, weighted by a number drawn for each image; images with an id of 3 do not count.
+/// The mean over images of (w - id)^2, weighted by a number drawn for each image; images with an id
+/// of 3 do not count.
 class MeanDetector final : public Detector {
  public:
   MeanDetector() { w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::weight); }

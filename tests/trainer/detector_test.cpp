@@ -1,4 +1,5 @@
-// What a detector may not give: an error with its name, instead of a library's words or a wrong score.
+// What a detector may not give: an error with its name, instead of a library's words or a wrong
+// score.
 #include "millrace/trainer/detector/detector.h"
 
 #include <ATen/TensorOperators.h>

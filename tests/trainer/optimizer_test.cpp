@@ -185,7 +185,8 @@ TEST(Sgd, RefusesMomentumOfAnotherModel) {
   EXPECT_TRUE(close(sgd.state()[0].second, pair(3, 4), 0));
 }
 
-// The figures are torch.optim.AdamW's, worked by hand: the first step is of size lr whatever the gradient.
+// The figures are torch.optim.AdamW's, worked by hand: the first step is of size lr whatever the
+// gradient.
 TEST(AdamW, FollowsTorch) {
   OneParameter p;
   const auto adamw = make_optimizer(

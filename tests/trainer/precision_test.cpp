@@ -1,4 +1,5 @@
-// fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted as bad.
+// fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted
+// as bad.
 #include "millrace/trainer/detector/precision.h"
 
 #include <ATen/ops/full.h>
@@ -22,7 +23,8 @@ using testing::LambdaCallback;
 using testing::Scratch;
 using testing::train_saving;
 
-/// loss = slope * w, worked out in fp16: its gradient, the factor times the slope, overflows above 65504.
+/// loss = slope * w, worked out in fp16: its gradient, the factor times the slope, overflows above
+/// 65504.
 class HalfDetector final : public Detector {
  public:
   explicit HalfDetector(double slope) : slope_(slope) {
@@ -82,8 +84,8 @@ TEST(LossScale, StaysWithinItsBounds) {
 
 TEST(LossScale, OverflowsLeaveStepsOutAndAreNotBadSteps) {
   const Scratch scratch;
-  HalfDetector model(
-      /*slope=*/6);  // 65536, 32768 and 16384 times it are too much, 8192 times is not
+  // 65536, 32768 and 16384 times it are too much, 8192 times is not
+  HalfDetector model(/*slope=*/6);
   auto plan = fake_plan(model, scratch / "run");
   plan.train.precision = "fp16";
   plan.optimizer.clip_norm = 0;

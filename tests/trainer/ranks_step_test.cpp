@@ -1,4 +1,5 @@
-// Run by each of some ranks: a step that they take together is that of one process with all their images.
+// Run by each of some ranks: a step that they take together is that of one process with all their
+// images.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -23,8 +24,8 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kImages = 8;  // per step
 
-/// The weighted mean over images of (w - id)^2, of images with an odd id of (odd - id)^2 too, and nothing of `idle`.
-/// What it has seen last is a running statistic.
+/// The weighted mean over images of (w - id)^2, of images with an odd id of (odd - id)^2 too, and
+/// nothing of `idle`. What it has seen last is a running statistic.
 class SomeDetector final : public Detector {
  public:
   SomeDetector() {
@@ -211,7 +212,8 @@ TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
     GradientBuckets buckets(parameters, *sync, at::kFloat, 4, bytes);
     EXPECT_EQ(buckets.count(), bytes == 4 ? 5 : bytes == 40 ? 4 : 2);
     for (int repeat = 0; repeat < 2; ++repeat) {
-      // Rank r has a gradient of 10 r + i for parameter i, except for the fourth, for which no rank has one, and the r-th.
+      // Rank r has a gradient of 10 r + i for parameter i, except for the fourth, for which no rank
+      // has one, and the r-th.
       auto loss = values[0].sum() * 0;
       for (std::int64_t i = 0; i < 5; ++i)
         if (i != 3 && i != cluster->rank())

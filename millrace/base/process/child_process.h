@@ -13,8 +13,8 @@ namespace millrace {
 /// For one thread. Leaves no zombie.
 class ChildProcess {
  public:
-  /// Starts `/bin/sh -c command` in a process group of its own, with `more` ("NAME=value") added to the environment and
-  /// nothing to read. Throws Error.
+  /// Starts `/bin/sh -c command` in a process group of its own, with `more` ("NAME=value") added to
+  /// the environment and nothing to read. Throws Error.
   ChildProcess(const std::string& command, const std::vector<std::string>& more);
 
   /// Ends what still runs.

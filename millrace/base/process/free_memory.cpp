@@ -21,7 +21,8 @@ std::optional<double> number(const fs::path& file, const std::string& key = {}) 
   return std::nullopt;
 }
 
-/// What the group at `folder` may still take; the cache of files counts as free. Nothing: it has no limit.
+/// What the group at `folder` may still take; the cache of files counts as free. Nothing: it has no
+/// limit.
 std::optional<double> left_in_group(const fs::path& folder, const char* limit_file,
                                     const char* used_file, const char* cache_key) {
   const auto limit = number(folder / limit_file);  // "max" is no number
@@ -30,7 +31,8 @@ std::optional<double> left_in_group(const fs::path& folder, const char* limit_fi
   return std::max(0.0, *limit - *used + number(folder / "memory.stat", cache_key).value_or(0));
 }
 
-/// The path of this process's group in the hierarchy with this controller; "" names the unified one.
+/// The path of this process's group in the hierarchy with this controller; "" names the unified
+/// one.
 std::string group_path(const std::string& controller) {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -43,7 +45,8 @@ std::string group_path(const std::string& controller) {
   return "/";
 }
 
-/// The least of a group and all groups above it. Inside a container the path may not exist, but its root does.
+/// The least of a group and all groups above it. Inside a container the path may not exist, but its
+/// root does.
 std::optional<double> left_in_groups(const fs::path& root, const std::string& path,
                                      const char* limit_file, const char* used_file,
                                      const char* cache_key) {

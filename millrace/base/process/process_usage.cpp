@@ -41,7 +41,8 @@ double process_age() {
   std::ifstream file("/proc/self/stat");
   std::string text;
   std::getline(file, text);
-  // The second field is the program's name in parentheses; the 22nd is the start in ticks since the system's.
+  // The second field is the program's name in parentheses; the 22nd is the start in ticks since the
+  // system's.
   const auto behind_name = text.rfind(')');
   if (behind_name == std::string::npos) return 0;
   std::istringstream fields(text.substr(behind_name + 1));

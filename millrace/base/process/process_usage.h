@@ -14,7 +14,8 @@ std::int64_t rss_bytes();
 /// The most memory that was resident at any time.
 std::int64_t peak_rss_bytes();
 
-/// Seconds since the system started the process (before any library was loaded), to 10 ms; 0 where it does not say.
+/// Seconds since the system started the process (before any library was loaded), to 10 ms; 0 where
+/// it does not say.
 double process_age();
 
 }  // namespace millrace

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Handles kStopSignals in its own way while it lives, and restores what was before. A SIGHUP that was ignored (nohup)
-/// stays so. Create and destroy on one thread, the last one made first.
+/// Handles kStopSignals in its own way while it lives, and restores what was before. A SIGHUP that
+/// was ignored (nohup) stays so. Create and destroy on one thread, the last one made first.
 class SignalHandling {
  public:
   SignalHandling(const SignalHandling&) = delete;
@@ -24,8 +24,8 @@ class SignalHandling {
   std::array<struct sigaction, kStopSignals.size()> before_{};
 };
 
-/// While one exists, the first signal is noted and a second one kills, unless it is SIGHUP: a terminal that is closed may
-/// send that more than once. One at a time.
+/// While one exists, the first signal is noted and a second one kills, unless it is SIGHUP: a
+/// terminal that is closed may send that more than once. One at a time.
 class StopSignals : public SignalHandling {
  public:
   StopSignals();
@@ -41,13 +41,13 @@ class StopSignals : public SignalHandling {
   /// How long ago that was, in seconds.
   static double seconds_ago();
 
-  /// Ends the process after so long, unless this is gone before, with these last words on standard error: for when all is
-  /// saved and what still runs may hang.
+  /// Ends the process after so long, unless this is gone before, with these last words on standard
+  /// error: for when all is saved and what still runs may hang.
   static void give_up_after(unsigned seconds, int exit_code, std::string last_words);
 };
 
-/// While one exists, the first signal ends the process at once, where nothing can be lost: whatever is half written is
-/// cleared away by the next process as after a kill. One at a time.
+/// While one exists, the first signal ends the process at once, where nothing can be lost: whatever
+/// is half written is cleared away by the next process as after a kill. One at a time.
 class ExitAtSignal : public SignalHandling {
  public:
   /// What the process exits with, and says after the signal's name. `why` must live as long.

@@ -1,5 +1,5 @@
-// TensorBoard's event files: records in TFRecord framing, each an Event message of TensorFlow's event.proto, encoded here
-// without a protobuf library.
+// TensorBoard's event files: records in TFRecord framing, each an Event message of TensorFlow's
+// event.proto, encoded here without a protobuf library.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,8 @@ struct GpuUse {
   std::int64_t memory_bytes = 0;  // taken, by whatever process
 };
 
-/// Asks the driver's own library, libnvidia-ml.so.1, which is opened where there is one. For one thread at a time.
+/// Asks the driver's own library, libnvidia-ml.so.1, which is opened where there is one. For one
+/// thread at a time.
 class GpuMeter {
  public:
   GpuMeter();

@@ -13,7 +13,8 @@
 
 namespace millrace {
 
-/// Runs `work`. What that throws is thrown on as an Error that says of which step the evaluation is.
+/// Runs `work`. What that throws is thrown on as an Error that says of which step the evaluation
+/// is.
 template <class Work>
 decltype(auto) naming(const Moment& of, Work work) try {
   return work();
@@ -21,7 +22,8 @@ decltype(auto) naming(const Moment& of, Work work) try {
   throw Error(fmt::format("evaluation of step {}: {}", of.step, problem.what()));
 }
 
-/// Made, asked and destroyed by the training thread. Destroying one cancels it and waits until it has noticed.
+/// Made, asked and destroyed by the training thread. Destroying one cancels it and waits until it
+/// has noticed.
 class PendingEvaluation {
  public:
   /// Gives nothing where `cancelled`, which it asks now and then, says so.
@@ -39,7 +41,8 @@ class PendingEvaluation {
   /// Whether it has ended with an error. Does not wait.
   bool has_failed() const;
 
-  /// Waits. Nothing where it was cancelled, as it is by a signal that asks the process to stop. Throws what `work` threw.
+  /// Waits. Nothing where it was cancelled, as it is by a signal that asks the process to stop.
+  /// Throws what `work` threw.
   const std::optional<DetectorScores>& scores() const;
 
  private:

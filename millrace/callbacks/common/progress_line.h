@@ -18,8 +18,8 @@ struct ProgressFigures {
   double left_s = 0;
 };
 
-/// "epoch 2.27/12 [=====>    ] step 345/1536  12:33 left  loss 0.812 (...)  12.3 images/s  data wait 2%  lr 0.02", with a
-/// bar where `bar_width` > 0, cut to `columns` where > 0.
+/// "epoch 2.27/12 [=====>    ] step 345/1536  12:33 left  loss 0.812 (...)  12.3 images/s  data
+/// wait 2%  lr 0.02", with a bar where `bar_width` > 0, cut to `columns` where > 0.
 std::string progress_line(const ProgressFigures& figures, int bar_width, int columns);
 
 }  // namespace millrace

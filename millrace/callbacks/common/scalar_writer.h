@@ -20,12 +20,12 @@ struct ScalarWriterOptions {
   }
 };
 
-/// Appends the metrics of steps, each over windows as long as `every` says, summarised as its kind says
-/// (StepFigure), and what callbacks publish. What describes an earlier moment is written when it becomes
-/// known. Metrics that depend on the clock or the machine are called "time/...": all others are the
-/// same in every run of a configuration. A training that ends within a window, however it ends, writes
-/// what there is of it; a resumed run first drops this and all else that was written after its
-/// checkpoint.
+/// Appends the metrics of steps, each over windows as long as `every` says, summarised as its kind
+/// says (StepFigure), and what callbacks publish. What describes an earlier moment is written when
+/// it becomes known. Metrics that depend on the clock or the machine are called "time/...": all
+/// others are the same in every run of a configuration. A training that ends within a window,
+/// however it ends, writes what there is of it; a resumed run first drops this and all else that
+/// was written after its checkpoint.
 class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = ScalarWriterOptions;

@@ -17,12 +17,13 @@ class ScoreHistory {
   /// The last ones by name; empty where there are none.
   const Scalars& last() const { return last_; }
 
-  /// How the last scores reach all of `targets`, in words: "bbox/AP 0.3781 of 0.377, ..."; nothing where they do not or
-  /// where one of the two is empty. Throws Error naming a target that is no score of this detector.
+  /// How the last scores reach all of `targets`, in words: "bbox/AP 0.3781 of 0.377, ..."; nothing
+  /// where they do not or where one of the two is empty. Throws Error naming a target that is no
+  /// score of this detector.
   std::optional<std::string> reach(const Options::Table& targets) const;
 
-  /// The tables of the last scores, and the best AP, in words. `whose` they are: " of average_weights"; nothing for the
-  /// trained weights.
+  /// The tables of the last scores, and the best AP, in words. `whose` they are: " of
+  /// average_weights"; nothing for the trained weights.
   std::string last_text(const std::string& whose) const;
   std::string best_text(const std::string& whose) const;
 

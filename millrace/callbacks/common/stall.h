@@ -8,8 +8,9 @@
 
 namespace millrace {
 
-/// Notices that a training has given no sign of life for long. By the steady clock alone: whatever happens to the
-/// calendar's clock is no stall. Nor is a process that was stopped as a whole. For one thread.
+/// Notices that a training has given no sign of life for long. By the steady clock alone: whatever
+/// happens to the calendar's clock is no stall. Nor is a process that was stopped as a whole. For
+/// one thread.
 class StallWatch {
  public:
   using Clock = Activity::Clock;
@@ -30,8 +31,8 @@ class StallWatch {
   std::optional<Clock::time_point> stalled_;  // the last sign of life before the stall
 };
 
-/// What the training thread does and since when, and what its data do: which stage works on what and for
-/// how long, and how many items stand in front of each.
+/// What the training thread does and since when, and what its data do: which stage works on what
+/// and for how long, and how many items stand in front of each.
 std::string stall_text(std::int64_t rank, const Activity& activity, Activity::Clock::time_point at);
 
 }  // namespace millrace

@@ -10,7 +10,8 @@
 
 namespace millrace {
 
-/// Calls `work` every `period`, in a thread of its own, for as long as it lives. `work` must not throw.
+/// Calls `work` every `period`, in a thread of its own, for as long as it lives. `work` must not
+/// throw.
 class Ticker {
  public:
   using Clock = std::chrono::steady_clock;

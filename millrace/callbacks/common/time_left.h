@@ -21,8 +21,9 @@ class RecentMean {
   std::int64_t count_ = 0;
 };
 
-/// Steps take longer or shorter as a training goes on, so the last ones speak for those to come. What lies between two steps
-/// is mostly nothing and now and then an evaluation, so all of it speaks for all that is to come.
+/// Steps take longer or shorter as a training goes on, so the last ones speak for those to come.
+/// What lies between two steps is mostly nothing and now and then an evaluation, so all of it
+/// speaks for all that is to come.
 class TimeLeft {
  public:
   void add(double step_s, double before_s) {

@@ -32,7 +32,8 @@ class WatchedMetric {
   /// Its value among these; nothing where they do not have it.
   std::optional<double> in(const Scalars& scalars) const;
 
-  /// Whether a value is better than the best so far, which it then is. NaN never is; the first number is.
+  /// Whether a value is better than the best so far, which it then is. NaN never is; the first
+  /// number is.
   bool improves(double value);
 
   const std::optional<double>& best() const { return best_; }

@@ -1,4 +1,5 @@
-// A data set like val2017 in numbers and sizes, and what a detector might find in it, to measure evaluation on.
+// A data set like val2017 in numbers and sizes, and what a detector might find in it, to measure
+// evaluation on.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@ struct MadeResultsOptions {
   std::uint64_t seed = 1;
 };
 
-/// The files of a made set: annotations of 80 categories, 7.4 objects an image, 1 % of them crowds as run lengths; results
-/// as boxes and the same as masks, with hits, near misses, duplicates, wrong classes and background, and ties in score.
+/// The files of a made set: annotations of 80 categories, 7.4 objects an image, 1 % of them crowds
+/// as run lengths; results as boxes and the same as masks, with hits, near misses, duplicates,
+/// wrong classes and background, and ties in score.
 struct MadeResults {
   explicit MadeResults(const std::filesystem::path& folder)
       : truth(folder / "instances.json"),

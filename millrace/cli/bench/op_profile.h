@@ -17,7 +17,8 @@ struct OpTime {
   std::int64_t calls = 0;
 };
 
-/// Sums up the operators that one thread runs, its backward passes included, for as long as it lives; one at a time.
+/// Sums up the operators that one thread runs, its backward passes included, for as long as it
+/// lives; one at a time.
 class OpProfile {
  public:
   /// Adds what the calling thread has run since the last call; to be called outside operators.

@@ -1,5 +1,5 @@
-// trainer bench dataflow: how fast the training flow delivers batches, where its time goes, and how far
-// it is from decoding, resizing and copying alone.
+// trainer bench dataflow: how fast the training flow delivers batches, where its time goes, and how
+// far it is from decoding, resizing and copying alone.
 #include <fmt/format.h>
 
 #include <algorithm>

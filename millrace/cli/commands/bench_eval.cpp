@@ -82,7 +82,8 @@ Parts measure(const fs::path& truth, const fs::path& detections, coco::IouType i
   return least;
 }
 
-/// Annotations of the user's: how long a start waits for them, with an empty cache and with a full one.
+/// Annotations of the user's: how long a start waits for them, with an empty cache and with a full
+/// one.
 int bench_load(const BenchEvalArguments& arguments) {
   const SetFolder cache({});
   ::setenv("MILLRACE_CACHE", cache.path.c_str(), 1);

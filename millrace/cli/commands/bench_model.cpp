@@ -1,5 +1,5 @@
-// trainer bench model: seconds a training step or a detection takes on batches that lie ready, where they go, and the
-// memory that it takes.
+// trainer bench model: seconds a training step or a detection takes on batches that lie ready,
+// where they go, and the memory that it takes.
 #include <fmt/format.h>
 
 #include <algorithm>

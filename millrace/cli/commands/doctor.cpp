@@ -155,7 +155,8 @@ class Doctor {
     return !wanted || *wanted;
   }
 
-  /// The classes to detect; without a list, those of the first split that can be read: of training, if all is well.
+  /// The classes to detect; without a list, those of the first split that can be read: of training,
+  /// if all is well.
   void name_classes(const coco::Dataset& data) {
     classes_ = recipe_.data.classes;
     if (!classes_.empty()) return;

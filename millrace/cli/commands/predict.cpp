@@ -33,8 +33,8 @@ struct PredictArguments {
   double score = 0.5;
 };
 
-/// The categories that the model's labels stand for: as the weights say; where they do not, data.classes numbered from 1
-/// or, if it is there, those of the validation split.
+/// The categories that the model's labels stand for: as the weights say; where they do not,
+/// data.classes numbered from 1 or, if it is there, those of the validation split.
 coco::Records categories(const std::optional<ModelCard>& card, const Recipe& recipe, bool force) {
   const auto& asked = recipe.data.classes;
   coco::Records result;
@@ -64,7 +64,8 @@ class Failures {
     files_.push_back(file.string());
   }
 
-  /// Throws Error naming the first ones where there are any; `all` files were asked for, the others lie in `out`.
+  /// Throws Error naming the first ones where there are any; `all` files were asked for, the others
+  /// lie in `out`.
   void tell(std::size_t all, const fs::path& out) const {
     constexpr std::size_t kMost = 5;
     if (files_.empty()) return;

@@ -107,7 +107,8 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   return given;
 }
 
-/// Results that are made of one weight and nothing else are that weight, converted; other results are none.
+/// Results that are made of one weight and nothing else are that weight, converted; other results
+/// are none.
 void follow_weights(const Given& given, const std::vector<at::Tensor>& results) {
   for (const auto& result : results) {
     const auto* memory = memory_of(result);

@@ -52,7 +52,8 @@ bool same_bits(double a, double b) {
          (std::isnan(a) && std::isnan(b));
 }
 
-/// The figures of the repeated step, each beside the recorded one where that is another; whether all are the same.
+/// The figures of the repeated step, each beside the recorded one where that is another; whether
+/// all are the same.
 bool print_figures(const StepEnd& end, const StepRecord& record) {
   bool same = end.scalars.size() == record.scalars.size() && end.rejected == record.rejected;
   for (std::size_t i = 0; i < end.scalars.size(); ++i) {

@@ -1,4 +1,5 @@
-// Everything beyond the twelve figures, together: what tables, JSON, CSV and the page are made from.
+// Everything beyond the twelve figures, together: what tables, JSON, CSV and the page are made
+// from.
 #pragma once
 
 #include <array>
@@ -43,9 +44,9 @@ struct Analysis {
 /// Positions of the categories that have something to find, the least AP first.
 std::vector<std::size_t> weakest_first(const Analysis& analysis);
 
-/// Matches and scores once and looks at the outcome from all sides. With `draws` > 0 also the bootstrap, and with
-/// `versus` the comparison with other results, by as many draws.
-/// REQUIRES: draws > 0 where `versus` is there.
+/// Matches and scores once and looks at the outcome from all sides. With `draws` > 0 also the
+/// bootstrap, and with `versus` the comparison with other results, by as many draws. REQUIRES:
+/// draws > 0 where `versus` is there.
 Analysis analyze(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
                  std::size_t draws = 0, const Detections* versus = nullptr);
 

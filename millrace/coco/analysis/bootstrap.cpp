@@ -11,8 +11,8 @@
 namespace millrace::coco {
 namespace {
 
-constexpr std::uint64_t kDrawSeed =
-    2020;  // of the draws: one for all, or results could not be compared
+// Of the draws: one for all, or results could not be compared
+constexpr std::uint64_t kDrawSeed = 2020;
 
 std::vector<std::uint16_t> draw_images(std::size_t n, std::uint64_t number) {
   Rng rng{kDrawSeed, number};

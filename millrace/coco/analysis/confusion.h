@@ -10,11 +10,12 @@
 
 namespace millrace::coco {
 
-/// Counts of (K + 1) x (K + 1) pairs: rows are what is there, columns what was found; the last row and column are
-/// background. As Ultralytics' and supervision's matrices, but that the pairs are those of the evaluator's greedy rule:
-/// of the detections with at least `score`, the better score first, each takes the free object of any class that it
-/// overlaps most at IoU >= .5 (of equals one of its own class). A detection that is left counts as an object seen in the
-/// background, unless a crowd of its class takes it in; an object that is left as taken for background. Crowds are no
+/// Counts of (K + 1) x (K + 1) pairs: rows are what is there, columns what was found; the last row
+/// and column are background. As Ultralytics' and supervision's matrices, but that the pairs are
+/// those of the evaluator's greedy rule: of the detections with at least `score`, the better score
+/// first, each takes the free object of any class that it overlaps most at IoU >= .5 (of equals one
+/// of its own class). A detection that is left counts as an object seen in the background, unless a
+/// crowd of its class takes it in; an object that is left as taken for background. Crowds are no
 /// objects.
 struct ConfusionMatrix {
   std::size_t categories = 0;
@@ -50,8 +51,8 @@ class Confusion {
   const Matches& matches_;
   std::size_t categories_;
   double score_;
-  tbb::enumerable_thread_specific<std::vector<std::int64_t>>
-      counts_;  // sums: any order gives the same
+  // Sums: any order gives the same
+  tbb::enumerable_thread_specific<std::vector<std::int64_t>> counts_;
 };
 
 }  // namespace millrace::coco

@@ -1,5 +1,5 @@
-// What kind of error costs how much AP: the error types of TIDE (Bolya, Foley, Hays, Hoffman: "TIDE: A General Toolbox
-// for Identifying Object Detection Errors", ECCV 2020, arXiv 2008.08115).
+// What kind of error costs how much AP: the error types of TIDE (Bolya, Foley, Hays, Hoffman:
+// "TIDE: A General Toolbox for Identifying Object Detection Errors", ECCV 2020, arXiv 2008.08115).
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace millrace::coco {
 
-/// What is wrong at IoU .5. Of a detection: location where it fits, else the first of class, duplicate and background
-/// that fits, else both.
+/// What is wrong at IoU .5. Of a detection: location where it fits, else the first of class,
+/// duplicate and background that fits, else both.
 enum class ErrorKind : std::uint8_t {
   category,    // IoU of at least .5 with an object of another class
   location,    // IoU of .1 to .5 with the object of its class that it overlaps most
@@ -29,8 +29,9 @@ inline constexpr std::array<std::string_view, kErrorKinds> kErrorNames = {
 /// Errors of one category, or of all.
 struct ErrorCosts {
   double ap50 = -1;  // as the evaluator has it; -1 and no costs where there is nothing to find
-  /// AP50 that is gained where the errors of one kind alone are mended: a wrong class or location becomes a hit, of
-  /// those that compete for one object the best score; the other wrong detections go; a missed object no longer counts.
+  /// AP50 that is gained where the errors of one kind alone are mended: a wrong class or location
+  /// becomes a hit, of those that compete for one object the best score; the other wrong detections
+  /// go; a missed object no longer counts.
   std::array<double, kErrorKinds> cost{};
   /// The same where no detection is wrong, and where no object is left unfound.
   double false_positives = 0, false_negatives = 0;

@@ -36,15 +36,17 @@ struct ImagePairs {
   }
 };
 
-/// The object that a detection takes at kForeground: of those that are no crowd and not taken the one that it overlaps
-/// most; of equals one of its own category, and of these the last (as pycocotools). objects.size() where none is left.
+/// The object that a detection takes at kForeground: of those that are no crowd and not taken the
+/// one that it overlaps most; of equals one of its own category, and of these the last (as
+/// pycocotools). objects.size() where none is left.
 std::size_t best_free(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,
                       bool own_category_only);
 
 /// Whether a crowd of its own category takes a detection in.
 bool in_crowd(const ImagePairs& pairs, std::size_t f);
 
-/// Calls `body` for each image that has detections or objects, by all threads of the caller's arena, in any order.
+/// Calls `body` for each image that has detections or objects, by all threads of the caller's
+/// arena, in any order.
 void for_each_image(const Dataset& truth, const Detections& detections, const Matches& matches,
                     const EvaluateOptions& options,
                     const std::function<void(const ImagePairs&)>& body);

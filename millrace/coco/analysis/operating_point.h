@@ -15,8 +15,8 @@ struct OperatingPoint {
 
 struct OperatingPoints {
   OperatingPoint best;  // the highest F1; the highest score of equals
-  std::vector<OperatingPoint>
-      curve;  // by falling score, at most 200 of equal distance in number of detections
+  // By falling score, at most 200 of equal distance in number of detections
+  std::vector<OperatingPoint> curve;
 };
 
 /// Empty curve and all zero where nothing is found or to be found.

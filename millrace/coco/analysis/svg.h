@@ -25,7 +25,8 @@ struct PlotAxis {
 /// A chart of two axes. What is added later lies above.
 class Plot {
  public:
-  /// Pixels of the whole drawing; it shrinks with its column. `about` says what is seen to those who cannot see it.
+  /// Pixels of the whole drawing; it shrinks with its column. `about` says what is seen to those
+  /// who cannot see it.
   Plot(int width, int height, const PlotAxis& x, const PlotAxis& y, std::string_view about);
 
   /// A polyline; `title` shows where the pointer rests. Nothing for fewer than two points.

@@ -17,19 +17,21 @@ struct ApPair {
 /// The mean over the categories that have something to find.
 ApPair mean(std::span<const ApPair> categories);
 
-/// Matched results, sorted once, to be scored under many weights of their images. An image that counts twice scores as
-/// if it were in the data set twice. Const after the constructor, so any thread may measure.
+/// Matched results, sorted once, to be scored under many weights of their images. An image that
+/// counts twice scores as if it were in the data set twice. Const after the constructor, so any
+/// thread may measure.
 class WeightedAp {
  public:
-  /// Results over one data set. Their images follow one another in the weights: with results a and b of n
-  /// images, weight i speaks of an image of a, weight n + i of the same image of b. What of both counts is scored as
-  /// one list, so that weights which take each image from either a or b score the mixture. REQUIRES: one result or more.
+  /// Results over one data set. Their images follow one another in the weights: with results a and
+  /// b of n images, weight i speaks of an image of a, weight n + i of the same image of b. What of
+  /// both counts is scored as one list, so that weights which take each image from either a or b
+  /// score the mixture. REQUIRES: one result or more.
   WeightedAp(const Dataset& truth, std::span<const Matches* const> results, bool class_agnostic);
 
   std::size_t categories() const { return lists_.size(); }
 
-  /// AP of each category, all areas, of all the detections that were matched. REQUIRES: a weight for each image of
-  /// each of the results.
+  /// AP of each category, all areas, of all the detections that were matched. REQUIRES: a weight
+  /// for each image of each of the results.
   void measure(std::span<const std::uint16_t> weights, std::span<ApPair> categories) const;
 
  private:

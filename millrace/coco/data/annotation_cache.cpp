@@ -87,14 +87,15 @@ std::string_view as_text(const T* data, std::size_t count) {
 
 /// The first bytes of a cache; the arrays of the data set follow to the end of the file.
 ///
-/// The checksum is all that is looked at of the arrays: offsets that lie in range would not be enough for the rest
-/// of the program, which relies on everything that the reader checks (ids that ascend, runs that fill their image).
-/// It is no defence against somebody who can write to the folder.
+/// The checksum is all that is looked at of the arrays: offsets that lie in range would not be
+/// enough for the rest of the program, which relies on everything that the reader checks (ids that
+/// ascend, runs that fill their image). It is no defence against somebody who can write to the
+/// folder.
 struct Header {
   std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
   std::uint32_t byte_order = 0x01020304;
-  std::uint32_t version =
-      3;  // raise with any change of these structs or of what the reader accepts
+  // Raise with any change of these structs or of what the reader accepts
+  std::uint32_t version = 3;
   std::array<std::uint32_t, 4> sizes = {sizeof(Header), sizeof(Image), sizeof(Annotation),
                                         sizeof(Category)};
   Key key;

@@ -35,7 +35,8 @@ struct AnnotationPart {
   void read(json::object fields, const char* at) { read_annotation(fields, at, records); }
 };
 
-/// Reads the file without what lies between the brackets of the list of annotations; whether that was right.
+/// Reads the file without what lies between the brackets of the list of annotations; whether that
+/// was right.
 bool read_rest(const InputFile& file, std::uint64_t first, std::uint64_t last, Records& records) {
   bool found = false;
   try {

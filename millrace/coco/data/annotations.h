@@ -65,8 +65,9 @@ struct Category {
   TextRef name;  // see Dataset::text
 };
 
-/// A data set. Images and categories ascend by id; annotations stand together by image in the order of the file.
-/// Const, so any thread may read. `assemble` in millrace/coco/data/records.h makes one.
+/// A data set. Images and categories ascend by id; annotations stand together by image in the order
+/// of the file. Const, so any thread may read. `assemble` in millrace/coco/data/records.h makes
+/// one.
 struct Dataset {
   std::string source;                  // the file, for messages
   std::shared_ptr<const void> memory;  // where the arrays lie: vectors or a mapped file
@@ -74,8 +75,8 @@ struct Dataset {
   std::span<const Annotation> annotations;
   std::span<const Category> categories;
   std::span<const double> coordinates;  // polygons' points: x0 y0 x1 y1 ..., pixels
-  std::span<const std::uint64_t>
-      polygon_ends;                     // in `coordinates`; each begins where the last one ends
+  // In `coordinates`; each begins where the last one ends
+  std::span<const std::uint64_t> polygon_ends;
   std::span<const std::uint32_t> runs;  // for each mask: height, width, counts
   std::span<const char> names;
 
@@ -91,10 +92,11 @@ struct Dataset {
   const Image* find_image(std::int64_t id) const;
 };
 
-/// Reads an annotation file in one pass, a large one by all threads of the caller's arena. Throws Error saying what
-/// is wrong and where (byte, line, the annotation's id): no JSON, truncated, missing section or field, wrong type,
-/// duplicate id, an annotation of an unknown image or category, polygon of odd or < 6 numbers, RLE that does not fill
-/// its image, non-finite or negative box.
+/// Reads an annotation file in one pass, a large one by all threads of the caller's arena. Throws
+/// Error saying what is wrong and where (byte, line, the annotation's id): no JSON, truncated,
+/// missing section or field, wrong type, duplicate id, an annotation of an unknown image or
+/// category, polygon of odd or < 6 numbers, RLE that does not fill its image, non-finite or
+/// negative box.
 std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json);
 
 /// The same from JSON text, by the calling thread; `source` names it in messages.

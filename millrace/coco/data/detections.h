@@ -1,4 +1,5 @@
-// What a detector found in the images of a data set: flat arrays, masks as COCO's text of run lengths.
+// What a detector found in the images of a data set: flat arrays, masks as COCO's text of run
+// lengths.
 #pragma once
 
 #include <array>
@@ -68,7 +69,8 @@ class Detections {
   /// The same of one that has a mask, into memory that is used again.
   void decode(std::size_t i, Rle& runs) const;
 
-  /// Appends others, in their order; the first ones make room for so many `times` as many, and a little more.
+  /// Appends others, in their order; the first ones make room for so many `times` as many, and a
+  /// little more.
   void append(const Detections& others, std::size_t times = 1);
   /// All of them for `append_partial` elsewhere: on machines of the same byte order.
   std::string partial() const;
@@ -82,7 +84,8 @@ class Detections {
   void add(const Detection& one);
   /// One without a mask.
   void add(Record one) { records_.push_back(one); }
-  /// The same with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
+  /// The same with a mask as compressed counts. Throws Error as `decode_counts`, and then adds
+  /// nothing.
   void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width);
 
  private:
@@ -91,9 +94,9 @@ class Detections {
   std::vector<char> counts_;
 };
 
-/// Reads a results file: an array of detections, each with a box, a mask or both. Polygons, which pycocotools takes
-/// beside boxes, become masks of their image's size in `images`; without `images`, or of an image that is not there,
-/// they are an error. Throws Error as `read_dataset`.
+/// Reads a results file: an array of detections, each with a box, a mask or both. Polygons, which
+/// pycocotools takes beside boxes, become masks of their image's size in `images`; without
+/// `images`, or of an image that is not there, they are an error. Throws Error as `read_dataset`.
 Detections read_detections(const std::filesystem::path& json, const Dataset* images = nullptr);
 
 /// Writes a results file, atomically: numbers so that reading gives the same values back.

@@ -19,7 +19,8 @@ namespace millrace::coco {
 
 namespace json = simdjson::ondemand;
 
-/// Something wrong at a place in the text. `JsonText` turns it into an Error that names file, line, byte and record.
+/// Something wrong at a place in the text. `JsonText` turns it into an Error that names file, line,
+/// byte and record.
 struct Wrong {
   const char* at;
   std::string why;
@@ -48,8 +49,9 @@ void numbers(json::value value, std::string_view field, std::span<double> out);
 /// The same, or false for an empty array.
 bool numbers_if_any(json::value value, std::string_view field, std::span<double> out);
 
-/// Looks at the first bytes of a text: it has to be UTF-8 and open with `opening`, the brace of an object or the bracket
-/// of an array of objects. Throws Error, so that large files of another kind are refused before they are read.
+/// Looks at the first bytes of a text: it has to be UTF-8 and open with `opening`, the brace of an
+/// object or the bracket of an array of objects. Throws Error, so that large files of another kind
+/// are refused before they are read.
 void expect_opening(std::string_view head, std::string_view source, char opening);
 
 /// A JSON file that opens so, to be read in parts. Throws Error.
@@ -78,8 +80,8 @@ Field<F> optional(std::string_view name, F read) {
   return {name, false, std::move(read)};
 }
 
-/// Hands each field of an object that begins at `at` to its reader, in any order; other fields are left alone.
-/// Throws Wrong where a required one is missing.
+/// Hands each field of an object that begins at `at` to its reader, in any order; other fields are
+/// left alone. Throws Wrong where a required one is missing.
 template <typename... Fs>
 void read_fields(json::object fields, const char* at, Field<Fs>... known) {
   for (json::field field : fields) {
@@ -110,14 +112,16 @@ class JsonText {
   /// Without a text: see `replace`.
   explicit JsonText(std::string source) : source_(std::move(source)) {}
 
-  /// Takes the text that `fill(std::string&)` leaves in place of the present one, whose memory it finds there.
+  /// Takes the text that `fill(std::string&)` leaves in place of the present one, whose memory it
+  /// finds there.
   template <typename F>
   void replace(F fill) {
     fill(text_);
     begin();
   }
 
-  /// From now on a record that is wrong is told to `on_fault` and left out, instead of ending everything.
+  /// From now on a record that is wrong is told to `on_fault` and left out, instead of ending
+  /// everything.
   void tolerate(std::function<void(RecordFault)> on_fault) { on_fault_ = std::move(on_fault); }
 
   /// Reads the document as one object; see `read_fields`.
@@ -126,7 +130,8 @@ class JsonText {
     checked([&] { read_fields(document_.get_object(), text_.data(), std::move(fields)...); });
   }
 
-  /// Calls `on_record(object, begin)` for each object of an array; its faults are told with section, index and id.
+  /// Calls `on_record(object, begin)` for each object of an array; its faults are told with
+  /// section, index and id.
   template <typename F>
   void each_record(json::array records, std::string_view section, F on_record) {
     std::size_t index = 0;
@@ -151,7 +156,8 @@ class JsonText {
     checked([&] { each_record(document_.get_array(), section, on_record); });
   }
 
-  /// The same where the text begins with the array and goes on with anything; the byte of the closing bracket.
+  /// The same where the text begins with the array and goes on with anything; the byte of the
+  /// closing bracket.
   template <typename F>
   std::size_t each_record_of_prefix(std::string_view section, F on_record) {
     translated([&] { each_record(document_.get_array(), section, on_record); });

@@ -24,8 +24,8 @@ struct ByteRange {
   std::uint64_t begin, end;
 };
 
-/// Cuts what follows `begin` between records after about each `piece_bytes`. Where records begin is a guess ("}, {").
-/// Nothing where pieces would be too large.
+/// Cuts what follows `begin` between records after about each `piece_bytes`. Where records begin is
+/// a guess ("}, {"). Nothing where pieces would be too large.
 std::vector<ByteRange> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes);
 
 /// Up to so many bytes from `begin` on.
@@ -34,8 +34,8 @@ std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t co
 /// Position of the next character that is not white space.
 std::size_t skip_space(std::string_view text, std::size_t at);
 
-/// One piece, in memory that serves for one after the other. A `Part` takes its records: `clear()`, and
-/// `read(json::object, const char* begin)`, which may throw Wrong.
+/// One piece, in memory that serves for one after the other. A `Part` takes its records: `clear()`,
+/// and `read(json::object, const char* begin)`, which may throw Wrong.
 template <typename Part>
 class ListPiece {
  public:
@@ -70,10 +70,11 @@ class ListPiece {
   JsonText text_{"a piece"};
 };
 
-/// Reads the list whose '[' stands at byte `first`. Each piece goes to a `Part` of its own, and these to
-/// `append(const Part&, pieces)` in the order of the file, one at a time. Returns the byte of the closing ']'; nothing where
-/// a guess failed or anything is wrong: no guess is trusted, but a piece that is a list of whole records proves that the
-/// next one begins at a record. Then a reader that goes through the file in order gives the records or says what is wrong.
+/// Reads the list whose '[' stands at byte `first`. Each piece goes to a `Part` of its own, and
+/// these to `append(const Part&, pieces)` in the order of the file, one at a time. Returns the byte
+/// of the closing ']'; nothing where a guess failed or anything is wrong: no guess is trusted, but
+/// a piece that is a list of whole records proves that the next one begins at a record. Then a
+/// reader that goes through the file in order gives the records or says what is wrong.
 template <typename Part, typename Append>
 std::optional<std::uint64_t> read_list(const InputFile& file, std::uint64_t first,
                                        std::size_t piece_bytes, const Part& empty, Append append) {

@@ -8,8 +8,8 @@
 
 namespace millrace::coco {
 
-/// Reads a whole file. `on_annotations` gets the array of the annotations, which it has to go through.
-/// Throws Error as `read_dataset`, for what can be said of a record by itself.
+/// Reads a whole file. `on_annotations` gets the array of the annotations, which it has to go
+/// through. Throws Error as `read_dataset`, for what can be said of a record by itself.
 void read_sections(JsonText& text, Records& records,
                    const std::function<void(json::value)>& on_annotations);
 

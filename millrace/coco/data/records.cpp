@@ -85,7 +85,8 @@ std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
   return owners;
 }
 
-/// Puts annotations after those of earlier images, and after earlier ones of their own image; says in the images where.
+/// Puts annotations after those of earlier images, and after earlier ones of their own image; says
+/// in the images where.
 std::vector<Annotation> grouped(const std::vector<Annotation>& annotations,
                                 const std::vector<std::uint32_t>& owners,
                                 std::vector<Image>& images) {

@@ -15,7 +15,8 @@
 
 namespace millrace::coco {
 
-/// Growing arrays of a data set, see Dataset; what refers to them counts from the beginning of these.
+/// Growing arrays of a data set, see Dataset; what refers to them counts from the beginning of
+/// these.
 struct Records {
   std::vector<Image> images;
   std::vector<Annotation> annotations;
@@ -62,9 +63,10 @@ struct Contradiction : Error {
   std::string why;
 };
 
-/// Orders the records and checks what one says of another, by all threads of the caller's arena. Throws Contradiction:
-/// an id is there twice, an annotation has an unknown image or category, or a mask of another size than its image.
-/// With `on_contradiction`, each one is told to it in turn and the record (of two with one id the later) left out.
+/// Orders the records and checks what one says of another, by all threads of the caller's arena.
+/// Throws Contradiction: an id is there twice, an annotation has an unknown image or category, or a
+/// mask of another size than its image. With `on_contradiction`, each one is told to it in turn and
+/// the record (of two with one id the later) left out.
 std::shared_ptr<const Dataset> assemble(
     Records records, std::string source,
     const std::function<void(const Contradiction&)>& on_contradiction = {});

@@ -28,7 +28,8 @@ struct DetectionShape {
 /// Reads a detection's `segmentation` into `shape`; null and [] are none. Throws Wrong.
 void read_segmentation(json::value value, DetectionShape& shape);
 
-/// Area of a shape of `records` in pixels: of polygons by their vertices, of a mask by counting. 0 for none.
+/// Area of a shape of `records` in pixels: of polygons by their vertices, of a mask by counting. 0
+/// for none.
 double shape_area(const ShapeRef& shape, const Records& records);
 
 }  // namespace millrace::coco

@@ -17,8 +17,9 @@ struct FaultListener {
   std::function<void(const Contradiction&)> contradiction;  // for the others; see `assemble`
 };
 
-/// Reads a file by the rules of `read_dataset`, but goes on after each record that breaks them. Throws Error, with the
-/// byte, where the file as a whole cannot be read, and what the listener throws. By all threads of the caller's arena.
+/// Reads a file by the rules of `read_dataset`, but goes on after each record that breaks them.
+/// Throws Error, with the byte, where the file as a whole cannot be read, and what the listener
+/// throws. By all threads of the caller's arena.
 std::shared_ptr<const Dataset> read_sound_records(const std::filesystem::path& json,
                                                   const FaultListener& listener);
 

@@ -188,8 +188,8 @@ cv::Vec3b label_colour(int label) {
   const double value = label % 3 == 1 ? 0.80 : 1.0, saturation = label % 2 == 1 ? 0.70 : 0.90;
   cv::Vec3b colour;
   for (int c = 0; c < 3; ++c) {
-    const double k =
-        std::fmod(5 - 2 * c + hue, 6.0);  // hue to red, green, blue: each is a shifted trapezoid
+    // Hue to red, green, blue: each is a shifted trapezoid
+    const double k = std::fmod(5 - 2 * c + hue, 6.0);
     const double share = 1 - saturation * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
     colour[c] = cv::saturate_cast<std::uint8_t>(255 * value * share);
   }

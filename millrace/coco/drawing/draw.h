@@ -1,5 +1,5 @@
-// Objects drawn over an image for a person to look at. Images are (H, W, 3) 8-bit RGB. Pure, except for
-// `write_picture`; any thread may call it.
+// Objects drawn over an image for a person to look at. Images are (H, W, 3) 8-bit RGB. Pure, except
+// for `write_picture`; any thread may call it.
 #pragma once
 
 #include <filesystem>
@@ -27,9 +27,9 @@ struct Overlay {
 /// A bright colour of its own for each label, stable over runs and data sets.
 cv::Vec3b label_colour(int label);
 
-/// A copy of the image with translucent masks, outlines, boxes, and "name score" beside each box where
-/// it hides least. Small images are enlarged first, so that the text can be read: to a shorter side of 480 pixels, as far
-/// as the longer one stays within 1920.
+/// A copy of the image with translucent masks, outlines, boxes, and "name score" beside each box
+/// where it hides least. Small images are enlarged first, so that the text can be read: to a
+/// shorter side of 480 pixels, as far as the longer one stays within 1920.
 cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
                      std::span<const std::string> names);
 
@@ -40,8 +40,8 @@ cv::Mat side_by_side(const cv::Mat& left, std::string_view left_title, const cv:
 /// The annotations of an image as objects to draw; labels are positions in `truth.categories`.
 std::vector<Overlay> overlays(const Dataset& truth, const Image& image);
 
-/// Writes a picture whose extension says the format (.jpg, .png), atomically; one that is too large for a JPEG is shrunk.
-/// Throws Error.
+/// Writes a picture whose extension says the format (.jpg, .png), atomically; one that is too large
+/// for a JPEG is shrunk. Throws Error.
 void write_picture(const std::filesystem::path& file, const cv::Mat& picture);
 
 }  // namespace millrace::coco

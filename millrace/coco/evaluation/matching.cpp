@@ -200,8 +200,8 @@ void ImageMatcher::Scratch::match(std::span<Scored> out) {
   }
 }
 
-/// Greedy, best score first: each detection takes the free object that it overlaps most. Objects that do not count
-/// come last and are taken only where no other fits; crowds can be taken again.
+/// Greedy, best score first: each detection takes the free object that it overlaps most. Objects
+/// that do not count come last and are taken only where no other fits; crowds can be taken again.
 void ImageMatcher::Scratch::match(std::span<Scored> out, std::size_t area) {
   targets_.clear();
   for (std::size_t g = 0; g < objects_.size(); ++g) {

@@ -1,4 +1,5 @@
-// The first half of the evaluation: which detections hit an object, at each threshold and for each range of areas.
+// The first half of the evaluation: which detections hit an object, at each threshold and for each
+// range of areas.
 #pragma once
 
 #include <array>
@@ -62,7 +63,8 @@ inline std::uint64_t score_fall(double score) {
   return bits & kSign ? ~bits : bits | kSign;
 }
 
-/// The options with limits in ascending order. Throws std::invalid_argument for none or one below 1.
+/// The options with limits in ascending order. Throws std::invalid_argument for none or one
+/// below 1.
 EvaluateOptions checked(EvaluateOptions options);
 
 /// Whether an object counts in a range of areas.
@@ -84,8 +86,9 @@ class ImageMatcher {
   ImageMatcher(const Dataset& truth, const EvaluateOptions& options);
   ~ImageMatcher();
 
-  /// Appends what becomes of the detections `found` (positions in `all`, ascending) of an image, by category and
-  /// falling score. Returns how many were left out for an unknown category. Throws Error as `evaluate`.
+  /// Appends what becomes of the detections `found` (positions in `all`, ascending) of an image, by
+  /// category and falling score. Returns how many were left out for an unknown category. Throws
+  /// Error as `evaluate`.
   std::uint32_t match(const Image& image, const Detections& all,
                       std::span<const std::uint32_t> found, std::vector<Scored>& out);
 
@@ -97,7 +100,8 @@ class ImageMatcher {
 /// Puts what became of the detections of each image together, by category; `truths` are left 0.
 Matches gather(std::span<const std::vector<Scored>> images, std::size_t categories);
 
-/// Runs in the calling thread's arena. The same for any number of threads. Throws Error as `evaluate`.
+/// Runs in the calling thread's arena. The same for any number of threads. Throws Error as
+/// `evaluate`.
 Matches match(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
               std::span<const std::int64_t> image_ids);
 

@@ -1,4 +1,5 @@
-// Precision over recall from a walk down the scores, as COCO takes it: the best precision from each of 101 recalls on.
+// Precision over recall from a walk down the scores, as COCO takes it: the best precision from each
+// of 101 recalls on.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 
 namespace millrace::coco {
 
-/// The fewest hits that reach each of the 101 recalls where `objects` are to be found. Recall 0 takes one.
+/// The fewest hits that reach each of the 101 recalls where `objects` are to be found. Recall 0
+/// takes one.
 class RecallPoints {
  public:
   /// REQUIRES: objects > 0.
@@ -33,11 +35,12 @@ class RecallPoints {
   std::array<std::uint64_t, kRecalls> needed_;
 };
 
-/// Precision at the 101 recalls of one category at one threshold. Detections come by falling score; only hits are
-/// added, since precision rises nowhere else.
+/// Precision at the 101 recalls of one category at one threshold. Detections come by falling score;
+/// only hits are added, since precision rises nowhere else.
 class PrecisionEnvelope {
  public:
-  /// Adds a hit; with it, `hits` of `counted` detections are right. Gives the last recall that is reached.
+  /// Adds a hit; with it, `hits` of `counted` detections are right. Gives the last recall that is
+  /// reached.
   std::size_t hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
     while (reached_ + 1 < kRecalls && hits >= points[reached_ + 1]) ++reached_;
     constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)

@@ -71,7 +71,8 @@ std::array<Figure, 12> figures(std::span<const std::uint32_t> limits) {
            {false, kAnyThreshold, large, limit(2)}}};
 }
 
-/// The mean over thresholds, recalls, categories `first` to `last` and limits of this number, in this order.
+/// The mean over thresholds, recalls, categories `first` to `last` and limits of this number, in
+/// this order.
 double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::size_t last) {
   const Layout layout(e);
   const bool any = figure.threshold == kAnyThreshold;

@@ -10,9 +10,9 @@ namespace millrace::coco {
 /// Pixels inside both masks of one size.
 std::uint64_t shared_pixels(const Rle& a, const Rle& b);
 
-/// IoU as COCO computes it: 0 where boxes are apart, else -1 where sizes differ; the union with a crowd is the
-/// detection's area. `shared()` gives the pixels inside both; it is not asked where the IoU is below `least` whatever they
-/// share, and that comes out as 0.
+/// IoU as COCO computes it: 0 where boxes are apart, else -1 where sizes differ; the union with a
+/// crowd is the detection's area. `shared()` gives the pixels inside both; it is not asked where
+/// the IoU is below `least` whatever they share, and that comes out as 0.
 template <typename F>
 double iou(const MaskExtent& detection, const MaskExtent& truth, bool crowd, double least,
            F shared) {

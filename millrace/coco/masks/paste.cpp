@@ -8,8 +8,8 @@
 namespace millrace::coco {
 namespace {
 
-/// One axis of a region laid over the image: which pixels it reaches, and between which two cells each lies.
-/// Cells have a border of zeros, so cell 0 is the one before the first.
+/// One axis of a region laid over the image: which pixels it reaches, and between which two cells
+/// each lies. Cells have a border of zeros, so cell 0 is the one before the first.
 class Axis {
  public:
   Axis(float low, float high, int cells, std::uint32_t pixels) {

@@ -1,5 +1,5 @@
-// One side of a polygon as COCO's rleFrPoly sees it: the arithmetic alone, constexpr and C++17 so that kernels
-// share it.
+// One side of a polygon as COCO's rleFrPoly sees it: the arithmetic alone, constexpr and C++17 so
+// that kernels share it.
 #pragma once
 
 #include <algorithm>
@@ -7,16 +7,18 @@
 
 namespace millrace::coco {
 
-/// One side of the outline on a grid of fifths of a pixel. COCO steps along its longer extent, from the lesser end, and
-/// lists every grid point; only where the outline crosses the middle of a pixel column do inside and outside swap.
+/// One side of the outline on a grid of fifths of a pixel. COCO steps along its longer extent, from
+/// the lesser end, and lists every grid point; only where the outline crosses the middle of a pixel
+/// column do inside and outside swap.
 class PolygonEdge {
  public:
   /// From (x0, y0) to (x1, y1), pixels.
   constexpr PolygonEdge(double x0, double y0, double x1, double y1)
       : PolygonEdge(GridPoint{on_grid(x0), on_grid(y0)}, GridPoint{on_grid(x1), on_grid(y1)}) {}
 
-  /// Calls `crossing(position)` for each pixel column whose middle the side crosses: the pixel, counted down the
-  /// columns of a height x width mask, from which on inside and outside are swapped.
+  /// Calls `crossing(position)` for each pixel column whose middle the side crosses: the pixel,
+  /// counted down the columns of a height x width mask, from which on inside and outside are
+  /// swapped.
   template <typename F>
   constexpr void each_crossing(std::uint32_t height, std::uint32_t width, F crossing) const {
     const std::int64_t left = std::max<std::int64_t>(std::min(xs_, xe_), 0);
@@ -46,8 +48,9 @@ class PolygonEdge {
 
   static constexpr std::int64_t magnitude(std::int64_t value) { return value < 0 ? -value : value; }
 
-  /// A coordinate on the grid, rounded as COCO does (towards zero after adding a half). Coordinates so far out
-  /// that C's conversion would be undefined stay at a bound; nothing out there is visible.
+  /// A coordinate on the grid, rounded as COCO does (towards zero after adding a half). Coordinates
+  /// so far out that C's conversion would be undefined stay at a bound; nothing out there is
+  /// visible.
   static constexpr std::int64_t on_grid(double coordinate) {
     constexpr double kFar = 1e9;
     const double scaled = kScale * coordinate + .5;
@@ -63,7 +66,8 @@ class PolygonEdge {
     return whole + (static_cast<double>(whole) < down ? 1 : 0);  // std::ceil
   }
 
-  /// The upper of the two grid rows where the side leaves the grid column `column` for the next one.
+  /// The upper of the two grid rows where the side leaves the grid column `column` for the next
+  /// one.
   constexpr std::int64_t row_leaving(std::int64_t column) const {
     if (flat_) return std::min(across(column - xs_), across(column + 1 - xs_));
     // Solved for the step, then settled with COCO's own rounding.

@@ -1,6 +1,6 @@
-// Polygons as pixels, exactly as COCO's rleFrPoly: the outline is walked on a grid of fifths of a pixel,
-// and where it crosses the middle of a pixel column, inside and outside swap.
-// COCO lists every grid point of the outline; only the crossings matter, so only they are computed here.
+// Polygons as pixels, exactly as COCO's rleFrPoly: the outline is walked on a grid of fifths of a
+// pixel, and where it crosses the middle of a pixel column, inside and outside swap. COCO lists
+// every grid point of the outline; only the crossings matter, so only they are computed here.
 #include <algorithm>
 
 #include "millrace/coco/masks/masks.h"

@@ -1,4 +1,5 @@
-// The sample data set: pictures of textured shapes with exact COCO annotations, made, not downloaded.
+// The sample data set: pictures of textured shapes with exact COCO annotations, made, not
+// downloaded.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,9 @@ struct SampleOptions {
   }
 };
 
-/// Writes `train2017/`, `val2017/` and `annotations/instances_{train,val}2017.json` under `folder`, which appears
-/// whole or not at all. Same options, same bytes, for any number of threads. Throws Error.
+/// Writes `train2017/`, `val2017/` and `annotations/instances_{train,val}2017.json` under `folder`,
+/// which appears whole or not at all. Same options, same bytes, for any number of threads. Throws
+/// Error.
 void make_sample(const std::filesystem::path& folder, const SampleOptions& options);
 
 }  // namespace millrace::coco

@@ -62,8 +62,8 @@ Outline heart(Rng&) {
 /// A disc less another of nearly its size: two arcs between the points where the circles meet.
 Outline crescent(Rng& rng) {
   const double radius = rng.uniform(0.80, 0.95), shift = rng.uniform(0.42, 0.55);
-  const double along = (1 + shift * shift - radius * radius) /
-                       (2 * shift);  // position of the meeting points on the axis
+  // Position of the meeting points on the axis
+  const double along = (1 + shift * shift - radius * radius) / (2 * shift);
   const double outside = std::acos(along), inside = std::acos((along - shift) / radius);
   auto points = arc({}, 1, outside, 2 * pi - outside);
   const auto bite = arc({shift, 0}, radius, 2 * pi - inside, inside);

@@ -25,8 +25,9 @@ struct BatchPart {
   std::vector<std::size_t> places;  // of its images in the whole batch, ascending
 };
 
-/// A batch cut into parts in which every image has the padded size that it would have alone, in the order of their first
-/// images. The batch itself is the only part where all its images have its size, or where its divisor is not known.
+/// A batch cut into parts in which every image has the padded size that it would have alone, in the
+/// order of their first images. The batch itself is the only part where all its images have its
+/// size, or where its divisor is not known.
 std::vector<BatchPart> parts_of_one_size(const Batch& batch);
 
 }  // namespace millrace

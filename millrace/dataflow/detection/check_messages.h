@@ -12,9 +12,10 @@ namespace millrace {
 /// For `classes` that nobody knows.
 inline constexpr std::size_t kAnyClasses = std::numeric_limits<std::int32_t>::max();
 
-/// Throws std::invalid_argument naming the image and what is wrong with the sample: pixels that are not 8-bit RGB,
-/// members of the objects of different lengths, a box or run-length mask that does not lie in the image, a polygon
-/// without three points, a class that is none of 0 .. classes-1. Costs nothing beside a stage's work.
+/// Throws std::invalid_argument naming the image and what is wrong with the sample: pixels that are
+/// not 8-bit RGB, members of the objects of different lengths, a box or run-length mask that does
+/// not lie in the image, a polygon without three points, a class that is none of 0 .. classes-1.
+/// Costs nothing beside a stage's work.
 void check_sample(const Sample& sample, std::size_t classes = kAnyClasses);
 
 /// The same of a batch, whose images have to lie in it.

@@ -98,7 +98,8 @@ struct DataOptions : DataSetOptions,
                      RemoteOptions {
   void describe(Options& o);
 
-  /// Throws ConfigError where values are no addresses or shapes, contradict each other or change nothing.
+  /// Throws ConfigError where values are no addresses or shapes, contradict each other or change
+  /// nothing.
   void check(const Config& table) const;
 };
 

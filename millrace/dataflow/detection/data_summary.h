@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-/// As text of several lines for a log. Sizes are COCO's, by the areas of boxes in the original images; what repeats in an
-/// epoch counts once. Asks `about` each sample of the source, by all threads of the caller's arena.
+/// As text of several lines for a log. Sizes are COCO's, by the areas of boxes in the original
+/// images; what repeats in an epoch counts once. Asks `about` each sample of the source, by all
+/// threads of the caller's arena.
 std::string data_summary(const Source<Sample>& source, const std::vector<std::string>& classes);
 
 }  // namespace millrace

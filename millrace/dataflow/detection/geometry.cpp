@@ -29,8 +29,9 @@ double area_of(const coco::Segmentation& shape, const Box& box) {
   return std::holds_alternative<std::monostate>(shape) ? box.area() : coco::shape_area(shape);
 }
 
-/// Takes objects along a motion into an image of `size`; `move_mask` moves run lengths. A box that stays
-/// upright and whole is moved itself, since annotators' boxes are not those of their polygons' points.
+/// Takes objects along a motion into an image of `size`; `move_mask` moves run lengths. A box that
+/// stays upright and whole is moved itself, since annotators' boxes are not those of their
+/// polygons' points.
 template <class MoveMask>
 void move_into(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
                const Visibility& visibility, MoveMask move_mask) {

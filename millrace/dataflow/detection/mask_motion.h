@@ -20,7 +20,8 @@ enum class Sampling {
   corners,  // the one at its corner, floor(i m / n) in float: torch's `nearest`, so torchvision's
 };
 
-/// The mask's columns (horizontal) or rows in reverse order. Costs nothing but its runs and columns.
+/// The mask's columns (horizontal) or rows in reverse order. Costs nothing but its runs and
+/// columns.
 coco::Rle mirrored(const coco::Rle& mask, Direction direction);
 
 /// The mask sampled at width x height pixels, run by run, never as a bitmap.

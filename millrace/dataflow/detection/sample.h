@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-/// The objects of one image; all members have the same length. Where outlines are left out (Source::about), an empty
-/// list of polygons stands for each.
+/// The objects of one image; all members have the same length. Where outlines are left out
+/// (Source::about), an empty list of polygons stands for each.
 struct Instances {
   std::vector<Box> boxes;                         // pixels of the image they belong to
   std::vector<std::int32_t> classes;              // 0 .. K-1: position in the list of classes
@@ -64,8 +64,8 @@ struct ImageInfo {
 /// Pixels on a device: millrace/trainer/detector/device_pixels.h.
 struct DevicePixels;
 
-/// A padded batch. `pixels` is (N, height, width, 3) RGB bytes, zero outside each image's true size;
-/// pooled memory that goes back when the last owner lets go.
+/// A padded batch. `pixels` is (N, height, width, 3) RGB bytes, zero outside each image's true
+/// size; pooled memory that goes back when the last owner lets go.
 struct Batch {
   std::shared_ptr<std::uint8_t[]> pixels;
   std::int32_t height = 0, width = 0;

@@ -1,4 +1,5 @@
-// Which images to batch together so that little is padded: groups of like shape, chosen from the data set's own.
+// Which images to batch together so that little is padded: groups of like shape, chosen from the
+// data set's own.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,10 @@
 
 namespace millrace {
 
-/// The bounds (ratios of width to height, ascending) that part `shapes` into at most `buckets` groups with the least
-/// padding, were every image resized to one shorter side and padded to the largest of its group: an optimal partition
-/// by dynamic programming. Pure. REQUIRES: buckets > 0, no empty shape.
+/// The bounds (ratios of width to height, ascending) that part `shapes` into at most `buckets`
+/// groups with the least padding, were every image resized to one shorter side and padded to the
+/// largest of its group: an optimal partition by dynamic programming. Pure. REQUIRES: buckets > 0,
+/// no empty shape.
 std::vector<double> ratio_bounds(std::span<const cv::Size> shapes, std::size_t buckets);
 
 }  // namespace millrace

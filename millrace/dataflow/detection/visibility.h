@@ -5,8 +5,9 @@
 
 namespace millrace {
 
-/// An object stays while it has `min_area` pixels and `min_visible` of what it had (of its shape, or of
-/// its box where it has none). What has nothing left, or is cut thinner than a pixel, goes in any case.
+/// An object stays while it has `min_area` pixels and `min_visible` of what it had (of its shape,
+/// or of its box where it has none). What has nothing left, or is cut thinner than a pixel, goes in
+/// any case.
 struct Visibility {
   double min_area = 1;
   double min_visible = 0;

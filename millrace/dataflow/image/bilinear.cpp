@@ -1,6 +1,7 @@
 // With SSE2, which every x86-64 has; elsewhere OpenCV does it.
-// Rows first: a row of the image becomes a row of 15-bit numbers as wide as the target; two of these make a
-// row of the target. The two last ones are kept, since neighbouring target rows mostly need the same.
+// Rows first: a row of the image becomes a row of 15-bit numbers as wide as the target; two of
+// these make a row of the target. The two last ones are kept, since neighbouring target rows mostly
+// need the same.
 #include "millrace/dataflow/image/bilinear.h"
 
 #include <stdexcept>
@@ -49,8 +50,8 @@ std::vector<Tap> taps(int from, int to) {
   return result;
 }
 
-/// The same, as bytes of a row, with all weight on the border where a place lies beyond it, and counted
-/// from the right where the row is to be mirrored.
+/// The same, as bytes of a row, with all weight on the border where a place lies beyond it, and
+/// counted from the right where the row is to be mirrored.
 std::vector<Tap> columns(int from, int to, bool mirrored) {
   auto result = taps(from, to);
   for (auto& [first, weights] : result) {

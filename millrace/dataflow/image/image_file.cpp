@@ -24,8 +24,9 @@ struct DestroyHandle {
 };
 using UniqueDecompressor = std::unique_ptr<void, DestroyHandle>;
 
-/// This thread's decompressor. TurboJPEG keeps `strict` (stop on warning) from one call to the next, so there
-/// is one for each; and it may start the next file wrong after a broken one, so faults throw it away.
+/// This thread's decompressor. TurboJPEG keeps `strict` (stop on warning) from one call to the
+/// next, so there is one for each; and it may start the next file wrong after a broken one, so
+/// faults throw it away.
 UniqueDecompressor& decompressor(bool strict) {
   static thread_local std::array<UniqueDecompressor, 2> handles;
   auto& handle = handles[strict];
@@ -40,8 +41,9 @@ UniqueDecompressor& decompressor(bool strict) {
   throw DataError(file, fmt::format("broken JPEG: {}", why));
 }
 
-/// Whether the last call failed with a mere warning by which no pixel is lost: bytes between what is decoded (but for
-/// those before a restart marker, 0xd0 to 0xd7, which stand for blocks that were given up), or odd values in the head.
+/// Whether the last call failed with a mere warning by which no pixel is lost: bytes between what
+/// is decoded (but for those before a restart marker, 0xd0 to 0xd7, which stand for blocks that
+/// were given up), or odd values in the head.
 bool only_odd(const UniqueDecompressor& handle) {
   if (tjGetErrorCode(handle.get()) != TJERR_WARNING) return false;
   const std::string_view why = tjGetErrorStr2(handle.get());
@@ -59,7 +61,8 @@ const unsigned char* data(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-// No JPEG packs more pixels into a byte: a block of 64 takes a bit at least, or so with arithmetic coding.
+// No JPEG packs more pixels into a byte: a block of 64 takes a bit at least, or so with arithmetic
+// coding.
 constexpr std::int64_t kMostPixelsPerByte = 4096;
 
 /// A JPEG that TurboJPEG can decode.
@@ -101,8 +104,8 @@ cv::Mat rgb_of(const cv::Mat& cmyk) {
   return image;
 }
 
-/// Decodes at `size`. Strictly, stops at the first warning; if that one and the last of a second try are harmless, so
-/// are those in between, or so the other decoders take it.
+/// Decodes at `size`. Strictly, stops at the first warning; if that one and the last of a second
+/// try are harmless, so are those in between, or so the other decoders take it.
 cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg& jpeg,
                      cv::Size size, bool strict) {
   auto& handle = decompressor(strict);
@@ -135,9 +138,10 @@ cv::Mat decode_opencv(std::string_view bytes, const std::string& file) {
   return image;
 }
 
-/// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that libjpeg-turbo has fast
-/// transforms for (of COCO's photos, half takes 0.9 of the time of the whole, but five to seven eighths 1.1 to 1.6).
-/// Only where nothing is left over: libjpeg-turbo would round up, and what is in the picture would shift.
+/// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that
+/// libjpeg-turbo has fast transforms for (of COCO's photos, half takes 0.9 of the time of the
+/// whole, but five to seven eighths 1.1 to 1.6). Only where nothing is left over: libjpeg-turbo
+/// would round up, and what is in the picture would shift.
 cv::Size reduced(cv::Size whole, cv::Size enough) {
   if (enough.empty()) return whole;
   for (const int divisor : {8, 4, 2}) {
@@ -148,7 +152,8 @@ cv::Size reduced(cv::Size whole, cv::Size enough) {
   return whole;
 }
 
-/// The turn that gives a picture of `own` size its annotated size. Throws DataError where none does.
+/// The turn that gives a picture of `own` size its annotated size. Throws DataError where none
+/// does.
 int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation,
                 const std::string& file) {
   if (!annotated) return orientation;

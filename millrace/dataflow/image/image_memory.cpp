@@ -9,7 +9,8 @@
 namespace millrace {
 namespace {
 
-// The heap uses smaller blocks again by itself; and no pool should keep what one giant among the images took.
+// The heap uses smaller blocks again by itself; and no pool should keep what one giant among the
+// images took.
 constexpr std::size_t kLeast = std::size_t{1} << 18, kMost = std::size_t{1} << 26;
 
 /// OpenCV's own allocator, but for the memory.

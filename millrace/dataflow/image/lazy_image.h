@@ -7,9 +7,10 @@
 
 namespace millrace {
 
-/// A (H, W, 3) 8-bit RGB image that may hold its pixels at another size than its own: smaller where the decoder
-/// has skipped what a later resize would throw away, or not mirrored and resized yet, so that a batch gets them
-/// so straight into its slot. To everybody else it is an image of `size()`.
+/// A (H, W, 3) 8-bit RGB image that may hold its pixels at another size than its own: smaller where
+/// the decoder has skipped what a later resize would throw away, or not mirrored and resized yet,
+/// so that a batch gets them so straight into its slot. To everybody else it is an image of
+/// `size()`.
 ///
 /// Copies share their pixels. Not for several threads at once.
 class LazyImage {
@@ -20,8 +21,8 @@ class LazyImage {
 
   bool empty() const { return pixels_.empty(); }
   cv::Size size() const { return due_.empty() ? pixels_.size() : due_; }
-  /// What it holds now, and whether that is still to be mirrored; LazyImage(held(), size()), mirrored or not, is the
-  /// same image again.
+  /// What it holds now, and whether that is still to be mirrored; LazyImage(held(), size()),
+  /// mirrored or not, is the same image again.
   const cv::Mat& held() const { return pixels_; }
   bool is_mirrored() const { return mirrored_; }
   /// With pixels of its own.

@@ -1,5 +1,5 @@
-// Points, boxes and polygons moved in the plane and cut at the border of an image. Continuous coordinates:
-// pixel i spans i .. i+1. Pure; any thread.
+// Points, boxes and polygons moved in the plane and cut at the border of an image. Continuous
+// coordinates: pixel i spans i .. i+1. Pure; any thread.
 #pragma once
 
 #include <opencv2/core/matx.hpp>
@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-/// The part of a polygon inside 0 .. width, 0 .. height (Sutherland and Hodgman 1974). Where the outline
-/// leaves and comes back, the parts hang together by bridges along the border, which rasterise to nothing.
-/// Empty where no area is inside; the same numbers where all of it is.
+/// The part of a polygon inside 0 .. width, 0 .. height (Sutherland and Hodgman 1974). Where the
+/// outline leaves and comes back, the parts hang together by bridges along the border, which
+/// rasterise to nothing. Empty where no area is inside; the same numbers where all of it is.
 coco::Polygon clipped(const coco::Polygon& polygon, cv::Size image);
 
 /// The part of a box inside the image.

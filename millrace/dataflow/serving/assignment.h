@@ -10,9 +10,10 @@
 
 namespace millrace::serving {
 
-/// Spreads the numbers head, head + 1, ... over servers: whoever would have it first by how fast it has answered so far.
-/// What was asked of a server that leaves is asked of another, the lowest number first. A number that the consumer
-/// waits for, overdue at its server, is asked of a second one as well.
+/// Spreads the numbers head, head + 1, ... over servers: whoever would have it first by how fast it
+/// has answered so far. What was asked of a server that leaves is asked of another, the lowest
+/// number first. A number that the consumer waits for, overdue at its server, is asked of a second
+/// one as well.
 class Assignment {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,8 +32,8 @@ class Assignment {
     int server = 0;
     std::int64_t number = 0;
   };
-  /// The next to ask; nothing where all that is wanted, `window` numbers from the head on, is asked for or there, or no
-  /// server may be asked. Call again until nothing is left to ask.
+  /// The next to ask; nothing where all that is wanted, `window` numbers from the head on, is asked
+  /// for or there, or no server may be asked. Call again until nothing is left to ask.
   std::optional<Task> next(std::int64_t window, Clock::time_point now);
 
   /// Whether this is the first answer to a number that is wanted; a later one is dropped.

@@ -24,7 +24,8 @@ struct DoorOptions {
 /// Owned and used by one thread.
 class Door {
  public:
-  /// Listens. Throws ConfigError for an endpoint that cannot be, Error where it cannot be listened at.
+  /// Listens. Throws ConfigError for an endpoint that cannot be, Error where it cannot be listened
+  /// at.
   Door(zmq::context_t& context, const DoorOptions& options);
 
   /// A ROUTER socket. A message's connection is its ZMQ_SRCFD.
@@ -32,14 +33,16 @@ class Door {
   /// Where it listens, with the port that the system chose for `*`.
   std::string endpoint() const { return socket_.get(zmq::sockopt::last_endpoint); }
 
-  /// Waits until something can be received, something happens to a connection, or `wake` can be read; so long at most.
+  /// Waits until something can be received, something happens to a connection, or `wake` can be
+  /// read; so long at most.
   void wait(int wake, std::chrono::milliseconds most);
   /// Lets in or turns away who knocks, and tells of connections that have gone.
   void look(const std::function<void(std::int32_t connection)>& gone);
 
   /// A consumer is turned away, or something that it said: counted, told at once the first time.
   void refuse(const std::string& reason, const std::string& detail);
-  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty where there was none since the last call.
+  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty where there was none
+  /// since the last call.
   std::string take_refusals();
 
  private:

@@ -16,8 +16,8 @@ namespace millrace::serving {
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
                   const TrainData& train);
 
-/// How what a consumer knows differs from what a server has: "data.batch_size is 4 for the training and 2 for the
-/// server, ..."; empty: it does not.
+/// How what a consumer knows differs from what a server has: "data.batch_size is 4 for the training
+/// and 2 for the server, ..."; empty: it does not.
 std::string difference(const Facts& consumer, const Facts& server);
 
 }  // namespace millrace::serving

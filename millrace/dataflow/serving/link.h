@@ -23,8 +23,8 @@ struct LinkKeys {
   KeyPair own;
 };
 
-/// Connects, says hello, keeps saying that it is there, and starts over when the server has gone or is silent; libzmq
-/// knocks again and again, ever more slowly. One thread.
+/// Connects, says hello, keeps saying that it is there, and starts over when the server has gone or
+/// is silent; libzmq knocks again and again, ever more slowly. One thread.
 class Link {
  public:
   using Clock = std::chrono::steady_clock;
@@ -49,8 +49,8 @@ class Link {
   /// The last word; the link is not used any more.
   void leave();
 
-  /// The server has said welcome and gives signs of life. A server may go and come between two looks: then the link's
-  /// `age` is another.
+  /// The server has said welcome and gives signs of life. A server may go and come between two
+  /// looks: then the link's `age` is another.
   bool is_live() const { return state_ == State::live; }
   std::int64_t age() const { return age_; }
   /// The server wants nothing to do with this consumer, now and later.

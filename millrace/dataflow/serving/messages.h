@@ -1,5 +1,5 @@
-// What data servers and their consumers say to each other, and how it lies in bytes (docs/wire-format.md). Pure; any
-// thread.
+// What data servers and their consumers say to each other, and how it lies in bytes
+// (docs/wire-format.md). Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct Hello {
   std::string consumer;  // the same as long as the consumer lives
   Stream stream;
   Facts facts;  // those that it knows, all of which must hold for the server
-  std::vector<std::int64_t>
-      held;  // pieces of shared memory that it needs still; others may be taken back
+  // Pieces of shared memory that it needs still; others may be taken back
+  std::vector<std::int64_t> held;
 };
 /// Wants these batches, in this order if it can be.
 struct Ask {
@@ -96,8 +96,8 @@ using Message = std::variant<Hello, Ask, Release, Ping, Bye, Welcome, Refusal, S
 
 std::string encode(Message message);
 
-/// Throws DataError naming `where` for anything that `encode` cannot have written. Takes memory in proportion to the
-/// bytes.
+/// Throws DataError naming `where` for anything that `encode` cannot have written. Takes memory in
+/// proportion to the bytes.
 Message decode(std::string_view bytes, const std::string& where);
 
 }  // namespace millrace::serving

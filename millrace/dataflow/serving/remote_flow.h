@@ -23,10 +23,10 @@ struct ConnectOptions {
   double max_skipped = 0.1;  // share of an epoch's samples
 };
 
-/// The batches of a stream, byte for byte those of a flow without servers, in the same order, each once, as long as
-/// some server answers now and then. A thread of its own asks, receives and puts in order. `next` throws Error where
-/// no server has been there for `timeout` or all have refused, saying what was heard of each.
-/// Throws ConfigError for endpoints that cannot be.
+/// The batches of a stream, byte for byte those of a flow without servers, in the same order, each
+/// once, as long as some server answers now and then. A thread of its own asks, receives and puts
+/// in order. `next` throws Error where no server has been there for `timeout` or all have refused,
+/// saying what was heard of each. Throws ConfigError for endpoints that cannot be.
 std::unique_ptr<DataFlow<Batch>> connect_flow(ConnectOptions options);
 
 }  // namespace millrace::serving

@@ -9,8 +9,8 @@
 
 namespace millrace::serving {
 
-/// The flow that `start_train_flow` would give, made by the servers of options.source. Throws ConfigError for keys or
-/// endpoints that cannot be.
+/// The flow that `start_train_flow` would give, made by the servers of options.source. Throws
+/// ConfigError for keys or endpoints that cannot be.
 std::unique_ptr<DataFlow<Batch>> start_remote_train_flow(const DataOptions& options,
                                                          std::span<const Config> stages,
                                                          const TrainData& train,

@@ -24,8 +24,8 @@ constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::seconds kForgetAfter{10};  // a consumer that says nothing
 constexpr std::chrono::seconds kTellEvery{10};
 constexpr int kMostAtOnce = 100;  // messages, before batches that are ready go out
-// Batches of a consumer that are on their way through its socket. The next one waits until it has room, so that its bytes
-// are sent while they are still in the cache from having been digested.
+// Batches of a consumer that are on their way through its socket. The next one waits until it has
+// room, so that its bytes are sent while they are still in the cache from having been digested.
 constexpr int kMostSending = 2;
 
 /// A batch's memory in libzmq's hands, whose thread deletes this once it is sent or never will be.
@@ -199,7 +199,8 @@ void BatchServer::turn_away(const std::string& id, const char* reason, const std
   send(id, std::move(refusal));
 }
 
-/// The consumer, which has given a sign of life; nullptr: it has to say hello first, and is told so.
+/// The consumer, which has given a sign of life; nullptr: it has to say hello first, and is told
+/// so.
 BatchServer::Consumer* BatchServer::known(const std::string& id) {
   const auto found = consumers_.find(id);
   if (found == consumers_.end()) {

@@ -34,8 +34,8 @@ struct ServerReport {
   std::int64_t asked = 0;  // now: not answered yet
 };
 
-/// Keeps nothing of a consumer that matters: a stream's batches are functions of their numbers, so that any server of the
-/// same data can go on where another one ended. Made and used by one thread.
+/// Keeps nothing of a consumer that matters: a stream's batches are functions of their numbers, so
+/// that any server of the same data can go on where another one ended. Made and used by one thread.
 class BatchServer {
  public:
   /// Listens from now on. Throws ConfigError, Error.
@@ -45,7 +45,8 @@ class BatchServer {
   std::string endpoint() const { return door_.endpoint(); }
   ServerReport report() const;
 
-  /// Serves as long as `go_on`, which is asked several times a second, says so. Logs how it goes now and then.
+  /// Serves as long as `go_on`, which is asked several times a second, says so. Logs how it goes
+  /// now and then.
   void run(const std::function<bool()>& go_on);
 
  private:

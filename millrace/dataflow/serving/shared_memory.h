@@ -1,5 +1,6 @@
-// Batches in memory that a data server and its consumers on one host share. It lies in files without names: nothing is left
-// behind, whoever dies. Processes of the same user open them through /proc, as long as the server keeps them.
+// Batches in memory that a data server and its consumers on one host share. It lies in files
+// without names: nothing is left behind, whoever dies. Processes of the same user open them through
+// /proc, as long as the server keeps them.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ class SharedMemory {
  public:
   SharedMemory();
 
-  /// For the pool of batches; each buffer is a file, or plain memory where there can be no more files. Works on after
-  /// this is gone.
+  /// For the pool of batches; each buffer is a file, or plain memory where there can be no more
+  /// files. Works on after this is gone.
   MemorySource source() const;
   /// Where so many bytes lie that begin a buffer; nothing for other memory.
   std::optional<SharedPiece> find(const void* buffer, std::size_t bytes, std::int64_t piece) const;
@@ -47,7 +48,8 @@ class SharedView {
   /// Whether that process still is.
   bool is_there() const { return open(probe_) != nullptr; }
 
-  /// The bytes of a piece; once they are let go, it can be released. Throws DataError where there is no such piece.
+  /// The bytes of a piece; once they are let go, it can be released. Throws DataError where there
+  /// is no such piece.
   Frame take(const SharedPiece& piece);
   /// Pieces that were let go since the last call.
   std::vector<std::int64_t> take_released();

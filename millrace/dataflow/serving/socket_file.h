@@ -8,12 +8,12 @@
 
 namespace millrace::serving {
 
-/// A server's own while this lives, and gone with it. libzmq puts its socket in the place of whatever is there, and leaves
-/// it behind.
+/// A server's own while this lives, and gone with it. libzmq puts its socket in the place of
+/// whatever is there, and leaves it behind.
 class SocketFile {
  public:
-  /// Before the endpoint is bound. Throws ConfigError where something else than a socket has that name, or another server
-  /// listens there. Endpoints without a file are none of its business.
+  /// Before the endpoint is bound. Throws ConfigError where something else than a socket has that
+  /// name, or another server listens there. Endpoints without a file are none of its business.
   explicit SocketFile(const std::string& endpoint);
   /// Once it is bound.
   void note();

@@ -11,7 +11,8 @@
 
 namespace millrace::serving {
 
-/// Batch number k of a stream (0, 1, 2, ... from its start) is a pure function of the data, the configuration and these.
+/// Batch number k of a stream (0, 1, 2, ... from its start) is a pure function of the data, the
+/// configuration and these.
 struct Stream {
   std::uint64_t seed = 1;
   Share share;

@@ -13,8 +13,9 @@ namespace millrace {
 /// The usable images of a split as samples, by ascending image id. Const, so any thread may read.
 class DetectionSource final : public Source<Sample> {
  public:
-  /// `filter_empty`: leaves out images without an object that is usable and no crowd. Objects that are marked `ignore`
-  /// (unless they are crowds) or have less than a pixel inside their image are left out.
+  /// `filter_empty`: leaves out images without an object that is usable and no crowd. Objects that
+  /// are marked `ignore` (unless they are crowds) or have less than a pixel inside their image are
+  /// left out.
   DetectionSource(DataSplit split, bool filter_empty);
 
   std::int64_t size() const override { return static_cast<std::int64_t>(images_.size()); }
@@ -39,7 +40,8 @@ class DetectionSource final : public Source<Sample> {
   std::int64_t ignored_ = 0, thin_ = 0, first_thin_ = 0;  // objects; the last one's id
 };
 
-/// The same, with a report of the objects that are left out. Throws ConfigError where no image is left.
+/// The same, with a report of the objects that are left out. Throws ConfigError where no image is
+/// left.
 SourcePtr<Sample> open_source(DataSplit split, bool filter_empty);
 
 }  // namespace millrace

@@ -43,7 +43,8 @@ DetectionSources& detection_sources();
 /// is at the end. Throws ConfigError naming file and line.
 void settle_sources(const DataOptions& data, std::vector<Config>& tables);
 
-/// Registers a source whose options are the struct `S`; `open(const S&, const SourceContext&)` opens it.
+/// Registers a source whose options are the struct `S`; `open(const S&, const SourceContext&)`
+/// opens it.
 template <class S, class F>
 bool register_source(const std::string& name, std::string doc, F open) {
   return detection_sources().add<S>(
@@ -58,11 +59,13 @@ struct TrainData {
   SourcePtr<Sample> source;  // nullptr where data servers have the data and this machine has not
 };
 
-/// Opens the sources that the `[[data.sources]]` tables declare; without a table, the training split of
-/// `data.root`. Each table has a `name` (its `type` where it says none); `of = ["a", "b"]` names those that a table is
-/// made of. The one that no other is made of feeds the flow. The classes are data.classes; where that is empty, those
-/// of the training split. Where data.source names data servers and there is no data.root here, nothing is opened. Throws ConfigError naming file and line: an unknown `type` or name, one name twice, a cycle,
-/// several or no sources at the end, a source without samples.
+/// Opens the sources that the `[[data.sources]]` tables declare; without a table, the training
+/// split of `data.root`. Each table has a `name` (its `type` where it says none); `of = ["a", "b"]`
+/// names those that a table is made of. The one that no other is made of feeds the flow. The
+/// classes are data.classes; where that is empty, those of the training split. Where data.source
+/// names data servers and there is no data.root here, nothing is opened. Throws ConfigError naming
+/// file and line: an unknown `type` or name, one name twice, a cycle, several or no sources at the
+/// end, a source without samples.
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables);
 
 }  // namespace millrace

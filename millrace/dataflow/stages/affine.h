@@ -12,8 +12,9 @@
 namespace millrace {
 
 /// Scales, turns, shears and moves the image about its centre in one bilinear warp (MMDetection's
-/// RandomAffine: translation * shear * rotation * scale); the size stays. By default it does nothing:
-/// `rotation = 15` alone is a rotation. For training only: a sample's scales do not tell of it.
+/// RandomAffine: translation * shear * rotation * scale); the size stays. By default it does
+/// nothing: `rotation = 15` alone is a rotation. For training only: a sample's scales do not tell
+/// of it.
 struct Affine {
   static constexpr std::string_view kName = "affine";
   static constexpr std::string_view kAfter = "decode";

@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// Blurs an image by chance with a Gaussian of random width (torchvision's GaussianBlur; the kernel is as
-/// wide as 3 deviations either way, the border is reflected).
+/// Blurs an image by chance with a Gaussian of random width (torchvision's GaussianBlur; the kernel
+/// is as wide as 3 deviations either way, the border is reflected).
 struct Blur {
   static constexpr std::string_view kName = "blur";
   static constexpr std::string_view kAfter = "decode";

@@ -10,10 +10,11 @@
 
 namespace millrace {
 
-/// Simple Copy-Paste (Ghiasi et al. 2021): puts some objects of another image, cut out along their masks,
-/// on top of this one. The other image is cut or padded to the size of this one; each of its objects that
-/// has a shape and is no crowd is taken by an even chance, and at least one. Objects below lose the pixels
-/// that are covered. No blending: it made no difference there. It takes one partner, by chance.
+/// Simple Copy-Paste (Ghiasi et al. 2021): puts some objects of another image, cut out along their
+/// masks, on top of this one. The other image is cut or padded to the size of this one; each of its
+/// objects that has a shape and is no crowd is taken by an even chance, and at least one. Objects
+/// below lose the pixels that are covered. No blending: it made no difference there. It takes one
+/// partner, by chance.
 struct CopyPaste {
   static constexpr std::string_view kName = "copy_paste";
   static constexpr std::string_view kAfter = "decode";
@@ -26,9 +27,8 @@ struct CopyPaste {
 
   /// Which objects of `other` are pasted.
   std::vector<bool> draw(const Instances& other, Rng& rng) const;
-  /// Pastes the `chosen` objects of `other`, whose image is of the same size, on `sample`; those without
-  /// a pixel are left out.
-  /// Throws std::invalid_argument for another size.
+  /// Pastes the `chosen` objects of `other`, whose image is of the same size, on `sample`; those
+  /// without a pixel are left out. Throws std::invalid_argument for another size.
   Sample paste(Sample sample, Sample other, const std::vector<bool>& chosen) const;
 
   void describe(Options& o) {

@@ -11,8 +11,8 @@
 namespace millrace {
 
 /// Gives every image one size: cuts at a random place what is longer, pads right and below what is
-/// shorter (detectron2's FixedSizeCrop; there one random number places both axes, here each has its own).
-/// For training only: a sample knows nothing of the window's place.
+/// shorter (detectron2's FixedSizeCrop; there one random number places both axes, here each has its
+/// own). For training only: a sample knows nothing of the window's place.
 struct FixedSizeCrop {
   static constexpr std::string_view kName = "fixed_size_crop";
   static constexpr std::string_view kAfter = "decode";

@@ -9,7 +9,8 @@
 
 namespace millrace {
 
-/// Mirrors a sample by chance, left to right or top to bottom: pixels, boxes, polygons and run lengths together.
+/// Mirrors a sample by chance, left to right or top to bottom: pixels, boxes, polygons and run
+/// lengths together.
 struct Flip {
   static constexpr std::string_view kName = "flip";
   static constexpr std::string_view kAfter = "decode";

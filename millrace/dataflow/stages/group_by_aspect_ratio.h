@@ -11,8 +11,9 @@
 
 namespace millrace {
 
-/// The key that batches images of like shape: how many of the bounds width / height of the image as it was annotated
-/// passes, whatever becomes of it on its way (as detectron2 and torchvision group). Of unknown size: none.
+/// The key that batches images of like shape: how many of the bounds width / height of the image as
+/// it was annotated passes, whatever becomes of it on its way (as detectron2 and torchvision
+/// group). Of unknown size: none.
 struct GroupByAspectRatio {
   static constexpr std::string_view kName = "group_by_aspect_ratio";
   static constexpr std::int64_t kShapesSeen = 4096;
@@ -20,8 +21,8 @@ struct GroupByAspectRatio {
   std::int64_t buckets = 0;       // > 0: `fit` chooses the bounds
   std::int64_t batch_size = 4;
 
-  /// Where `buckets` asks for it, chooses bounds for the least padding of the images of `source` (of some
-  /// thousands of them, evenly spread).
+  /// Where `buckets` asks for it, chooses bounds for the least padding of the images of `source`
+  /// (of some thousands of them, evenly spread).
   template <class Source>
   void fit(const Source& source) {
     if (buckets == 0) return;

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Large-scale jitter (Ghiasi et al., Simple Copy-Paste, 2021): fits the image into `scale` times the
-/// target size, its shape kept (detectron2's ResizeScale), then cuts or pads it to that size.
+/// Large-scale jitter (Ghiasi et al., Simple Copy-Paste, 2021): fits the image into `scale` times
+/// the target size, its shape kept (detectron2's ResizeScale), then cuts or pads it to that size.
 struct LargeScaleJitter {
   static constexpr std::string_view kName = "large_scale_jitter";
   static constexpr std::string_view kAfter = "decode";

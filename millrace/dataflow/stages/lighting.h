@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-/// Adds a random colour along the principal components of ImageNet's colours, the same to every pixel
-/// (Krizhevsky et al. 2012; eigenvalues of levels 0 .. 255 and eigenvectors as in tensorpack's Lighting).
+/// Adds a random colour along the principal components of ImageNet's colours, the same to every
+/// pixel (Krizhevsky et al. 2012; eigenvalues of levels 0 .. 255 and eigenvectors as in
+/// tensorpack's Lighting).
 struct Lighting {
   static constexpr std::string_view kName = "lighting";
   static constexpr std::string_view kAfter = "decode";

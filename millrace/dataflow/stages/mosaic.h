@@ -11,10 +11,10 @@
 
 namespace millrace {
 
-/// Four images around a random centre on a canvas of 2 width x 2 height pixels (YOLOv4; MMDetection's
-/// Mosaic). Each is fitted into width x height, its shape kept, and touches the centre with a corner; what
-/// reaches beyond the canvas is cut off. The result has the first sample's id, path and scales. For training
-/// only. It takes three partners, by chance.
+/// Four images around a random centre on a canvas of 2 width x 2 height pixels (YOLOv4;
+/// MMDetection's Mosaic). Each is fitted into width x height, its shape kept, and touches the
+/// centre with a corner; what reaches beyond the canvas is cut off. The result has the first
+/// sample's id, path and scales. For training only. It takes three partners, by chance.
 struct Mosaic {
   static constexpr std::string_view kName = "mosaic";
   static constexpr std::string_view kAfter = "decode";

@@ -11,9 +11,9 @@
 
 namespace millrace {
 
-/// Puts samples side by side into one batch, each in the top left corner of its slot, zero around it. Slots are as
-/// large as the largest image, or of the first of some `shapes` that all images fit into: then a model sees few
-/// shapes, one for a fixed size.
+/// Puts samples side by side into one batch, each in the top left corner of its slot, zero around
+/// it. Slots are as large as the largest image, or of the first of some `shapes` that all images
+/// fit into: then a model sees few shapes, one for a fixed size.
 struct Pad {
   static constexpr std::string_view kName = "pad";
   static constexpr std::string_view kAfter = "decode";
@@ -21,8 +21,8 @@ struct Pad {
   Options::Strings shapes;  // "1344x800": width and height in pixels; none: as large as the images
   BufferPool pool = batch_memory();  // of the batches' pixels
 
-  /// Throws ConfigError where images fit into none of the shapes, std::invalid_argument for a sample that cannot be; see
-  /// check_sample.
+  /// Throws ConfigError where images fit into none of the shapes, std::invalid_argument for a
+  /// sample that cannot be; see check_sample.
   Batch operator()(std::vector<Sample> samples) const;
 
   /// The slot for images of up to `size`. Throws ConfigError where it fits into none of the shapes.

@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// Cuts a window out of the image: detectron2's RandomCrop, with its four ways to draw the window's size.
-/// For training only: a sample knows nothing of the window's place.
+/// Cuts a window out of the image: detectron2's RandomCrop, with its four ways to draw the window's
+/// size. For training only: a sample knows nothing of the window's place.
 struct RandomCrop {
   /// What `size` says: the window's, or its range; shares of the image's sides, or pixels.
   enum class Type { relative, relative_range, absolute, absolute_range };
@@ -32,8 +32,9 @@ struct RandomCrop {
 
   /// The window's size in an image of size `image`; never larger.
   cv::Size draw_size(cv::Size image, Rng& rng) const;
-  /// The window. With `keep_object` it contains the centre of an object drawn at random that is not a
-  /// crowd, as in detectron2, and leaves some of an object; where ten draws do not, it is the whole image.
+  /// The window. With `keep_object` it contains the centre of an object drawn at random that is not
+  /// a crowd, as in detectron2, and leaves some of an object; where ten draws do not, it is the
+  /// whole image.
   cv::Rect draw(const Sample& sample, Rng& rng) const;
 
   /// Throws std::invalid_argument for a `size` that the `type` cannot use.

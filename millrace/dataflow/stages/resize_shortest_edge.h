@@ -25,7 +25,8 @@ struct ResizeShortestEdge {
   cv::Size size_of(cv::Size image, std::int64_t side) const;
   bool draws() const { return range || short_side.size() > 1; }
 
-  /// Throws std::invalid_argument where there is no side to choose, or `range` is not two, the shorter first.
+  /// Throws std::invalid_argument where there is no side to choose, or `range` is not two, the
+  /// shorter first.
   void check() const;
 
   void describe(Options& o) {

@@ -1,4 +1,5 @@
-// What the codecs of samples and batches are made of: msgpack maps with rows of numbers as they lie in memory.
+// What the codecs of samples and batches are made of: msgpack maps with rows of numbers as they lie
+// in memory.
 #pragma once
 
 #include <fmt/format.h>
@@ -119,8 +120,9 @@ class Fields {
 /// Of a map with kObjectMembers; throws Wrong.
 Instances read_objects(const Fields& fields);
 
-/// Hands the one msgpack value in `bytes` to `read`. Throws DataError with `where`, and `what` it should have been, where
-/// the bytes are none, go on behind it, or `read` throws Wrong. Memory is taken in proportion to the bytes.
+/// Hands the one msgpack value in `bytes` to `read`. Throws DataError with `where`, and `what` it
+/// should have been, where the bytes are none, go on behind it, or `read` throws Wrong. Memory is
+/// taken in proportion to the bytes.
 void unpack(std::string_view bytes, const std::string& where, std::string_view what,
             const std::function<void(const msgpack::object&)>& read);
 

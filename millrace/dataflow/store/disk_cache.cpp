@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Samples are written in batches, since the file waits for the disk after each. What a killed process has not written
-// is lost, and so is the batch for which there is no room.
+// Samples are written in batches, since the file waits for the disk after each. What a killed
+// process has not written is lost, and so is the batch for which there is no room.
 constexpr std::size_t kBatchBytes = 32 << 20;
 constexpr std::size_t kBatches = 16;  // that fill a small file
 
@@ -49,8 +49,8 @@ std::optional<Sample> unsealed(std::string_view bytes) {
   }
 }
 
-/// A file of the process, however many flows use it: LMDB forbids to open one twice. Writes in batches, and finds what
-/// waits to be written, too.
+/// A file of the process, however many flows use it: LMDB forbids to open one twice. Writes in
+/// batches, and finds what waits to be written, too.
 class CacheFile {
  public:
   static std::shared_ptr<CacheFile> open(const fs::path& file, std::size_t max_bytes) {

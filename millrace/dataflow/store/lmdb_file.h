@@ -13,8 +13,9 @@ struct MDB_env;
 
 namespace millrace {
 
-/// A process must open a file only once. A file that was cut short is refused, since a mapped page that is missing would
-/// end the process. Not to be used by a child of fork() that has not opened it itself.
+/// A process must open a file only once. A file that was cut short is refused, since a mapped page
+/// that is missing would end the process. Not to be used by a child of fork() that has not opened
+/// it itself.
 class LmdbFile {
  public:
   /// `map_bytes`: what the file may grow to. Throws Error naming the file and the reason.
@@ -23,8 +24,8 @@ class LmdbFile {
   LmdbFile& operator=(const LmdbFile&) = delete;
   ~LmdbFile();
 
-  /// Calls `see` with the value, unless there is none; says whether there is. The view is good for the length of the
-  /// call.
+  /// Calls `see` with the value, unless there is none; says whether there is. The view is good for
+  /// the length of the call.
   bool find(std::string_view key, const std::function<void(std::string_view)>& see) const;
 
   /// Puts the pairs into the file, all or none. Returns whether there was room.

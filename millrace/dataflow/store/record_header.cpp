@@ -14,8 +14,8 @@
 namespace millrace {
 namespace {
 
-// A header is these eight bytes, the version, the digest of what follows (both 64 bits) and a msgpack array. Version 1
-// had its records in an LMDB file.
+// A header is these eight bytes, the version, the digest of what follows (both 64 bits) and a
+// msgpack array. Version 1 had its records in an LMDB file.
 constexpr std::string_view kMagic = "millrec\n";
 constexpr std::uint64_t kVersion = 2;
 constexpr std::size_t kFront = 8 + 8 + 8;

@@ -48,7 +48,8 @@ struct RecordHeader {
 /// Written atomically, last of all: a store without it is unfinished.
 void write_header(const std::filesystem::path& file, const RecordHeader& header);
 
-/// Throws ConfigError where there is no such file, Error naming it: of another format or version, damaged.
+/// Throws ConfigError where there is no such file, Error naming it: of another format or version,
+/// damaged.
 RecordHeader read_header(const std::filesystem::path& file);
 
 }  // namespace millrace

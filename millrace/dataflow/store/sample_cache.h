@@ -1,5 +1,5 @@
-// What the stages before a cache made of each sample, kept in memory or on disk. Both keep what comes until they
-// are full and then keep what they have; any thread may find and keep.
+// What the stages before a cache made of each sample, kept in memory or on disk. Both keep what
+// comes until they are full and then keep what they have; any thread may find and keep.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,11 @@ class SampleCache {
 /// At most `max_bytes` in memory.
 std::shared_ptr<SampleCache> memory_cache(std::size_t max_bytes);
 
-/// At most `max_bytes` in the file FOLDER/<pipeline>.mdb, where other processes and later runs find it. `pipeline` is
-/// a digest of all that the stages before depend on besides their input. A sample is found only while its input is
-/// the same: what `source` says of it, and the size and time of its file. What is damaged counts as not there; a file
-/// that cannot be opened is made anew, with a warning. Throws Error where the folder cannot be written to.
+/// At most `max_bytes` in the file FOLDER/<pipeline>.mdb, where other processes and later runs find
+/// it. `pipeline` is a digest of all that the stages before depend on besides their input. A sample
+/// is found only while its input is the same: what `source` says of it, and the size and time of
+/// its file. What is damaged counts as not there; a file that cannot be opened is made anew, with a
+/// warning. Throws Error where the folder cannot be written to.
 std::shared_ptr<SampleCache> disk_cache(const std::filesystem::path& folder, std::uint64_t pipeline,
                                         SourcePtr<Sample> source, std::size_t max_bytes);
 

@@ -1,14 +1,16 @@
 // Samples as bytes, for record stores, caches and sockets. Pure; any thread.
 //
-// A msgpack map. Numbers that come in rows are binary, little-endian, as numpy.frombuffer reads them:
+// A msgpack map. Numbers that come in rows are binary, little-endian, as numpy.frombuffer reads
+// them:
 //
 //   "schema": 1   "id": integer   "path": text
 //   "size": [width, height]       of the original image, pixels; 0: not known
 //   "scale": [x, y]
 //   "boxes": float32 x1 y1 x2 y2 each   "classes": int32   "crowd": uint8, 0 or 1
-//   "shapes": for each object nil, a list of polygons (float64 x y ...), or {"size": [h, w], "counts": uint32}
-//   "pixels": nil or {"held": [width, height], "rgb": bytes, "mirrored": bool, "size": [width, height]}
-//                                 the pixels held, and what is due: to be mirrored and resized; see LazyImage
+//   "shapes": for each object nil, a list of polygons (float64 x y ...),
+//             or {"size": [h, w], "counts": uint32}
+//   "pixels": nil, or the pixels held and what is due (to be mirrored and resized; see LazyImage):
+//             {"held": [width, height], "rgb": bytes, "mirrored": bool, "size": [width, height]}
 //   "file": nil or {"digest": XXH3, "bytes": the image file's bytes}
 #pragma once
 
@@ -19,12 +21,13 @@
 
 namespace millrace {
 
-/// A sample and all that it owns: pixels where it has been decoded, the file's bytes where it has them.
+/// A sample and all that it owns: pixels where it has been decoded, the file's bytes where it has
+/// them.
 std::string encode(const Sample& sample);
 
-/// The sample in such bytes; `where` names them in messages. Throws DataError for anything that `encode` cannot have
-/// written: other or truncated bytes, another schema, lengths that differ, numbers without sense. Never reads out of
-/// bounds, and takes memory in proportion to the bytes.
+/// The sample in such bytes; `where` names them in messages. Throws DataError for anything that
+/// `encode` cannot have written: other or truncated bytes, another schema, lengths that differ,
+/// numbers without sense. Never reads out of bounds, and takes memory in proportion to the bytes.
 Sample decode_sample(std::string_view bytes, const std::string& where);
 
 }  // namespace millrace

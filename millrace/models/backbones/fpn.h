@@ -24,7 +24,8 @@ class Fpn {
   Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
       FpnTop top = FpnTop::pool);
 
-  /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H / stride, W / stride)
+  /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H /
+  /// stride, W / stride)
   std::vector<at::Tensor> operator()(at::TensorList c, const NormPass& pass) const;
 
   void refresh();

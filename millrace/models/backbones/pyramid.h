@@ -47,11 +47,12 @@ struct PyramidOptions {
 
 class Pyramid {
  public:
-  /// Declares its tensors under `scope` (body and fpn) and freezes the stages that the options name.
+  /// Declares its tensors under `scope` (body and fpn) and freezes the stages that the options
+  /// name.
   Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top);
 
-  /// P2..P6, or P3..P7 where two levels stand on top: (N, channels, height / stride, width / stride) each, of
-  /// the batch's sides or those of `padded` where it is larger.
+  /// P2..P6, or P3..P7 where two levels stand on top: (N, channels, height / stride, width /
+  /// stride) each, of the batch's sides or those of `padded` where it is larger.
   std::vector<at::Tensor> operator()(const Batch& batch, const NormPass& pass,
                                      cv::Size padded = {}) const;
 

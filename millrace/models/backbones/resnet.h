@@ -1,5 +1,6 @@
-// ResNet (He et al. 2016) as a detector's backbone: C2..C5 with strides 4, 8, 16, 32. Names as in torchvision;
-// those of the deep stem and the pooled shortcuts, which torchvision does not have, as in timm.
+// ResNet (He et al. 2016) as a detector's backbone: C2..C5 with strides 4, 8, 16, 32. Names as in
+// torchvision; those of the deep stem and the pooled shortcuts, which torchvision does not have, as
+// in timm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,14 +16,14 @@ namespace millrace {
 struct ResNetOptions {
   std::int64_t depth = 50;  // 18, 34, 50, 101
   std::int64_t width = 64;  // channels of the stem and of the first stage's 3x3 convolutions
-  std::int64_t freeze_at =
-      2;  // stages that are not trained: 1 the stem, 2 also C2, ... 5 all; 0 none
-  bool stride_in_1x1 =
-      false;  // bottlenecks: stride in the first 1x1 (MSRA) or in the 3x3 (torchvision)
+  // Stages that are not trained: 1 the stem, 2 also C2, ... 5 all; 0 none
+  std::int64_t freeze_at = 2;
+  // Bottlenecks: stride in the first 1x1 (MSRA) or in the 3x3 (torchvision)
+  bool stride_in_1x1 = false;
   bool deep_stem = false;  // three 3x3 convolutions instead of the 7x7 (ResNet-C, He et al. 2019)
   bool pool_shortcut = false;  // shortcuts that stride average first (with the above: ResNet-D)
-  bool zero_init_residual =
-      false;  // norms that end a residual branch start at 0 (ignored when frozen)
+  // Norms that end a residual branch start at 0 (ignored when frozen)
+  bool zero_init_residual = false;
   NormOptions norm;
 };
 
@@ -38,7 +39,8 @@ class ResNet {
   /// Channels of C2..C5.
   std::array<std::int64_t, 4> channels() const { return channels_; }
 
-  /// Name prefixes of the stages that `freeze_at` stops from training, below the ResNet's own scope.
+  /// Name prefixes of the stages that `freeze_at` stops from training, below the ResNet's own
+  /// scope.
   static std::vector<std::string> frozen_prefixes(std::int64_t freeze_at);
 
   void refresh();

@@ -17,7 +17,8 @@ Cell exact_cell(double size, double ratio) {
   return {-half_width, -half_height, half_width, half_height};
 }
 
-/// py-faster-rcnn's: whole sides of a stride's square cell, then scaled; the last pixel belongs to the box.
+/// py-faster-rcnn's: whole sides of a stride's square cell, then scaled; the last pixel belongs to
+/// the box.
 Cell legacy_cell(double size, double ratio, double stride) {
   const double scale = size / stride, centre = (stride - 1) / 2;
   const double side = std::nearbyint(std::sqrt(stride * stride / ratio));

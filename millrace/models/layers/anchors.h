@@ -12,7 +12,8 @@ namespace millrace {
 struct AnchorOptions {
   std::vector<std::vector<double>> sizes;    // a list a level: square root of the area, pixels
   std::vector<double> ratios = {0.5, 1, 2};  // height / width
-  /// exact (detectron2), rounded (torchvision rounds the cell's corners), legacy (quantised py-faster-rcnn cells).
+  /// exact (detectron2), rounded (torchvision rounds the cell's corners), legacy (quantised
+  /// py-faster-rcnn cells).
   std::string cells = "exact";
 };
 

@@ -34,7 +34,8 @@ std::optional<c10::TypedOperatorHandle<Pointwise>> find_onednn() {
   return found->typed<Pointwise>();
 }
 
-/// Convolution and epilogue, all of one type. (oneDNN can add while it convolves too, at three times the cost.)
+/// Convolution and epilogue, all of one type. (oneDNN can add while it convolves too, at three
+/// times the cost.)
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                    std::int64_t stride, std::int64_t padding, const After& after) {
   static const auto onednn = find_onednn();

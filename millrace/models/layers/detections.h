@@ -36,8 +36,8 @@ struct Found {
   at::Tensor labels;  // (D) int64, 0 .. classes - 1
 };
 
-/// Cuts candidate boxes to the image, drops those that are not finite or too small, suppresses within each class by the
-/// options' kind of NMS (`offset` as in batched_nms) and keeps the best.
+/// Cuts candidate boxes to the image, drops those that are not finite or too small, suppresses
+/// within each class by the options' kind of NMS (`offset` as in batched_nms) and keeps the best.
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,
                       const DetectionOptions& options);
 

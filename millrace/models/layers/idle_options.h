@@ -21,8 +21,8 @@ inline std::vector<IdleOption> together(std::vector<IdleOption> some,
   return some;
 }
 
-/// Throws ConfigError where the table sets one of the idle options to something else than its default, telling where and
-/// why. `asked` and `defaults` describe the same struct.
+/// Throws ConfigError where the table sets one of the idle options to something else than its
+/// default, telling where and why. `asked` and `defaults` describe the same struct.
 void refuse_idle(const Config& table, const std::vector<IdleOption>& idle, const Options& asked,
                  const Options& defaults);
 

@@ -97,13 +97,15 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
 }
 
 at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked) const {
-  // Where scale and shift are frozen, so are the statistics: they would go on to move what is not trained any more.
+  // Where scale and shift are frozen, so are the statistics: they would go on to move what is not
+  // trained any more.
   const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
   const auto pass = is_frozen ? NormPass{} : asked;
   if (norm_.kind == "sync_bn" && pass.training && pass.ranks)
     return sync_batch_norm(y, {weight_, bias_, mean_, var_}, kMomentum, norm_.epsilon, *pass.ranks);
-  // One value a channel has no variance: running statistics that took it in would be no numbers ever after.
-  // Nor do they take in what is looked at without gradients: a step's first pass for its totals.
+  // One value a channel has no variance: running statistics that took it in would be no numbers
+  // ever after. Nor do they take in what is looked at without gradients: a step's first pass for
+  // its totals.
   const bool tells = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
   return at::batch_norm(y, weight_, bias_, tells ? mean_ : at::Tensor(),
                         tells ? var_ : at::Tensor(), pass.training, kMomentum, norm_.epsilon,

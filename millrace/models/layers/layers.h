@@ -63,24 +63,24 @@ struct Linear {
 
 /// Which normalisation follows a convolution.
 struct NormOptions {
-  /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics; sync_bn: those of
-  /// all ranks (both: running statistics, which stay, where the affine is not trained); gn: 32 groups (or fewer where
-  /// there are fewer than 32 x 2 channels); none.
+  /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics;
+  /// sync_bn: those of all ranks (both: running statistics, which stay, where the affine is not
+  /// trained); gn: 32 groups (or fewer where there are fewer than 32 x 2 channels); none.
   std::string kind = "frozen_bn";
   double epsilon = 1e-5;
 };
 
 /// What batch norm normalises by in a pass through the network.
 struct NormPass {
-  bool training =
-      false;  // what the batch holds, and running statistics follow it; false: running statistics
-  RankSum* ranks =
-      nullptr;  // sync_bn: what the batches of all ranks hold together; nullptr: there is one rank
+  // What the batch holds, and running statistics follow it; false: running statistics
+  bool training = false;
+  // sync_bn: what the batches of all ranks hold together; nullptr: there is one rank
+  RankSum* ranks = nullptr;
 };
 
-/// A convolution, its normalisation and what follows. Frozen statistics are folded into the convolution: once where
-/// nothing in it is trained, on the fly otherwise (a product of the weight's size instead of two passes over the
-/// activations).
+/// A convolution, its normalisation and what follows. Frozen statistics are folded into the
+/// convolution: once where nothing in it is trained, on the fly otherwise (a product of the
+/// weight's size instead of two passes over the activations).
 class ConvNorm {
  public:
   ConvNorm() = default;

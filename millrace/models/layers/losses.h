@@ -11,8 +11,8 @@ at::Tensor smooth_l1_sum(const at::Tensor& input, const at::Tensor& target, doub
 /// Sum of binary cross-entropy of logits against targets of 0 .. 1.
 at::Tensor binary_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& target);
 
-/// Sum of 1 - generalised IoU (Rezatofighi et al. 2019) of boxes (F, 4) and targets (F, 4); 1e-7 keeps quotients
-/// finite, as in torchvision.
+/// Sum of 1 - generalised IoU (Rezatofighi et al. 2019) of boxes (F, 4) and targets (F, 4); 1e-7
+/// keeps quotients finite, as in torchvision.
 at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets);
 
 }  // namespace millrace

@@ -15,8 +15,8 @@ struct PixelOptions {
   std::array<float, 3> std = {1, 1, 1};
 };
 
-/// (N, 3, H, W) floats on the device, channels last: (pixel - mean) / std inside each image, zero in the padding. H and W
-/// are the batch's, or those of `padded` where it is larger.
+/// (N, 3, H, W) floats on the device, channels last: (pixel - mean) / std inside each image, zero
+/// in the padding. H and W are the batch's, or those of `padded` where it is larger.
 at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device = at::kCPU,
                      cv::Size padded = {});
 

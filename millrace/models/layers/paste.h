@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-/// probabilities: (size, size) row-major; box in the image's pixels. "grid": coco::paste. "padded": torchvision's
-/// paste_masks_in_image, which frames the mask with zeros, cuts the box to integers and resizes.
+/// probabilities: (size, size) row-major; box in the image's pixels. "grid": coco::paste. "padded":
+/// torchvision's paste_masks_in_image, which frames the mask with zeros, cuts the box to integers
+/// and resizes.
 coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
                      const Box& box, std::uint32_t height, std::uint32_t width);
 

@@ -27,8 +27,8 @@ struct PyramidAnchors {
   /// Anchors at each place of a map.
   std::int64_t cell_count() const { return scales * std::ssize(ratios); }
 
-  /// All anchors of each map (N, C, H_l, W_l), (H_l W_l A, 4). The first map's stride is `first_stride` pixels and
-  /// doubles from map to map; `padded` is the batch's (height, width).
+  /// All anchors of each map (N, C, H_l, W_l), (H_l W_l A, 4). The first map's stride is
+  /// `first_stride` pixels and doubles from map to map; `padded` is the batch's (height, width).
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps,
                                      std::pair<std::int64_t, std::int64_t> padded,
                                      std::int64_t first_stride) const;

@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// Boxes scaled and cut to the original images; masks (D over all images, M, M), probabilities, pasted by the rule
-/// `paste` (see paste_mask). An undefined `masks` gives objects without.
+/// Boxes scaled and cut to the original images; masks (D over all images, M, M), probabilities,
+/// pasted by the rule `paste` (see paste_mask). An undefined `masks` gives objects without.
 std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
                                                             const std::vector<Found>& found,
                                                             const at::Tensor& masks,

@@ -13,8 +13,9 @@
 
 namespace millrace {
 
-/// A place in a model's tree of names. Initial values depend on the seed and the full name alone, so that
-/// adding a layer leaves every other layer's values as they were; nor does the device change them.
+/// A place in a model's tree of names. Initial values depend on the seed and the full name alone,
+/// so that adding a layer leaves every other layer's values as they were; nor does the device
+/// change them.
 class Scope {
  public:
   Scope(Parameters& parameters, std::uint64_t seed, at::Device device = at::kCPU,
@@ -38,7 +39,8 @@ class Scope {
 
   at::Device device() const { return device_; }
 
-  /// Stops training of every tensor declared so far whose name below this scope starts with `prefix`.
+  /// Stops training of every tensor declared so far whose name below this scope starts with
+  /// `prefix`.
   void freeze(std::string_view prefix) const { parameters_.freeze(full(prefix)); }
 
   /// Says how the rows of a layer below this scope, which has been declared, belong to classes.

@@ -1,4 +1,5 @@
-// Named sets of numeric switches that a detector's options start from, and what must hold between options.
+// Named sets of numeric switches that a detector's options start from, and what must hold between
+// options.
 #pragma once
 
 #include <string>
@@ -15,9 +16,10 @@ inline void add_style(Options& o, std::string& style) {
         {"detectron2", "torchvision"});
 }
 
-/// The defaults of a detector's options in the style that the [model] table asks for; the struct's own are
-/// detectron2's, `use_torchvision()` turns them into the other set. Throws ConfigError where the table's values
-/// contradict each other, which `check(table)` tells by `require`, or have no use, as `idle()` says.
+/// The defaults of a detector's options in the style that the [model] table asks for; the struct's
+/// own are detectron2's, `use_torchvision()` turns them into the other set. Throws ConfigError
+/// where the table's values contradict each other, which `check(table)` tells by `require`, or have
+/// no use, as `idle()` says.
 template <class T>
 T defaults_in_style(const Config& table) {
   T defaults;

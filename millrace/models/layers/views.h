@@ -28,8 +28,9 @@ struct TestViews {
   std::vector<View> views() const;
 };
 
-/// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of 32 pixels: images that
-/// are padded to one size are padded to one size in every view. Objects are left out: views are for detecting.
+/// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of
+/// 32 pixels: images that are padded to one size are padded to one size in every view. Objects are
+/// left out: views are for detecting.
 Batch seen(const Batch& batch, const View& view);
 
 /// Boxes (D, 4) in pixels of an image into those of its view, and back.

@@ -1,6 +1,6 @@
-// The second stage's network and losses (Girshick 2015): classifies regions and refines their boxes.
-// Shapes: R regions, K classes, B groups of box deltas: one a class (and one for a background that comes first), or one
-// in all.
+// The second stage's network and losses (Girshick 2015): classifies regions and refines their
+// boxes. Shapes: R regions, K classes, B groups of box deltas: one a class (and one for a
+// background that comes first), or one in all.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -37,8 +37,8 @@ class BoxHead {
     at::Tensor deltas;  // (R, B, 4)
   };
 
-  /// Declares its tensors under the two scopes for regions of `in` channels. `first` is 1 where the background is class
-  /// 0 and the others follow, 0 where it comes last.
+  /// Declares its tensors under the two scopes for regions of `in` channels. `first` is 1 where the
+  /// background is class 0 and the others follow, 0 where it comes last.
   BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 
@@ -49,8 +49,8 @@ class BoxHead {
   struct Loss {
     at::Tensor classification, regression;
   };
-  /// Over all regions of the batch, in the order of the images. `number` of the stage is put behind the names of totals
-  /// and figures.
+  /// Over all regions of the batch, in the order of the images. `number` of the stage is put behind
+  /// the names of totals and figures.
   Loss loss(const Output& output, const std::vector<SampledRegions>& regions,
             const std::vector<Truth>& truths, const StepInfo& step,
             const std::string& number) const;
@@ -63,7 +63,8 @@ class BoxHead {
   void refresh();
 
  private:
-  /// How well logits (R, K + 1) fit the labels (R), of which those of the foreground are `foreground`.
+  /// How well logits (R, K + 1) fit the labels (R), of which those of the foreground are
+  /// `foreground`.
   void tell(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
             double images, Figures& figures, const std::string& number) const;
 

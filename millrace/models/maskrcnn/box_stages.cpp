@@ -158,8 +158,8 @@ Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
                         const at::Tensor& proposals, const ImageSize& size,
                         const DetectionOptions& detection) const {
   const auto boxes = heads_.back().boxes(deltas, proposals);
-  const auto good =
-      ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();  // (D, 2)
+  // (D, 2)
+  const auto good = ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();
   const auto row = good.select(1, 0), label = good.select(1, 1);
   const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
   return best_detections({boxes.index({row, group}), scores.index({row, label}), label}, size,

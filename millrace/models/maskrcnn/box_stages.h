@@ -1,6 +1,6 @@
-// From proposals to the regions that are trained on, and to detections, in one stage or in a cascade of them (Cai and
-// Vasconcelos 2018): each stage's boxes are the next one's regions, which must overlap objects more.
-// Shapes: P proposals, K classes, S stages.
+// From proposals to the regions that are trained on, and to detections, in one stage or in a
+// cascade of them (Cai and Vasconcelos 2018): each stage's boxes are the next one's regions, which
+// must overlap objects more. Shapes: P proposals, K classes, S stages.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,8 +30,9 @@ struct BoxStagesOptions {
 
 class BoxStages {
  public:
-  /// Declares its tensors under `scope`: box_head and box_predictor as in torchvision, in a cascade box_head.0,
-  /// box_head.1 ... as in detectron2. `in` are the pyramid's channels, `first` as in BoxHead.
+  /// Declares its tensors under `scope`: box_head and box_predictor as in torchvision, in a cascade
+  /// box_head.0, box_head.1 ... as in detectron2. `in` are the pyramid's channels, `first` as in
+  /// BoxHead.
   BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
             const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
@@ -41,15 +42,18 @@ class BoxStages {
   /// The first stage's regions, of the candidates of image `image`.
   Samples draw(const Candidates& candidates, const StepInfo& step, std::size_t image) const;
 
-  /// "loss_classifier" and "loss_box_reg" over the batch, in a cascade followed by "_stage0", "_stage1" ...
+  /// "loss_classifier" and "loss_box_reg" over the batch, in a cascade followed by "_stage0",
+  /// "_stage1" ...
   Losses losses(const Features& features, std::vector<SampledRegions> regions,
                 const std::vector<Truth>& truths, const StepInfo& step) const;
 
-  /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages' probabilities.
+  /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages'
+  /// probabilities.
   std::vector<Found> detect(const Features& features, std::vector<at::Tensor> proposals,
                             const DetectionOptions& detection) const;
 
-  /// Detections of one image from the probabilities (P, K) and the last stage's deltas of its proposals (P, 4).
+  /// Detections of one image from the probabilities (P, K) and the last stage's deltas of its
+  /// proposals (P, 4).
   Found detect(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
                const ImageSize& size, const DetectionOptions& detection) const;
 

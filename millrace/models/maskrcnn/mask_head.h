@@ -36,15 +36,18 @@ class MaskHead {
   MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
            const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// "loss_mask" over the foreground regions of the batch. Objects without a shape do not take part.
+  /// "loss_mask" over the foreground regions of the batch. Objects without a shape do not take
+  /// part.
   at::Tensor loss(const Features& features, const std::vector<SampledRegions>& regions,
                   const std::vector<Truth>& truths, const StepInfo& step) const;
 
-  /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images together.
+  /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images
+  /// together.
   at::Tensor detect(const Features& features, const std::vector<at::Tensor>& boxes,
                     const at::Tensor& labels) const;
 
-  /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes first.
+  /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes
+  /// first.
   at::Tensor operator()(const Features& features, const at::Tensor& rois,
                         const NormPass& pass) const;
 

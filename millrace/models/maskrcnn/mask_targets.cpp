@@ -133,8 +133,8 @@ class SoftTarget {
 at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
                         const at::Tensor& boxes, std::int64_t size, std::uint32_t height,
                         std::uint32_t width) {
-  std::map<const coco::Segmentation*, std::size_t>
-      place;  // a shape is drawn once for all its regions
+  // A shape is drawn once for all its regions
+  std::map<const coco::Segmentation*, std::size_t> place;
   for (const auto* shape : shapes) place.emplace(shape, 0);
   std::vector<const coco::Segmentation*> distinct;
   for (auto& [shape, index] : place) {

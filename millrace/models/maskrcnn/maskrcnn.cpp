@@ -1,4 +1,5 @@
-// Mask R-CNN (He et al. 2017) on a feature pyramid and its kin: wires the parts together and registers them.
+// Mask R-CNN (He et al. 2017) on a feature pyramid and its kin: wires the parts together and
+// registers them.
 #include <ATen/ops/cat.h>
 #include <fmt/format.h>
 

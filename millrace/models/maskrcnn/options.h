@@ -1,5 +1,5 @@
-// Every number of a two-stage detector that changes a result. Defaults are detectron2's 1x recipe; `style` picks
-// another published set, and each switch may still be set alone.
+// Every number of a two-stage detector that changes a result. Defaults are detectron2's 1x recipe;
+// `style` picks another published set, and each switch may still be set alone.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,8 @@ struct Candidates {
   Matches matches;   // of each box
 };
 
-/// Boxes (P, 4) with IoU >= `iou` to an object are foreground, the others background; `offset` as in match.
+/// Boxes (P, 4) with IoU >= `iou` to an object are foreground, the others background; `offset` as
+/// in match.
 Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset);
 
 /// Regions drawn from one image: R of them, foreground first.

@@ -77,7 +77,8 @@ class Rpn {
   Conv2d conv_, logits_, deltas_;
 };
 
-/// "rpn/recall50" and "rpn/recall70": shares of all objects that a proposal (P, 4) of their image overlaps by so much.
+/// "rpn/recall50" and "rpn/recall70": shares of all objects that a proposal (P, 4) of their image
+/// overlaps by so much.
 void tell_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
                  Figures& figures);
 

@@ -7,15 +7,15 @@
 
 namespace millrace {
 
-/// IoU of each pair, (A, B). Zero where both boxes are empty. `offset` is added to widths and heights (1: the legacy
-/// convention).
+/// IoU of each pair, (A, B). Zero where both boxes are empty. `offset` is added to widths and
+/// heights (1: the legacy convention).
 at::Tensor box_iou(const at::Tensor& a, const at::Tensor& b, double offset = 0);
 
 /// Boxes clipped to an image of height x width pixels.
 at::Tensor clip_boxes(const at::Tensor& boxes, double height, double width);
 
-/// Boxes to regression targets and back (R-CNN's parametrisation: shift of the centre in widths, log of the ratio of
-/// sides, each times a weight).
+/// Boxes to regression targets and back (R-CNN's parametrisation: shift of the centre in widths,
+/// log of the ratio of sides, each times a weight).
 struct BoxCoder {
   std::array<double, 4> weights = {1, 1, 1, 1};  // dx dy dw dh are multiplied by them
   double max_log_scale = 4.135166556742356;      // ln(1000 / 16): dw and dh are clamped to it

@@ -1,5 +1,6 @@
-// Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets: on the CPU a
-// kernel of its own, with the same bits for any number of threads; on other devices libtorch's operators.
+// Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets: on the CPU
+// a kernel of its own, with the same bits for any number of threads; on other devices libtorch's
+// operators.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,8 +15,9 @@ struct FocalOptions {
 /// Classes of anchors besides 0 .. K - 1.
 constexpr std::int64_t kBackground = -1, kIgnored = -2;
 
-/// Sum over anchors and classes of alpha_t (1 - p_t)^gamma log(1 / p_t), p being the sigmoid of `logits` (T, K), float
-/// or double. `classes` (T) int64 has each anchor's class, kBackground or kIgnored. Differentiable in `logits`.
+/// Sum over anchors and classes of alpha_t (1 - p_t)^gamma log(1 / p_t), p being the sigmoid of
+/// `logits` (T, K), float or double. `classes` (T) int64 has each anchor's class, kBackground or
+/// kIgnored. Differentiable in `logits`.
 at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
                           const FocalOptions& options);
 

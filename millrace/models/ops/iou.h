@@ -16,8 +16,9 @@ struct BoxPlanes {
   const float *x1, *y1, *x2, *y2;
 };
 
-/// result[0 ..] becomes the IoU of box `row` of `a` with boxes begin .. end of `b`, in torchvision's order of
-/// operations, to the bit; 0 where both are empty or one is not finite. `offset` is added to widths and heights.
+/// result[0 ..] becomes the IoU of box `row` of `a` with boxes begin .. end of `b`, in
+/// torchvision's order of operations, to the bit; 0 where both are empty or one is not finite.
+/// `offset` is added to widths and heights.
 void iou_row(const BoxPlanes& a, std::int64_t row, const BoxPlanes& b, std::int64_t begin,
              std::int64_t end, float offset, float* result);
 

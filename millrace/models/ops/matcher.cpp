@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 1024;  // boxes that are looked at together, in the cache
 
-/// Takes `count` overlaps with truth `row` into the best so far of each box; gives the highest of them.
+/// Takes `count` overlaps with truth `row` into the best so far of each box; gives the highest of
+/// them.
 MILLRACE_SIMD float take_row(const float* iou, std::int32_t row, std::int64_t count, float* best,
                              std::int32_t* truth) {
   constexpr std::int64_t kLanes = 16;
@@ -115,7 +116,8 @@ class BlockMatcher {
   /// The truth's highest overlap within each block.
   float* highest_of(std::int64_t row) { return highest_.data() + row * blocks_; }
 
-  /// A truth far from all boxes of a block overlaps none: most are, so most blocks are only compared by their bounds.
+  /// A truth far from all boxes of a block overlaps none: most are, so most blocks are only
+  /// compared by their bounds.
   bool may_touch(std::int64_t row, const std::array<float, 4>& bound) const {
     const float left = std::max(truth_.x1[row], bound[0]),
                 right = std::min(truth_.x2[row], bound[2]);

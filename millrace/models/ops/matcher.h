@@ -16,15 +16,16 @@ struct Matches {
 
 struct MatchOptions {
   double low = 0.5, high = 0.5;  // IoU: >= high is foreground, < low background
-  /// The best boxes of each ground truth (ties included) are foreground whatever their IoU, and keep their own best
-  /// truth (detectron2's and torchvision's Matcher; but a truth that no box overlaps has no best box, where theirs has
-  /// all).
+  /// The best boxes of each ground truth (ties included) are foreground whatever their IoU, and
+  /// keep their own best truth (detectron2's and torchvision's Matcher; but a truth that no box
+  /// overlaps has no best box, where theirs has all).
   bool low_quality = false;
   double offset = 0;  // added to widths and heights (1: the legacy convention)
 };
 
-/// Matches boxes (N, 4) to the ground truth (G, 4) that each overlaps most, the first of equal ones. G may be 0.
-/// The G x N overlaps are computed block by block and not kept: memory is N + G N / 1024 numbers.
+/// Matches boxes (N, 4) to the ground truth (G, 4) that each overlaps most, the first of equal
+/// ones. G may be 0. The G x N overlaps are computed block by block and not kept: memory is N + G N
+/// / 1024 numbers.
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options);
 
 struct Samples {
@@ -32,8 +33,8 @@ struct Samples {
   at::Tensor negative;
 };
 
-/// Draws at most `count` boxes, of which at most `count * positive_fraction` are foreground, uniformly without
-/// replacement, from labels (N) int8; the same ones on every device.
+/// Draws at most `count` boxes, of which at most `count * positive_fraction` are foreground,
+/// uniformly without replacement, from labels (N) int8; the same ones on every device.
 Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng);
 
 }  // namespace millrace

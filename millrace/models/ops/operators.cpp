@@ -1,9 +1,10 @@
-// The schemas of the operators that libtorch does not bring. Their kernels for the CPU lie in the file of each operator; a
-// plug-in brings those for its device:
+// The schemas of the operators that libtorch does not bring. Their kernels for the CPU lie in the
+// file of each operator; a plug-in brings those for its device:
 //
 //     TORCH_LIBRARY_IMPL(millrace, CUDA, library) { library.impl("nms", nms); }
 //
-// Shapes and meaning are those of the functions of the same name, which check them; all tensors of a call lie on one device.
+// Shapes and meaning are those of the functions of the same name, which check them; all tensors of
+// a call lie on one device.
 #include <torch/library.h>
 
 TORCH_LIBRARY(millrace, library) {
@@ -21,13 +22,14 @@ TORCH_LIBRARY(millrace, library) {
   library.def(
       "roi_align(Tensor[] maps, Tensor rois, Tensor levels, int height, int width, float scale, "
       "int sampling_ratio, bool aligned) -> Tensor");
-  // `sizes`: the four of each map, one map after the other. Gives the maps' gradients, channels last.
+  // `sizes`: the four of each map, one map after the other. Gives the maps' gradients, channels
+  // last.
   library.def(
       "roi_align_backward(Tensor grad_output, Tensor rois, Tensor levels, int[] sizes, "
       "float scale, int sampling_ratio, bool aligned) -> Tensor[]");
-  // Binary targets (F, size, size) float of polygons inside boxes (F, 4). `points`: x0 y0 x1 y1 ..., float64 pixels;
-  // polygon p has the points polygon_begins[p] .. polygon_begins[p + 1], object f the polygons object_begins[f] ..
-  // object_begins[f + 1].
+  // Binary targets (F, size, size) float of polygons inside boxes (F, 4). `points`: x0 y0 x1 y1
+  // ..., float64 pixels; polygon p has the points polygon_begins[p] .. polygon_begins[p + 1],
+  // object f the polygons object_begins[f] .. object_begins[f + 1].
   library.def(
       "mask_targets(Tensor points, Tensor polygon_begins, Tensor object_begins, Tensor boxes, "
       "int size) -> Tensor");

@@ -54,7 +54,8 @@ MILLRACE_SIMD void scale_logs(float* value, std::size_t count, float weight, flo
   }
 }
 
-/// One axis of BoxCoder::decode and clip_boxes, in their order of operations: low and high become the box's ends.
+/// One axis of BoxCoder::decode and clip_boxes, in their order of operations: low and high become
+/// the box's ends.
 MILLRACE_SIMD void decode_axis(float* low, float* high, const float* shift, const float* growth,
                                std::size_t count, float weight, float offset, float limit) {
   for (std::size_t i = 0; i < count; ++i) {

@@ -21,11 +21,12 @@ struct ProposalOptions {
   BoxCoder coder;
 };
 
-/// logits (N, T), deltas (N, T, 4) and anchors (T, 4), level after level; `level_counts` (L): how many each level has;
-/// `sizes` (N): true (height, width) of the images. Gives the boxes of each image, (P, 4) float, best first.
-/// Per level: the best logits, decoded, clipped to the image, without small boxes and those that are not finite, NMS;
-/// then the best of all levels. Ties go to the lower level, then the lower index, for any number of threads.
-/// Not differentiable. Throws std::invalid_argument for shapes that do not fit.
+/// logits (N, T), deltas (N, T, 4) and anchors (T, 4), level after level; `level_counts` (L): how
+/// many each level has; `sizes` (N): true (height, width) of the images. Gives the boxes of each
+/// image, (P, 4) float, best first. Per level: the best logits, decoded, clipped to the image,
+/// without small boxes and those that are not finite, NMS; then the best of all levels. Ties go to
+/// the lower level, then the lower index, for any number of threads. Not differentiable. Throws
+/// std::invalid_argument for shapes that do not fit.
 std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
                                   const at::Tensor& anchors,
                                   const std::vector<std::int64_t>& level_counts,

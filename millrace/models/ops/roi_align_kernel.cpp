@@ -176,7 +176,8 @@ void AxisTaps<T>::set(T start, T end, std::int64_t length, const AxisOptions& op
   }
 }
 
-/// Neighbouring samples mostly read the same rows: such a tap joins one of the last two of the cell, from `first`.
+/// Neighbouring samples mostly read the same rows: such a tap joins one of the last two of the
+/// cell, from `first`.
 template <typename T>
 void AxisTaps<T>::add(std::size_t first, std::int64_t index, T weight) {
   for (auto back = taps_.size(); back > first && back + 2 > taps_.size(); --back)

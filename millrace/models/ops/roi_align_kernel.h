@@ -1,8 +1,9 @@
 // ROIAlign's arithmetic on plain memory; roi_align.h makes it an operator with a gradient.
 //
-// Bilinear sampling is separable, and so is the mean over the samples of a cell: the value of a cell is the sum
-// of row weight x column weight x feature over the few rows and columns that its samples touch. The weights are
-// worked out once a region and axis; what is left is adding up scaled vectors of C channels.
+// Bilinear sampling is separable, and so is the mean over the samples of a cell: the value of a
+// cell is the sum of row weight x column weight x feature over the few rows and columns that its
+// samples touch. The weights are worked out once a region and axis; what is left is adding up
+// scaled vectors of C channels.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +33,9 @@ class AxisTaps {
     T weight;
   };
 
-  /// Sets the taps of a region from `start` to `end` (feature pixels) on a map of `length` pixels. Samples more than a
-  /// pixel outside the map count as zero; a region that is not finite has no taps.
+  /// Sets the taps of a region from `start` to `end` (feature pixels) on a map of `length` pixels.
+  /// Samples more than a pixel outside the map count as zero; a region that is not finite has no
+  /// taps.
   void set(T start, T end, std::int64_t length, const AxisOptions& options);
 
   std::span<const Tap> operator[](std::int64_t cell) const {
@@ -58,16 +60,16 @@ struct FeatureMap {
   std::remove_const_t<Value> scale;  // its pixels per image pixel
 };
 
-/// rois: five numbers each, image, x1 y1 x2 y2 in image pixels; levels: which of the maps each is taken from.
-/// output (R, height, width, C) need not be initialised.
-/// Throws std::invalid_argument where the image or the level of a region is not there.
+/// rois: five numbers each, image, x1 y1 x2 y2 in image pixels; levels: which of the maps each is
+/// taken from. output (R, height, width, C) need not be initialised. Throws std::invalid_argument
+/// where the image or the level of a region is not there.
 template <typename T>
 void roi_align_forward(std::span<const FeatureMap<const T>> maps, const T* rois,
                        const std::int64_t* levels, std::int64_t count,
                        const RoiAlignOptions& options, T* output);
 
-/// grad_output (R, height, width, C) is added to the maps. Threads share out channels and take the regions in order,
-/// so sums do not depend on their number.
+/// grad_output (R, height, width, C) is added to the maps. Threads share out channels and take the
+/// regions in order, so sums do not depend on their number.
 template <typename T>
 void roi_align_backward(const T* grad_output, const T* rois, const std::int64_t* levels,
                         std::int64_t count, const RoiAlignOptions& options,

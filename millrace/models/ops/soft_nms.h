@@ -1,4 +1,5 @@
-// Soft non-maximum suppression (Bodla et al. 2017) on the CPU: overlapping boxes lose score instead of going at once.
+// Soft non-maximum suppression (Bodla et al. 2017) on the CPU: overlapping boxes lose score instead
+// of going at once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,9 +20,9 @@ struct SoftNmsResult {
   at::Tensor scores;  // (M) float: what is left of them
 };
 
-/// Within each of `groups` (N) int64, the best box lowers the scores of those that overlap it, then the best of
-/// the rest, and so on. boxes (N, 4) x1 y1 x2 y2, scores (N) float. Of equal scores the first box is the better one;
-/// the result is the same for any number of threads.
+/// Within each of `groups` (N) int64, the best box lowers the scores of those that overlap it, then
+/// the best of the rest, and so on. boxes (N, 4) x1 y1 x2 y2, scores (N) float. Of equal scores the
+/// first box is the better one; the result is the same for any number of threads.
 SoftNmsResult soft_nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
                        const SoftNmsOptions& options);
 

@@ -32,8 +32,8 @@ struct Planes {
   return (width > 0 ? width : 0) * (height > 0 ? height : 0);
 }
 
-/// Whether the IoU with one of `blocks` blocks of boxes is above `threshold`. A product with a slightly lower threshold
-/// finds the few that may be; the quotient, which is dear, decides.
+/// Whether the IoU with one of `blocks` blocks of boxes is above `threshold`. A product with a
+/// slightly lower threshold finds the few that may be; the quotient, which is dear, decides.
 MILLRACE_SIMD bool overlaps(const Candidate& box, const Planes& kept, std::size_t blocks,
                             float threshold, float offset) {
   const float lower = threshold * (1 - 1e-5F);
@@ -53,7 +53,8 @@ MILLRACE_SIMD bool overlaps(const Candidate& box, const Planes& kept, std::size_
   return false;
 }
 
-/// The largest float that is not above `threshold`: comparing with it is comparing with the double itself.
+/// The largest float that is not above `threshold`: comparing with it is comparing with the double
+/// itself.
 float rounded_down(double threshold) {
   const auto nearest = static_cast<float>(threshold);
   return nearest > threshold ? std::nextafter(nearest, -std::numeric_limits<float>::infinity())

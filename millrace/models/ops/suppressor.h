@@ -6,12 +6,12 @@
 
 namespace millrace {
 
-/// Takes boxes best first and keeps each that overlaps none of those kept before by more than `threshold`.
-/// The arithmetic of the IoU is torchvision's, to the bit.
+/// Takes boxes best first and keeps each that overlaps none of those kept before by more than
+/// `threshold`. The arithmetic of the IoU is torchvision's, to the bit.
 class Suppressor {
  public:
-  /// For up to `most` boxes. `threshold` is at least 0 (std::invalid_argument); `offset` is added to widths and
-  /// heights (1: the legacy convention).
+  /// For up to `most` boxes. `threshold` is at least 0 (std::invalid_argument); `offset` is added
+  /// to widths and heights (1: the legacy convention).
   Suppressor(std::size_t most, double threshold, double offset);
 
   /// Whether the box of corners x1 y1 x2 y2 is kept.
@@ -22,8 +22,8 @@ class Suppressor {
  private:
   float threshold_, offset_;
   std::size_t stride_, count_ = 0;
-  std::vector<float>
-      planes_;  // x1, y1, x2, y2, area of those kept; the room that is left overlaps nothing
+  // x1, y1, x2, y2, area of those kept; the room that is left overlaps nothing
+  std::vector<float> planes_;
 };
 
 }  // namespace millrace

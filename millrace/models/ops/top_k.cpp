@@ -13,7 +13,8 @@ namespace {
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-/// Unsigned integers in the order of the values; of equal values the one of the lower index is the greater.
+/// Unsigned integers in the order of the values; of equal values the one of the lower index is the
+/// greater.
 std::uint64_t key_of(float value, std::size_t index) {
   const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);  // one zero
   const auto ordered = bits >> 31 ? ~bits : bits | 0x80000000U;
@@ -44,7 +45,8 @@ std::vector<std::uint64_t> keys_from(std::span<const float> values, float limit)
   return keys;
 }
 
-/// A value that most likely has somewhat more than `count` at or above it, from a sample of the values.
+/// A value that most likely has somewhat more than `count` at or above it, from a sample of the
+/// values.
 float likely_limit(std::span<const float> values, std::size_t count) {
   constexpr std::size_t kStep = 16;
   const auto rank = count / kStep + count / (2 * kStep) + 16;

@@ -1,5 +1,5 @@
-// RetinaNet's dense heads (Lin et al. 2017b): classes and boxes of every anchor. Names as in torchvision.
-// Shapes: N images, A anchors a cell, K classes, T anchors in all.
+// RetinaNet's dense heads (Lin et al. 2017b): classes and boxes of every anchor. Names as in
+// torchvision. Shapes: N images, A anchors a cell, K classes, T anchors in all.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,8 @@ namespace millrace {
 /// Convolutions shared by all levels, then `values` numbers for each anchor.
 class DenseHead {
  public:
-  /// Declares conv.0, conv.1 ... and the layer `name` under `scope`; the last layer's bias starts at `bias`.
+  /// Declares conv.0, conv.1 ... and the layer `name` under `scope`; the last layer's bias starts
+  /// at `bias`.
   DenseHead(const Scope& scope, const char* name, const RetinaNetOptions& options,
             std::int64_t values, double bias);
 

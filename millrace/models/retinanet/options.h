@@ -1,5 +1,5 @@
-// Every number of RetinaNet that changes a result. Defaults are detectron2's (but for its running mean of the number of
-// foreground anchors); `style = "torchvision"` picks the other published set.
+// Every number of RetinaNet that changes a result. Defaults are detectron2's (but for its running
+// mean of the number of foreground anchors); `style = "torchvision"` picks the other published set.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,8 @@ class RetinaNet final : public PyramidDetector {
     return {{"loss_cls", classification}, {"loss_box_reg", regression}};
   }
 
-  /// How well the logits (T, K) of an image fit: an anchor says a class where its probability is above a half.
+  /// How well the logits (T, K) of an image fit: an anchor says a class where its probability is
+  /// above a half.
   void tell(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
     const auto [best, own] = logits.max(1);
     const auto said = own.masked_fill(best <= 0, kBackground);
@@ -135,7 +136,8 @@ class RetinaNet final : public PyramidDetector {
     return found;
   }
 
-  /// The best pairs of anchor and class of one level: anchors (T_l, 4), scores (T_l, K), deltas (T_l, 4).
+  /// The best pairs of anchor and class of one level: anchors (T_l, 4), scores (T_l, K), deltas
+  /// (T_l, 4).
   Found candidates(const at::Tensor& anchors, const at::Tensor& scores,
                    const at::Tensor& deltas) const {
     const auto own = scores.narrow(1, first_, scores.size(1) - first_);

@@ -1,5 +1,5 @@
-// Box arithmetic of one pair or one anchor, in torchvision's order of operations (millrace/models/ops/boxes.h); compiled
-// without fused multiply-adds it gives the CPU's bits.
+// Box arithmetic of one pair or one anchor, in torchvision's order of operations
+// (millrace/models/ops/boxes.h); compiled without fused multiply-adds it gives the CPU's bits.
 #pragma once
 
 #include <cmath>
@@ -62,7 +62,8 @@ MILLRACE_HOST_DEVICE inline BoxValues clip(const BoxValues& box, float height, f
           inside(box.y2, height)};
 }
 
-/// Whether a proposal may stay: finite, with sides of `min_side` or, where that is 0, more than none.
+/// Whether a proposal may stay: finite, with sides of `min_side` or, where that is 0, more than
+/// none.
 MILLRACE_HOST_DEVICE inline bool is_proposal(const BoxValues& box, float score, float min_side) {
   const float width = box.x2 - box.x1, height = box.y2 - box.y1;
   const float any = box.x1 + box.y1 + box.x2 + box.y2 + score;

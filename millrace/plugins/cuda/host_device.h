@@ -1,4 +1,5 @@
-// What headers of kernels need to be read by a host compiler too, so that their arithmetic is tested without a GPU.
+// What headers of kernels need to be read by a host compiler too, so that their arithmetic is
+// tested without a GPU.
 #pragma once
 
 #ifdef __CUDACC__

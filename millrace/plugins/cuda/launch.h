@@ -35,8 +35,9 @@ __device__ void each_index(std::int64_t count, F body) {
     body(i);
 }
 
-/// Appends, in the order of threads, what each thread of the block offers: its place, from `size` on, or -1. `size` grows
-/// by the number of offers. All threads of a block of at most 1024 must call it; `counts` is shared, 32 ints.
+/// Appends, in the order of threads, what each thread of the block offers: its place, from `size`
+/// on, or -1. `size` grows by the number of offers. All threads of a block of at most 1024 must
+/// call it; `counts` is shared, 32 ints.
 __device__ inline int place_in_order(bool offers, int& size, int* counts) {
   const unsigned lanes = __ballot_sync(~0U, offers);
   const int warp = static_cast<int>(threadIdx.x) / kWarp,

@@ -6,8 +6,8 @@ namespace {
 
 constexpr int kMostCells = 64 * 64;
 
-/// One block per region. Each crossing of a polygon's outline flips all cells after it in column-major order; flips
-/// are counted modulo 2, so their order does not matter.
+/// One block per region. Each crossing of a polygon's outline flips all cells after it in
+/// column-major order; flips are counted modulo 2, so their order does not matter.
 __global__ void rasterize(PolygonTable polygons, const float* boxes, const std::int64_t* objects,
                           int size, float* targets) {
   __shared__ unsigned flips[kMostCells + 1];

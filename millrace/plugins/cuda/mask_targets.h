@@ -1,5 +1,5 @@
-// Mask targets from polygons on the GPU, bit for bit coco::rasterize_in_box: each region's polygons are scaled into it
-// and rasterised by COCO's rule.
+// Mask targets from polygons on the GPU, bit for bit coco::rasterize_in_box: each region's polygons
+// are scaled into it and rasterised by COCO's rule.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ struct RegionGrid {
   }
 };
 
-/// boxes (R, 4), objects (R): the object of each region -> targets (R, size, size), 0 or 1. size at most 64.
+/// boxes (R, 4), objects (R): the object of each region -> targets (R, size, size), 0 or 1. size at
+/// most 64.
 void mask_targets(const PolygonTable& polygons, const float* boxes, const std::int64_t* objects,
                   std::int64_t count, int size, float* targets, Stream stream);
 

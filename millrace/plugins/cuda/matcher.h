@@ -1,4 +1,5 @@
-// Which ground truth each box belongs to, on the GPU: IoU and matching in one, without the table of all pairs.
+// Which ground truth each box belongs to, on the GPU: IoU and matching in one, without the table of
+// all pairs.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@ struct MatchRules {
   bool low_quality;
 };
 
-/// The match of one box: the first truth of the highest IoU, and 1 foreground, 0 background, -1 neither. `highest` (G):
-/// the best IoU that each truth has with any box; used where low_quality holds.
+/// The match of one box: the first truth of the highest IoU, and 1 foreground, 0 background, -1
+/// neither. `highest` (G): the best IoU that each truth has with any box; used where low_quality
+/// holds.
 MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t count,
                                            const BoxValues& box, const float* highest,
                                            const MatchRules& rules, std::int64_t& truth,

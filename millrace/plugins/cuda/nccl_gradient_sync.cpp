@@ -1,4 +1,5 @@
-// Sums over ranks on GPUs, by NCCL, on a stream of their own beside the backward pass. Never run on a GPU.
+// Sums over ranks on GPUs, by NCCL, on a stream of their own beside the backward pass. Never run on
+// a GPU.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -83,8 +84,9 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// NCCL adds halves as halves. The host never waits for the device in here; a thread of its own watches that every sum ends. What goes wrong on the
-/// device cannot be caught by the steps that are queued after it, so that it ends all ranks, as a missing rank does.
+/// NCCL adds halves as halves. The host never waits for the device in here; a thread of its own
+/// watches that every sum ends. What goes wrong on the device cannot be caught by the steps that
+/// are queued after it, so that it ends all ranks, as a missing rank does.
 class NcclGradientSync final : public GradientSync {
  public:
   explicit NcclGradientSync(const Cluster& cluster)
@@ -179,7 +181,8 @@ class NcclGradientSync final : public GradientSync {
     world_.abort(1);
   }
 
-  /// First that all ranks have come so far, which MPI knows to say of one that has not; then that the device ends.
+  /// First that all ranks have come so far, which MPI knows to say of one that has not; then that
+  /// the device ends.
   void watch() {
     c10::cuda::set_device(gpu_);
     std::unique_lock lock(mutex_);

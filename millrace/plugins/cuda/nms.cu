@@ -11,7 +11,8 @@ constexpr int kBits = 64;
 
 std::int64_t words_for(std::int64_t most) { return (most + kBits - 1) / kBits; }
 
-/// overlaps[i][w] gets a bit for each worse box of the group that box i overlaps. blockIdx: word, 64 rows, group.
+/// overlaps[i][w] gets a bit for each worse box of the group that box i overlaps. blockIdx: word,
+/// 64 rows, group.
 __global__ void find_overlaps(const float* boxes, const std::int64_t* begins, float threshold,
                               float offset, std::int64_t words, Word* overlaps) {
   const auto begin = begins[blockIdx.z], size = begins[blockIdx.z + 1] - begin;

@@ -1,4 +1,5 @@
-// The operators of millrace/models/ops/operators.cpp on a GPU: takes tensors apart and calls the kernels.
+// The operators of millrace/models/ops/operators.cpp on a GPU: takes tensors apart and calls the
+// kernels.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -51,7 +52,8 @@ at::Tensor stays(const at::Tensor& boxes, const at::Tensor& valid, const at::Ten
   const auto bytes = static_cast<std::int64_t>(cuda::nms_scratch_bytes(count, most));
   auto scratch = at::empty({bytes}, boxes.options().dtype(at::kByte));
   auto keep = at::empty({count}, boxes.options().dtype(at::kBool));
-  // The largest float that is not above the threshold: comparing with it is comparing with the double itself.
+  // The largest float that is not above the threshold: comparing with it is comparing with the
+  // double itself.
   auto limit = static_cast<float>(threshold);
   if (limit > threshold) limit = std::nextafter(limit, -1.0F);
   cuda::nms(boxes.const_data_ptr<float>(),

@@ -1,4 +1,5 @@
-// From the RPN's outputs to boxes, on the GPU: what lies between the choice of the best logits and NMS.
+// From the RPN's outputs to boxes, on the GPU: what lies between the choice of the best logits and
+// NMS.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,9 @@
 
 namespace millrace::cuda {
 
-/// For each of `count` chosen anchors: boxes[i] = clip(decode(anchors[index[i]], deltas[image[i]][index[i]])), and
-/// valid[i] whether it may stay. anchors (A, 4), deltas (N, A, 4), scores (count), sizes (N, 2): height and width.
+/// For each of `count` chosen anchors: boxes[i] = clip(decode(anchors[index[i]],
+/// deltas[image[i]][index[i]])), and valid[i] whether it may stay. anchors (A, 4), deltas (N, A,
+/// 4), scores (count), sizes (N, 2): height and width.
 struct ChosenAnchors {
   const float* anchors;
   const float* deltas;

@@ -24,8 +24,9 @@ __global__ void forward(Pyramid<const T> pyramid, Regions regions, RoiAlignSwitc
 
 constexpr int kSegment = 8;  // pixels of a row that a block works out together
 
-/// A block takes kSegment pixels of a row of one image and level (blockIdx: segment, row, image), a thread takes a channel.
-/// Regions are looked through kThreads at a time; those that read the segment are listed in their order.
+/// A block takes kSegment pixels of a row of one image and level (blockIdx: segment, row, image), a
+/// thread takes a channel. Regions are looked through kThreads at a time; those that read the
+/// segment are listed in their order.
 template <typename T>
 __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches switches,
                          Pyramid<T> gradients, int level) {

@@ -1,4 +1,5 @@
-// ROIAlign on the GPU, all levels of a pyramid in one call. T: float, __half or __nv_bfloat16; sums are in float.
+// ROIAlign on the GPU, all levels of a pyramid in one call. T: float, __half or __nv_bfloat16; sums
+// are in float.
 #pragma once
 
 #include "millrace/plugins/cuda/roi_align_math.h"

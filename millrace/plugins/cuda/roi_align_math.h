@@ -1,8 +1,9 @@
-// ROIAlign (He et al. 2017) on channels-last maps of several levels: the value of one cell and channel, and the weight
-// with which a cell reads a pixel. Semantics and switches are those of millrace/models/ops/roi_align.h.
+// ROIAlign (He et al. 2017) on channels-last maps of several levels: the value of one cell and
+// channel, and the weight with which a cell reads a pixel. Semantics and switches are those of
+// millrace/models/ops/roi_align.h.
 //
-// Bilinear sampling is separable, so everything is said of one axis. The gradient of a pixel is gathered from the regions
-// that read it, in their order: no atomics, the same bits each time.
+// Bilinear sampling is separable, so everything is said of one axis. The gradient of a pixel is
+// gathered from the regions that read it, in their order: no atomics, the same bits each time.
 #pragma once
 
 #include <cmath>
@@ -50,13 +51,14 @@ struct SampledAxis {
     float extent = end * scale - shift - low;
     if (!switches.aligned && !(extent >= 1.0F)) extent = extent != extent ? extent : 1.0F;
     cell = extent / static_cast<float>(cells);
-    const float adaptive =
-        cell > 0 ? (cell < 1e4F ? cell : 1e4F) : 0.0F;  // 0 where it is not a number
+    // 0 where it is not a number
+    const float adaptive = cell > 0 ? (cell < 1e4F ? cell : 1e4F) : 0.0F;
     samples = switches.sampling_ratio > 0 ? switches.sampling_ratio
                                           : static_cast<int>(std::ceil(adaptive));
   }
 
-  /// Where sample `s` of a cell reads: pixel `index` and the next one, which counts `fraction`. False: outside.
+  /// Where sample `s` of a cell reads: pixel `index` and the next one, which counts `fraction`.
+  /// False: outside.
   MILLRACE_HOST_DEVICE bool sample(int of_cell, int s, int& index, float& fraction) const {
     const float at = low + static_cast<float>(of_cell) * cell +
                      (static_cast<float>(s) + 0.5F) * cell / static_cast<float>(samples);
@@ -136,8 +138,9 @@ MILLRACE_HOST_DEVICE float roi_cell(const Pyramid<T>& pyramid, const SampledRegi
   return samples > 0 ? sum / static_cast<float>(samples) : 0;
 }
 
-/// What the cells of one region add to the gradient of one pixel and channel: `grad_cells` points to the region's
-/// (rows, columns, C) gradient at that channel; row_weights and column_weights are SampledAxis::weight of each cell.
+/// What the cells of one region add to the gradient of one pixel and channel: `grad_cells` points
+/// to the region's (rows, columns, C) gradient at that channel; row_weights and column_weights are
+/// SampledAxis::weight of each cell.
 template <typename T>
 MILLRACE_HOST_DEVICE float gathered_gradient(const T* grad_cells, const float* row_weights,
                                              const float* column_weights,

@@ -61,7 +61,8 @@ void remove_parts(const fs::path& folder) {
   for (const auto& part : parts) fs::remove_all(part);
 }
 
-/// Makes `latest` a link to a checkpoint. Nothing here reads it: where that cannot be, training goes on.
+/// Makes `latest` a link to a checkpoint. Nothing here reads it: where that cannot be, training
+/// goes on.
 void point_latest_at(const fs::path& checkpoint) {
   const auto latest = checkpoint.parent_path() / "latest",
              part = checkpoint.parent_path() / "latest.part";

@@ -41,10 +41,11 @@ std::filesystem::path checkpoint_of(const std::filesystem::path& folder, std::in
 /// The step of such a folder; -1: it is none.
 std::int64_t step_of(const std::filesystem::path& checkpoint);
 
-/// Writes checkpoint_of(`folder`, its step) beside its place, syncs it, renames it there and points `latest` at
-/// it: a reader sees all of it or nothing, whenever the process dies. Replaces an older one of the
-/// same step. Returns the new folder. Throws Error where it cannot be written, and leaves nothing of it then; a `latest`
-/// that cannot be a link to it (somebody made a folder of that name) is a warning.
+/// Writes checkpoint_of(`folder`, its step) beside its place, syncs it, renames it there and points
+/// `latest` at it: a reader sees all of it or nothing, whenever the process dies. Replaces an older
+/// one of the same step. Returns the new folder. Throws Error where it cannot be written, and
+/// leaves nothing of it then; a `latest` that cannot be a link to it (somebody made a folder of
+/// that name) is a warning.
 std::filesystem::path write_checkpoint(const std::filesystem::path& folder,
                                        const Checkpoint& checkpoint);
 
@@ -55,8 +56,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
 /// The newest checkpoint that can be read, with a warning for each newer one that is damaged.
-/// Nothing where there is none at all; throws Error where all are damaged, or where one was written by a newer version
-/// of this program.
+/// Nothing where there is none at all; throws Error where all are damaged, or where one was written
+/// by a newer version of this program.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace millrace

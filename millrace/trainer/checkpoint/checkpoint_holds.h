@@ -17,8 +17,8 @@ class CheckpointHolds {
   /// The step may still be without a checkpoint.
   [[nodiscard]] CheckpointHold hold(std::int64_t step);
 
-  /// Whether somebody holds the checkpoint now, or did when the newest whole one was taken: a training
-  /// that is resumed from that needs it again.
+  /// Whether somebody holds the checkpoint now, or did when the newest whole one was taken: a
+  /// training that is resumed from that needs it again.
   bool is_held(std::int64_t step) const;
 
   /// To be called when a checkpoint is taken, and when it has become whole.

@@ -1,4 +1,5 @@
-// The chief's checkpoints on every rank: they are sent, so that only the chief need see their folder.
+// The chief's checkpoints on every rank: they are sent, so that only the chief need see their
+// folder.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +14,8 @@ namespace millrace {
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder,
                                             const Cluster& cluster);
 
-/// As read_checkpoint, of a folder that the chief sees. Every rank calls it; a file holds 2 GiB at most where there are
-/// several.
+/// As read_checkpoint, of a folder that the chief sees. Every rank calls it; a file holds 2 GiB at
+/// most where there are several.
 Checkpoint read_checkpoint(const std::filesystem::path& checkpoint, const Cluster& cluster);
 
 }  // namespace millrace

@@ -13,9 +13,10 @@ namespace millrace {
 
 class MpiWorld;
 
-/// One process of those that mpirun or srun started together, or the only one. What it says to the others are small
-/// agreements: every rank makes the same calls in the same order, on one thread. A call that not all ranks come to is
-/// ended within a bound (see `set_patience`) by a message that says who is missing, and the end of all processes.
+/// One process of those that mpirun or srun started together, or the only one. What it says to the
+/// others are small agreements: every rank makes the same calls in the same order, on one thread. A
+/// call that not all ranks come to is ended within a bound (see `set_patience`) by a message that
+/// says who is missing, and the end of all processes.
 class Cluster {
  public:
   /// The process by itself; nothing here waits for anybody then.
@@ -23,9 +24,9 @@ class Cluster {
   ~Cluster();
   Cluster(const Cluster&) = delete;
 
-  /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), alone where it was not.
-  /// What it throws ends all ranks, with this rank's name in front; alone it is thrown on. Returns the
-  /// highest of what `work` returned. Once a process.
+  /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), alone
+  /// where it was not. What it throws ends all ranks, with this rank's name in front; alone it is
+  /// thrown on. Returns the highest of what `work` returned. Once a process.
   static int run(const std::function<int(const Cluster&)>& work);
 
   std::int64_t rank() const { return rank_; }

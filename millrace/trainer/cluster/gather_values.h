@@ -14,9 +14,9 @@
 
 namespace millrace {
 
-/// The values of all ranks, by rank, each with the bits that it was given with. T is of what msgpack knows: numbers,
-/// strings, vectors, maps and tuples of such. `what` names the call in messages. One exchange. Throws Error naming the
-/// rank whose value is of another type.
+/// The values of all ranks, by rank, each with the bits that it was given with. T is of what
+/// msgpack knows: numbers, strings, vectors, maps and tuples of such. `what` names the call in
+/// messages. One exchange. Throws Error naming the rank whose value is of another type.
 template <class T>
 std::vector<T> gather_values(const Cluster& cluster, std::string_view what, const T& mine) {
   msgpack::sbuffer bytes;

@@ -1,4 +1,5 @@
-// A model's gradients in a few large pieces, which are summed over the ranks while the backward pass goes on.
+// A model's gradients in a few large pieces, which are summed over the ranks while the backward
+// pass goes on.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,15 +13,16 @@
 
 namespace millrace {
 
-/// The gradients of all trained parameters in fixed buckets, those of the last parameters first, since the backward pass
-/// comes to them first. A bucket's sum begins once all its gradients are there and all buckets before it have begun, so
-/// that every rank begins the same sums in the same order (Li et al. 2020, "PyTorch Distributed"). Hooks the parameters;
-/// borrows `sync`.
+/// The gradients of all trained parameters in fixed buckets, those of the last parameters first,
+/// since the backward pass comes to them first. A bucket's sum begins once all its gradients are
+/// there and all buckets before it have begun, so that every rank begins the same sums in the same
+/// order (Li et al. 2020, "PyTorch Distributed"). Hooks the parameters; borrows `sync`.
 class GradientBuckets {
  public:
   static constexpr std::int64_t kFirstBytes = 1 << 20, kBytes = 25 << 20;
 
-  /// `exchanged` is the type in which gradients travel; sums over MPI are fp32 whatever it is, and come back in it.
+  /// `exchanged` is the type in which gradients travel; sums over MPI are fp32 whatever it is, and
+  /// come back in it.
   GradientBuckets(const Parameters& parameters, GradientSync& sync, at::ScalarType exchanged,
                   std::int64_t first_bytes = kFirstBytes, std::int64_t bytes = kBytes);
   GradientBuckets(const GradientBuckets&) = delete;
@@ -29,9 +31,9 @@ class GradientBuckets {
   /// The backward pass that comes now is the step's last one: what it leaves is summed.
   void collect();
 
-  /// After it: takes in what was left of earlier backward passes alone, and zeros where there is no gradient at all,
-  /// and returns when all sums are there. Returns, for each trained parameter, '1' where this rank has a gradient,
-  /// else '0'.
+  /// After it: takes in what was left of earlier backward passes alone, and zeros where there is no
+  /// gradient at all, and returns when all sums are there. Returns, for each trained parameter, '1'
+  /// where this rank has a gradient, else '0'.
   std::string finish();
 
   /// Makes the sums the gradients, in place, of the parameters with a '1'; the others have none.

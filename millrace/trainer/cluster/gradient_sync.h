@@ -16,12 +16,13 @@ class GradientSync {
  public:
   virtual ~GradientSync() = default;
 
-  /// Begins to replace the values (contiguous, of the device; float, or half precision) by their sum over all ranks. Every
-  /// rank gives the same tensors in the same order. `what` names them in messages, and must live on.
+  /// Begins to replace the values (contiguous, of the device; float, or half precision) by their
+  /// sum over all ranks. Every rank gives the same tensors in the same order. `what` names them in
+  /// messages, and must live on.
   virtual void begin_sum(const at::Tensor& values, const char* what) = 0;
 
-  /// Returns when all sums are there; on a device, when they will be for whatever its current stream does next. The same
-  /// ranks sum the same values to the same bits every time.
+  /// Returns when all sums are there; on a device, when they will be for whatever its current
+  /// stream does next. The same ranks sum the same values to the same bits every time.
   virtual void wait() = 0;
 };
 

@@ -1,4 +1,5 @@
-// Sums over ranks on CPUs, by MPI: every rank adds up its part of the values in the order of ranks and gives it to all.
+// Sums over ranks on CPUs, by MPI: every rank adds up its part of the values in the order of ranks
+// and gives it to all.
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceType.h>
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// MPI as the trainer uses it: started where it is needed, never waited for without a bound. Internal.
+// MPI as the trainer uses it: started where it is needed, never waited for without a bound.
+// Internal.
 #pragma once
 
 #include <mpi.h>
@@ -17,7 +18,8 @@ namespace millrace {
 /// MPI from its start to its end, once a process.
 class MpiWorld {
  public:
-  /// Whether mpirun or srun started this process together with others. Throws ConfigError where that cannot be told.
+  /// Whether mpirun or srun started this process together with others. Throws ConfigError where
+  /// that cannot be told.
   static bool is_here();
 
   /// Throws Error where MPI lacks what is needed.
@@ -34,13 +36,14 @@ class MpiWorld {
   /// What every rank gives, by rank; see Cluster::gather.
   std::vector<std::string> gather(std::string_view what, std::string_view mine);
 
-  /// A communicator of all ranks for one user and one thread: calls of others cannot mix with its. Every rank asks for
-  /// the same ones in the same order.
+  /// A communicator of all ranks for one user and one thread: calls of others cannot mix with its.
+  /// Every rank asks for the same ones in the same order.
   MPI_Comm communicator();
 
-  /// Waits for all of `requests`, which become null. Where that takes longer than the patience, or some seconds after
-  /// a signal to stop that not all have agreed to follow, asks who else waits, logs who does not and for what, and ends all ranks. `what` names the
-  /// call: "gradients". Throws Error for what MPI reports. Any thread.
+  /// Waits for all of `requests`, which become null. Where that takes longer than the patience, or
+  /// some seconds after a signal to stop that not all have agreed to follow, asks who else waits,
+  /// logs who does not and for what, and ends all ranks. `what` names the call: "gradients". Throws
+  /// Error for what MPI reports. Any thread.
   void wait(std::span<MPI_Request> requests, std::string_view what);
 
   /// Ends all ranks with an exit code, at once.

@@ -64,7 +64,8 @@ UniqueTopology load(const Host& host) {
   return topology;
 }
 
-/// Processors near each GPU, in the order of their PCI addresses; CUDA's order where all are of one kind.
+/// Processors near each GPU, in the order of their PCI addresses; CUDA's order where all are of one
+/// kind.
 std::vector<hwloc_const_bitmap_t> near_gpus(hwloc_topology_t topology) {
   std::vector<hwloc_const_bitmap_t> near;
   for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(topology, device));) {

@@ -19,8 +19,8 @@ struct BatchSize {
 
 std::vector<BatchSize> sizes_of(std::span<const Batch> batches);
 
-/// A batch's place in its step. A step's images are in one order, whatever the number of ranks: those of the first
-/// micro-batch of every rank, then those of the second, and so on.
+/// A batch's place in its step. A step's images are in one order, whatever the number of ranks:
+/// those of the first micro-batch of every rank, then those of the second, and so on.
 struct StepPlace {
   std::int64_t first_image = 0;        // of the batch, among all of the step
   std::int32_t width = 0, height = 0;  // the largest padding of all ranks in this micro-batch
@@ -35,8 +35,8 @@ struct StepWish {
   std::uint64_t data_place = 0;  // digest of the place after the step's data; 0: it has none
   double waited_s = 0;           // for the data
   double busy_s = 0;             // since the last agreement, without waiting for other ranks
-  std::vector<double> hyper =
-      {};  // hyper-parameters in the order of their names; the chief's count
+  // hyper-parameters in the order of their names; the chief's count
+  std::vector<double> hyper = {};
   std::vector<BatchSize> batches = {};  // this rank's part of the step
 };
 
@@ -53,8 +53,8 @@ struct StepAgreement {
   double slowest_waited_s = 0;    // how much of its time it waited for data
 };
 
-/// One exchange. Every rank calls it at the same step. Throws Error where ranks run different programs, their data have
-/// come to different places, or they have different numbers of batches.
+/// One exchange. Every rank calls it at the same step. Throws Error where ranks run different
+/// programs, their data have come to different places, or they have different numbers of batches.
 StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish);
 
 }  // namespace millrace

@@ -10,7 +10,8 @@
 
 namespace millrace {
 
-/// Adds up the time that ranks have kept the others waiting, and says now and then whose was longest, where it counts.
+/// Adds up the time that ranks have kept the others waiting, and says now and then whose was
+/// longest, where it counts.
 class Stragglers {
  public:
   using Clock = std::chrono::steady_clock;

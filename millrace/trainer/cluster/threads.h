@@ -7,9 +7,9 @@
 
 namespace millrace {
 
-/// Holds both limits for as long as it lives; 0: all processors that this process may use. The flow graph's workers sleep whenever
-/// enough batches are ready, so both may have all cores. Owned by whoever runs a command; create it
-/// before any work.
+/// Holds both limits for as long as it lives; 0: all processors that this process may use. The flow
+/// graph's workers sleep whenever enough batches are ready, so both may have all cores. Owned by
+/// whoever runs a command; create it before any work.
 class Threads {
  public:
   Threads(std::int64_t maths, std::int64_t flow);

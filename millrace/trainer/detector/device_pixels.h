@@ -24,8 +24,8 @@ struct DevicePixels {
 /// Copies a batch's pixels on a stream of their own.
 std::shared_ptr<const DevicePixels> copied_ahead(const Batch& batch, c10::Stream copies);
 
-/// A batch's pixels, (N, H, W, 3) bytes on the device: those that are there already (Batch::on_device), else copied now.
-/// On the CPU they are the batch's own memory.
+/// A batch's pixels, (N, H, W, 3) bytes on the device: those that are there already
+/// (Batch::on_device), else copied now. On the CPU they are the batch's own memory.
 at::Tensor pixels_on(const Batch& batch, at::Device device);
 
 /// Gives a part of a batch its pixels from those that the whole has on its device, if any.

@@ -8,7 +8,8 @@
 
 namespace millrace {
 
-/// Throws Error where a name is missing on either side or a shape differs; `what` says of what in the message.
+/// Throws Error where a name is missing on either side or a shape differs; `what` says of what in
+/// the message.
 void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
 
 /// Copies the values of `saved` into the tensors of `living`. Throws Error, before anything is

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Named as in a configuration, except `lr_factor`, which multiplies what the schedule gives. For the training thread.
-/// Those that have changed are part of a checkpoint.
+/// Named as in a configuration, except `lr_factor`, which multiplies what the schedule gives. For
+/// the training thread. Those that have changed are part of a checkpoint.
 class HyperParameters {
  public:
   explicit HyperParameters(const OptimizerOptions& options);
@@ -23,8 +23,9 @@ class HyperParameters {
   double at(std::string_view name) const;
   std::vector<std::string> names() const;
 
-  /// Asks for a value from the next step on; `by` is the callback that asks. Throws Error where the name is unknown, the
-  /// value out of range, or another callback has asked for another value at this boundary, whose order would decide.
+  /// Asks for a value from the next step on; `by` is the callback that asks. Throws Error where the
+  /// name is unknown, the value out of range, or another callback has asked for another value at
+  /// this boundary, whose order would decide.
   void set(std::string_view name, double value, const std::string& by);
 
   /// The same for a person's wish, which goes before those of callbacks.
@@ -46,7 +47,8 @@ class HyperParameters {
   /// `options` with the present values.
   OptimizerOptions applied_to(OptimizerOptions options) const;
 
-  /// What `changed` gave. Unknown names are ignored, missing ones keep their value: configurations may differ in what they have.
+  /// What `changed` gave. Unknown names are ignored, missing ones keep their value: configurations
+  /// may differ in what they have.
   void load(const std::map<std::string, double>& values);
 
  private:

@@ -1,13 +1,14 @@
-// Dynamic loss scaling (Micikevicius et al. 2018): fp16 has no room for small gradients, so the loss is multiplied by a
-// factor before the backward pass and the gradients are divided by it after.
+// Dynamic loss scaling (Micikevicius et al. 2018): fp16 has no room for small gradients, so the
+// loss is multiplied by a factor before the backward pass and the gradients are divided by it
+// after.
 #pragma once
 
 #include <cstdint>
 
 namespace millrace {
 
-/// The factor, and the search for it: halved where gradients overflow (that step is left out), doubled after kPatience
-/// good steps in a row. Part of a checkpoint.
+/// The factor, and the search for it: halved where gradients overflow (that step is left out),
+/// doubled after kPatience good steps in a row. Part of a checkpoint.
 struct LossScale {
   static constexpr double kFirst = 65536, kLeast = 1, kMost = 16777216;
   static constexpr std::int64_t kPatience = 2000;
@@ -22,7 +23,8 @@ struct LossScale {
     if (factor < kMost) factor *= 2;
   }
 
-  /// After one whose gradients were not. False: it cannot go lower, so that the scale is not to blame.
+  /// After one whose gradients were not. False: it cannot go lower, so that the scale is not to
+  /// blame.
   bool shrink() {
     good_steps = 0;
     if (factor <= kLeast) return false;

@@ -1,4 +1,5 @@
-// What turns gradients into new values. Which way is a matter of the kinds behind the interface: sgd.h, adamw.h.
+// What turns gradients into new values. Which way is a matter of the kinds behind the interface:
+// sgd.h, adamw.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,34 +20,35 @@ namespace millrace {
 /// What became of one step.
 struct OptimizerStep {
   double gradient_norm = 0;  // over all gradients, before clipping
-  std::string
-      not_finite;  // first parameter whose gradient is NaN or infinite; then nothing was changed
+  // First parameter whose gradient is NaN or infinite; then nothing was changed
+  std::string not_finite;
 };
 
-/// Borrows the parameters' tensors; one thread at a time. Values, gradients and what an optimizer keeps are fp32
-/// whatever a step is worked out in: convolutions cast the values they take, so that these are the master weights and no
-/// update is too small for them.
+/// Borrows the parameters' tensors; one thread at a time. Values, gradients and what an optimizer
+/// keeps are fp32 whatever a step is worked out in: convolutions cast the values they take, so that
+/// these are the master weights and no update is too small for them.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// From the next step on: momentum, weight decay of whatever has none of its own, clipping. The rest stays as it is.
+  /// From the next step on: momentum, weight decay of whatever has none of its own, clipping. The
+  /// rest stays as it is.
   void set_options(const OptimizerOptions& options) { options_ = options; }
 
-  /// Applies the gradients at rate `lr` and clears them; they are `scale` times what they should be.
-  /// Parameters without a gradient are left alone.
+  /// Applies the gradients at rate `lr` and clears them; they are `scale` times what they should
+  /// be. Parameters without a gradient are left alone.
   OptimizerStep step(double lr, double scale = 1);
 
   void clear_gradients();
 
-  /// Norms go through `agree` before they decide anything: ranks whose kernels add in another order would round them
-  /// otherwise, and part.
+  /// Norms go through `agree` before they decide anything: ranks whose kernels add in another order
+  /// would round them otherwise, and part.
   void agree_on_norms(std::function<void(std::vector<double>&)> agree) {
     agree_ = std::move(agree);
   }
 
-  /// What it keeps of every trained parameter, under names that begin with the parameter's. Tensors are shared, not
-  /// copied.
+  /// What it keeps of every trained parameter, under names that begin with the parameter's. Tensors
+  /// are shared, not copied.
   NamedTensors state() const;
 
   /// Copies such a state back. Throws Error naming what is missing or has another shape.

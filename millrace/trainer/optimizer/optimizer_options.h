@@ -9,7 +9,8 @@
 
 namespace millrace {
 
-/// One [[optimizer.groups]]: what holds for the parameters whose names fit. The first rule that fits a name counts.
+/// One [[optimizer.groups]]: what holds for the parameters whose names fit. The first rule that
+/// fits a name counts.
 struct ParameterRule {
   std::string match;         // a name; * stands for any characters, "backbone.*"
   double lr_factor = 1;      // of the rate

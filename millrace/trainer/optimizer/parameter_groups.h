@@ -27,8 +27,9 @@ struct ParameterGroup {
   double weight_decay(const OptimizerOptions& options) const;
 };
 
-/// Sorts the trained parameters by `options` and its rules, freezes those that a rule says (their tensors ask for no
-/// gradient from then on), and logs how many each rule took. Throws ConfigError for a rule that takes nothing.
+/// Sorts the trained parameters by `options` and its rules, freezes those that a rule says (their
+/// tensors ask for no gradient from then on), and logs how many each rule took. Throws ConfigError
+/// for a rule that takes nothing.
 std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
                                              const OptimizerOptions& options);
 

@@ -21,8 +21,9 @@ struct ScheduleOptions {
 
   void describe(Options& o);
 
-  /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise or lie beyond the end,
-  /// two lengths of warm-up, a warm-up that reaches a milestone or the end, values that the type does not use.
+  /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise
+  /// or lie beyond the end, two lengths of warm-up, a warm-up that reaches a milestone or the end,
+  /// values that the type does not use.
   void check(const Config& table, double epochs) const;
 
   /// The rest of that, which takes the size of the data set, in images, and of a step.
@@ -38,7 +39,8 @@ struct ScheduleTime {
   std::int64_t step = 0, images = 0;
 };
 
-/// A pure function of time; resuming needs no state. With p the progress in epochs and E the length of the run:
+/// A pure function of time; resuming needs no state. With p the progress in epochs and E the length
+/// of the run:
 ///   step         gamma^(milestones passed)            torch.optim.lr_scheduler.MultiStepLR
 ///   cosine       (1 + cos(pi p / E)) / 2              CosineAnnealingLR
 ///   poly         (1 - p / E)^power                    PolynomialLR
@@ -53,7 +55,8 @@ class Schedule {
   /// The rate of the step that begins at `time`.
   double rate(const ScheduleTime& time) const;
 
-  /// In words: "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11".
+  /// In words: "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8,
+  /// 11".
   std::string text() const;
 
  private:

@@ -11,7 +11,8 @@ namespace millrace {
 /// What is known of a training on `data`: its objects are counted once, when somebody asks.
 TrainingFacts training_facts(const TrainData& data, bool starts_random, std::int64_t ranks = 1);
 
-/// Asks the detector; the chief logs its warnings. Throws ConfigError where it refuses. Every rank calls it.
+/// Asks the detector; the chief logs its warnings. Throws ConfigError where it refuses. Every rank
+/// calls it.
 void check_training(const Detector& detector, const TrainingFacts& facts, const Cluster& cluster);
 
 }  // namespace millrace

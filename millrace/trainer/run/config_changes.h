@@ -28,8 +28,9 @@ struct ResumedTraining {
   const Detector& model;
 };
 
-/// Logs every change, a line each. Throws ConfigError naming the key and what to do where the training cannot go on from
-/// there: another model, optimizer or seed, other classes, a data set of another size, weights of other shapes.
+/// Logs every change, a line each. Throws ConfigError naming the key and what to do where the
+/// training cannot go on from there: another model, optimizer or seed, other classes, a data set of
+/// another size, weights of other shapes.
 void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training);
 
 }  // namespace millrace

@@ -52,8 +52,8 @@ std::vector<Config> tables(const Config& section, const std::string& of, const c
   return *list;
 }
 
-/// Whether [data.sample] belongs to data.root: the file that says something of it names that folder itself, or it is the
-/// default one. A root from elsewhere is somebody's own data, or mistyped.
+/// Whether [data.sample] belongs to data.root: the file that says something of it names that folder
+/// itself, or it is the default one. A root from elsewhere is somebody's own data, or mistyped.
 bool is_for(const Config& sample, const Config& root) {
   const auto& file = root.origin.source;
   return file == Origin().source || file == sample.origin.source ||

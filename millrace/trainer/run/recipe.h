@@ -57,7 +57,8 @@ struct CallbackSwitches {
   }
 };
 
-/// Checks a [callbacks.NAME] and fills in its defaults. Nothing where it says `enabled = false`. Throws ConfigError.
+/// Checks a [callbacks.NAME] and fills in its defaults. Nothing where it says `enabled = false`.
+/// Throws ConfigError.
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
 
 struct Recipe {
@@ -78,9 +79,9 @@ struct Recipe {
   std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
-/// Checks every key of a configuration and fills in every default. Callbacks that are registered `by_default` are
-/// there without being named; `enabled = false` in its table turns a callback off. Plug-ins must be loaded before.
-/// Throws ConfigError.
+/// Checks every key of a configuration and fills in every default. Callbacks that are registered
+/// `by_default` are there without being named; `enabled = false` in its table turns a callback off.
+/// Plug-ins must be loaded before. Throws ConfigError.
 Recipe resolve(Config tree);
 
 }  // namespace millrace

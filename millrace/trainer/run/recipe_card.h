@@ -24,8 +24,8 @@ struct Contradiction {
   std::string text() const;
 };
 
-/// Every such key among those that decide something about weights (see OfWeights); keys that the card does not have are
-/// of a newer version, and left out.
+/// Every such key among those that decide something about weights (see OfWeights); keys that the
+/// card does not have are of a newer version, and left out.
 std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& recipe);
 
 /// Whether two values are read as the same option: 1 and 1.0, 1 and [1].

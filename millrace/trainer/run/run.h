@@ -25,11 +25,12 @@ struct RunEnd {
   std::filesystem::path folder;
 };
 
-/// Trains. The run folder is made once the detector, its weights, the data and the callbacks are there and fit together: a
-/// start that fails leaves none. It receives config.toml, run.json (see run_record.h), log.txt and what callbacks write. No
-/// other process can train in it meanwhile. A run that was done, and has nothing left to do, is left as it is.
-/// Of several ranks, each of which calls this, only the chief reads and writes it. Throws ConfigError where data or
-/// configuration cannot work, Error where the run fails.
+/// Trains. The run folder is made once the detector, its weights, the data and the callbacks are
+/// there and fit together: a start that fails leaves none. It receives config.toml, run.json (see
+/// run_record.h), log.txt and what callbacks write. No other process can train in it meanwhile. A
+/// run that was done, and has nothing left to do, is left as it is. Of several ranks, each of which
+/// calls this, only the chief reads and writes it. Throws ConfigError where data or configuration
+/// cannot work, Error where the run fails.
 RunEnd run_training(const Session& session, const RunOptions& options);
 
 /// The recipe's callbacks, each with its `every`. Throws ConfigError.

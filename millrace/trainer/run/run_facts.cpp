@@ -90,7 +90,8 @@ ordered_json versions() {
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
 }
 
-/// What a shell command says, without the end of its last line; nothing where it fails or takes too long.
+/// What a shell command says, without the end of its last line; nothing where it fails or takes too
+/// long.
 std::optional<std::string> said_by(const std::string& command,
                                    const std::vector<std::string>& environment) try {
   ChildProcess child(command, environment);

@@ -41,7 +41,8 @@ bool is_run(const fs::path& folder) {
          (fs::exists(folder / kConfig) && fs::exists(folder / kLock));  // of an older version
 }
 
-/// The configuration's name that a run was started with. An older version did not write it down: its folder tells.
+/// The configuration's name that a run was started with. An older version did not write it down:
+/// its folder tells.
 std::string name_of(const fs::path& run, const std::optional<RunRecord>& record) {
   if (record) return record->name;
   const auto folder = run.filename().string();

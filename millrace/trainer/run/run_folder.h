@@ -26,9 +26,10 @@ struct RunIdentity {
 
 RunIdentity identity_of(const std::filesystem::path& config_file, const Config& config);
 
-/// The run to go on with, which has a checkpoint: `output` itself where that is the folder of a run, else the run with the
-/// highest number among those in it that belong to `mine`. None where one is to be started; `output` can be written to then.
-/// Folders that no run has made are left alone. Throws ConfigError saying what was found, and why nothing fits.
+/// The run to go on with, which has a checkpoint: `output` itself where that is the folder of a
+/// run, else the run with the highest number among those in it that belong to `mine`. None where
+/// one is to be started; `output` can be written to then. Folders that no run has made are left
+/// alone. Throws ConfigError saying what was found, and why nothing fits.
 std::optional<std::filesystem::path> find_run(const std::filesystem::path& output,
                                               const RunIdentity& mine, Resume resume);
 

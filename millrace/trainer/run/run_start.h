@@ -14,14 +14,15 @@ namespace millrace {
 
 class RunStart {
  public:
-  /// In a folder that is new, or has the record of earlier starts. Throws ConfigError where that cannot be read.
+  /// In a folder that is new, or has the record of earlier starts. Throws ConfigError where that
+  /// cannot be read.
   RunStart(const RunFolder& folder, const RunIdentity& mine);
 
   /// Whether the last start was done after that step, with all that it was to do.
   bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
 
-  /// Adds this start to the record, with what it is made with (see run_facts.h). `program`: its name and version; `ranks`: of
-  /// rank_facts. Throws Error.
+  /// Adds this start to the record, with what it is made with (see run_facts.h). `program`: its
+  /// name and version; `ranks`: of rank_facts. Throws Error.
   void begin(std::int64_t from_step, const std::filesystem::path& config_file,
              const std::string& program, nlohmann::ordered_json ranks);
 

@@ -48,7 +48,8 @@ void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& 
                first_few(unknown));
 }
 
-/// Throws ConfigError, unless it is forced, where there are lines that say what contradicts the weights in `file`.
+/// Throws ConfigError, unless it is forced, where there are lines that say what contradicts the
+/// weights in `file`.
 void object_to(const std::vector<std::string>& lines, const std::string& file,
                const Insistence& insistence) {
   if (lines.empty()) return;

@@ -10,8 +10,9 @@
 
 namespace millrace {
 
-/// A flow whose batches have their pixels on the device already, or on the way there: while the model works on one batch,
-/// the next is copied on a stream of its own as soon as it is there. The flow itself for the CPU.
+/// A flow whose batches have their pixels on the device already, or on the way there: while the
+/// model works on one batch, the next is copied on a stream of its own as soon as it is there. The
+/// flow itself for the CPU.
 std::unique_ptr<DataFlow<Batch>> upload_ahead(std::unique_ptr<DataFlow<Batch>> flow,
                                               at::Device device);
 

@@ -1,4 +1,5 @@
-// The smallest plug-in: a callback, a stage and a detector that do nothing but fail where they are told to.
+// The smallest plug-in: a callback, a stage and a detector that do nothing but fail where they are
+// told to.
 #include <ATen/ops/zeros.h>
 
 #include <stdexcept>

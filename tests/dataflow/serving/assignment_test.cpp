@@ -86,8 +86,8 @@ TEST(ServingAssignment, WhoWasSlowOnceIsTriedAgain) {
   assignment.join(1);
   auto now = Clock::time_point{} + 1h;
   const int slow = 0, quick = 1;
-  std::vector<Assignment::Task>
-      first;  // more than one of them may have at once before it has answered
+  // More than one of them may have at once before it has answered
+  std::vector<Assignment::Task> first;
   while (const auto task = assignment.next(4, now)) first.push_back(*task);
   for (const auto& task : first) {
     EXPECT_TRUE(

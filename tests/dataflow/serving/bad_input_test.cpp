@@ -67,7 +67,8 @@ class ServingBadInput : public ::testing::Test {
     EXPECT_EQ(seen(*connect({endpoint}), 10), expected_digests({}, 10));
   }
 
-  // ZMTP 3.1: the signature, the version and a mechanism of 20 bytes, 64 in all; then a command of 28 bytes.
+  // ZMTP 3.1: the signature, the version and a mechanism of 20 bytes, 64 in all; then a command of
+  // 28 bytes.
   inline static const std::string kGreeting =
       std::string("\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL", 16) + std::string(48, '\0');
   static constexpr std::string_view kReady{

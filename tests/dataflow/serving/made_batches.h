@@ -1,4 +1,5 @@
-// Batches made of nothing but their numbers, by as little code as can be: what the laws of serving are tried on.
+// Batches made of nothing but their numbers, by as little code as can be: what the laws of serving
+// are tried on.
 #pragma once
 
 #include <unistd.h>

@@ -106,8 +106,8 @@ TEST(ServingMessages, RandomBytesAreNone) {
 }
 
 TEST(ServingMessages, TakeMemoryInProportionToTheirBytes) {
-  std::string bytes =
-      "\x94\xa8millrace\x01\xcf";  // a checksum, and a body of 4 GB of which nothing is there
+  // A checksum, and a body of 4 GB of which nothing is there
+  std::string bytes = "\x94\xa8millrace\x01\xcf";
   bytes += std::string(8, 'x') + "\xc6\xff\xff\xff\xff";
   EXPECT_THAT(rejection(bytes), ::testing::HasSubstr("cut short"));
 }

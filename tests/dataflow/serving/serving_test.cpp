@@ -7,11 +7,13 @@
 #include "tests/support/log.h"
 
 #if defined(__SANITIZE_THREAD__)
-// The distribution's libzmq is not instrumented: in this program what such libraries do is not looked at.
+// The distribution's libzmq is not instrumented: in this program what such libraries do is not
+// looked at.
 extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-// libzmq 4.3.4 loses the first part of a message where a socket that lingers is closed before the rest has come.
+// libzmq 4.3.4 loses the first part of a message where a socket that lingers is closed before the
+// rest has come.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libzmq.so"; }
 #endif
 
@@ -65,7 +67,8 @@ TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
         EXPECT_EQ(digest_of(*flow->next()), digest_of(*made_batch(stream, k).item));
       ++done;
     });
-  // After so many batches, not after some time: on a busy machine a server must have come up before it dies.
+  // After so many batches, not after some time: on a busy machine a server must have come up before
+  // it dies.
   std::mt19937 random(1);
   int kills = 0;
   while (done < 2) {
