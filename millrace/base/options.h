@@ -169,7 +169,7 @@ class Options {
   void complete(Config& table) const;
 
   /// Throws ConfigError where the table sets one of `keys` to something else than its described
-  /// (default) value: "file:4:14: milestones changes nothing with kind = "cosine": ...". `why` goes
+  /// (default) value: "file:4:14: milestones changes nothing with type = "cosine": ...". `why` goes
   /// on after "changes nothing".
   void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                      std::string_view why) const;

@@ -252,7 +252,7 @@ TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
   Parameters parameters;
   const auto empty = parameters.add("empty", at::zeros({0}), ParameterKind::weight);
   for (const auto* kind : {"sgd", "adamw"}) {
-    const auto optimizer = make_optimizer(parameters, {.kind = kind});
+    const auto optimizer = make_optimizer(parameters, {.type = kind});
     EXPECT_EQ(optimizer->step(0.1).gradient_norm, 0);
     empty.mutable_grad() = at::zeros({0});
     EXPECT_EQ(optimizer->step(0.1).not_finite, "");
@@ -264,7 +264,7 @@ TEST(Optimizer, OfGroupsChangesNothingWhereOneOfThemIsNotFinite) {
     OneParameter p;
     const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::bias);
     const auto optimizer =
-        make_optimizer(p.parameters, {.kind = kind, .groups = {{.match = "q", .lr_factor = 2}}});
+        make_optimizer(p.parameters, {.type = kind, .groups = {{.match = "q", .lr_factor = 2}}});
     give(p.value, 1, 1);
     other.mutable_grad() = at::tensor({std::numeric_limits<double>::quiet_NaN()});
     EXPECT_EQ(optimizer->step(0.1).not_finite, "q");
