@@ -163,6 +163,9 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
     const auto& entry = detection_stages().at(used_stage(table), table.find("type")->origin);
     entry.check(without_type(table));
     entry.complete(table);
+    // Options that TOML text leaves to [data] come last, where they are once it is read again.
+    std::ranges::stable_partition(std::get<Config::Table>(table.data),
+                                  [](const auto& member) { return !member.second.follows; });
   }
   return tables;
 }

@@ -51,6 +51,10 @@ TEST(StageTables, OnceCompleteStayAsTheyAreAndFollowDataAnew) {
   const auto tables = complete_stages(data, {});
   EXPECT_EQ(tables.size(), 6U);
   EXPECT_EQ(texts(complete_stages(data, tables)), texts(tables));
+  std::vector<Config> again;  // read from the text that leaves to [data] what follows it
+  for (const auto& table : tables) again.push_back(parse_config(to_toml(table), "again.toml"));
+  again = complete_stages(data, again);
+  for (std::size_t i = 0; i < tables.size(); ++i) EXPECT_EQ(to_toml(again[i]), to_toml(tables[i]));
   data.short_side = {320, 400};
   data.aspect_grouping = false;
   EXPECT_NE(texts(complete_stages(data, tables)), texts(tables));
