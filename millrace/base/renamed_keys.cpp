@@ -36,6 +36,7 @@ constexpr RenamedKey kRenamed[] = {
     {"train", "rank_timeout", "rank_timeout", As::seconds},
     {"callbacks", "seconds", "interval", As::seconds},
     {"callbacks", "time_limit", "time_limit", As::seconds},
+    {"callbacks", "step_limit", "step_limit", As::seconds},
     // The detectors' options.
     {"model", "name", "type"},
     {"model", "backbone", "backbone.type"},
@@ -126,6 +127,8 @@ constexpr RenamedKey kRenamed[] = {
 
 Config value_as(const Config& value, As as) {
   if (as == As::it_is) return value;
+  if (const auto* text = std::get_if<std::string>(&value.data); text && text->empty())
+    return {duration_in_words(0), value.origin};
   if (const auto* whole = std::get_if<std::int64_t>(&value.data))
     return {duration_in_words(static_cast<double>(*whole)), value.origin};
   if (const auto* real = std::get_if<double>(&value.data))

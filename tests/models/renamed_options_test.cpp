@@ -44,7 +44,6 @@ mask_init = 0
 masks = true
 box_head = "4conv1fc"
 weights = ""
-force_weights = false
 style = "detectron2"
 norm_epsilon = 1e-05
 stride_in_1x1 = true
@@ -107,7 +106,6 @@ name = "retinanet"
 retina_convs = 2
 retina_norm = "gn"
 weights = ""
-force_weights = false
 style = "detectron2"
 norm_epsilon = 1e-05
 stride_in_1x1 = true
@@ -170,7 +168,7 @@ TEST_P(OldModel, WithNewNamesStaysAsItIs) {
 TEST_P(OldModel, EveryOldKeyIsAnErrorThatNamesTheNewOne) {
   std::string complaint;
   try {
-    detector.check(without(old, {"name", "weights", "force_weights"}));
+    detector.check(without(old, {"name", "weights"}));
   } catch (const ConfigError& problem) {
     complaint = problem.what();
   }
