@@ -16,8 +16,9 @@
 namespace millrace {
 namespace {
 
-/// Throws ConfigError where nobody has brought kernels of the detectors' operators for the device.
-void require_kernels(at::Device device) {
+/// The device. Throws ConfigError where no plug-in has brought kernels of the detectors' operators
+/// for it.
+at::Device with_kernels(at::Device device) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("millrace::match", "");
   const auto key = c10::computeDispatchKey(std::nullopt, std::nullopt, device);
   if (!op.hasComputedKernelForDispatchKey(key))
@@ -25,6 +26,7 @@ void require_kernels(at::Device device) {
         "no plug-in with operators for the device '{}' is loaded; name it in the configuration's "
         "`plugins`",
         device.str()));
+  return device;
 }
 
 }  // namespace
@@ -54,10 +56,8 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
       detection_(options.detection),
       box_offset_(options.boxes.offset),
       mask_paste_(std::move(mask_paste)),
-      root_(parameters_, context.seed, context.device),
-      pyramid_(root_ / "backbone", options.pyramid, top) {
-  require_kernels(context.device);
-}
+      root_(parameters_, context.seed, with_kernels(context.device)),
+      pyramid_(root_ / "backbone", options.pyramid, top) {}
 
 std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
   return fmt::format(

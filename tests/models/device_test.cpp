@@ -148,9 +148,9 @@ TEST(MaskTargetsOnADevice, AreTheCpusOfPolygonsAndRunLengthsAlike) {
 }
 
 TEST(DeviceWithoutKernels, IsRefusedByName) {
-  EXPECT_THAT([] { testing::small_detector("retinanet", "", "frozen_bn", at::kMeta); },
+  EXPECT_THAT([] { testing::small_detector("retinanet", "", "frozen_bn", at::kCUDA); },
               ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr(
-                  "no plug-in with operators for the device 'meta' is loaded")));
+                  "no plug-in with operators for the device 'cuda' is loaded")));
 }
 
 const std::string kSmall =
