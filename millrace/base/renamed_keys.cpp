@@ -16,12 +16,12 @@ namespace {
 enum class As { it_is, seconds };
 
 struct RenamedKey {
-  std::string_view table;  // "" where any table may have the key
+  std::string_view table;
   std::string_view was, is;
   As as = As::it_is;  // seconds: it was a number of them, and is a duration
 };
 
-constexpr std::string_view kAnyTable, kLosses = "losses";
+constexpr std::string_view kLosses = "losses";
 
 constexpr RenamedKey kRenamed[] = {
     // What chooses an implementation is called `type` everywhere.
