@@ -65,7 +65,7 @@ TEST(Recipe, NamesTheNearestKeyEverywhere) {
   EXPECT_THAT(complaint(kModel + "[trian]\n"), HasSubstr("did you mean 'train'"));
   EXPECT_THAT(complaint(kModel + "[train]\nepoch = 1\n"), HasSubstr("did you mean 'epochs'"));
   EXPECT_THAT(complaint(kModel + "slop = 2\n"), HasSubstr("did you mean 'slope'"));
-  EXPECT_THAT(complaint("[model]\nname = 'lime'\n"), HasSubstr("did you mean 'line'"));
+  EXPECT_THAT(complaint("[model]\ntype = 'lime'\n"), HasSubstr("did you mean 'line'"));
   EXPECT_THAT(complaint(kModel + "[callbacks.chekpoint]\n"),
               HasSubstr("did you mean 'checkpoint'"));
   EXPECT_THAT(complaint(kModel + "[callbacks.checkpoint]\nkep = 2\n"),
@@ -81,7 +81,7 @@ TEST(Recipe, SaysWhereAValueIsWrong) {
   EXPECT_THAT(complaint(kModel + "[data]\nstages = 3\n"), HasSubstr("[[data.stages]]"));
   EXPECT_THAT(complaint(kModel + "[data]\nsources = 3\n"), HasSubstr("[[data.sources]]"));
   EXPECT_THAT(complaint("train = 3\n" + kModel), HasSubstr("a table"));
-  EXPECT_THAT(complaint("[train]\n"), HasSubstr("[model] needs a name"));
+  EXPECT_THAT(complaint("[train]\n"), HasSubstr("[model] needs a type"));
   EXPECT_THAT(complaint("[callbacks]\nlog = 3\n" + kModel), HasSubstr("[callbacks.log]"));
 }
 
