@@ -256,7 +256,7 @@ TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
   testing::Log log;
   Training run{.folder = scratch / "run", .declared = {{"profile", "from_step = 400"}}};
   run();
-  EXPECT_THAT(log.take(), HasSubstr("profile: from_step = 400 lies behind the end of the training, "
+  EXPECT_THAT(log.take(), HasSubstr("profile: from_step = 400 is after the end of the training, "
                                     "15 steps: none is traced"));
   run.folder = scratch / "stopped";
   run.declared = {{"profile", "from_step = 12"}, {"checkpoint", ""}};

@@ -64,8 +64,9 @@ TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
 TEST(RunCommand, EndsWhatTakesTooLong) {
   const Scratch scratch;
   Log log;
-  commanding_training(scratch / "run",
-                      "every = '9 epochs'\ncommand = 'sleep 100 & wait'\ntime_limit = 0.05")();
+  commanding_training(
+      scratch / "run",
+      "every = '9 epochs'\ncommand = 'sleep 100 & wait'\ntime_limit = '0.05 seconds'")();
   const auto text = log.take();
   EXPECT_THAT(text, HasSubstr("it took longer than 0.1 s"));
   expect_no_children();

@@ -40,7 +40,7 @@ std::vector<Case> random_cases() {
 }
 
 std::string message_of(std::string_view counts, std::uint32_t height, std::uint32_t width) {
-  return testing::message_of([&] { decode_counts(counts, height, width); });
+  return millrace::testing::message_of([&] { decode_counts(counts, height, width); });
 }
 
 TEST(Masks, EncodeGoesDownTheColumnsZerosFirst) {
