@@ -35,7 +35,7 @@ TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {
   EXPECT_THAT(train.find("epochs")->origin.text(), HasSubstr("own.toml:3:10"));
   EXPECT_EQ(std::get<std::int64_t>(train.find("seed")->data), 7);
   EXPECT_EQ(train.find("seed")->origin.text(), "--set train.seed");
-  EXPECT_EQ(std::get<std::string>(config.section("model").find("name")->data), "retinanet");
+  EXPECT_EQ(std::get<std::string>(config.section("model").find("type")->data), "retinanet");
 }
 
 TEST_F(ConfigFiles, RefusesACircleOfBases) {

@@ -203,7 +203,7 @@ TEST(DeclaredSources, SayWhatCannotWork) {
   const std::string fake = "{ type = 'fake' }";
   EXPECT_THAT(
       complaint("sources = [{ type = 'fak' }]"),
-      AllOf(HasSubstr("test.toml:1:22: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
+      AllOf(HasSubstr("test.toml:1:21: unknown source 'fak'"), HasSubstr("did you mean 'fake'")));
   EXPECT_THAT(complaint("sources = [{ count = 3 }]"),
               HasSubstr("test.toml:1:12: a source is a table with its name in `type"));
   EXPECT_THAT(complaint("sources = [{ type = 'fake', count = 0 }]"), HasSubstr("count"));
