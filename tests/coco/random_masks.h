@@ -8,7 +8,7 @@
 
 #include "millrace/coco/masks/masks.h"
 
-namespace millrace::coco::testing {
+namespace millrace::testing {
 
 /// (height, width) bytes with blobs and speckles, from nearly empty to nearly full.
 inline std::vector<std::uint8_t> random_bitmap(std::mt19937& random, std::uint32_t height,
@@ -24,10 +24,10 @@ inline std::vector<std::uint8_t> random_bitmap(std::mt19937& random, std::uint32
 }
 
 /// A polygon around (and often beyond) a width x height image, in hundredths as COCO writes them.
-inline Polygon random_polygon(std::mt19937& random, double width, double height) {
+inline coco::Polygon random_polygon(std::mt19937& random, double width, double height) {
   std::uniform_real_distribution<double> across(-0.3 * width, 1.3 * width);
   std::uniform_real_distribution<double> down(-0.3 * height, 1.3 * height);
-  Polygon polygon;
+  coco::Polygon polygon;
   const auto points = 3 + random() % 9;
   for (std::size_t i = 0; i < points; ++i) {
     polygon.push_back(std::round(across(random) * 100) / 100);
@@ -36,4 +36,4 @@ inline Polygon random_polygon(std::mt19937& random, double width, double height)
   return polygon;
 }
 
-}  // namespace millrace::coco::testing
+}  // namespace millrace::testing

@@ -169,7 +169,7 @@ TEST(MaskTargetArithmetic, RastersAreTheCpusBitForBit) {
   constexpr int kSize = 28;
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
-    const auto polygon = coco::testing::random_polygon(random, 60, 50);
+    const auto polygon = testing::random_polygon(random, 60, 50);
     const float box[4] = {static_cast<float>(random() % 30), static_cast<float>(random() % 30),
                           static_cast<float>(31 + random() % 30),
                           static_cast<float>(31 + random() % 30)};
