@@ -44,8 +44,7 @@ AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool wi
 /// Whether a figure is a number an image and no share.
 bool is_count(const std::string& name) {
   return name.find("/bg") != std::string::npos || (name.ends_with("/fg") && name != "mask/fg") ||
-         name.find("/fg_0") != std::string::npos || name.find("/fg_1") != std::string::npos ||
-         name.find("/fg_2") != std::string::npos;
+         name.find("/fg_stage") != std::string::npos;
 }
 
 class MicroBatches : public ::testing::TestWithParam<SmallKind> {
