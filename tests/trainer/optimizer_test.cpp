@@ -242,7 +242,7 @@ TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
       (*into)->load((*from)->state());
       ADD_FAILURE() << "it loads";
     } catch (const Error& problem) {
-      EXPECT_THAT(problem.what(), HasSubstr("resume with the kind"));
+      EXPECT_THAT(problem.what(), HasSubstr("resume with the type"));
       EXPECT_THAT(problem.what(), HasSubstr("model.weights"));
     }
   }
