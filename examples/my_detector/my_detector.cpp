@@ -1,4 +1,4 @@
-// [model] name = "centers": objects as points (CenterNet, Zhou et al. 2019). Every cell of the
+// [model] type = "centers": objects as points (CenterNet, Zhou et al. 2019). Every cell of the
 // finest pyramid level says for each class how much it looks like the centre of an object, and how
 // far away that object's sides are. No anchors, no proposals; a peak of the first map is a
 // detection. Shapes: N images, K classes, H x W cells of kStride x kStride pixels, F objects, D

@@ -18,7 +18,7 @@ class FirstUse : public Trainer {
                             "\"\n[data]\nroot = \"" + root_.string() +
                             "\"\nshort_side = 96\nmax_side = 160\n"
                             "[data.sample]\ntrain = 8\nval = 4\n"
-                            "[model]\nwidth = 16\n");
+                            "[model]\nbackbone.width = 16\n");
 
   fs::path write(const std::string& name, const std::string& text) const {
     write_text(in_folder(name), text);

@@ -80,7 +80,7 @@ TEST_F(Plugin, IsFoundBesideTheProgramByItsNameAlone) {
   for (const auto* program : {"trainer", "trainer-torch"})
     fs::copy(built.parent_path() / program, in_folder("bin") / program);
   fs::copy(HELLO_PLUGIN, in_folder("lib/millrace/plugins/hello.so"));
-  write_text(in_folder("a.toml"), "plugins = ['hello.so']\n[model]\nname = 'hello_detector'\n");
+  write_text(in_folder("a.toml"), "plugins = ['hello.so']\n[model]\ntype = 'hello_detector'\n");
   const auto resolved = run(in_folder("bin/trainer"), {"config", in_folder("a.toml").string()});
   EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
   EXPECT_THAT(resolved.out, HasSubstr(in_folder("lib/millrace/plugins/hello.so").string()));
@@ -90,7 +90,7 @@ TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
   fs::create_directory(in_folder("mine"));
   fs::copy(HELLO_PLUGIN, in_folder("mine/hello.so"));
   write_text(in_folder("mine/a.toml"),
-             "plugins = ['hello.so']\n[model]\nname = 'hello_detector'\n");
+             "plugins = ['hello.so']\n[model]\ntype = 'hello_detector'\n");
   write_text(in_folder("mine/b.toml"), "plugins = ['../mine/hello.so']\nbase = 'a.toml'\n");
   write_text(in_folder("heir.toml"), "base = 'mine/a.toml'\n");
   for (const auto* file : {"mine/a.toml", "mine/b.toml", "heir.toml"}) {
@@ -224,7 +224,7 @@ TEST_F(Plugin, IsNamedWhereItFailsBeforeATraining) {
               AllOf(HasSubstr("error: stage 'faulty_stage'" + of), HasSubstr(": no idea")));
   const auto config = in_folder("faulty.toml");
   write_text(config, "plugins = ['" FAULTY_PLUGIN "']\n[data]\nroot = '" + data.string() +
-                         "'\n[model]\nname = 'faulty_detector'\n[train]\noutput = '" +
+                         "'\n[model]\ntype = 'faulty_detector'\n[train]\noutput = '" +
                          in_folder("runs").string() + "'\n");
   const auto run = trainer({"run", config.string(), "--set", "train.max_steps=1"});
   EXPECT_EQ(run.exit_code, 1) << run.err;
@@ -275,7 +275,7 @@ TEST_F(Plugin, WithAThrowingDetectorEndsTrainingByItsName) {
   const auto data = make_data();
   const auto config = in_folder("hello.toml");
   write_text(config, "plugins = ['" HELLO_PLUGIN "']\n[data]\nroot = '" + data.string() +
-                         "'\n[model]\nname = 'hello_detector'\n[train]\nmax_steps = 2\noutput = '" +
+                         "'\n[model]\ntype = 'hello_detector'\n[train]\nmax_steps = 2\noutput = '" +
                          in_folder("runs").string() + "'\n");
   const auto run = trainer({"run", config.string()});
   EXPECT_EQ(run.exit_code, 1) << run.err;

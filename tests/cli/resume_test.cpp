@@ -21,7 +21,7 @@ class ResumeRun : public Trainer {
     fs::create_directories(file.parent_path());
     write_text(file, "base = '" + fs::absolute("configs/maskrcnn.toml").string() +
                          "'\n[data]\nroot = '" + data_.string() +
-                         "'\nshort_side = 64\nmax_side = 96\n[model]\nwidth = 16\n"
+                         "'\nshort_side = 64\nmax_side = 96\n[model]\nbackbone.width = 16\n"
                          "[schedule]\nwarmup_steps = 2\n[callbacks.checkpoint]\nevery = '1 steps'\n"
                          "[callbacks.evaluate]\nenabled = false\n[callbacks.pictures]\n"
                          "enabled = false\n" +

@@ -153,7 +153,7 @@ TEST_F(RunAgain, VerifiesThatItGivesTheSameTwice) {
   EXPECT_FALSE(fs::exists(in_folder("runs")));
 
   write_text(in_folder("noisy.toml"), "plugins = ['" NOISY_PLUGIN "']\n[data]\nroot = '" +
-                                          data_.string() + "'\n[model]\nname = 'noisy'\n");
+                                          data_.string() + "'\n[model]\ntype = 'noisy'\n");
   const auto noisy =
       trainer({"run", in_folder("noisy.toml").string(), "--verify-determinism", "3"});
   EXPECT_EQ(noisy.exit_code, 1) << noisy.err;

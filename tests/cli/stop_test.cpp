@@ -41,11 +41,16 @@ class Stop : public Trainer {
     return finish(child);
   }
 
-  /// Puts a pipe into the place of each training image.
-  void make_pipes() const {
-    for (const auto& image : fs::directory_iterator(data_ / "train2017")) {
-      fs::remove(image);
-      ASSERT_EQ(::mkfifo(image.path().c_str(), 0600), 0);
+  /// Puts a pipe into the place of each training image, once a step is done; the epochs after that
+  /// read it.
+  void make_pipes_after_a_step() const {
+    ASSERT_TRUE(comes_to([&] { return lines() >= 1; }));
+    std::vector<fs::path> images;
+    for (const auto& image : fs::directory_iterator(data_ / "train2017")) images.push_back(image);
+    const auto pipe = in_folder("pipe");
+    for (const auto& image : images) {  // renamed, so that no image is ever missing
+      ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+      fs::rename(pipe, image);
     }
   }
 
@@ -97,8 +102,10 @@ TEST_F(Stop, DuringEvaluationOrPicturesSavesTheStepBefore) {
 }
 
 TEST_F(Stop, WhileItWaitsForDataSavesTheStepBefore) {
-  make_pipes();
-  const auto end = stopped(command(), SIGTERM, [&] { return is_pipe_read(); });
+  const auto end = stopped(command(), SIGTERM, [&] {
+    make_pipes_after_a_step();
+    return comes_to([&] { return is_pipe_read(); });
+  });
   EXPECT_EQ(end.exit_code, 3) << end.err;
   EXPECT_THAT(end.err,
               ::testing::ContainsRegex("trainer: SIGTERM: ended [0-9.]+ s after the signal, "
@@ -272,8 +279,8 @@ TEST_F(Stop, AFileSizeLimitIsAnErrorThatLeavesNothing) {
 }
 
 TEST_F(Stop, ASecondSignalKills) {
-  make_pipes();
   const auto child = start(MILLRACE_TRAINER, command());
+  make_pipes_after_a_step();
   ASSERT_TRUE(comes_to([&] { return is_pipe_read(); }));
   siginfo_t end{};
   ASSERT_TRUE(comes_to([&] {  // two that come at once may be taken for one
