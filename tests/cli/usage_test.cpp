@@ -36,7 +36,8 @@ TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
   for (std::string line, bar, name, star; std::getline(page, line);)
     if (std::istringstream(line) >> bar >> name >> star && bar == "|" && star == "*")
       marked.insert(name.substr(1, name.size() - 2));
-  for (const auto& callback : trainer({"list", "--json"}).json().at("callbacks"))
+  const auto list = trainer({"list", "--json"}).json();
+  for (const auto& callback : list.at("callbacks"))
     if (callback.at("in_every_run")) listed.insert(callback.at("name"));
   EXPECT_EQ(marked, listed);
 }
