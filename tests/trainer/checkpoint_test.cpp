@@ -132,6 +132,10 @@ TEST(Checkpoint, NeedsNoLinkToTheLatest) {
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1);
   write_checkpoint(scratch / "c", sample(2));
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
+  fs::remove(scratch / "c" / "latest");
+  fs::create_symlink("step-000001", scratch / "c" / "latest");  // killed before it was moved on
+  newest_checkpoint(scratch / "c");
+  EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
 }
 
 TEST(Checkpoint, SaysInWordsHowItsStateIsDamaged) {

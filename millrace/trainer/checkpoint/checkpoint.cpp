@@ -134,13 +134,19 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder) {
 std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
   const auto all = list_checkpoints(folder);
   for (auto candidate = all.rbegin(); candidate != all.rend(); ++candidate) {
+    std::optional<Checkpoint> newest;
     try {
-      return read_checkpoint(*candidate);
+      newest = read_checkpoint(*candidate);
     } catch (const NewerCheckpoint&) {
       throw;
     } catch (const Error& problem) {
       spdlog::warn("{}; trying the one before", problem.what());
+      continue;
     }
+    std::error_code no_link;
+    if (fs::read_symlink(folder / "latest", no_link) != candidate->filename())
+      point_latest_at(*candidate);
+    return newest;
   }
   if (!all.empty())
     throw Error(fmt::format(

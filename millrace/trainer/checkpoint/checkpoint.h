@@ -55,9 +55,10 @@ Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
 /// The checkpoints in `folder`, oldest step first; none where the folder is missing.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// The newest checkpoint that can be read, with a warning for each newer one that is damaged.
-/// Nothing where there is none at all; throws Error where all are damaged, or where one was written
-/// by a newer version of this program.
+/// The newest checkpoint that can be read, to resume from, with a warning for each newer one that
+/// is damaged. `latest` points at it then, wherever the process before was killed. Nothing where
+/// there is none at all; throws Error where all are damaged, or where one was written by a newer
+/// version of this program.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace millrace
