@@ -5,7 +5,9 @@ add_library(millrace_flags INTERFACE)
 target_compile_features(millrace_flags INTERFACE cxx_std_20)
 target_compile_options(millrace_flags INTERFACE
                        -Wall -Wextra -Wpedantic -Wshadow
-                       -Wno-missing-field-initializers -Wno-subobject-linkage
+                       -Wno-missing-field-initializers
+                       # GCC takes the sources of a unity batch for headers.
+                       $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
                        $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
 if(MILLRACE_SANITIZE)
   # TBB's headers trip vptr.
