@@ -1,91 +1,44 @@
 # The public headers: what a plug-in may include, as <millrace/...>, here and where Millrace is
 # installed. All others may change with any commit. What these declare is part of the plug-in ABI
-# (cmake/build_id.cmake).
+# (cmake/build_id.cmake). docs/public-headers.md says what each is for.
 set(public_headers
-  millrace/base/blame.h
   millrace/base/config.h
-  millrace/base/duration.h
   millrace/base/errors.h
-  millrace/base/files.h
   millrace/base/log.h
   millrace/base/options.h
   millrace/base/random.h
   millrace/base/registry.h
-  millrace/base/require.h
-  millrace/base/text.h
-  millrace/base/unique_fd.h
   millrace/engine/dataflow.h
-  millrace/engine/engine.h
-  millrace/engine/flow_options.h
   millrace/engine/message.h
-  millrace/engine/message_traits.h
-  millrace/engine/numbered_flow.h
-  millrace/engine/order.h
   millrace/engine/pipeline.h
   millrace/engine/plan.h
-  millrace/engine/skipped_sample.h
   millrace/engine/source.h
   millrace/engine/stage.h
   millrace/coco/data/annotations.h
   millrace/coco/data/detections.h
   millrace/coco/evaluation/evaluate.h
-  millrace/coco/evaluation/evaluator.h
-  millrace/coco/evaluation/matching.h
-  millrace/coco/masks/boxes.h
-  millrace/coco/masks/mask_extent.h
   millrace/coco/masks/masks.h
-  millrace/coco/sample/sample.h
-  millrace/dataflow/detection/count_objects.h
-  millrace/dataflow/detection/data_options.h
-  millrace/dataflow/detection/data_split.h
   millrace/dataflow/detection/detection_stages.h
-  millrace/dataflow/detection/image_sizes.h
-  millrace/dataflow/detection/mask_motion.h
   millrace/dataflow/detection/sample.h
   millrace/dataflow/detection/transforms.h
-  millrace/dataflow/detection/visibility.h
-  millrace/dataflow/detection_flows.h
-  millrace/dataflow/image/image_file.h
-  millrace/dataflow/image/image_folder.h
   millrace/dataflow/image/lazy_image.h
   millrace/dataflow/sources/detection_sources.h
-  millrace/weights/named_tensors.h
   millrace/weights/parameters.h
   millrace/weights/safetensors.h
-  millrace/trainer/activity.h
   millrace/trainer/appended_file.h
   millrace/trainer/callback.h
   millrace/trainer/callback_roles.h
-  millrace/trainer/checkpoint/checkpoint_holds.h
-  millrace/trainer/checkpoint/position.h
   millrace/trainer/cluster/cluster.h
   millrace/trainer/detector/detector.h
-  millrace/trainer/detector/figures.h
-  millrace/trainer/detector/loss_totals.h
-  millrace/trainer/detector/training_facts.h
-  millrace/trainer/evaluation.h
+  millrace/trainer/detector/position.h
   millrace/trainer/metrics.h
   millrace/trainer/optimizer/hyper_parameters.h
-  millrace/trainer/optimizer/loss_scale.h
-  millrace/trainer/optimizer/optimizer_options.h
   millrace/trainer/train_state.h
-  millrace/trainer/validation_pass.h
-  millrace/callbacks/set_parameter.h
-  millrace/models/activation_bytes.h
-  millrace/models/backbones/fpn.h
-  millrace/models/backbones/pyramid.h
-  millrace/models/backbones/resnet.h
-  millrace/models/layers/box_options.h
-  millrace/models/layers/convolution.h
-  millrace/models/layers/detections.h
-  millrace/models/layers/idle_options.h
+  millrace/models/backbones/pyramid_options.h
   millrace/models/layers/layers.h
   millrace/models/layers/losses.h
-  millrace/models/layers/normalize.h
-  millrace/models/layers/scope.h
-  millrace/models/layers/style.h
-  millrace/models/layers/truth.h
-  millrace/models/layers/views.h
+  millrace/models/layers/model_options.h
+  millrace/models/layers/objects.h
   millrace/models/ops/boxes.h
   millrace/models/pyramid_detector.h
   millrace/plugins/plugin.h

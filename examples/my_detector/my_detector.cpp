@@ -21,7 +21,7 @@
 
 #include <millrace/models/layers/layers.h>
 #include <millrace/models/layers/losses.h>
-#include <millrace/models/layers/style.h>
+#include <millrace/models/layers/model_options.h>
 #include <millrace/models/pyramid_detector.h>
 
 namespace {

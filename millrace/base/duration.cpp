@@ -1,4 +1,4 @@
-#include "millrace/base/duration.h"
+#include "millrace/base/options.h"
 
 #include <fmt/format.h>
 

@@ -341,4 +341,11 @@ std::vector<OptionHelp> option_help(const Options& options) {
   return help;
 }
 
+void require(const Config& table, std::string_view key, bool holds, std::string_view why) {
+  if (holds) return;
+  const auto* value = table.find_path(key);
+  throw ConfigError(
+      fmt::format("{}: {} {}", (value ? value->origin : table.origin).text(), key, why));
+}
+
 }  // namespace millrace

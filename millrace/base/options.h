@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,10 +25,32 @@
 #include <vector>
 
 #include "millrace/base/config.h"
-#include "millrace/base/duration.h"
 #include "millrace/base/errors.h"
 
 namespace millrace {
+
+/// A length of time: "30 seconds", "5 minutes", "2 hours".
+struct Duration {
+  double seconds = 0;
+};
+
+/// A finite number that is not negative, and its unit without an s at its end: {500, "step"} of
+/// "500 steps".
+struct Quantity {
+  double count = 0;
+  std::string unit;
+};
+
+/// Nothing where a text is something else than a number and a word.
+std::optional<Quantity> parse_quantity(std::string_view text);
+
+/// Nothing where it is no length of time.
+std::optional<double> seconds_of(const Quantity& quantity);
+std::optional<Duration> parse_duration(std::string_view text);
+
+/// "5 minutes", "1 hour", "0.5 seconds": in the largest unit in which it is a whole number, else in
+/// seconds.
+std::string duration_in_words(double seconds);
 
 /// The legal values of a number (each element of a list), its unit, and the fewest elements of a
 /// list. An integer whose description gives no bound lies within kMostOfAnything either way, so
@@ -243,5 +266,9 @@ void refuse_unused(const Config& table, std::initializer_list<std::string_view> 
   value.describe(options);
   options.refuse_unused(table, keys, why);
 }
+
+/// Throws ConfigError where `holds` is false: the place of `key` in the table (the table's own
+/// place without such a key), the key, and `why`. `key` may be a path, "rpn.nms_thresh".
+void require(const Config& table, std::string_view key, bool holds, std::string_view why);
 
 }  // namespace millrace

@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/base/blame.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
-#include "millrace/base/text.h"
 
 namespace millrace {
 
@@ -40,6 +38,13 @@ std::vector<OptionHelp> help_of() {
   value.describe(options);
   return option_help(options);
 }
+
+/// Throws ConfigError naming the nearest of `known`.
+[[noreturn]] void throw_unknown(const std::string& kind, const std::string& name,
+                                const std::vector<std::string>& known, const Origin& where);
+/// Throws Error: the plug-in that registers now wants a name that `first` has.
+[[noreturn]] void throw_taken(const std::string& kind, const std::string& name,
+                              const std::string& first);
 
 /// The factories of one kind of component. Filled while static constants are initialised (and while
 /// plug-ins load), read only afterwards; not for concurrent writing.
@@ -69,8 +74,7 @@ class Registry {
   /// asked.
   const Entry& at(const std::string& name, const Origin& where = {}) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
-    throw ConfigError(where.text() + ": unknown " + kind_ + " '" + name + "'" +
-                      suggestion(name, names()));
+    throw_unknown(kind_, name, names(), where);
   }
 
   std::vector<std::string> names() const {
@@ -87,10 +91,6 @@ class Registry {
   std::string kind_;
   std::map<std::string, Entry> entries_;
 };
-
-/// Throws Error: the plug-in that registers now wants a name that `first` has.
-[[noreturn]] void throw_taken(const std::string& kind, const std::string& name,
-                              const std::string& first);
 
 template <class Factory>
 template <class T>

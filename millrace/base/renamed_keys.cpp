@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "millrace/base/duration.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/options.h"
 
 namespace millrace {
 namespace {

@@ -8,6 +8,7 @@
 #include "millrace/base/log.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
+#include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/every.h"
 #include "millrace/trainer/train_state.h"
 
@@ -77,7 +78,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
     std::erase_if(old, [&](const auto& one) { return step_of(one) > saved_step_; });
     for (std::size_t i = 0; i + keep_ < old.size(); ++i) {
       const auto step = step_of(old[i]);
-      if (kept_.contains(step) || state.checkpoint_holds.is_held(step)) continue;
+      if (kept_.contains(step) || state.checkpoint_holds->is_held(step)) continue;
       auto part = old[i];
       part += ".part";  // no longer a checkpoint, even when killed in between
       fs::rename(old[i], part);

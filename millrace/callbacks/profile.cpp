@@ -11,6 +11,7 @@
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/op_trace.h"
 #include "millrace/trainer/train_state.h"
@@ -57,7 +58,7 @@ class TraceSteps final : public Callback {
     comes_ = false;
     thread_ = OpTrace::this_thread();
     operators_ = std::make_unique<OpTrace>();
-    state.activity.start_recording();
+    state.activity->start_recording();
   }
 
   void after_step(TrainState& state) override {
@@ -74,7 +75,7 @@ class TraceSteps final : public Callback {
  private:
   void write(TrainState& state) {
     const auto end = Clock::now();
-    const auto done = state.activity.stop_recording();
+    const auto done = state.activity->stop_recording();
     const auto operators = operators_->take();
     operators_.reset();
 

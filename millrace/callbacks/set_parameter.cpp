@@ -9,7 +9,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
+#include "millrace/trainer/optimizer/optimizer_options.h"
 
 namespace millrace {
 namespace {

@@ -14,6 +14,7 @@
 #include "millrace/base/text.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/cluster/gather_values.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/train_state.h"
 

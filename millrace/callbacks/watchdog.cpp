@@ -14,6 +14,7 @@
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/stall.h"
 #include "millrace/callbacks/common/ticker.h"
+#include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
@@ -94,7 +95,7 @@ class WatchTraining final : public Callback {
   /// In the ticker's thread, while there is one.
   void look(const TrainState& state) {
     const auto at = Clock::now();
-    const auto now = state.activity.now();
+    const auto now = state.activity->now();
     if (const auto length = watch_.ended(now))
       spdlog::warn("training goes on after it stood still for {}", seconds_text(*length));
     if (watch_.sees(now, at))
@@ -108,7 +109,7 @@ class WatchTraining final : public Callback {
   }
 
   void tell(const TrainState& state, Clock::time_point at, const std::string& what) const {
-    const auto text = what + "\n  " + stall_text(state.cluster->rank(), state.activity, at);
+    const auto text = what + "\n  " + stall_text(state.cluster->rank(), *state.activity, at);
     if (!aborts_) return spdlog::warn(text);
     spdlog::error(
         "{}\n  the process ends here (callbacks.watchdog.on_stall); --resume goes on from its last "

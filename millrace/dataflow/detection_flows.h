@@ -9,10 +9,8 @@
 
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/engine/dataflow.h"
-#include "millrace/engine/flow_options.h"
-#include "millrace/engine/numbered_flow.h"
 
 namespace millrace {
 

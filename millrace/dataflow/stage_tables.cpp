@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/data_defaults.h"

@@ -1,4 +1,4 @@
-#include "millrace/engine/engine.h"
+#include "millrace/engine/plan.h"
 
 #include <fmt/format.h>
 #include <oneapi/tbb/info.h>

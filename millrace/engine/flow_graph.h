@@ -7,9 +7,8 @@
 #include <memory>
 #include <optional>
 
-#include "millrace/engine/engine.h"
+#include "millrace/engine/dataflow.h"
 #include "millrace/engine/feed.h"
-#include "millrace/engine/flow_options.h"
 #include "millrace/engine/grouper.h"
 #include "millrace/engine/item.h"
 #include "millrace/engine/order.h"

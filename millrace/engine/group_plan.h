@@ -5,7 +5,7 @@
 #include <exception>
 #include <vector>
 
-#include "millrace/engine/flow_options.h"
+#include "millrace/engine/dataflow.h"
 #include "millrace/engine/order.h"
 #include "millrace/engine/sample_keys.h"
 

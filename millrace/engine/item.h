@@ -9,10 +9,10 @@
 #include <memory>
 #include <vector>
 
+#include "millrace/engine/dataflow.h"
 #include "millrace/engine/group_plan.h"
 #include "millrace/engine/message.h"
 #include "millrace/engine/order.h"
-#include "millrace/engine/skipped_sample.h"
 
 namespace millrace {
 

@@ -1,8 +1,14 @@
 // A value of any type on its way through a flow. Only the stages know which type it is.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <numeric>
+#include <string>
+#include <typeindex>
 #include <utility>
+#include <vector>
 
 namespace millrace {
 
@@ -42,6 +48,30 @@ class Message {
   }
 
   Value value_ = nothing();
+};
+
+/// What people call messages of type `T`: the type's name, unless a specialisation says better.
+std::string readable(std::type_index type);
+template <class T>
+struct MessageName {
+  static std::string get() { return readable(typeid(T)); }
+};
+template <class T>
+struct MessageName<std::vector<T>> {
+  static std::string get() { return "group of " + MessageName<T>::get() + "s"; }
+};
+
+/// The memory that a message holds: of values that own much, a specialisation says how much.
+template <class T>
+struct MessageBytes {
+  static std::size_t get(const T&) { return sizeof(T); }
+};
+template <class T>
+struct MessageBytes<std::vector<T>> {
+  static std::size_t get(const std::vector<T>& group) {
+    return std::transform_reduce(group.begin(), group.end(), std::size_t{0}, std::plus<>(),
+                                 MessageBytes<T>::get);
+  }
 };
 
 }  // namespace millrace

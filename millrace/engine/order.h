@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "millrace/engine/dataflow.h"
+
 namespace millrace {
 
 /// What comes at a position. `name` tells its random numbers from those of other turns in the same
@@ -11,13 +13,6 @@ namespace millrace {
 struct Turn {
   std::int64_t sample = 0;
   std::uint64_t name = 0;
-};
-
-/// How an order shuffles.
-struct Shuffle {
-  bool on = false;
-  // > 0: only whole windows of so many neighbours, and neighbours inside them
-  std::int64_t window = 0;
 };
 
 /// Position p = epoch * size + place. Within an epoch each place holds another sample; where

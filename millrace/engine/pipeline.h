@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "millrace/base/registry.h"
-#include "millrace/engine/engine.h"
+#include "millrace/engine/plan.h"
 
 namespace millrace {
 

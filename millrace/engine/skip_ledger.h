@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "millrace/engine/dataflow.h"
-#include "millrace/engine/skipped_sample.h"
 
 namespace millrace {
 

@@ -15,7 +15,6 @@
 
 #include "millrace/base/random.h"
 #include "millrace/engine/message.h"
-#include "millrace/engine/message_traits.h"
 
 namespace millrace {
 

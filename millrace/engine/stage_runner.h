@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "millrace/engine/flow_options.h"
+#include "millrace/engine/dataflow.h"
 #include "millrace/engine/item.h"
 #include "millrace/engine/order.h"
 #include "millrace/engine/plan.h"

@@ -2,15 +2,9 @@
 // backward pass.
 #pragma once
 
-#include "millrace/weights/parameters.h"
+#include "millrace/models/pyramid_detector.h"
 
 namespace millrace {
-
-/// Regions of the heads of the second stage, over all images of a batch, and the cells of each.
-struct RegionLoad {
-  double boxes = 0, box_cells = 0;   // e.g. 512 per image, 7 x 7
-  double masks = 0, mask_cells = 0;  // at most; e.g. 128 per image, 14 x 14
-};
 
 /// Bytes of activations for a batch of `pixels` (images x padded height x width), from the shapes
 /// and names of the model's tensors: each convolution that is trained keeps its output at its

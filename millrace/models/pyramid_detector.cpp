@@ -10,8 +10,10 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/models/activation_bytes.h"
+#include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/results.h"
-#include "millrace/models/layers/style.h"
+#include "millrace/models/layers/views.h"
 
 namespace millrace {
 namespace {
@@ -36,12 +38,11 @@ void PyramidDetectorOptions::describe(Options& o) {
   pyramid.describe(o);
   boxes.describe(o);
   detection.describe(o);
-  views.describe(o);
 }
 
 void PyramidDetectorOptions::check(const Config& table) const {
   pyramid.check(table);
-  views.check(table);
+  detection.check(table);
 }
 
 std::vector<IdleOption> PyramidDetectorOptions::idle() const {
@@ -52,12 +53,16 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
                                  std::string mask_paste, const ModelContext& context)
     : options_(options.pyramid),
       finest_(top == FpnTop::pool ? 2 : 3),
-      views_(options.views.views()),
+      views_(views_of(options.detection)),
       detection_(options.detection),
       box_offset_(options.boxes.offset),
       mask_paste_(std::move(mask_paste)),
       root_(parameters_, context.seed, with_kernels(context.device)),
-      pyramid_(root_ / "backbone", options.pyramid, top) {}
+      pyramid_(std::make_unique<Pyramid>(root_ / "backbone", options.pyramid, top)) {}
+
+PyramidDetector::~PyramidDetector() = default;
+
+void PyramidDetector::parameters_changed() { pyramid_->refresh(); }
 
 std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
   return fmt::format(
@@ -104,7 +109,7 @@ std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& fa
 
 Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
                                    cv::Size padded) const {
-  Features features{pyramid_(batch, pass, padded),
+  Features features{(*pyramid_)(batch, pass, padded),
                     {std::max(batch.height, padded.height), std::max(batch.width, padded.width)},
                     {},
                     pass};

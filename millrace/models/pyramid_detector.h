@@ -3,19 +3,21 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "millrace/models/activation_bytes.h"
-#include "millrace/models/backbones/pyramid.h"
-#include "millrace/models/layers/box_options.h"
-#include "millrace/models/layers/detections.h"
-#include "millrace/models/layers/truth.h"
-#include "millrace/models/layers/views.h"
+#include "millrace/models/backbones/pyramid_options.h"
+#include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/objects.h"
+#include "millrace/models/ops/boxes.h"
 #include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
+
+class Pyramid;
+struct View;
 
 /// The options that they share. Defaults are detectron2's.
 struct PyramidDetectorOptions {
@@ -23,7 +25,6 @@ struct PyramidDetectorOptions {
   PyramidOptions pyramid;
   BoxOptions boxes;
   DetectionOptions detection;
-  TestViews views;
 
   void describe(Options& o);
   void use_torchvision() { pyramid.use_torchvision(); }
@@ -42,8 +43,16 @@ struct Features {
   NormPass pass;
 };
 
+/// Regions of the heads of the second stage, over all images of a batch, and the cells of each.
+struct RegionLoad {
+  double boxes = 0, box_cells = 0;   // e.g. 512 per image, 7 x 7
+  double masks = 0, mask_cells = 0;  // at most; e.g. 128 per image, 14 x 14
+};
+
 class PyramidDetector : public Detector {
  public:
+  ~PyramidDetector() override;
+
   Losses losses(const Batch& batch, const StepInfo& step) final;
 
   /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
@@ -51,7 +60,7 @@ class PyramidDetector : public Detector {
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
 
   const Parameters& parameters() const final { return parameters_; }
-  void parameters_changed() override { pyramid_.refresh(); }
+  void parameters_changed() override;
   double activation_bytes(std::int64_t images, double pixels) const final;
 
   /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
@@ -92,7 +101,7 @@ class PyramidDetector : public Detector {
   std::string mask_paste_;
   Parameters parameters_;
   Scope root_;
-  Pyramid pyramid_;
+  std::unique_ptr<Pyramid> pyramid_;
 };
 
 }  // namespace millrace

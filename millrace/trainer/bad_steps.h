@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "millrace/trainer/checkpoint/position.h"
+#include "millrace/trainer/detector/position.h"
 #include "millrace/trainer/step_record.h"
 
 namespace millrace {

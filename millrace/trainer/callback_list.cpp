@@ -13,6 +13,7 @@
 #include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 #include "millrace/base/wildcards.h"
+#include "millrace/trainer/activity.h"
 #include "millrace/trainer/train_state.h"
 #include "millrace/weights/safetensors.h"
 
@@ -115,7 +116,7 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
                         const std::function<void()>& work, std::exception_ptr& failure) {
   if (!state.is_chief && named.callback->chief_only()) return;
   const auto began = Activity::Clock::now();
-  state.activity.begin(fmt::format("callback '{}' in {}", named.name, hook));
+  state.activity->begin(fmt::format("callback '{}' in {}", named.name, hook));
   state.caller = named.name;
   state.may_publish_ = &named.publishes;
   const auto failed = [&](const auto& error) {

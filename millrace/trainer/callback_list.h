@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "millrace/base/blame.h"
+#include "millrace/base/errors.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/every.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "millrace/trainer/metrics.h"
-#include "millrace/weights/named_tensors.h"
+#include "millrace/weights/safetensors.h"
 
 namespace millrace {
 

@@ -9,6 +9,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/records.h"
+#include "millrace/trainer/detector/make_detector.h"
 
 namespace millrace {
 namespace {

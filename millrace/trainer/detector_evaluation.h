@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "millrace/coco/evaluation/evaluator.h"
+#include "millrace/coco/evaluation/evaluate.h"
 #include "millrace/trainer/evaluation.h"
 
 namespace millrace {

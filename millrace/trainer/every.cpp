@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "millrace/base/duration.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/options.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

@@ -14,8 +14,8 @@
 
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/detector/position.h"
 #include "millrace/trainer/metrics.h"
-#include "millrace/trainer/optimizer/loss_scale.h"
 #include "millrace/weights/safetensors.h"
 
 namespace millrace {

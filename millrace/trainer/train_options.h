@@ -5,7 +5,6 @@
 #include <string>
 
 #include "millrace/base/options.h"
-#include "millrace/base/require.h"
 
 namespace millrace {
 

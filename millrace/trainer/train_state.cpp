@@ -8,6 +8,9 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/base/wildcards.h"
+#include "millrace/trainer/activity.h"
+#include "millrace/trainer/checkpoint/checkpoint_holds.h"
+#include "millrace/trainer/optimizer/optimizer_options.h"
 #include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
@@ -38,9 +41,18 @@ bool is_own_figure(std::string_view name) {
          name.starts_with("optimizer.");
 }
 
+TrainState::TrainState(Detector& trained, const OptimizerOptions& options)
+    : model(trained),
+      activity(std::make_unique<Activity>()),
+      hyper(options),
+      cluster(&Cluster::alone()),
+      checkpoint_holds(std::make_unique<CheckpointHolds>()) {}
+
+TrainState::~TrainState() = default;
+
 PassWatch TrainState::pass_watch() {
   return {.cancelled = [] { return !StopSignals::received().empty(); },
-          .moves = [this] { activity.moves(); },
+          .moves = [this] { activity->moves(); },
           .leftovers = cancelled_flows.get()};
 }
 

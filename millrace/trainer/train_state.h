@@ -11,19 +11,20 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/trainer/activity.h"
-#include "millrace/trainer/checkpoint/checkpoint_holds.h"
-#include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/cluster/cluster.h"
+#include "millrace/trainer/detector/position.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/hyper_parameters.h"
-#include "millrace/weights/named_tensors.h"
+#include "millrace/weights/safetensors.h"
 
 namespace millrace {
 
+class Activity;
 class CancelledFlows;
+class CheckpointHolds;
 class Detector;
 struct EvalData;
+struct OptimizerOptions;
 struct PassWatch;
 
 /// Whether every training reports a metric of this name ("loss", "lr", "step", a hyper-parameter),
@@ -43,7 +44,8 @@ struct Spent {
 /// Owned by the trainer. For the training thread alone, except `activity`.
 class TrainState {
  public:
-  TrainState(Detector& trained, const OptimizerOptions& options) : model(trained), hyper(options) {}
+  TrainState(Detector& trained, const OptimizerOptions& options);
+  ~TrainState();
 
   Detector& model;
   Position at;
@@ -53,7 +55,7 @@ class TrainState {
   std::map<std::string, double> latest;  // last published values; NaN: not finite
   std::string caller;                    // the callback that is being called
   Spent spent;
-  Activity activity;  // any thread may look at it
+  const std::unique_ptr<Activity> activity;  // any thread may look at it
   HyperParameters hyper;
   std::int64_t total_steps = 0;          // an estimate until the last one
   double total_epochs = 0;               // the same in epochs
@@ -64,11 +66,12 @@ class TrainState {
   /// The tensors that a callback keeps, by its name; throws ConfigError where there is none such.
   std::function<NamedTensors(const std::string& callback)> kept_by;
   /// The ranks that train together, this process among them.
-  const Cluster* cluster = &Cluster::alone();
+  const Cluster* cluster;
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
-  CheckpointHolds checkpoint_holds;
+  /// Keeps checkpoints from being removed (millrace/trainer/checkpoint/checkpoint_holds.h).
+  const std::unique_ptr<CheckpointHolds> checkpoint_holds;
   /// Of passes over the validation data; see PassWatch.
   std::shared_ptr<CancelledFlows> cancelled_flows;
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <exception>
 
-#include "millrace/base/blame.h"
 #include "millrace/base/clock.h"
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
@@ -16,7 +15,9 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/activity.h"
 #include "millrace/trainer/bad_steps.h"
+#include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/out_of_memory.h"
 #include "millrace/trainer/validation_pass.h"
@@ -195,7 +196,7 @@ void Trainer::prepare() {
 
 void Trainer::train() {
   if (!data_) prepare();
-  const Activity::Data watched(state_.activity, [&] { return data_->report(); });
+  const Activity::Data watched(*state_.activity, [&] { return data_->report(); });
   state_.total_epochs = plan_.train.epochs;
   const auto steps_of_epoch =
       static_cast<double>(data_->epoch_size()) / static_cast<double>(plan_.images_per_step);
@@ -269,7 +270,7 @@ void Trainer::tell_of_skipped() const {
 
 std::vector<Batch> Trainer::next_batches(Position& at) {
   const auto asked = Clock::now();
-  state_.activity.begin("waits for data");
+  state_.activity->begin("waits for data");
   std::vector<Batch> batches;
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
     while (!data_->is_ready(kSignalPeriod)) {
@@ -295,7 +296,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
     return agree_on_step(cluster, {.batches = sizes_of(batches)}).places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
-  state_.activity.begin("agrees with the other ranks on the next step");
+  state_.activity->begin("agrees with the other ranks on the next step");
   const auto agreed =
       agree_on_step(cluster, {.stop = state_.stop_reason(),
                               .signal = StopSignals::number(),
@@ -334,7 +335,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                       .step = at.step,
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
   const auto began = Clock::now();
-  state_.activity.begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
+  state_.activity->begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));
   const auto scale = at.loss_scale;
   auto end = [&] {
     try {
@@ -420,11 +421,11 @@ void Trainer::hand_out_scalars() {
 
 void Trainer::hand_out_checkpoint(bool wait) {
   const auto began = Clock::now();
-  if (wait) state_.activity.begin("waits for the checkpoint to be written");
+  if (wait) state_.activity->begin("waits for the checkpoint to be written");
   const auto folder = writer_->collect(wait);
   state_.spent.checkpoints_s += seconds_since(began);
   if (!folder) return;
-  state_.checkpoint_holds.whole();
+  state_.checkpoint_holds->whole();
   call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
 }
 
@@ -440,7 +441,7 @@ void Trainer::save() {
   hand_out_checkpoint(/*wait=*/true);
   saved_step_ = state_.at.step;
   const auto began = Clock::now();
-  state_.activity.begin("copies a checkpoint");
+  state_.activity->begin("copies a checkpoint");
   writer_->write({.at = state_.at,
                   .seed = static_cast<std::uint64_t>(plan_.train.seed),
                   .epoch_size = data_ ? data_->epoch_size() : 0,
@@ -453,7 +454,7 @@ void Trainer::save() {
                   .optimizer = training_step_.optimizer().state(),
                   .config = plan_.config,
                   .metadata = plan_.metadata});
-  state_.checkpoint_holds.taken();
+  state_.checkpoint_holds->taken();
   state_.spent.checkpoints_s += seconds_since(began);
 }
 

@@ -18,6 +18,7 @@
 #include "millrace/base/log.h"
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/cluster/step_totals.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/detector/restore.h"
 

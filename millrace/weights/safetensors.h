@@ -1,17 +1,21 @@
-// The safetensors format: named tensors in one file, readable without running code.
+// Tensors by name, and files of them in the safetensors format.
 #pragma once
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "millrace/weights/named_tensors.h"
+namespace at {
+class Tensor;
+}
 
 namespace millrace {
+
+/// In a fixed order.
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// What a file says beside its tensors: the "__metadata__" strings.
 using Metadata = std::map<std::string, std::string>;

@@ -18,7 +18,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/cli/replay/gradient_hooks.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/session.h"
 #include "tests/bench/scaling_published.h"
 

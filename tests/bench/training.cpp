@@ -19,7 +19,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/run/run.h"
 

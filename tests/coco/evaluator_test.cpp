@@ -1,5 +1,5 @@
 // The streaming evaluator gives what the one for files gives, however the images come.
-#include "millrace/coco/evaluation/evaluator.h"
+#include "millrace/coco/evaluation/evaluate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Sources declared in TOML: what each gives, how they combine, and what is said of those that
 // cannot work.
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Items by number are those of the plain flow, whoever makes them and in whatever order.
-#include "millrace/engine/numbered_flow.h"
+#include "millrace/engine/dataflow.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@
 #include "millrace/base/random.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stages/decode.h"
 #include "millrace/dataflow/store/sample_codec.h"
 #include "tests/dataflow/digests.h"

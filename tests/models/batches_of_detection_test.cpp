@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "millrace/dataflow/detection/batch_padding.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "tests/models/small_batch.h"
 
 namespace millrace {

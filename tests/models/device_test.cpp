@@ -8,6 +8,7 @@
 #include "millrace/models/layers/normalize.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/trainer/detector/device_pixels.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/upload.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/other_device.h"

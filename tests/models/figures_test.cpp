@@ -8,9 +8,10 @@
 
 #include <map>
 
-#include "millrace/models/layers/scope.h"
+#include "millrace/models/layers/layers.h"
 #include "millrace/models/maskrcnn/box_head.h"
 #include "millrace/models/maskrcnn/rpn.h"
+#include "millrace/trainer/detector/figures.h"
 
 namespace millrace {
 namespace {

@@ -1,5 +1,7 @@
 #include "tests/models/other_device.h"
 
+#include "millrace/models/layers/convolution.h"
+
 #include <ATen/EmptyTensor.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>

@@ -11,7 +11,7 @@
 #include "millrace/base/config_leaves.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/renamed_keys.h"
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/detector/make_detector.h"
 
 namespace millrace {
 namespace {

@@ -8,8 +8,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "millrace/models/layers/detections.h"
 #include "millrace/models/layers/losses.h"
+#include "millrace/models/layers/objects.h"
 #include "millrace/models/maskrcnn/mask_head.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/options.h"

@@ -4,7 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "millrace/dataflow/detection/mask_motion.h"
+#include "millrace/dataflow/detection/transforms.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/optimizer/sgd.h"
 #include "tests/parity/training_parts.h"
 

@@ -10,6 +10,7 @@
 
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/regions.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "tests/parity/training_parts.h"
 #include "tests/support/tensors.h"
 

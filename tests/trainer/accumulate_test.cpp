@@ -6,6 +6,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/cluster/step_totals.h"
+#include "millrace/trainer/detector/figures.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/optimizer/loss_scale.h"
+#include "millrace/trainer/detector/position.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"

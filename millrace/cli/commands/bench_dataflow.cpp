@@ -12,7 +12,7 @@
 #include "millrace/cli/commands/bench.h"
 #include "millrace/cli/config_arguments.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/cluster/processors.h"
 #include "millrace/trainer/cluster/threads.h"
 

@@ -14,7 +14,8 @@
 #include "millrace/cli/bench/op_profile.h"
 #include "millrace/cli/commands/bench.h"
 #include "millrace/cli/config_arguments.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {

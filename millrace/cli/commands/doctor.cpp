@@ -18,14 +18,14 @@
 #include "millrace/cli/doctor_report.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
 #include "millrace/doctor/check_copies.h"
 #include "millrace/doctor/check_images.h"
 #include "millrace/doctor/check_objects.h"
 #include "millrace/doctor/check_records.h"
 #include "millrace/doctor/check_samples.h"
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/detector/make_detector.h"
 
 namespace millrace::cli {
 namespace {

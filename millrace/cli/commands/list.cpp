@@ -7,7 +7,7 @@
 #include "millrace/coco/sample/sample.h"
 #include "millrace/dataflow/detection/data_defaults.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/plugins/loader.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/detector/detector.h"

@@ -17,6 +17,7 @@
 #include "millrace/cli/weight_arguments.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/image/image_file.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/run/session.h"
 

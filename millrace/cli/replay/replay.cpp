@@ -14,6 +14,7 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/replay/bad_operator.h"
 #include "millrace/cli/replay/gradient_hooks.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/optimizer/hyper_parameters.h"
 #include "millrace/trainer/run/session.h"

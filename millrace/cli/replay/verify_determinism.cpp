@@ -14,7 +14,7 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/replay/gradient_hooks.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {

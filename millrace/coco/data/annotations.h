@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "millrace/coco/masks/boxes.h"
 #include "millrace/coco/masks/masks.h"
 
 namespace millrace::coco {

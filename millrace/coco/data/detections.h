@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "millrace/coco/data/annotations.h"
-#include "millrace/coco/masks/mask_extent.h"
+#include "millrace/coco/masks/masks.h"
 
 namespace millrace::coco {
 

@@ -1,4 +1,4 @@
-#include "millrace/coco/evaluation/evaluator.h"
+#include "millrace/coco/evaluation/evaluate.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/accumulate.h"
+#include "millrace/coco/evaluation/matching.h"
 
 namespace millrace::coco {
 namespace {
@@ -57,6 +58,8 @@ Evaluator::Evaluator(std::shared_ptr<const Dataset> truth, EvaluateOptions optio
       options_(checked(std::move(options))),
       state_(truth_->images.size()),
       outcomes_(truth_->images.size()) {}
+
+Evaluator::~Evaluator() = default;
 
 void Evaluator::add(std::int64_t image_id, std::span<const Detection> found) {
   const Image* image = truth_->find_image(image_id);

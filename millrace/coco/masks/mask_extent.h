@@ -9,17 +9,6 @@
 
 namespace millrace::coco {
 
-struct MaskExtent {
-  std::uint32_t height = 0, width = 0;
-  std::uint32_t pixels = 0;  // inside
-  Box box;                   // as `bounding_box` gives it
-};
-
-MaskExtent extent_of(const Rle& mask);
-
-/// The same of counts as text. Throws Error as `decode_counts`.
-MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_t width);
-
 /// Takes the runs of a mask, `outside` and `inside` in turn, which must not leave it.
 class ExtentMeter {
  public:

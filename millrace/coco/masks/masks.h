@@ -8,7 +8,19 @@
 #include <string_view>
 #include <vector>
 
-#include "millrace/coco/masks/boxes.h"
+namespace millrace {
+
+struct Box {
+  float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+
+  float width() const { return x2 - x1; }
+  float height() const { return y2 - y1; }
+  float area() const { return width() * height(); }
+  bool has_area() const { return x2 > x1 && y2 > y1; }
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
+}  // namespace millrace
 
 namespace millrace::coco {
 
@@ -41,6 +53,18 @@ std::uint64_t area(const Rle& mask);
 /// The smallest box around the mask as COCO gives it: {x, y, x + w, y + h}; all zero where it is
 /// empty.
 Box bounding_box(const Rle& mask);
+/// A mask without its runs.
+struct MaskExtent {
+  std::uint32_t height = 0, width = 0;
+  std::uint32_t pixels = 0;  // inside
+  Box box;                   // as `bounding_box` gives it
+};
+
+MaskExtent extent_of(const Rle& mask);
+
+/// The same of counts as text. Throws Error as `decode_counts`.
+MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_t width);
+
 /// Union of masks of one size. Throws Error where sizes differ.
 Rle merge(std::span<const Rle> masks);
 /// The pixels that all masks share (pycocotools' merge with intersect). Throws Error where sizes

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 
 namespace millrace {

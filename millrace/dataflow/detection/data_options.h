@@ -9,7 +9,7 @@
 #include "millrace/base/options.h"
 #include "millrace/coco/sample/sample.h"
 #include "millrace/dataflow/detection/image_sizes.h"
-#include "millrace/engine/flow_options.h"
+#include "millrace/engine/dataflow.h"
 
 namespace millrace {
 

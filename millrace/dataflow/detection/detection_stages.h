@@ -50,7 +50,6 @@
 #include "millrace/base/registry.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
-#include "millrace/dataflow/detection/visibility.h"
 #include "millrace/engine/pipeline.h"
 #include "millrace/engine/source.h"
 

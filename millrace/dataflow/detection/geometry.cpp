@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "millrace/dataflow/detection/mask_motion.h"
+#include "millrace/dataflow/detection/transforms.h"
 #include "millrace/dataflow/image/plane.h"
 
 namespace millrace {

@@ -5,9 +5,8 @@
 #include <opencv2/core/matx.hpp>
 #include <opencv2/core/types.hpp>
 
-#include "millrace/dataflow/detection/mask_motion.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/dataflow/detection/visibility.h"
+#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 

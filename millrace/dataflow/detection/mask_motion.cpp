@@ -1,4 +1,4 @@
-#include "millrace/dataflow/detection/mask_motion.h"
+#include "millrace/dataflow/detection/transforms.h"
 
 #include <algorithm>
 #include <cmath>

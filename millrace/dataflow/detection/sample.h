@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "millrace/coco/data/annotations.h"
-#include "millrace/coco/masks/boxes.h"
+#include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/image/lazy_image.h"
-#include "millrace/engine/message_traits.h"
+#include "millrace/engine/message.h"
 
 namespace millrace {
 
@@ -52,6 +52,14 @@ struct Sample {
 
 /// The sample with an empty list of polygons for each outline.
 Sample without_outlines(Sample sample);
+
+/// What there is to learn in a source of samples. Crowd regions are not counted.
+struct ObjectCounts {
+  std::int64_t samples = 0;
+  std::int64_t objects = 0;
+  std::int64_t without_shape = 0;   // of the objects
+  std::string first_without_shape;  // path of the first sample that has such an object
+};
 
 /// What a model needs to know of one image of a batch.
 struct ImageInfo {

@@ -1,16 +1,56 @@
-// What happens to a whole sample, pixels and objects, when it is resized, cropped or warped: the
-// pure half of the stages, whose other half draws the parameters.
+// Changes of an image and its objects together: what stages are made of.
 #pragma once
 
+#include <cstdint>
 #include <opencv2/core/matx.hpp>
 #include <opencv2/core/types.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "millrace/dataflow/detection/mask_motion.h"
+#include "millrace/base/options.h"
+#include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/dataflow/detection/visibility.h"
 
 namespace millrace {
+
+enum class Direction { horizontal, vertical };
+inline std::vector<std::string> value_names(Direction) { return {"horizontal", "vertical"}; }
+
+/// Which pixel is taken for the new pixel i of n, nearest neighbour from m.
+enum class Sampling {
+  centres,  // the one at its centre, floor((i + 1/2) m / n): Pillow's NEAREST, so detectron2's
+  corners,  // the one at its corner, floor(i m / n) in float: torch's `nearest`, so torchvision's
+};
+
+/// The mask's columns (horizontal) or rows in reverse order. Costs nothing but its runs and
+/// columns.
+coco::Rle mirrored(const coco::Rle& mask, Direction direction);
+
+/// The mask sampled at width x height pixels, run by run, never as a bitmap.
+coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t height,
+                  Sampling sampling = Sampling::centres);
+
+/// The mask moved as by `warp`, sampled at the centres of the new pixels (nearest neighbour).
+coco::Rle warped(const coco::Rle& mask, const cv::Matx23d& matrix, cv::Size size);
+
+/// An object stays while it has `min_area` pixels and `min_visible` of what it had (of its shape,
+/// or of its box where it has none). What has nothing left, or is cut thinner than a pixel, goes in
+/// any case.
+struct Visibility {
+  double min_area = 1;
+  double min_visible = 0;
+
+  bool holds(double before, double after) const {
+    return after > 0 && after >= min_area && after >= min_visible * before;
+  }
+
+  void describe(Options& o) {
+    o.add("min_area", min_area, "objects with less left of them go", {.min = 0, .unit = "pixels"});
+    o.add("min_visible", min_visible, "objects with a smaller share left of them go",
+          {.min = 0, .max = 1});
+  }
+};
 
 /// The image of a sample. Throws std::logic_error, naming the `stage` that wants it, where nothing
 /// has decoded it yet.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "millrace/dataflow/serving/messages.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 
 namespace millrace::serving {
 

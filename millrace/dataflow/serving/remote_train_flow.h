@@ -5,7 +5,7 @@
 #include <span>
 
 #include "millrace/dataflow/serving/stream.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 
 namespace millrace::serving {
 

@@ -6,8 +6,7 @@
 #include <memory>
 
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/engine/flow_options.h"
-#include "millrace/engine/numbered_flow.h"
+#include "millrace/engine/dataflow.h"
 
 namespace millrace::serving {
 

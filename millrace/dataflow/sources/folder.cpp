@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/dataflow/image/image_folder.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 

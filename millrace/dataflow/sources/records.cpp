@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 #include "millrace/dataflow/store/record_store.h"

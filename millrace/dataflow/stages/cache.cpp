@@ -6,7 +6,7 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/store/sample_cache.h"
 

@@ -6,7 +6,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/dataflow/detection/batch_pictures.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 

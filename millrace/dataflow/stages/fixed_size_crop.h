@@ -6,7 +6,7 @@
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/dataflow/detection/visibility.h"
+#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 

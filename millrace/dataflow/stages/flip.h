@@ -4,8 +4,8 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/mask_motion.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 

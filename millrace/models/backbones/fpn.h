@@ -6,16 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "millrace/models/backbones/pyramid_options.h"
 #include "millrace/models/layers/layers.h"
 
 namespace millrace {
-
-/// What the coarser levels are made of.
-enum class FpnTop {
-  pool,  // one level: P5 subsampled
-  p5,    // two levels: 3x3 convolutions of stride 2 from P5 on (torchvision's RetinaNet)
-  c5,    // the same from C5 on (Lin et al. 2017b, detectron2)
-};
 
 class Fpn {
  public:

@@ -6,13 +6,9 @@
 
 #include <cstdint>
 
-namespace millrace {
+#include "millrace/models/layers/layers.h"
 
-/// What is done to a layer's output.
-struct After {
-  at::Tensor add = {};  // added to the output, whose shape it has; undefined: nothing
-  bool relu = false;    // after the sum
-};
+namespace millrace {
 
 struct Convolution {
   at::Tensor weight;  // (out, in, k, k)

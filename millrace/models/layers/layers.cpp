@@ -1,5 +1,7 @@
 #include "millrace/models/layers/layers.h"
 
+#include "millrace/models/layers/convolution.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>

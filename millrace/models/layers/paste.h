@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "millrace/coco/masks/boxes.h"
 #include "millrace/coco/masks/masks.h"
 
 namespace millrace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "millrace/models/layers/anchors.h"
-#include "millrace/models/layers/style.h"
+#include "millrace/models/layers/model_options.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/models/layers/detections.h"
+#include "millrace/models/layers/objects.h"
 #include "millrace/trainer/detector/detector.h"
 
 namespace millrace {

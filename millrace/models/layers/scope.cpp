@@ -1,4 +1,4 @@
-#include "millrace/models/layers/scope.h"
+#include "millrace/models/layers/layers.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>

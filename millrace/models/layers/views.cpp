@@ -10,7 +10,6 @@
 #include <opencv2/core/mat.hpp>
 
 #include "millrace/dataflow/image/bilinear.h"
-#include "millrace/models/layers/style.h"
 
 namespace millrace {
 namespace {
@@ -36,22 +35,11 @@ at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view,
 
 }  // namespace
 
-void TestViews::describe(Options& o) {
-  o.add("test.aug_scales", scales, "when detecting, merge what is found at these scales",
-        {.min = 0.1, .max = 10});
-  o.add("test.aug_flip", flip, "when detecting, merge what is found in the mirrored image");
-}
-
-void TestViews::check(const Config& table) const {
-  require(table, "test.aug_scales", !scales.empty(),
-          "takes at least one scale; 1 is the image itself");
-}
-
-std::vector<View> TestViews::views() const {
+std::vector<View> views_of(const DetectionOptions& options) {
   std::vector<View> result;
-  for (const double scale : scales) {
+  for (const double scale : options.scales) {
     result.push_back({scale, false});
-    if (flip) result.push_back({scale, true});
+    if (options.flip) result.push_back({scale, true});
   }
   return result;
 }

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "millrace/base/options.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/models/layers/objects.h"
 
 namespace millrace {
 
@@ -17,16 +17,8 @@ struct View {
   bool changes() const { return scale != 1 || flipped; }
 };
 
-struct TestViews {
-  std::vector<double> scales = {1};
-  bool flip = false;
-
-  void describe(Options& o);
-  void check(const Config& table) const;
-
-  /// Every scale; with `flip`, each followed by its mirrored view.
-  std::vector<View> views() const;
-};
+/// Every scale; with flipping, each followed by its mirrored view.
+std::vector<View> views_of(const DetectionOptions& options);
 
 /// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of
 /// 32 pixels: images that are padded to one size are padded to one size in every view. Objects are

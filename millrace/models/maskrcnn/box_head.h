@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "millrace/models/layers/box_loss.h"
-#include "millrace/models/layers/idle_options.h"
 #include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/model_options.h"
 #include "millrace/models/maskrcnn/region_samples.h"
 
 namespace millrace {

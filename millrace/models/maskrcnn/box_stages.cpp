@@ -10,7 +10,7 @@
 #include <array>
 #include <utility>
 
-#include "millrace/models/layers/style.h"
+#include "millrace/models/layers/model_options.h"
 
 namespace millrace {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "millrace/models/layers/box_options.h"
 #include "millrace/models/maskrcnn/box_head.h"
 #include "millrace/models/maskrcnn/regions.h"
+#include "millrace/models/ops/boxes.h"
 #include "millrace/models/pyramid_detector.h"
 
 namespace millrace {

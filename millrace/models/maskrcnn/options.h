@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "millrace/models/layers/style.h"
+#include "millrace/models/layers/model_options.h"
 #include "millrace/models/maskrcnn/box_stages.h"
 #include "millrace/models/maskrcnn/mask_head.h"
 #include "millrace/models/maskrcnn/regions.h"

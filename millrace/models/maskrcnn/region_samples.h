@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "millrace/models/layers/truth.h"
+#include "millrace/models/layers/objects.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/trainer/detector/detector.h"
 

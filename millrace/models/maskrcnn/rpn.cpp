@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/ops/proposals.h"
 

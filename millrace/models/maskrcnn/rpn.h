@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "millrace/models/layers/box_options.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/pyramid_anchors.h"
+#include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/pyramid_detector.h"
 

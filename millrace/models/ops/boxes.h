@@ -1,9 +1,11 @@
-// Arithmetic on tensors of boxes, (N, 4) x1 y1 x2 y2 pixels.
+// Boxes as tensors: overlap, clipping, and the regression targets of R-CNN. A box is x1 y1 x2 y2.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <array>
+
+#include "millrace/base/options.h"
 
 namespace millrace {
 
@@ -25,6 +27,23 @@ struct BoxCoder {
   at::Tensor encode(const at::Tensor& proposals, const at::Tensor& boxes) const;
   /// (N, 4) proposals, (N, 4 K) deltas -> (N, 4 K) boxes
   at::Tensor decode(const at::Tensor& proposals, const at::Tensor& deltas) const;
+};
+
+struct BoxOptions {
+  double offset = 0;
+  double max_log_scale = 4.135166556742356;
+
+  void describe(Options& o) {
+    o.add("boxes.offset", offset, "added to box sides; 1 is the legacy convention",
+          {.min = 0, .max = 1})
+        .decides(OfWeights::meaning);
+    o.add("boxes.scale_clamp", max_log_scale, "dw and dh are cut there", {.min = 0})
+        .decides(OfWeights::meaning);
+  }
+
+  BoxCoder coder(const std::array<double, 4>& weights = {1, 1, 1, 1}) const {
+    return {weights, max_log_scale, offset};
+  }
 };
 
 }  // namespace millrace

@@ -7,8 +7,8 @@
 
 #include "millrace/models/backbones/fpn.h"
 #include "millrace/models/layers/box_loss.h"
+#include "millrace/models/layers/model_options.h"
 #include "millrace/models/layers/pyramid_anchors.h"
-#include "millrace/models/layers/style.h"
 #include "millrace/models/ops/focal_loss.h"
 #include "millrace/models/pyramid_detector.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/detector/loss_totals.h"
+#include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 

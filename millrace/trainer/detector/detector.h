@@ -15,16 +15,13 @@
 
 #include "millrace/base/random.h"
 #include "millrace/base/registry.h"
-#include "millrace/coco/masks/boxes.h"
 #include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/trainer/detector/figures.h"
-#include "millrace/trainer/detector/loss_totals.h"
-#include "millrace/trainer/detector/training_facts.h"
 #include "millrace/weights/parameters.h"
 
 namespace millrace {
 
+struct FigureSums;  // figures.h
 class RankSum;
 
 /// Scalars by name in a fixed order; training descends their sum.
@@ -36,6 +33,40 @@ struct DetectedObject {
   std::int32_t label = 0;  // 0 .. classes - 1
   float score = 0;         // 0 .. 1
   coco::Rle mask;          // of the original image's size; no counts where the model gives no masks
+};
+
+/// Sums over the parts of a step: its micro-batches (optimizer.accumulate) and its ranks. A loss
+/// that is a mean over what was sampled is a sum over the part's share divided by such a total; the
+/// parts' losses then add up to the loss of the whole batch, and their gradients to its gradient.
+class LossTotals {
+ public:
+  virtual ~LossTotals() = default;
+
+  /// `local`, this part's share, summed over all parts. Every part asks for the same names in the
+  /// same order, also where its share is 0. A number that the host knows already: nothing waits for
+  /// the device.
+  virtual double sum(std::string_view name, double local) = 0;
+};
+
+/// Quotients by name. Both halves are summed over a step's micro-batches and ranks before they are
+/// divided, so that a share is one of all regions and not a mean of shares. Tensors stay on their
+/// device until the losses are read.
+class Figures {
+ public:
+  /// `part` of `whole`, each one number, of any type, without gradient.
+  void add(std::string name, const at::Tensor& part, const at::Tensor& whole);
+  void add(std::string name, double part, double whole);
+
+  /// Parts and wholes, one after the other: what `sums` needs the values of. fp32, on the device
+  /// that they were given on.
+  const std::vector<at::Tensor>& numbers() const { return numbers_; }
+
+  /// In the order in which they were first added, from the values of `numbers`.
+  std::vector<FigureSums> sums(const double* values) const;
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> numbers_;
 };
 
 /// What a training step may depend on besides the batch, which may be one of several parts of the
@@ -64,6 +95,15 @@ struct StepInfo {
   double total(std::string_view name, double local) const {
     return totals ? totals->sum(name, local) : local;
   }
+};
+
+/// What a training will be like.
+struct TrainingFacts {
+  std::int64_t ranks = 1;      // processes that share each step
+  bool starts_random = false;  // no weights are loaded, and none were trained before
+  /// Counts what there is to learn: one pass over all samples. Empty where the samples are not
+  /// known here.
+  std::function<ObjectCounts()> count_objects;
 };
 
 class Detector {
@@ -108,26 +148,6 @@ class Detector {
   std::size_t class_count = 0;
 };
 
-/// A detector's losses. What it throws becomes an Error that begins with its title; so do losses
-/// that cannot be trained with: none at all, an undefined tensor, more than one number, or (where
-/// gradients are worked out) not one that a trained parameter has a part in.
-Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
-
-/// What a detector finds in each image of a batch. It is given images of one padded size at a time,
-/// each padded as it would be alone (Batch::divisor): what is found in an image does not depend on
-/// the others. What it throws becomes an Error that begins with its title; so do answers for fewer
-/// or more images, labels that are no class, boxes and scores that are not finite, and masks of
-/// another size than the image.
-std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
-
-/// What a detector warns of before a training. Throws ConfigError where it refuses; anything else
-/// that it throws becomes an Error that begins with its title.
-std::vector<std::string> warnings_of(const Detector& detector, const TrainingFacts& facts);
-
-/// Tells a detector that its parameters were overwritten; what it throws becomes an Error that
-/// begins with its title.
-void tell_parameters_changed(Detector& detector);
-
 /// What a detector is built from besides its own options.
 struct ModelContext {
   std::vector<std::string> classes;  // names in label order
@@ -153,13 +173,5 @@ bool register_detector(const std::string& name, std::string doc) {
                               return make_component<D>(read_options<O>(table), context);
                             });
 }
-
-/// What [model] says besides the keys that every detector has: name, weights and force_weights.
-Config own_options(const Config& model_table);
-
-/// Makes the detector of that name from [model]. Throws ConfigError for options that it refuses,
-/// Error naming it for anything else that its factory throws.
-std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
-                                        const ModelContext& context);
 
 }  // namespace millrace

@@ -1,5 +1,7 @@
 #include "millrace/trainer/optimizer/hyper_parameters.h"
 
+#include "millrace/trainer/optimizer/optimizer_options.h"
+
 #include <fmt/format.h>
 
 #include <cmath>

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "millrace/trainer/optimizer/optimizer_options.h"
+#include "millrace/base/options.h"
 
 namespace millrace {
+
+struct OptimizerOptions;
 
 /// Named as in a configuration, except `lr_factor`, which multiplies what the schedule gives. For
 /// the training thread. Those that have changed are part of a checkpoint.

@@ -1,6 +1,6 @@
 #include "millrace/trainer/optimizer/optimizer_options.h"
 
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 
 namespace millrace {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 #include "millrace/base/text.h"
 
 namespace millrace {

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "millrace/base/log.h"
+#include "millrace/dataflow/detection/count_objects.h"
+#include "millrace/trainer/detector/make_detector.h"
 
 namespace millrace {
 

@@ -1,10 +1,9 @@
 // Whether a detector can learn from the data that it is given, before its first step.
 #pragma once
 
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/detector/detector.h"
-#include "millrace/trainer/detector/training_facts.h"
 
 namespace millrace {
 

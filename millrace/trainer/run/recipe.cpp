@@ -6,13 +6,13 @@
 #include <cctype>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/options.h"
 #include "millrace/base/renamed_keys.h"
-#include "millrace/base/require.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/every.h"
 
 namespace millrace {

@@ -11,6 +11,7 @@
 
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/threads.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/run/recipe.h"
 #include "millrace/trainer/run/trained_weights.h"

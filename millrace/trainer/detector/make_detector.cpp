@@ -1,4 +1,4 @@
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/detector/make_detector.h"
 
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>

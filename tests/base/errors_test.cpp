@@ -1,4 +1,4 @@
-#include "millrace/base/blame.h"
+#include "millrace/base/errors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "millrace/models/layers/idle_options.h"
+#include "millrace/models/layers/model_options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "millrace/base/require.h"
+#include "millrace/base/options.h"
 
 namespace millrace {
 namespace {

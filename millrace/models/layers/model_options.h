@@ -1,14 +1,31 @@
-// Named sets of numeric switches that a detector's options start from, and what must hold between
-// options.
+// What the options of detectors share: a style that the others start from, and a check for options
+// that change nothing.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "millrace/base/config.h"
 #include "millrace/base/options.h"
-#include "millrace/base/require.h"
-#include "millrace/models/layers/idle_options.h"
 
 namespace millrace {
+
+/// An option that the other values of its table leave without a use.
+struct IdleOption {
+  std::string name;
+  std::string why;  // "box.type = \"2fc\" has no convolutions"
+};
+
+inline std::vector<IdleOption> together(std::vector<IdleOption> some,
+                                        const std::vector<IdleOption>& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
+/// Throws ConfigError where the table sets one of the idle options to something else than its
+/// default, telling where and why. `asked` and `defaults` describe the same struct.
+void refuse_idle(const Config& table, const std::vector<IdleOption>& idle, const Options& asked,
+                 const Options& defaults);
 
 /// Describes the option `style`.
 inline void add_style(Options& o, std::string& style) {

@@ -1,4 +1,4 @@
-#include "millrace/base/blame.h"
+#include "millrace/base/errors.h"
 
 #include <fmt/format.h>
 

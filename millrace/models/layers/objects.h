@@ -1,5 +1,5 @@
-// The best of what heads propose for an image: too small, too faint and doubled detections go.
-// Shapes: D detections.
+// The objects of an image: those that it has, and the best of those that heads propose. Shapes: G
+// objects, D detections.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,10 +10,23 @@
 #include <vector>
 
 #include "millrace/base/options.h"
-#include "millrace/models/layers/idle_options.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/models/layers/model_options.h"
 
 namespace millrace {
 
+/// What the losses need of one image's ground truth; crowd regions are not part of it.
+struct Truth {
+  at::Tensor boxes;                                      // (G, 4) network pixels
+  at::Tensor labels;                                     // (G) int64, 0 .. classes - 1
+  std::vector<const coco::Segmentation*> segmentations;  // (G) borrowed from the batch
+  double height = 0, width = 0;                          // true size of the image, network pixels
+};
+
+/// The ground truth of each image. It borrows from the batch.
+std::vector<Truth> truths_of(const Batch& batch, at::Device device = at::kCPU);
+
+/// [model.test].
 struct DetectionOptions {
   double score_threshold = 0.05;
   double nms = 0.5;
@@ -21,8 +34,11 @@ struct DetectionOptions {
   double sigma = 0.5;
   std::int64_t most = 100;
   double min_side = 0;
+  std::vector<double> scales = {1};  // test-time augmentation: what is found in all views is merged
+  bool flip = false;
 
   void describe(Options& o);
+  void check(const Config& table) const;
   std::vector<IdleOption> idle() const;
 };
 

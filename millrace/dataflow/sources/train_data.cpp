@@ -1,4 +1,4 @@
-#include "millrace/dataflow/sources/detection_sources.h"
+#include "millrace/dataflow/sources/train_data.h"
 
 #include <fmt/format.h>
 
@@ -143,7 +143,7 @@ void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
     entry.check(own);
     entry.complete(table);
   }
-  if (!tables.empty()) SourceGraph(tables, {}).end();
+  if (!tables.empty()) SourceGraph(tables, {{}, data, {}}).end();
 }
 
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables) {

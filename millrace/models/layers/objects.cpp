@@ -1,6 +1,7 @@
-#include "millrace/models/layers/detections.h"
+#include "millrace/models/layers/objects.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
 
 #include <algorithm>
@@ -12,12 +13,41 @@
 namespace millrace {
 namespace {
 
+Truth truth_of(const Instances& objects, const ImageInfo& image, at::Device device) {
+  Truth truth{.height = static_cast<double>(image.height),
+              .width = static_cast<double>(image.width)};
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    if (!objects.crowd[i]) rows.push_back(i);
+  const auto count = static_cast<std::int64_t>(rows.size());
+  truth.boxes = at::empty({count, 4}, at::kFloat);
+  truth.labels = at::empty({count}, at::kLong);
+  auto* box = truth.boxes.data_ptr<float>();
+  auto* label = truth.labels.data_ptr<std::int64_t>();
+  for (const auto row : rows) {
+    const auto& from = objects.boxes[row];
+    *box++ = from.x1, *box++ = from.y1, *box++ = from.x2, *box++ = from.y2;
+    *label++ = objects.classes[row];
+    truth.segmentations.push_back(&objects.segmentations[row]);
+  }
+  truth.boxes = truth.boxes.to(device);
+  truth.labels = truth.labels.to(device);
+  return truth;
+}
+
 Found rows(const Found& all, const at::Tensor& index) {
   return {all.boxes.index_select(0, index), all.scores.index_select(0, index),
           all.labels.index_select(0, index)};
 }
 
 }  // namespace
+
+std::vector<Truth> truths_of(const Batch& batch, at::Device device) {
+  std::vector<Truth> truths;
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    truths.push_back(truth_of(batch.objects[i], batch.images[i], device));
+  return truths;
+}
 
 void DetectionOptions::describe(Options& o) {
   o.add("test.score_thresh", score_threshold, "detections must exceed it", {.min = 0, .max = 1});
@@ -29,6 +59,14 @@ void DetectionOptions::describe(Options& o) {
         {.min = 1e-6, .max = 1e6});
   o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
   o.add("test.min_size", min_side, "smaller detections go", {.min = 0, .unit = "px"});
+  o.add("test.aug_scales", scales, "when detecting, merge what is found at these scales",
+        {.min = 0.1, .max = 10});
+  o.add("test.aug_flip", flip, "when detecting, merge what is found in the mirrored image");
+}
+
+void DetectionOptions::check(const Config& table) const {
+  require(table, "test.aug_scales", !scales.empty(),
+          "takes at least one scale; 1 is the image itself");
 }
 
 std::vector<IdleOption> DetectionOptions::idle() const {

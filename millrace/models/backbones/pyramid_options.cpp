@@ -1,0 +1,98 @@
+#include "millrace/models/backbones/pyramid_options.h"
+
+#include <fmt/format.h>
+
+#include "millrace/models/backbones/resnet.h"
+#include "millrace/models/layers/normalize.h"
+
+namespace millrace {
+
+void PyramidOptions::describe(Options& o) {
+  o.add("pixel_order", pixel_order, "order of the input's channels", {"rgb", "bgr"})
+      .decides(OfWeights::meaning);
+  o.add("pixel_mean", pixel_mean, "subtracted from each channel, in pixel_order")
+      .decides(OfWeights::meaning);
+  o.add("pixel_std", pixel_std, "each channel is divided by it, in pixel_order", {.min = 1e-6})
+      .decides(OfWeights::meaning);
+
+  o.add("backbone.type", backbone, "the residual network",
+        {"resnet18", "resnet34", "resnet50", "resnet101"})
+      .decides(OfWeights::tensors);
+  // oneDNN writes beyond its memory in the gradient of strided 1x1 convolutions of fewer than 16
+  // channels.
+  o.add("backbone.width", width, "channels of the first stage; 64 is the published network",
+        {.min = 16, .max = 1024})
+      .decides(OfWeights::tensors);
+  o.add("backbone.norm", norm, "normalisation of the backbone",
+        {"frozen_bn", "frozen_stats", "bn", "sync_bn", "gn", "none"})
+      .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
+  o.add("norm_eps", norm_epsilon, "added to variances", {.min = 0, .max = 1})
+      .decides(OfWeights::meaning);
+  o.add("backbone.freeze_at", freeze_at, "stages not trained: 1 the stem, 2 also C2, ...; 0 none",
+        {.min = 0, .max = 5});
+  o.add("backbone.stride_in_1x1", stride_in_1x1,
+        "bottlenecks stride in the 1x1 (MSRA) instead of the 3x3")
+      .decides(OfWeights::meaning);
+  o.add("backbone.deep_stem", deep_stem,
+        "three 3x3 convolutions instead of the 7x7 (ResNet-C and -D)")
+      .decides(OfWeights::tensors);
+  o.add("backbone.avg_down", pool_shortcut,
+        "shortcuts that stride average 2x2 pixels before their 1x1 (ResNet-D)")
+      .decides(OfWeights::meaning);
+  o.add("backbone.zero_init_residual", zero_init_residual,
+        "norms that end a residual branch start at 0");
+  o.add("fpn.out_channels", channels, "channels of the pyramid", {.min = 8, .max = 4096})
+      .decides(OfWeights::tensors);
+  o.add("fpn.norm", fpn_norm, "normalisation of the pyramid and the mask head",
+        {"none", "gn", "bn", "sync_bn"})
+      .decides(OfWeights::tensors, {"bn", "sync_bn"});
+}
+
+void PyramidOptions::check(const Config& table) const {
+  require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one a channel");
+  require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one a channel");
+}
+
+std::vector<IdleOption> PyramidOptions::idle() const {
+  std::vector<IdleOption> idle;
+  if (backbone == "resnet18" || backbone == "resnet34")
+    idle.push_back(
+        {"backbone.stride_in_1x1", fmt::format("blocks of {} have no 1x1 to stride in", backbone)});
+  if (norm == "none") {
+    idle.push_back(
+        {"backbone.zero_init_residual", "backbone.norm = \"none\" has no scale to start at 0"});
+    if (fpn_norm == "none") idle.push_back({"norm_eps", "no norm has a variance"});
+  }
+  return idle;
+}
+
+void PyramidOptions::use_torchvision() {
+  pixel_order = "rgb";
+  pixel_mean = {123.675, 116.28, 103.53};
+  pixel_std = {58.395, 57.12, 57.375};
+  stride_in_1x1 = false;
+}
+
+PixelOptions PyramidOptions::pixels() const {
+  PixelOptions result{.bgr = pixel_order == "bgr"};
+  for (std::size_t c = 0; c < 3; ++c) {
+    result.mean[c] = static_cast<float>(pixel_mean[c]);
+    result.std[c] = static_cast<float>(pixel_std[c]);
+  }
+  return result;
+}
+
+ResNetOptions PyramidOptions::resnet() const {
+  return {.depth = std::stoll(backbone.substr(6)),
+          .width = width,
+          .freeze_at = freeze_at,
+          .stride_in_1x1 = stride_in_1x1,
+          .deep_stem = deep_stem,
+          .pool_shortcut = pool_shortcut,
+          .zero_init_residual = zero_init_residual,
+          .norm = {norm, norm_epsilon}};
+}
+
+NormOptions PyramidOptions::head_norm() const { return {fpn_norm, norm_epsilon}; }
+
+}  // namespace millrace

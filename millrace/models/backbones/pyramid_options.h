@@ -1,0 +1,53 @@
+// The options of pixels, residual network and feature pyramid.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/models/layers/model_options.h"
+
+namespace millrace {
+
+struct NormOptions;
+struct PixelOptions;
+struct ResNetOptions;
+
+/// What the coarser levels are made of.
+enum class FpnTop {
+  pool,  // one level: P5 subsampled
+  p5,    // two levels: 3x3 convolutions of stride 2 from P5 on (torchvision's RetinaNet)
+  c5,    // the same from C5 on (Lin et al. 2017b, detectron2)
+};
+
+/// Defaults are detectron2's.
+struct PyramidOptions {
+  std::string pixel_order = "bgr";
+  std::vector<double> pixel_mean = {103.53, 116.28, 123.675};
+  std::vector<double> pixel_std = {1, 1, 1};
+
+  std::string backbone = "resnet50";
+  std::int64_t width = 64;
+  std::string norm = "frozen_bn";
+  double norm_epsilon = 1e-5;
+  std::int64_t freeze_at = 2;
+  bool stride_in_1x1 = true;
+  bool deep_stem = false;
+  bool pool_shortcut = false;
+  bool zero_init_residual = false;
+
+  std::int64_t channels = 256;
+  std::string fpn_norm = "none";
+
+  void describe(Options& o);
+  void use_torchvision();
+  void check(const Config& table) const;
+  std::vector<IdleOption> idle() const;
+
+  PixelOptions pixels() const;
+  ResNetOptions resnet() const;
+  /// The normalisation after the backbone: of the pyramid and, where they have one, the heads.
+  NormOptions head_norm() const;
+};
+
+}  // namespace millrace
