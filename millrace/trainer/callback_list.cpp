@@ -1,5 +1,7 @@
 #include "millrace/trainer/callback_list.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include "millrace/weights/formats.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <array>
 
 #include "millrace/base/errors.h"

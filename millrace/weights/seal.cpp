@@ -1,5 +1,7 @@
 #include "millrace/weights/seal.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <algorithm>
 
 #include "millrace/base/digest.h"

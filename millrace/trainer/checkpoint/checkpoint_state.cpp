@@ -1,5 +1,7 @@
 #include "millrace/trainer/checkpoint/checkpoint_state.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdlib>
 #include <sstream>
 #include <string>

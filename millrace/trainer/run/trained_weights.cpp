@@ -1,5 +1,7 @@
 #include "millrace/trainer/run/trained_weights.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
