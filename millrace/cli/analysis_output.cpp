@@ -102,10 +102,7 @@ std::string csv_share(double value) {
   return std::isnan(value) || value == -1 ? "" : fmt::format("{}", value);
 }
 
-}  // namespace
-
-std::string analysis_text(const Analysis& analysis) {
-  std::string out;
+void put_analysis(std::string& out, const Analysis& analysis) {
   put_errors(out, analysis.errors.all);
   const auto& best = analysis.operating.best;
   put(out, "\nBest F1 {:.3f} at score {:.3f}: precision {:.3f}, recall {:.3f}\n", best.f1,
@@ -118,31 +115,54 @@ std::string analysis_text(const Analysis& analysis) {
         100 * pair.share);
   }
   put_classes(out, analysis);
-  return out;
 }
 
-std::string spread_text(const Analysis& analysis) {
-  const auto line = [](const char* name, const Interval& one) {
-    return fmt::format("{:<5} {:.2f}, 95 % interval {:.2f} .. {:.2f}\n", name, 100 * one.value,
-                       100 * one.low, 100 * one.high);
-  };
-  return fmt::format("\nBootstrap over images, {} draws\n", analysis.draws) +
-         line("AP", analysis.spread->ap) + line("AP50", analysis.spread->ap50);
+void put_spread(std::string& out, const Analysis& analysis) {
+  put(out, "\nBootstrap over images, {} draws\n", analysis.draws);
+  const auto& spread = *analysis.spread;
+  for (const auto& [name, one] : {std::pair("AP", spread.ap), std::pair("AP50", spread.ap50)})
+    put(out, "{:<5} {:.2f}, 95 % interval {:.2f} .. {:.2f}\n", name, 100 * one.value, 100 * one.low,
+        100 * one.high);
 }
 
-std::string versus_text(const Analysis& analysis) {
+void put_versus(std::string& out, const Analysis& analysis) {
   const auto& versus = *analysis.versus;
-  std::string out = fmt::format("\n{}\n", sentence(versus));
+  put(out, "\n{}\n", sentence(versus));
   const std::size_t width = longest_name(analysis);
   for (const std::size_t k : most_different(versus, 10)) {
     const Interval& one = versus.difference.category_ap[k];
     put(out, "  {:<{}} {:+6.1f}  {:+6.1f} .. {:+6.1f}  p = {:.3f}\n", analysis.categories[k].name,
         width, 100 * one.value, 100 * one.low, 100 * one.high, versus.category_p[k]);
   }
-  return out;
 }
 
-void add_analysis(Json& json, const Analysis& analysis) {
+Json spread_json(const Analysis& analysis) {
+  Json classes = Json::array();
+  for (const Interval& one : analysis.spread->category_ap) classes.push_back(to_json(one));
+  return {{"draws", analysis.draws},
+          {"AP", to_json(analysis.spread->ap)},
+          {"AP50", to_json(analysis.spread->ap50)},
+          {"category_ap", std::move(classes)}};
+}
+
+Json versus_json(const coco::Comparison& versus) {
+  Json classes = Json::array();
+  for (std::size_t k = 0; k < versus.category_p.size(); ++k) {
+    classes.push_back(to_json(versus.difference.category_ap[k]));
+    classes.back()["p"] = versus.category_p[k];
+  }
+  return {{"draws", versus.draws},
+          {"AP", versus.b.ap},
+          {"AP50", versus.b.ap50},
+          {"difference",
+           {{"AP", to_json(versus.difference.ap)}, {"AP50", to_json(versus.difference.ap50)}}},
+          {"p", versus.p},
+          {"significant", versus.significant()},
+          {"sentence", sentence(versus)},
+          {"category_ap", std::move(classes)}};
+}
+
+void add_parts(Json& json, const Analysis& analysis) {
   Json& classes = json["per_class"] = Json::array();
   for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
     const CategoryReport& one = analysis.categories[k];
@@ -161,12 +181,9 @@ void add_analysis(Json& json, const Analysis& analysis) {
                              {"f1", best.f1}};
   Json rows = Json::array();
   const auto& matrix = analysis.confusion;
-  for (std::size_t truth = 0; truth <= matrix.categories; ++truth) {
-    Json row = Json::array();
+  for (std::size_t truth = 0; truth <= matrix.categories; ++truth)
     for (std::size_t found = 0; found <= matrix.categories; ++found)
-      row.push_back(matrix.at(truth, found));
-    rows.push_back(std::move(row));
-  }
+      rows[truth].push_back(matrix.at(truth, found));
   json["confusion"] = {
       {"score", matrix.score}, {"iou", coco::kForeground}, {"matrix", std::move(rows)}};
   Json curves = Json::array();
@@ -178,32 +195,20 @@ void add_analysis(Json& json, const Analysis& analysis) {
   json["curves"] = {{"recall", coco::kRecallThresholds}, {"mean", std::move(curves)}};
 }
 
-Json spread_json(const Analysis& analysis) {
-  Json classes = Json::array();
-  for (const Interval& one : analysis.spread->category_ap) classes.push_back(to_json(one));
-  return {{"draws", analysis.draws},
-          {"AP", to_json(analysis.spread->ap)},
-          {"AP50", to_json(analysis.spread->ap50)},
-          {"category_ap", std::move(classes)}};
+}  // namespace
+
+std::string analysis_text(const Analysis& analysis, bool analyzed) {
+  std::string out;
+  if (analysis.spread) put_spread(out, analysis);
+  if (analyzed) put_analysis(out, analysis);
+  if (analysis.versus) put_versus(out, analysis);
+  return out;
 }
 
-Json versus_json(const Analysis& analysis) {
-  const auto& versus = *analysis.versus;
-  Json classes = Json::array();
-  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
-    Json one = to_json(versus.difference.category_ap[k]);
-    one["p"] = versus.category_p[k];
-    classes.push_back(std::move(one));
-  }
-  return {{"draws", versus.draws},
-          {"AP", versus.b.ap},
-          {"AP50", versus.b.ap50},
-          {"difference",
-           {{"AP", to_json(versus.difference.ap)}, {"AP50", to_json(versus.difference.ap50)}}},
-          {"p", versus.p},
-          {"significant", versus.significant()},
-          {"sentence", sentence(versus)},
-          {"category_ap", std::move(classes)}};
+void add_analysis(Json& json, const Analysis& analysis, bool analyzed) {
+  if (analyzed) add_parts(json, analysis);
+  if (analysis.spread) json["bootstrap"] = spread_json(analysis);
+  if (analysis.versus) json["versus"] = versus_json(*analysis.versus);
 }
 
 std::string analysis_csv(const Analysis& analysis) {

@@ -8,19 +8,16 @@
 
 namespace millrace::cli {
 
-/// Errors, operating point, confusions and the table of classes.
-std::string analysis_text(const coco::Analysis& analysis);
-/// AP and AP50 with their intervals. REQUIRES: a spread.
-std::string spread_text(const coco::Analysis& analysis);
-/// The verdict and the classes that differ most. REQUIRES: a comparison.
-std::string versus_text(const coco::Analysis& analysis);
+/// What `analysis` has of these: AP and AP50 with their intervals; with `analyzed` errors,
+/// operating point, confusions and the table of classes; the verdict of a comparison and the
+/// classes that differ most.
+std::string analysis_text(const coco::Analysis& analysis, bool analyzed);
 
-/// Adds "per_class", "errors", "operating_point", "confusion" and "curves".
-void add_analysis(Json& json, const coco::Analysis& analysis);
-Json spread_json(const coco::Analysis& analysis);
-Json versus_json(const coco::Analysis& analysis);
+/// Adds the same as "bootstrap" and "versus"; with `analyzed` also "per_class", "errors",
+/// "operating_point", "confusion" and "curves".
+void add_analysis(Json& json, const coco::Analysis& analysis, bool analyzed);
 
-/// A row a class (RFC 4180), shares as they are; empty where there is nothing to say.
+/// A row per class (RFC 4180), shares as they are; empty where a figure is undefined.
 std::string analysis_csv(const coco::Analysis& analysis);
 
 }  // namespace millrace::cli

@@ -1,9 +1,10 @@
-// What the subcommands share. Each lives in a file of its own: it declares its arguments, and says
-// what is to be done once all of them are read.
+// What the subcommands share. Each lives in a file of its own: it declares its arguments and sets
+// the action that runs once all of them are read.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -15,18 +16,26 @@
 
 namespace millrace::cli {
 
-/// What the command line asks for; main runs it and exits with what it returns.
+/// What the command line asks for; `work` returns the exit code.
 struct Action {
   std::function<int()> work;
-  /// The stop signals, which main holds back from its first line on, are released by `work` once it
-  /// handles them. Else they end the process as the system has it, from before `work` on.
+  /// Whether `work` releases the stop signals, which main holds back from its first line on, once
+  /// it handles them. Otherwise they are released before `work` and kill the process as usual.
   bool handles_signals = false;
-
-  Action& operator=(std::function<int()> what) {
-    work = std::move(what);
-    return *this;
-  }
 };
+
+/// Declares a subcommand that calls `work` with its arguments. Returns it, to be given options, and
+/// the arguments, for these to be read into.
+template <class Arguments>
+std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
+                                                const std::string& name, const std::string& doc,
+                                                int (*work)(const Arguments&),
+                                                bool handles_signals = false) {
+  auto& command = *app.add_subcommand(name, doc);
+  const auto arguments = std::make_shared<Arguments>();
+  command.callback([=, &action] { action = {[=] { return work(*arguments); }, handles_signals}; });
+  return {command, *arguments};
+}
 
 void add_run(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
@@ -38,7 +47,10 @@ void add_pack(CLI::App& app, Action& action);
 void add_convert(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
-void add_bench(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);  // has the next three
+void add_bench_dataflow(CLI::App& bench, Action& action);
+void add_bench_eval(CLI::App& bench, Action& action);
+void add_bench_model(CLI::App& bench, Action& action);
 void add_serve(CLI::App& app, Action& action);
 
 /// Checks of numbers, in plain words.
@@ -48,17 +60,16 @@ CLI::Validator not_negative();
 /// The flag --json: results as one JSON object in one line of standard output, instead of text.
 void add_json_flag(CLI::App& command, bool& json);
 
-/// Writes to standard output. Where that does not take it, nothing is thrown: work that is done is
-/// not lost for it, and the program says so at its end (output_fault).
+/// Writes to standard output. A failure throws nothing, so that no finished work is lost; the
+/// program reports it at its end (output_fault).
 void print_text(std::string_view text);
 
 /// JSON objects keep the order in which their members were added.
 using Json = nlohmann::ordered_json;
-/// One object in a line of its own.
+/// Prints one object on a line of its own.
 void print(const Json& json);
 
-/// Flushes standard output. Why it could not take all that was written to it; nothing where it has
-/// taken it.
+/// Flushes standard output and returns why something written to it failed, if anything did.
 std::optional<std::string> output_fault();
 
 /// Help text that ends in examples, each a full command line.

@@ -46,9 +46,8 @@ std::string facts_text(const SplitFacts& facts) {
 
 std::string finding_text(const LocatedFinding& located) {
   const auto& [kind, count, examples] = located.finding;
-  auto text = fmt::format("\n{:7}  {}, {} in {}: {}\n", name_of(kind.severity), kind.name, count,
-                          located.where, kind.what);
-  text += fmt::format("    {}\n", kind.effect);
+  auto text = fmt::format("\n{:7}  {}, {} in {}: {}\n    {}\n", name_of(kind.severity), kind.name,
+                          count, located.where, kind.what, kind.effect);
   for (const auto& example : examples) text += fmt::format("    - {}\n", example.text());
   if (count > examples.size()) text += fmt::format("    - and {} more\n", count - examples.size());
   return text;

@@ -1,4 +1,4 @@
-// What `trainer doctor` has found out, as text and as JSON.
+// The report of `trainer doctor`, as text and as JSON.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace millrace::cli {
 
-/// One split, or the declared sources, in figures.
+/// Counts of one split, or of the declared sources.
 struct SplitFacts {
   std::string name, source;
   std::size_t images = 0, objects = 0, crowds = 0;
-  std::optional<SizeCounts> sizes;  // nothing where nobody knows the size that images get
+  std::optional<SizeCounts> sizes;  // nothing where the size of resized images is not known
 };
 
-/// A finding and the splits that it is of.
+/// A finding and the split it is about.
 struct LocatedFinding {
   std::string where;
   coco::Finding finding;
@@ -31,10 +31,10 @@ struct DoctorReport {
   std::vector<LocatedFinding> findings;
   std::vector<std::string> classes, table_splits;  // the rows and columns of `table`
   ClassTable table;
-  std::vector<std::string> unexamined;  // what nobody has looked at, a sentence each
+  std::vector<std::string> unexamined;  // what was not looked at
 
   void add(const std::string& where, const coco::Findings& found);
-  /// The findings of one severity.
+  /// The number of findings of one severity.
   std::size_t kinds(coco::Severity severity) const;
 };
 

@@ -1,14 +1,33 @@
-// trainer: the command line of Millrace. What needs no tensors is done here and now, without the
-// quarter of a second and the 170 MB that libtorch takes to start; everything else by
-// trainer-torch.
+// trainer: the command line of Millrace. What needs no tensors runs here, without the quarter of a
+// second and the 170 MB that libtorch takes to start; everything else runs in trainer-torch.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "millrace/base/log.h"
 #include "millrace/base/process/signals.h"
-#include "millrace/cli/hand_over.h"
 #include "millrace/cli/program.h"
 
 int main(int argc, char** argv) {
-  using namespace millrace::cli;
-  millrace::hold_stop_signals();
-  millrace::survive_file_size_limit();
-  if (const auto exit_code = run_if_known(argc, argv, {add_coco_eval})) return *exit_code;
-  return hand_over(argv);
+  using namespace millrace;
+  hold_stop_signals();
+  survive_file_size_limit();
+  if (const auto exit_code = cli::run(argc, argv, {cli::add_coco_eval}, /*all=*/false))
+    return *exit_code;
+  // OpenMP's threads spin only briefly at barriers (docs/decisions/0005); its runtime reads that
+  // from the environment when it is loaded.
+  if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
+    setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
+  std::error_code unknown;
+  const auto beside =
+      std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path() / "trainer-torch";
+  execv(beside.c_str(), argv);  // held signals stay held
+  print_to_stderr(fmt::format(
+      "trainer: error: cannot start {}: {}; it belongs beside trainer: build or install both\n",
+      beside.string(), std::strerror(errno)));
+  return kFailed;
 }

@@ -11,7 +11,6 @@
 #include <sstream>
 #include <string>
 #include <system_error>
-#include <type_traits>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
@@ -27,42 +26,35 @@ int complain(const std::string& what, int exit_code) {
   return exit_code;
 }
 
-/// The first word that is no flag: the subcommand, if all is well. Empty where there is none.
-std::string first_word(int argc, char** argv) {
-  const std::span words(argv + 1, static_cast<std::size_t>(argc - 1));
-  const auto found = std::ranges::find_if(words, [](const char* word) { return *word != '-'; });
-  return found == words.end() ? "" : *found;
-}
-
-/// What is wrong with the command line. CLI11 says it well, but where there is no such subcommand.
-std::string explain(const CLI::ParseError& problem, const CLI::App& app, const std::string& word) {
+/// What is wrong with the command line: as CLI11 says it, except for an unknown subcommand.
+std::string explain(const CLI::ParseError& problem, const CLI::App& app,
+                    std::span<char*> arguments) {
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
-  if (word.empty() || std::ranges::count(names, word)) return problem.what();
-  return fmt::format("unknown subcommand '{}'{}", word, suggestion(word, names));
+  const auto word = std::ranges::find_if(arguments, [](const char* one) { return *one != '-'; });
+  if (word == arguments.end() || std::ranges::count(names, *word)) return problem.what();
+  return fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, names));
 }
 
-/// Standard streams that the caller has closed: without them, the next file that is opened would
-/// get their number, and what is printed. Reading from them ends at once, writing fails and is
-/// told.
+/// Opens standard streams that the caller has closed, so that no other file gets their number and
+/// what is printed. Reading from them ends at once, writing fails and is reported.
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
 }
 
-/// The exit code of a command that ended so: nobody has its results where standard output did not
-/// take them.
+/// The exit code of a command that ended with this one: a failure where standard output did not
+/// take its results.
 int with_output(int exit_code) {
   const auto fault = output_fault();
   if (!fault) return exit_code;
   return complain(*fault, exit_code == kDone ? kFailed : exit_code);
 }
 
-/// Calls `otherwise` where the command line is not understood, or asks for help.
-template <class F>
-auto parse_and_run(int argc, char** argv, const std::vector<AddCommand>& commands, F otherwise)
-    -> std::invoke_result_t<F, CLI::App&, const CLI::ParseError&> {
+}  // namespace
+
+std::optional<int> run(int argc, char** argv, const std::vector<AddCommand>& commands, bool all) {
   occupy_closed_streams();
   CLI::App app{"Millrace trains object detectors from a TOML file.", "trainer"};
   app.set_version_flag("--version", "trainer " MILLRACE_VERSION);
@@ -76,7 +68,15 @@ auto parse_and_run(int argc, char** argv, const std::vector<AddCommand>& command
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    return otherwise(app, problem);
+    if (!all) return std::nullopt;
+    if (problem.get_exit_code() != 0)
+      return complain(
+          explain(problem, app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1)),
+          kWrongUse);
+    std::ostringstream text;  // of --help or --version
+    const int exit_code = app.exit(problem, text);
+    print_text(text.str());
+    return with_output(exit_code);
   }
   start_logging(verbose);
   if (!action.handles_signals) release_stop_signals();
@@ -90,25 +90,6 @@ auto parse_and_run(int argc, char** argv, const std::vector<AddCommand>& command
   } catch (const std::exception& problem) {
     return complain(problem.what(), kFailed);
   }
-}
-
-}  // namespace
-
-std::optional<int> run_if_known(int argc, char** argv, const std::vector<AddCommand>& commands) {
-  return parse_and_run(argc, argv, commands,
-                       [](auto&&...) -> std::optional<int> { return std::nullopt; });
-}
-
-int run(int argc, char** argv, const std::vector<AddCommand>& commands) {
-  return parse_and_run(argc, argv, commands, [&](CLI::App& app, const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) {  // --help, --version
-      std::ostringstream text;
-      const int exit_code = app.exit(problem, text);
-      print_text(text.str());
-      return with_output(exit_code);
-    }
-    return complain(explain(problem, app, first_word(argc, argv)), kWrongUse);
-  });
 }
 
 }  // namespace millrace::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "millrace/cli/command.h"
@@ -13,11 +14,13 @@ namespace millrace::cli {
 /// Declares a subcommand.
 using AddCommand = void (*)(CLI::App& app, Action& action);
 
-/// Runs what a command line asks for; the exit code. Nothing where it is none for these commands:
-/// it may be another program's.
-std::optional<int> run_if_known(int argc, char** argv, const std::vector<AddCommand>& commands);
+/// Runs a command line and returns the exit code. `all`: whether these are all the commands there
+/// are. Without it, nothing is returned and printed for a command line that they do not understand
+/// or that asks for help: it is for another program.
+std::optional<int> run(int argc, char** argv, const std::vector<AddCommand>& commands, bool all);
 
-/// The same for the program that knows all commands: says what is wrong with the command line.
-int run(int argc, char** argv, const std::vector<AddCommand>& commands);
+/// "trainer 0.1.0 (258786a...)": the version and, where there was one, the git revision of the
+/// build, "-dirty" after it where the sources differed. Of trainer-torch alone.
+std::string program_version();
 
 }  // namespace millrace::cli

@@ -10,6 +10,7 @@
 #include <memory>
 #include <opencv2/core/mat.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "millrace/base/clock.h"
@@ -86,34 +87,34 @@ void measure_decode(const std::vector<Jpeg>& jpegs, int threads, double seconds,
 void measure_stages(const std::vector<Jpeg>& jpegs, double seconds, FlowFloors& floors) {
   const UniqueTurboJpeg decoder(tjInitDecompress());
   Bytes decoded, resized, copied;
-  std::int64_t images = 0;
-  double decode_s = 0, resize_s = 0, copy_s = 0;
   // The first round grows the buffers and does not count.
-  const auto round = [&](bool counts) {
+  const auto round = [&] {
+    double last = 0;
+    const auto lap = [&](double& sum_ms) {
+      const double now = thread_cpu_s();
+      sum_ms += 1e3 * (now - std::exchange(last, now));
+    };
     for (const auto& jpeg : jpegs) {
-      const double start = thread_cpu_s();
+      last = thread_cpu_s();
       const auto image = decode(jpeg, decoder.get(), decoded);
-      const double behind_decode = thread_cpu_s();
+      lap(floors.decode_ms);
       auto target = in(resized, jpeg.delivered);
       resize_bilinear(image, target);
-      const double behind_resize = thread_cpu_s();
+      lap(floors.resize_ms);
       std::memcpy(in(copied, jpeg.delivered).data, target.data, target.total() * 3);
-      const double behind_copy = thread_cpu_s();
-      if (!counts) continue;
-      ++images;
-      decode_s += behind_decode - start;
-      resize_s += behind_resize - behind_decode;
-      copy_s += behind_copy - behind_resize;
+      lap(floors.copy_ms);
     }
   };
-  round(false);
+  round();
+  floors.decode_ms = floors.resize_ms = floors.copy_ms = 0;
+  std::size_t images = 0;
   const auto began = Clock::now();
-  do round(true);
-  while (seconds_since(began) < seconds);
-  const auto ms = [&](double s) { return 1e3 * s / static_cast<double>(images); };
-  floors.decode_ms = ms(decode_s);
-  floors.resize_ms = ms(resize_s);
-  floors.copy_ms = ms(copy_s);
+  do {
+    round();
+    images += jpegs.size();
+  } while (seconds_since(began) < seconds);
+  for (double* ms : {&floors.decode_ms, &floors.resize_ms, &floors.copy_ms})
+    *ms /= static_cast<double>(images);
 }
 
 }  // namespace

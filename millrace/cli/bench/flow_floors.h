@@ -16,15 +16,15 @@ struct FloorImage {
 /// All zeros where no file is a JPEG.
 struct FlowFloors {
   double decode_images_per_s = 0;      // all threads together
-  double decode_images_per_cpu_s = 0;  // the same, by the time on a core
-  // CPU time per image, of one thread that does nothing else
+  double decode_images_per_cpu_s = 0;  // per second of CPU
+  // CPU time per image on one thread
   double decode_ms = 0, resize_ms = 0, copy_ms = 0;
   double sum_ms() const { return decode_ms + resize_ms + copy_ms; }
 };
 
-/// TurboJPEG from memory to RGB, over and over these files, with so many threads; then by one
-/// thread each file decoded, resized as the flow does, and copied once. Every buffer is used again.
-/// Files that are no JPEGs are left out. Takes `seconds` twice.
+/// Decodes these files from memory to RGB with TurboJPEG, again and again, on `threads` threads;
+/// then decodes, resizes (as the flow does) and copies each on one thread. Buffers are reused;
+/// files that are not JPEGs are left out. Takes `seconds` twice.
 FlowFloors measure_floors(std::span<const FloorImage> images, int threads, double seconds);
 
 }  // namespace millrace::cli

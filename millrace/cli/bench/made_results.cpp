@@ -49,7 +49,7 @@ Object blob(Rng& rng, std::int64_t category, double x, double y, double radius, 
   return made;
 }
 
-/// Few categories have most objects.
+/// A random category: a few have most of the objects.
 std::int64_t category(Rng& rng) {
   return 1 + static_cast<std::int64_t>(kCategories * std::pow(rng.uniform(), 2.5));
 }
@@ -78,8 +78,7 @@ class Scene {
         id_, height_, width_);
   }
 
-  /// A comma before each but the first of the file.
-  void write_objects(std::string& out, bool& first) const {
+  void write_objects(std::string& out) const {
     for (std::size_t i = 0; i < objects_.size(); ++i) {
       const Object& one = objects_[i];
       const bool crowd = i % 97 == 96 || (i == 0 && id_ % 14 == 0);  // 1 % of all
@@ -90,10 +89,9 @@ class Scene {
       fmt::format_to(std::back_inserter(out),
                      R"({}{{"segmentation": {}, "area": {}, "iscrowd": {}, "image_id": {}, )"
                      R"("bbox": [{}], "category_id": {}, "id": {}}})",
-                     first ? "" : ", ", shape, coco::area(mask), crowd ? 1 : 0, id_,
+                     out.empty() ? "" : ", ", shape, coco::area(mask), crowd ? 1 : 0, id_,
                      fmt::join(one.box, ", "), one.category,
                      id_ * kMostObjects + static_cast<std::int64_t>(i));
-      first = false;
     }
   }
 
@@ -136,16 +134,15 @@ class Scene {
 
 MadeResults make_results(const std::filesystem::path& folder, const MadeResultsOptions& options) {
   make_writable_folder(folder);
-  const MadeResults files(folder);
+  const MadeResults files{folder / "instances.json", folder / "boxes.json", folder / "masks.json"};
   std::string images, objects, categories;
   coco::Detections boxes, masks;
-  bool first = true;
   for (std::int64_t id = 1; id <= options.images; ++id) {
     Rng rng{options.seed, static_cast<std::uint64_t>(id)};
     Scene scene(rng, id);
     if (id > 1) images += ", ";
     scene.write_image(images);
-    scene.write_objects(objects, first);
+    scene.write_objects(objects);
     scene.detect(options.detections, boxes, masks);
   }
   for (int k = 1; k <= kCategories; ++k)

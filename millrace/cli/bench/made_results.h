@@ -1,5 +1,5 @@
-// A data set like val2017 in numbers and sizes, and what a detector might find in it, to measure
-// evaluation on.
+// A data set with the numbers and sizes of val2017 and plausible detections, to measure evaluation
+// on.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,10 @@ struct MadeResultsOptions {
 /// as run lengths; results as boxes and the same as masks, with hits, near misses, duplicates,
 /// wrong classes and background, and ties in score.
 struct MadeResults {
-  explicit MadeResults(const std::filesystem::path& folder)
-      : truth(folder / "instances.json"),
-        boxes(folder / "boxes.json"),
-        masks(folder / "masks.json") {}
-
   std::filesystem::path truth, boxes, masks;
 };
 
-/// Writes them; the same bytes for the same options. Throws Error.
+/// Writes such a set; the same bytes for the same options. Throws Error.
 MadeResults make_results(const std::filesystem::path& folder, const MadeResultsOptions& options);
 
 }  // namespace millrace::cli

@@ -1,7 +1,6 @@
 #include "millrace/cli/bench/op_profile.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -12,54 +11,47 @@
 namespace millrace::cli {
 namespace {
 
-/// Parts of names, in the order in which they are looked for.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 35> kKinds = {{
-    {"roi_align", "ROIAlign"},
-    {"RoiAlign", "ROIAlign"},
-    {"proposals", "proposals, NMS"},
-    {"nms", "proposals, NMS"},
-    {"match", "matching"},
-    {"mask_targets", "mask targets"},
-    {"batch_norm", "normalisation"},
-    {"group_norm", "normalisation"},
-    {"sgd", "optimizer"},
-    {"_foreach", "optimizer"},
-    {"conv", "convolution"},
-    {"Conv", "convolution"},
-    {"mm", "matrix product"},
-    {"linear", "matrix product"},
-    {"relu", "activation"},
-    {"threshold", "activation"},
-    {"sigmoid", "activation"},
-    {"softmax", "activation"},
-    {"pool", "pooling, upsampling"},
-    {"upsample", "pooling, upsampling"},
-    {"loss", "losses"},
-    {"entropy", "losses"},
-    {"copy", "copies"},
-    {"clone", "copies"},
-    {"contiguous", "copies"},
-    {"_to", "copies"},
-    {"cat", "copies"},
-    {"index", "gather, scatter"},
-    {"fill", "filling"},
-    {"zero", "filling"},
-    {"sum", "sums"},
-    {"add", "arithmetic"},
-    {"mul", "arithmetic"},
-    {"div", "arithmetic"},
-    {"sub", "arithmetic"},
-}};
+/// Kinds of operators by parts of their names, in the order in which they are looked for.
+const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kKinds = {
+    {"ROIAlign", {"roi_align", "RoiAlign"}},
+    {"proposals, NMS", {"proposals", "nms"}},
+    {"matching", {"match"}},
+    {"mask targets", {"mask_targets"}},
+    {"normalisation", {"batch_norm", "group_norm"}},
+    {"optimizer", {"sgd", "_foreach"}},
+    {"convolution", {"conv", "Conv"}},
+    {"matrix product", {"mm", "linear"}},
+    {"activation", {"relu", "threshold", "sigmoid", "softmax"}},
+    {"pooling, upsampling", {"pool", "upsample"}},
+    {"losses", {"loss", "entropy"}},
+    {"copies", {"copy", "clone", "contiguous", "_to", "cat"}},
+    {"gather, scatter", {"index"}},
+    {"filling", {"fill", "zero"}},
+    {"sums", {"sum"}},
+    {"arithmetic", {"add", "mul", "div", "sub"}},
+};
 
 std::string_view kind_of(std::string_view name) {
-  for (const auto& [part, kind] : kKinds)
-    if (name.find(part) != std::string_view::npos) return kind;
+  for (const auto& [kind, parts] : kKinds)
+    for (const auto part : parts)
+      if (name.find(part) != name.npos) return kind;
   return "other operators";
 }
 
-std::vector<OpTime> sorted(std::vector<OpTime> times) {
-  std::ranges::sort(times, std::greater<>(), &OpTime::seconds);
-  return times;
+/// The times, summed by what `name_of` gives for their names, the slowest first.
+std::vector<OpTime> summed(const std::unordered_map<std::string, OpTime>& times,
+                           std::string_view (*name_of)(std::string_view)) {
+  std::map<std::string_view, OpTime> sums;
+  for (const auto& [name, time] : times) {
+    auto& sum = sums[name_of(name)];
+    sum.name = name_of(name);
+    sum.seconds += time.seconds;
+    sum.calls += time.calls;
+  }
+  const auto all = sums | std::views::values;
+  std::vector<OpTime> sorted(all.begin(), all.end());
+  std::ranges::sort(sorted, std::greater<>(), &OpTime::seconds);
+  return sorted;
 }
 
 }  // namespace
@@ -69,7 +61,7 @@ void OpProfile::add_step() {
     Clock::time_point begin;
     double seconds;
   };
-  std::vector<Ended> ended;  // and not yet known to be called by another
+  std::vector<Ended> ended;  // not yet known to be called by another
   const auto thread = OpTrace::this_thread();
   for (const auto& span : trace_.take()) {
     if (span.thread != thread) continue;
@@ -79,27 +71,15 @@ void OpProfile::add_step() {
       inside += ended.back().seconds;
     ended.push_back({span.begin, whole});
     auto& time = times_[span.name];
-    time.name = span.name;
     time.seconds += whole - inside;
     time.calls += 1;
   }
 }
 
 std::vector<OpTime> OpProfile::operators() const {
-  const auto times = times_ | std::views::values;
-  return sorted({times.begin(), times.end()});
+  return summed(times_, [](std::string_view name) { return name; });
 }
 
-std::vector<OpTime> OpProfile::kinds() const {
-  std::map<std::string_view, OpTime> sums;
-  for (const auto& [name, time] : times_) {
-    auto& sum = sums[kind_of(name)];
-    sum.name = kind_of(name);
-    sum.seconds += time.seconds;
-    sum.calls += time.calls;
-  }
-  const auto times = sums | std::views::values;
-  return sorted({times.begin(), times.end()});
-}
+std::vector<OpTime> OpProfile::kinds() const { return summed(times_, kind_of); }
 
 }  // namespace millrace::cli

@@ -17,16 +17,15 @@ struct OpTime {
   std::int64_t calls = 0;
 };
 
-/// Sums up the operators that one thread runs, its backward passes included, for as long as it
-/// lives; one at a time.
+/// Sums up the operators that one thread runs, its backward passes included, while this exists; one
+/// at a time.
 class OpProfile {
  public:
-  /// Adds what the calling thread has run since the last call; to be called outside operators.
+  /// Adds what the calling thread has run since the last call. Call it outside operators.
   void add_step();
 
   /// By name, the slowest first.
   std::vector<OpTime> operators() const;
-
   /// By kind ("convolution", "matrix product", "ROIAlign" ...), the slowest first.
   std::vector<OpTime> kinds() const;
 

@@ -1,5 +1,5 @@
 // trainer bench: measure the parts, each beside its physical floor.
-#include "millrace/cli/commands/bench.h"
+#include "millrace/cli/command.h"
 
 namespace millrace::cli {
 

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
+#include <map>
 
+#include "millrace/base/clock.h"
+#include "millrace/base/digest.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/bench/flow_floors.h"
-#include "millrace/cli/bench/flow_measurement.h"
-#include "millrace/cli/commands/bench.h"
-#include "millrace/cli/config_arguments.h"
+#include "millrace/cli/command.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/cluster/processors.h"
@@ -19,25 +22,95 @@
 namespace millrace::cli {
 namespace {
 
-constexpr double kFloorSeconds = 1.0;       // that each floor is measured for
-constexpr std::int64_t kFloorImages = 128;  // of the training set, at most, to measure the floors
+constexpr double kFloorSeconds = 1.0;       // per floor
+constexpr std::int64_t kFloorImages = 128;  // maximum images to measure the floors on
 
 struct BenchDataflowArguments {
   ConfigArguments config;
   std::int64_t batches = 0, from = 0, threads = 0;
   double seconds = 0;
   bool digest = false, json = false;
+
+  std::int64_t last() const { return batches > 0 ? batches : 200; }
 };
 
-/// The place after the first `count` batches of a flow.
-Cursor cursor_behind(std::int64_t count, DataFlow<Batch>& flow) {
-  Cursor cursor;
-  for (std::int64_t i = 0; i < count; ++i)
-    if (auto delivery = flow.next()) cursor = delivery->cursor;
-  return cursor;
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+struct FlowMeasurement {
+  std::int64_t batches = 0, images = 0;
+  std::int64_t bytes = 0, image_bytes = 0;  // of pixels, with and without padding
+  double wall_s = 0, cpu_s = 0;             // CPU: of the whole process
+  double busy_s = 0;                        // all stages together
+  std::int64_t peak_rss_bytes = 0;          // the process's, up to the end of the drain
+  std::vector<double> mean_waiting;  // items in front of each stage of `flow`, seen at each batch
+  std::map<std::int64_t, ImageInfo> delivered;  // by image id, as last seen
+  std::vector<std::string> digests;
+  FlowReport flow;
+
+  /// Pixels of batches that belong to no image.
+  double padding_share() const {
+    return bytes == 0 ? 0 : 1 - static_cast<double>(image_bytes) / static_cast<double>(bytes);
+  }
+  /// The stage that the threads spend most time in; null without stages.
+  const StageReport* bottleneck() const {
+    const auto found = std::ranges::max_element(flow.stages, {}, &StageReport::busy_s);
+    return found == flow.stages.end() ? nullptr : &*found;
+  }
+  /// Who waits for whom, and what would help a flow of so many threads, in one sentence.
+  std::string verdict(int threads) const {
+    constexpr double kHardlyEver = 0.1;
+    if (batches == 0) return "no batch came";
+    if (flow.wait_s < kHardlyEver * wall_s)
+      return "the flow waits for the consumer: it is fast enough";
+    const double waits = std::min(100.0, 100 * flow.wait_s / wall_s);
+    const auto* stage = bottleneck();
+    if (!stage || busy_s <= 0)
+      return fmt::format(
+          "the consumer waits {:.0f} % of the time for the data servers (data.source): measure "
+          "them with `trainer bench dataflow` where they run",
+          waits);
+    return fmt::format(
+        "the consumer waits {:.0f} % of the time; {} takes {:.0f} % of the busy time: {}", waits,
+        stage->name, 100 * stage->busy_s / busy_s,
+        threads < static_cast<int>(allowed_processor_count())
+            ? "add threads"
+            : "all cores have a thread, so only more cores or less work help");
+  }
+};
+
+/// Takes batches from a flow for so many seconds, or so many batches.
+FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double seconds, bool digests) {
+  FlowMeasurement result;
+  const auto began = Clock::now();
+  const double cpu_before = cpu_seconds();
+  while (seconds > 0 ? seconds_since(began) < seconds : result.batches < batches) {
+    const auto delivery = flow.next();
+    if (!delivery) break;
+    const auto& batch = delivery->value;
+    ++result.batches;
+    result.images += static_cast<std::int64_t>(batch.size());
+    result.bytes += static_cast<std::int64_t>(batch.bytes());
+    for (const auto& image : batch.images) {
+      result.image_bytes += std::int64_t{3} * image.width * image.height;
+      result.delivered[image.image_id] = image;
+    }
+    if (digests) result.digests.push_back(hex(digest(batch)));
+    result.flow = flow.report();
+    result.mean_waiting.resize(result.flow.stages.size());
+    for (std::size_t k = 0; k < result.flow.stages.size(); ++k)
+      result.mean_waiting[k] += static_cast<double>(result.flow.stages[k].waiting);
+  }
+  for (auto& waiting : result.mean_waiting) waiting /= static_cast<double>(result.batches);
+  result.wall_s = seconds_since(began);
+  result.cpu_s = cpu_seconds() - cpu_before;
+  result.peak_rss_bytes = peak_rss_bytes();
+  result.flow = flow.report();
+  result.mean_waiting.resize(result.flow.stages.size());
+  for (const auto& stage : result.flow.stages) result.busy_s += stage.busy_s;
+  return result;
 }
 
-/// Decoding, resizing and copying alone, of the images that the flow has delivered.
+/// Decoding, resizing and copying alone, on images that the flow has delivered.
 FlowFloors floors_under(const FlowMeasurement& measured, const Source<Sample>& source,
                         int threads) {
   const auto step = std::max<std::int64_t>(1, source.size() / kFloorImages);
@@ -51,8 +124,6 @@ FlowFloors floors_under(const FlowMeasurement& measured, const Source<Sample>& s
   return measure_floors(images, threads, kFloorSeconds);
 }
 
-double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
 double ms_per_item(const StageReport& stage) {
   return 1e3 * share(stage.busy_s, static_cast<double>(stage.items));
 }
@@ -65,10 +136,10 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
     stages.push_back({{"name", stage.name},
                       {"items", stage.items},
                       {"busy_s", stage.busy_s},
-                      {"busy_share", share(stage.busy_s, m.busy_s())},
+                      {"busy_share", share(stage.busy_s, m.busy_s)},
                       {"ms_per_item", ms_per_item(stage)},
                       {"waiting", stage.waiting},
-                      {"mean_waiting", m.mean_waiting.empty() ? 0.0 : m.mean_waiting[k]}});
+                      {"mean_waiting", m.mean_waiting[k]}});
   }
   return {{"images_per_s", share(images, m.wall_s)},
           {"images_per_cpu_s", share(images, m.cpu_s)},
@@ -91,7 +162,7 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
           {"consumer_wait_s", m.flow.wait_s},
           {"threads", threads},
           {"stages", std::move(stages)},
-          {"bottleneck", m.bottleneck()},
+          {"bottleneck", m.bottleneck() ? m.bottleneck()->name : ""},
           {"verdict", m.verdict(threads)},
           {"peak_rss_bytes", m.peak_rss_bytes}};
 }
@@ -120,8 +191,7 @@ void print_text(const FlowMeasurement& m, const FlowFloors& floors, int threads)
   for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
     const auto& stage = m.flow.stages[k];
     fmt::print("  {:<24} {:>9} {:>9.3f} {:>7.1f} % {:>7.1f}\n", stage.name, stage.items,
-               ms_per_item(stage), 100 * share(stage.busy_s, m.busy_s()),
-               m.mean_waiting.empty() ? 0.0 : m.mean_waiting[k]);
+               ms_per_item(stage), 100 * share(stage.busy_s, m.busy_s), m.mean_waiting[k]);
   }
   for (std::size_t i = 0; i < m.digests.size(); ++i)
     fmt::print("{}{}", i == 0 ? "\n  " : " ", m.digests[i]);
@@ -129,6 +199,8 @@ void print_text(const FlowMeasurement& m, const FlowFloors& floors, int threads)
 }
 
 int bench_dataflow(const BenchDataflowArguments& arguments) {
+  if (arguments.seconds == 0 && arguments.from >= arguments.last())
+    throw ConfigError("--from: leaves none of the batches that --batches asks for");
   auto recipe = arguments.config.load();
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
   const Threads threads(recipe.train.threads, recipe.data.threads);
@@ -137,9 +209,14 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
     return start_train_flow(recipe.data, recipe.stages, train,
                             static_cast<std::uint64_t>(recipe.train.seed), {}, cursor);
   };
-  const Cursor cursor = arguments.from > 0 ? cursor_behind(arguments.from, *start({})) : Cursor{};
-  const auto result = drain(
-      *start(cursor), {arguments.batches - arguments.from, arguments.seconds, arguments.digest});
+  Cursor cursor;
+  if (arguments.from > 0) {
+    const auto flow = start({});
+    for (std::int64_t i = 0; i < arguments.from; ++i)
+      if (const auto delivery = flow->next()) cursor = delivery->cursor;
+  }
+  const auto result =
+      drain(*start(cursor), arguments.last() - arguments.from, arguments.seconds, arguments.digest);
 
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : static_cast<int>(allowed_processor_count());
@@ -154,35 +231,30 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
 }  // namespace
 
 void add_bench_dataflow(CLI::App& bench, Action& action) {
-  auto* command = bench.add_subcommand("dataflow",
-                                       "Images/s of the training flow, time of each stage, and "
-                                       "decode, resize and copy alone beside it");
-  auto arguments = std::make_shared<BenchDataflowArguments>();
-  arguments->config.add_to(*command);
+  auto [command, arguments] =
+      add_subcommand(bench, action, "dataflow",
+                     "Images/s of the training flow, time of each stage, and "
+                     "decode, resize and copy alone beside it",
+                     bench_dataflow);
+  arguments.config.add_to(command);
   auto* batches =
-      command->add_option("--batches", arguments->batches, "stop behind this batch (default 200)")
+      command
+          .add_option("--batches", arguments.batches, "stop after this many batches (default 200)")
           ->check(positive());
-  command->add_option("--seconds", arguments->seconds, "or stop after this time")
+  command.add_option("--seconds", arguments.seconds, "or stop after this time")
       ->check(positive())
       ->excludes(batches);
-  command->add_option("--threads", arguments->threads, "of the flow; 0: as data.threads says")
+  command.add_option("--threads", arguments.threads, "of the flow; 0: as data.threads says")
       ->check(not_negative());
-  command->add_option("--from", arguments->from, "start behind this many batches, through a cursor")
+  command.add_option("--from", arguments.from, "start after this many batches, through a cursor")
       ->check(not_negative());
-  command->add_flag("--digest", arguments->digest,
-                    "also give a hash of each batch: equal hashes, equal bytes");
-  add_json_flag(*command, arguments->json);
+  command.add_flag("--digest", arguments.digest,
+                   "also give a hash of each batch: equal hashes, equal bytes");
+  add_json_flag(command, arguments.json);
   add_examples(
-      *command,
+      command,
       {"trainer bench dataflow configs/maskrcnn.toml --seconds 10",
        "trainer bench dataflow configs/maskrcnn.toml --batches 20 --from 12 --digest --json"});
-  command->callback([=, &action] {
-    if (arguments->seconds == 0 && arguments->batches == 0) arguments->batches = 200;
-    if (arguments->seconds == 0 && arguments->from >= arguments->batches)
-      throw CLI::ValidationError("--from",
-                                 "starts behind the last of the batches that --batches asks for");
-    action = [=] { return bench_dataflow(*arguments); };
-  });
 }
 
 }  // namespace millrace::cli

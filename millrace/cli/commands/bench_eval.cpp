@@ -3,10 +3,8 @@
 #include <tbb/global_control.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 #include "millrace/base/clock.h"
@@ -15,7 +13,7 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/bench/made_results.h"
-#include "millrace/cli/commands/bench.h"
+#include "millrace/cli/command.h"
 #include "millrace/coco/data/annotation_cache.h"
 #include "millrace/coco/evaluation/evaluate.h"
 #include "millrace/trainer/cluster/processors.h"
@@ -32,7 +30,7 @@ struct BenchEvalArguments {
   bool json = false;
 };
 
-/// A folder of the user's, or one that is gone at the end.
+/// The user's folder, or a temporary one that is removed at the end.
 class SetFolder {
  public:
   explicit SetFolder(const std::string& named) : path(named), ours_(named.empty()) {
@@ -50,7 +48,7 @@ class SetFolder {
   bool ours_;
 };
 
-/// Seconds of the parts, the least of all rounds, by wall clock; of the whole also of CPU.
+/// Seconds of the parts, the least of all rounds, by wall clock; `cpu`: of CPU, all parts.
 struct Parts {
   double read = 1e9, truth = 1e9, detections = 1e9, evaluate = 1e9, whole = 1e9, cpu = 1e9;
 };
@@ -61,10 +59,10 @@ Parts measure(const fs::path& truth, const fs::path& detections, coco::IouType i
   for (int round = 0; round < arguments.rounds; ++round) {
     auto last = Clock::now();
     const auto lap = [&](double& part) {
-      const std::chrono::duration<double> took = Clock::now() - last;
-      part = std::min(part, took.count());
+      const double took = seconds_since(last);
+      part = std::min(part, took);
       last = Clock::now();
-      return took.count();
+      return took;
     };
     for (const auto& file : {truth, detections}) read_file(file);
     lap(least.read);
@@ -82,33 +80,30 @@ Parts measure(const fs::path& truth, const fs::path& detections, coco::IouType i
   return least;
 }
 
-/// Annotations of the user's: how long a start waits for them, with an empty cache and with a full
-/// one.
+/// How long a start waits for the user's annotations, with an empty cache and with a full one.
 int bench_load(const BenchEvalArguments& arguments) {
   const SetFolder cache({});
   ::setenv("MILLRACE_CACHE", cache.path.c_str(), 1);
   spdlog::set_level(spdlog::level::warn);
   const auto load = [&] {
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = Clock::now();
     const double cpu = cpu_seconds();
     coco::read_dataset_cached(arguments.annotations);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    return std::pair(took.count(), cpu_seconds() - cpu);
+    return std::pair(seconds_since(began), cpu_seconds() - cpu);
   };
   const auto [first, first_cpu] = load();
   coco::finish_caching();
   const auto [again, again_cpu] = load();
-  if (arguments.json) {
+  if (arguments.json)
     print({{"seconds", first},
            {"cpu_s", first_cpu},
            {"cached_s", again},
            {"cached_cpu_s", again_cpu}});
-  } else {
+  else
     fmt::print(
         "{:.0f} MB: {:.3f} s ({:.2f} of CPU) the first time, {:.3f} s ({:.2f}) from the cache\n",
         1e-6 * static_cast<double>(fs::file_size(arguments.annotations)), first, first_cpu, again,
         again_cpu);
-  }
   return kDone;
 }
 
@@ -150,34 +145,34 @@ int bench_eval(const BenchEvalArguments& arguments) {
 }  // namespace
 
 void add_bench_eval(CLI::App& bench, Action& action) {
-  auto* command = bench.add_subcommand(
-      "eval", "Seconds to read and score a made set of val2017's size, beside reading its bytes");
-  auto arguments = std::make_shared<BenchEvalArguments>();
-  command->add_option("--images", arguments->set.images, "images of the made set")
+  auto [command, arguments] = add_subcommand(
+      bench, action, "eval",
+      "Seconds to read and score a made set of val2017's size, beside reading its bytes",
+      bench_eval);
+  command.add_option("--images", arguments.set.images, "images of the made set")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  command->add_option("--detections", arguments->set.detections, "detections of each image")
+  command.add_option("--detections", arguments.set.detections, "detections of each image")
       ->capture_default_str()
       ->check(CLI::Range(0, 10000));
-  command->add_option("--seed", arguments->set.seed, "of the made set")->capture_default_str();
+  command.add_option("--seed", arguments.set.seed, "of the made set")->capture_default_str();
   command
-      ->add_option("--rounds", arguments->rounds,
-                   "the least of so many counts; 0: the set is only made")
+      .add_option("--rounds", arguments.rounds,
+                  "the least of so many counts; 0: the set is only made")
       ->capture_default_str()
       ->check(not_negative());
-  command->add_option("--threads", arguments->threads, "0: all cores")->check(not_negative());
+  command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
   command
-      ->add_option("--folder", arguments->folder,
-                   "keep the set here: instances.json, boxes.json, masks.json")
+      .add_option("--folder", arguments.folder,
+                  "keep the set here: instances.json, boxes.json, masks.json")
       ->type_name("DIR");
   command
-      ->add_option("--annotations", arguments->annotations,
-                   "instead: seconds to load this file, the first time and from the cache")
+      .add_option("--annotations", arguments.annotations,
+                  "instead: seconds to load this file, the first time and from the cache")
       ->type_name("FILE");
-  add_json_flag(*command, arguments->json);
-  add_examples(*command,
+  add_json_flag(command, arguments.json);
+  add_examples(command,
                {"trainer bench eval", "trainer bench eval --images 500 --threads 1 --json"});
-  command->callback([=, &action] { action = [=] { return bench_eval(*arguments); }; });
 }
 
 }  // namespace millrace::cli

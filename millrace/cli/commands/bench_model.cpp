@@ -1,19 +1,19 @@
-// trainer bench model: seconds a training step or a detection takes on batches that lie ready,
-// where they go, and the memory that it takes.
+// trainer bench model: the seconds that a training step or a detection takes on batches in memory,
+// where they go, and its memory.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/bench/op_profile.h"
-#include "millrace/cli/commands/bench.h"
-#include "millrace/cli/config_arguments.h"
+#include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/session.h"
@@ -21,9 +21,9 @@
 namespace millrace::cli {
 namespace {
 
-constexpr std::int64_t kWarmUp = 2;     // steps before any is timed
-constexpr std::int64_t kBatches = 16;   // different ones, at most
-constexpr std::size_t kOperators = 15;  // that are named
+constexpr std::int64_t kWarmUp = 2;     // steps that are not timed
+constexpr std::int64_t kBatches = 16;   // maximum number of different batches
+constexpr std::size_t kOperators = 15;  // maximum number printed
 
 struct BenchModelArguments {
   ConfigArguments config;
@@ -31,7 +31,7 @@ struct BenchModelArguments {
   bool inference = false, json = false;
 };
 
-/// Batches that were made before, again and again: a step that waits for no data.
+/// Gives batches that were made before, again and again, so that no step waits for data.
 class ReadyBatches final : public DataFlow<Batch> {
  public:
   ReadyBatches(DataFlow<Batch>& from, std::int64_t count) : epoch_size_(from.epoch_size()) {
@@ -53,13 +53,36 @@ class ReadyBatches final : public DataFlow<Batch> {
   std::size_t next_ = 0;
 };
 
+/// Measures steps, from the (kWarmUp + 1)th on.
 struct Measurement {
-  std::vector<double> step_s;  // of the timed steps
-  double cpu_s = 0;            // of the process, over all timed steps
-  double images = 0;           // the same
+  std::vector<double> step_s;
+  double cpu_s = 0;   // of the process, over all timed steps
+  double images = 0;  // likewise
   std::int64_t peak_rss_bytes = 0;
   std::vector<OpTime> kinds, operators;  // over all timed steps
-  StepFigures first;  // losses of the first step, from which weights and data can be compared
+  StepFigures first;                     // losses of the first step, to compare weights and data by
+
+  void begin() {
+    if (done_ == kWarmUp) profile_ = std::make_unique<OpProfile>();
+    start_cpu_ = cpu_seconds();
+    start_ = Clock::now();
+  }
+  void end(std::size_t count) {
+    const double took = seconds_since(start_);
+    if (done_++ < kWarmUp) return;
+    step_s.push_back(took);
+    cpu_s += cpu_seconds() - start_cpu_;
+    images += static_cast<double>(count);
+    profile_->add_step();
+  }
+  void stop() {
+    if (profile_) {
+      kinds = profile_->kinds();
+      operators = profile_->operators();
+    }
+    profile_.reset();
+    peak_rss_bytes = millrace::peak_rss_bytes();
+  }
 
   double median_s() const {
     auto sorted = step_s;
@@ -67,66 +90,33 @@ struct Measurement {
     const auto n = sorted.size();
     return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
   }
-  double whole_s() const {
-    double sum = 0;
-    for (const auto s : step_s) sum += s;
-    return sum;
-  }
-};
-
-/// Times steps, from the (kWarmUp + 1)th on.
-class Stopwatch {
- public:
-  explicit Stopwatch(Measurement& result) : result_(result) {}
-
-  void begin() {
-    if (done_ == kWarmUp) profile_.emplace();
-    start_cpu_ = cpu_seconds();
-    start_ = Clock::now();
-  }
-  void end(std::size_t images) {
-    const std::chrono::duration<double> took = Clock::now() - start_;
-    if (done_++ < kWarmUp) return;
-    result_.step_s.push_back(took.count());
-    result_.cpu_s += cpu_seconds() - start_cpu_;
-    result_.images += static_cast<double>(images);
-    profile_->add_step();
-  }
-  void stop() {
-    if (profile_) {
-      result_.kinds = profile_->kinds();
-      result_.operators = profile_->operators();
-    }
-    profile_.reset();
-    result_.peak_rss_bytes = peak_rss_bytes();
-  }
+  double whole_s() const { return std::accumulate(step_s.begin(), step_s.end(), 0.0); }
+  double per_step(double sum) const { return sum / static_cast<double>(step_s.size()); }
 
  private:
-  Measurement& result_;
   std::int64_t done_ = 0;
   Clock::time_point start_;
   double start_cpu_ = 0;
-  std::optional<OpProfile> profile_;
+  std::unique_ptr<OpProfile> profile_;
 };
 
-/// The stopwatch around a trainer's steps.
+/// Measures a trainer's steps.
 class TimeSteps final : public Callback {
  public:
-  explicit TimeSteps(Measurement& result) : result_(result), watch_(result) {}
+  explicit TimeSteps(Measurement& result) : result_(result) {}
 
   void before_step(TrainState& state) override {
     seen_ = state.at.images;
-    watch_.begin();
+    result_.begin();
   }
   void after_step(TrainState& state) override {
-    watch_.end(static_cast<std::size_t>(state.at.images - seen_));
+    result_.end(static_cast<std::size_t>(state.at.images - seen_));
     if (result_.first.empty()) result_.first = state.scalars;
   }
-  void after_train(TrainState&) override { watch_.stop(); }
+  void after_train(TrainState&) override { result_.stop(); }
 
  private:
   Measurement& result_;
-  Stopwatch watch_;
   std::int64_t seen_ = 0;
 };
 
@@ -151,20 +141,19 @@ Measurement measure_inference(const Session& session, std::int64_t steps) {
   const auto detector = session.make_initial_detector(validation.split.classes);
   ReadyBatches batches(*validation.start({}), std::min(kBatches, kWarmUp + steps));
   Measurement result;
-  Stopwatch watch(result);
   for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
     const auto batch = batches.next();
-    watch.begin();
+    result.begin();
     std::size_t found = 0;
     for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
-    watch.end(batch->value.size());
+    result.end(batch->value.size());
     if (step == 0) result.first = {{"detections", static_cast<double>(found)}};
   }
-  watch.stop();
+  result.stop();
   return result;
 }
 
-/// What no operator accounts for is our own arithmetic and bookkeeping.
+/// Adds the time outside operators: our own arithmetic and bookkeeping.
 void add_rest(Measurement& m) {
   OpTime rest{.name = "outside operators", .seconds = m.whole_s()};
   for (const auto& kind : m.kinds) rest.seconds -= kind.seconds;
@@ -174,12 +163,11 @@ void add_rest(Measurement& m) {
 
 Json to_json(const std::vector<OpTime>& times, const Measurement& m) {
   Json list = Json::array();
-  const auto steps = static_cast<double>(m.step_s.size());
   for (const auto& time : times)
     list.push_back({{"name", time.name},
-                    {"step_s", time.seconds / steps},
+                    {"step_s", m.per_step(time.seconds)},
                     {"share", time.seconds / m.whole_s()},
-                    {"calls", static_cast<double>(time.calls) / steps}});
+                    {"calls", m.per_step(static_cast<double>(time.calls))}});
   return list;
 }
 
@@ -187,7 +175,7 @@ Json to_json(const Measurement& m) {
   Json first = Json::object();
   for (const auto& [name, value, kind] : m.first) first[name] = value;
   return {{"step_s", m.median_s()},
-          {"cpu_s", m.cpu_s / static_cast<double>(m.step_s.size())},
+          {"cpu_s", m.per_step(m.cpu_s)},
           {"images_per_s", m.images / m.whole_s()},
           {"peak_rss_bytes", m.peak_rss_bytes},
           {"steps_s", m.step_s},
@@ -197,11 +185,10 @@ Json to_json(const Measurement& m) {
 }
 
 void print_table(const std::string& title, const std::vector<OpTime>& times, const Measurement& m) {
-  const auto steps = static_cast<double>(m.step_s.size());
   fmt::print("\n  {:<44}{:>10}{:>9}{:>9}\n", title, "ms a step", "share", "calls");
   for (const auto& time : times)
-    fmt::print("  {:<44}{:>10.2f}{:>7.1f} %{:>9.0f}\n", time.name, 1e3 * time.seconds / steps,
-               100 * time.seconds / m.whole_s(), static_cast<double>(time.calls) / steps);
+    fmt::print("  {:<44}{:>10.2f}{:>7.1f} %{:>9.0f}\n", time.name, 1e3 * m.per_step(time.seconds),
+               100 * time.seconds / m.whole_s(), m.per_step(static_cast<double>(time.calls)));
 }
 
 int bench_model(const BenchModelArguments& arguments) {
@@ -213,9 +200,8 @@ int bench_model(const BenchModelArguments& arguments) {
   if (arguments.json) return print(to_json(m)), kDone;
   fmt::print("{}: median {:.1f} ms of {} ({:.1f} ms of CPU), {:.2f} images/s, peak memory {}\n",
              arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
-             counted(std::ssize(m.step_s), "step"),
-             1e3 * m.cpu_s / static_cast<double>(m.step_s.size()), m.images / m.whole_s(),
-             byte_text(static_cast<double>(m.peak_rss_bytes)));
+             counted(std::ssize(m.step_s), "step"), 1e3 * m.per_step(m.cpu_s),
+             m.images / m.whole_s(), byte_text(static_cast<double>(m.peak_rss_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
   return kDone;
@@ -224,21 +210,20 @@ int bench_model(const BenchModelArguments& arguments) {
 }  // namespace
 
 void add_bench_model(CLI::App& bench, Action& action) {
-  auto* command = bench.add_subcommand(
-      "model",
-      "Seconds of a training step or a detection, where they go, and the memory they take");
-  auto arguments = std::make_shared<BenchModelArguments>();
-  arguments->config.add_to(*command);
-  command->add_option("--steps", arguments->steps, "that are timed, after two to warm up")
+  auto [command, arguments] = add_subcommand(
+      bench, action, "model",
+      "Seconds of a training step or a detection, where they go, and the memory they take",
+      bench_model);
+  arguments.config.add_to(command);
+  command.add_option("--steps", arguments.steps, "that are timed, after two to warm up")
       ->capture_default_str()
       ->check(positive());
-  command->add_flag("--inference", arguments->inference,
-                    "detect in the validation images, up to run-length masks, instead of training");
-  add_json_flag(*command, arguments->json);
-  add_examples(*command, {"trainer bench model configs/maskrcnn.toml --steps 20",
-                          "trainer bench model configs/maskrcnn.toml --inference --set "
-                          "data.test_batch_size=1 --json"});
-  command->callback([=, &action] { action = [=] { return bench_model(*arguments); }; });
+  command.add_flag("--inference", arguments.inference,
+                   "detect in the validation images, up to run-length masks, instead of training");
+  add_json_flag(command, arguments.json);
+  add_examples(command, {"trainer bench model configs/maskrcnn.toml --steps 20",
+                         "trainer bench model configs/maskrcnn.toml --inference --set "
+                         "data.test_batch_size=1 --json"});
 }
 
 }  // namespace millrace::cli

@@ -3,13 +3,15 @@
 #include <spdlog/spdlog.h>
 #include <tbb/global_control.h>
 
-#include <chrono>
-#include <memory>
+#include <filesystem>
 #include <optional>
 
+#include "millrace/base/clock.h"
+#include "millrace/base/files.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/analysis_arguments.h"
+#include "millrace/cli/analysis_output.h"
 #include "millrace/cli/command.h"
+#include "millrace/coco/analysis/report_page.h"
 #include "millrace/coco/evaluation/evaluate.h"
 
 namespace millrace::cli {
@@ -20,10 +22,39 @@ struct CocoEvalArguments {
   bool class_agnostic = false, json = false;
   std::vector<std::uint32_t> max_detections = coco::EvaluateOptions().max_detections;
   int threads = 0;
-  AnalysisArguments analysis;
+
+  // Beyond the twelve figures
+  bool analyze = false;
+  std::size_t draws =
+      0;  // of the bootstrap; 0: none, or the usual number where results are compared
+  std::string versus, csv, html;
+
+  bool analyzes() const {
+    return analyze || draws > 0 || !versus.empty() || !csv.empty() || !html.empty();
+  }
 };
 
-/// Why an --iou is not possible, or nothing.
+coco::Analysis analyze(const CocoEvalArguments& arguments, const coco::Dataset& truth,
+                       const coco::Detections& detections, const coco::EvaluateOptions& options) {
+  if (arguments.versus.empty()) return coco::analyze(truth, detections, options, arguments.draws);
+  constexpr std::size_t kUsualDraws = 1000;
+  const auto others = coco::read_detections(arguments.versus, &truth);
+  return coco::analyze(truth, detections, options,
+                       arguments.draws > 0 ? arguments.draws : kUsualDraws, &others);
+}
+
+void write_files(const CocoEvalArguments& arguments, const coco::Analysis& analysis,
+                 coco::IouType iou) {
+  if (!arguments.csv.empty()) write_file_atomically(arguments.csv, analysis_csv(analysis));
+  if (arguments.html.empty()) return;
+  const auto name = [](const std::filesystem::path& file) { return file.filename().string(); };
+  write_file_atomically(arguments.html,
+                        coco::report_page(analysis, iou,
+                                          {name(arguments.truth), name(arguments.detections),
+                                           name(arguments.versus)}));
+}
+
+/// Why an --iou is refused; empty for a possible one.
 std::string check_iou(const std::string& iou) {
   if (iou == "bbox" || iou == "segm") return {};
   if (iou == "keypoints")
@@ -32,7 +63,7 @@ std::string check_iou(const std::string& iou) {
   return iou + " not in {bbox,segm}";
 }
 
-/// Says what has no part in the figures.
+/// Warns of detections that the figures leave out.
 void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
   if (result.unknown_images > 0)
     spdlog::warn("{} of images that {} lacks: left out",
@@ -43,7 +74,7 @@ void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
 }
 
 int coco_eval(const CocoEvalArguments& arguments) {
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = Clock::now();
   std::optional<tbb::global_control> limit;  // threads that read and score
   if (arguments.threads > 0)
     limit.emplace(tbb::global_control::max_allowed_parallelism,
@@ -57,17 +88,16 @@ int coco_eval(const CocoEvalArguments& arguments) {
                                       .max_detections = arguments.max_detections,
                                       .threads = arguments.threads};
   std::optional<coco::Analysis> analysis;
-  if (arguments.analysis.any()) analysis = arguments.analysis.run(*truth, detections, options);
+  if (arguments.analyzes()) analysis = analyze(arguments, *truth, detections, options);
   const coco::Evaluation result =
       analysis ? analysis->evaluation : coco::evaluate(*truth, detections, options);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const double seconds = seconds_since(began);
 
   tell_left_out(result, arguments.truth);
-  if (analysis)
-    arguments.analysis.write_files(*analysis, iou, arguments.truth, arguments.detections);
+  if (analysis) write_files(arguments, *analysis, iou);
   if (!arguments.json) {
     fmt::print("{}{}", coco::table(result, iou),
-               analysis ? arguments.analysis.text(*analysis) : "");
+               analysis ? analysis_text(*analysis, arguments.analyze) : "");
     return kDone;
   }
   Json json = {
@@ -80,8 +110,8 @@ int coco_eval(const CocoEvalArguments& arguments) {
       {"left_out", {{"images", result.unknown_images}, {"categories", result.unknown_categories}}},
       {"category_ids", result.category_ids},
       {"category_ap", result.category_ap},
-      {"seconds", took.count()}};
-  if (analysis) arguments.analysis.add(json, *analysis);
+      {"seconds", seconds}};
+  if (analysis) add_analysis(json, *analysis, arguments.analyze);
   print(json);
   return kDone;
 }
@@ -89,31 +119,44 @@ int coco_eval(const CocoEvalArguments& arguments) {
 }  // namespace
 
 void add_coco_eval(CLI::App& app, Action& action) {
-  auto* command =
-      app.add_subcommand("coco-eval", "Score detections against annotations: the 12 COCO figures");
-  auto arguments = std::make_shared<CocoEvalArguments>();
-  command->add_option("--gt", arguments->truth, "annotations, as COCO's instances_*.json")
+  auto [command, arguments] =
+      add_subcommand(app, action, "coco-eval",
+                     "Score detections against annotations: the 12 COCO figures", coco_eval);
+  command.add_option("--gt", arguments.truth, "annotations, as COCO's instances_*.json")
       ->required()
       ->type_name("FILE");
-  command->add_option("--dt", arguments->detections, "detections, as a COCO results file")
+  command.add_option("--dt", arguments.detections, "detections, as a COCO results file")
       ->required()
       ->type_name("FILE");
-  command->add_option("--iou", arguments->iou, "what overlaps are measured on: boxes or masks")
+  command.add_option("--iou", arguments.iou, "what overlaps are measured on: boxes or masks")
       ->required()
       ->check(CLI::Validator(check_iou, "{bbox,segm}"));
-  command->add_flag("--class-agnostic", arguments->class_agnostic, "all categories count as one");
+  command.add_flag("--class-agnostic", arguments.class_agnostic, "all categories count as one");
   command
-      ->add_option("--max-dets", arguments->max_detections,
-                   "how many detections of an image and category count; AP is taken with 100, the "
-                   "three AR with the first three, all else with the third")
+      .add_option("--max-dets", arguments.max_detections,
+                  "maximum detections per image and category: AP uses 100, the three AR the first "
+                  "three, all else the third")
       ->delimiter(',')
       ->capture_default_str()
       ->check(positive());
-  command->add_option("--threads", arguments->threads, "0: all cores")->check(not_negative());
-  arguments->analysis.add_to(*command);
-  add_json_flag(*command, arguments->json);
+  command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
+  command.add_flag("--analyze", arguments.analyze,
+                   "also what kind of error costs how much, confusions, and each class");
+  command
+      .add_option("--bootstrap", arguments.draws,
+                  "95 % intervals from this many resamples of the images, such as 1000")
+      ->type_name("N")
+      ->check(CLI::Range(100, 100000));
+  command
+      .add_option("--versus", arguments.versus,
+                  "compare with another results file, by a paired test (1000 resamples unless "
+                  "--bootstrap is given)")
+      ->type_name("FILE");
+  command.add_option("--csv", arguments.csv, "write a table of the classes")->type_name("FILE");
+  command.add_option("--html", arguments.html, "write everything as one page")->type_name("FILE");
+  add_json_flag(command, arguments.json);
   add_examples(
-      *command,
+      command,
       {"trainer coco-eval --gt annotations/instances_val2017.json --dt detections.json --iou bbox",
        "trainer coco-eval --gt gt.json --dt dt.json --iou segm --json | jq .stats[0]",
        "trainer coco-eval --gt gt.json --dt proposals.json --iou bbox --class-agnostic "
@@ -121,7 +164,6 @@ void add_coco_eval(CLI::App& app, Action& action) {
        "trainer coco-eval --gt gt.json --dt dt.json --iou bbox --analyze --bootstrap 1000 --html "
        "page.html",
        "trainer coco-eval --gt gt.json --dt new.json --iou bbox --versus old.json"});
-  command->callback([=, &action] { action = [=] { return coco_eval(*arguments); }; });
 }
 
 }  // namespace millrace::cli

@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/weight_arguments.h"
 #include "millrace/weights/conversion.h"
 
 namespace millrace::cli {
@@ -53,25 +52,22 @@ std::string doc_of_schemes() {
 }  // namespace
 
 void add_convert(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "convert", "Weights into another format (.safetensors, .pth, .npz) and other names");
-  auto arguments = std::make_shared<ConvertArguments>();
+  auto [command, arguments] = add_subcommand(
+      app, action, "convert",
+      "Weights into another format (.safetensors, .pth, .npz) and other names", convert);
   command
-      ->add_option(
-          "IN", arguments->in,
-          "a checkpoint folder, .safetensors, .pth, .pkl or .npz; its own names tell whose "
-          "they are")
+      .add_option("IN", arguments.in,
+                  "a checkpoint folder, .safetensors, .pth, .pkl or .npz; its own names tell whose "
+                  "they are")
       ->required();
-  command->add_option("OUT", arguments->out, "what to write: .safetensors, .pth or .npz")
-      ->required();
-  command->add_option("--names", arguments->names, doc_of_schemes())
+  command.add_option("OUT", arguments.out, "what to write: .safetensors, .pth or .npz")->required();
+  command.add_option("--names", arguments.names, doc_of_schemes())
       ->type_name("SCHEME")
       ->capture_default_str();
-  add_force_flag(*command, arguments->force);
-  add_examples(*command, {"trainer convert runs/maskrcnn-1/checkpoints/latest model.pth",
-                          "trainer convert R-50.pkl data/weights/resnet50_msra.safetensors",
-                          "trainer convert model_final.pkl model.npz --names tensorpack"});
-  command->callback([=, &action] { action = [=] { return convert(*arguments); }; });
+  add_force_flag(command, arguments.force);
+  add_examples(command, {"trainer convert runs/maskrcnn-1/checkpoints/latest model.pth",
+                         "trainer convert R-50.pkl data/weights/resnet50_msra.safetensors",
+                         "trainer convert model_final.pkl model.npz --names tensorpack"});
 }
 
 }  // namespace millrace::cli

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/config_arguments.h"
 #include "millrace/cli/doctor_report.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/sources/detection_source.h"
@@ -53,7 +52,7 @@ struct DoctorArguments {
   bool json = false;
 };
 
-/// Says now and then how far a long check has come. Any thread.
+/// Logs the progress of a long check every ten seconds. Any thread.
 class Progress {
  public:
   Progress(std::string what, std::size_t count) : what_(std::move(what)), count_(count) {}
@@ -85,7 +84,7 @@ class Doctor {
   DoctorReport examine() {
     const auto& data = recipe_.data;
     check_class_names(data.classes);
-    // What cannot be found is told before anything takes time.
+    // Fails on a missing split before anything takes time.
     if (recipe_.sources.empty()) find_split(data, data.train);
     if (!data.val.empty()) find_split(data, data.val);
     if (recipe_.sources.empty())
@@ -103,7 +102,7 @@ class Doctor {
     else if (arguments_.images == "headers")
       report_.unexamined.push_back("the pixels of JPEGs (--images headers)");
     if (!learns_shapes())
-      report_.unexamined.push_back("shapes, which model.masks = false has no use for");
+      report_.unexamined.push_back("shapes, which model.masks = false does not use");
     return std::move(report_);
   }
 
@@ -112,7 +111,10 @@ class Doctor {
     const auto paths = find_split(recipe_.data, name);
     auto findings = across_.none();
     if (const auto data = coco::check_records(paths.annotations, findings)) {
-      if (classes_.empty()) name_classes(*data);
+      if (classes_.empty()) classes_ = recipe_.data.classes;
+      if (classes_.empty())  // those of the first split that can be read
+        for (const auto& category : data->categories)
+          classes_.emplace_back(data->text(category.name));
       const DataSplit split{data, paths.images, classes_, find_categories(*data, classes_)};
       const auto usable = coco::check_objects(*data, split.category_ids, learns_shapes(), findings);
       const bool is_empty = (recipe_.data.filter_empty ? usable : data->images.size()) == 0;
@@ -125,12 +127,17 @@ class Doctor {
         train_objects_ = count_objects(DetectionSource(split, /*filter_empty=*/false));
       splits_.push_back({name, split});
       check_categories(splits_.back(), findings);
-      check_files(name, split, findings);
+      if (arguments_.images != "none") {
+        check_file_names(split, findings);
+        const auto how = arguments_.images == "all" ? ImageCheck::decode : ImageCheck::heads;
+        Progress progress(name, data->images.size());
+        marked_.push_back({name, split, check_images(split, how, findings, std::ref(progress))});
+      }
     }
     report_.add(name, findings);
   }
 
-  /// What the model says of a training with these data.
+  /// Asks the model whether it can learn from these data.
   void ask_model() {
     if (!train_objects_ || classes_.empty()) return;
     auto findings = across_.none();
@@ -148,31 +155,22 @@ class Doctor {
     report_.add("the model", findings);
   }
 
-  /// Whether the model has a use for shapes; unless it says no.
+  /// Whether the model uses shapes; true where it does not say.
   bool learns_shapes() const {
     const auto* masks = recipe_.model.find("masks");
     const auto* wanted = masks ? std::get_if<bool>(&masks->data) : nullptr;
     return !wanted || *wanted;
   }
 
-  /// The classes to detect; without a list, those of the first split that can be read: of training,
-  /// if all is well.
-  void name_classes(const coco::Dataset& data) {
-    classes_ = recipe_.data.classes;
-    if (!classes_.empty()) return;
-    for (const auto& category : data.categories) classes_.emplace_back(data.text(category.name));
-  }
-
   SplitFacts facts(const std::string& name, const DataSplit& split, bool trains,
                    Findings& findings) const {
     const auto& data = *split.annotations;
     const auto crowds = std::ranges::count(data.annotations, true, &coco::Annotation::crowd);
-    SplitFacts facts{name,
-                     data.source,
-                     data.images.size(),
-                     data.annotations.size(),
-                     static_cast<std::size_t>(crowds),
-                     {}};
+    SplitFacts facts{.name = name,
+                     .source = data.source,
+                     .images = data.images.size(),
+                     .objects = data.annotations.size(),
+                     .crowds = static_cast<std::size_t>(crowds)};
     const auto& sides = recipe_.data;
     if (sides.short_side.empty()) return facts;
     if (!trains)
@@ -182,14 +180,6 @@ class Doctor {
       facts.sizes = check_sizes(split, *std::ranges::max_element(resize->short_side),
                                 resize->max_side, findings);
     return facts;
-  }
-
-  void check_files(const std::string& name, const DataSplit& split, Findings& findings) {
-    if (arguments_.images == "none") return;
-    check_file_names(split, findings);
-    const auto how = arguments_.images == "all" ? ImageCheck::decode : ImageCheck::heads;
-    Progress progress(name, split.annotations->images.size());
-    marked_.push_back({name, split, check_images(split, how, findings, std::ref(progress))});
   }
 
   void examine_sources() {
@@ -210,7 +200,7 @@ class Doctor {
     }
     report_.add(name, findings);
     report_.unexamined.push_back(
-        "the annotations of [[data.sources]], but for what a flow reads of them; to examine a "
+        "the annotations of [[data.sources]], except what a flow reads of them; to examine a "
         "folder in COCO's layout, set data.root and data.train to it");
   }
 
@@ -218,9 +208,8 @@ class Doctor {
     report_.table = count_classes(splits_);
     report_.classes = classes_;
     for (const auto& split : splits_) report_.table_splits.push_back(split.name);
-    const bool knows_training =
-        recipe_.sources.empty() && !splits_.empty() && splits_.front().name == recipe_.data.train;
-    if (knows_training) check_classes(splits_, report_.table, across_);
+    if (recipe_.sources.empty() && !splits_.empty() && splits_.front().name == recipe_.data.train)
+      check_classes(splits_, report_.table, across_);
     check_copies(marked_, across_);
     report_.add("all splits", across_);
   }
@@ -229,7 +218,7 @@ class Doctor {
   const DoctorArguments& arguments_;
   DoctorReport report_;
   std::vector<std::string> classes_;
-  std::optional<ObjectCounts> train_objects_;  // nothing: there is nothing to train on at all
+  std::optional<ObjectCounts> train_objects_;  // nothing where there is nothing to train on
   std::vector<NamedSplit> splits_;
   std::vector<MarkedSplit> marked_;
   Findings across_;
@@ -237,7 +226,7 @@ class Doctor {
 
 int doctor(const DoctorArguments& arguments) {
   auto recipe = arguments.config.load();
-  recipe.data.source.clear();  // it is the data here that is examined
+  recipe.data.source.clear();  // the data here are examined, not a server's
   const auto threads = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                                : tbb::info::default_concurrency();
   const tbb::global_control workers(tbb::global_control::max_allowed_parallelism,
@@ -254,27 +243,24 @@ int doctor(const DoctorArguments& arguments) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "doctor",
-      "Check a data set, say what is wrong with it; exit code 1: training would be wrong");
-  auto arguments = std::make_shared<DoctorArguments>();
-  arguments->config.add_to(*command);
+  auto [command, arguments] = add_subcommand(
+      app, action, "doctor",
+      "Check a data set, say what is wrong with it; exit code 1: training would be wrong", doctor);
+  arguments.config.add_to(command);
   command
-      ->add_option(
-          "--images", arguments->images,
-          "all: decode every image file; headers: read their sizes; none: leave them alone")
+      .add_option("--images", arguments.images,
+                  "all: decode every image file; headers: read their sizes; none: leave them alone")
       ->check(CLI::IsMember({"all", "headers", "none"}))
       ->capture_default_str();
-  command->add_option("--max", arguments->max_examples, "examples of each kind of finding")
+  command.add_option("--max", arguments.max_examples, "examples of each kind of finding")
       ->type_name("N")
       ->check(not_negative())
       ->capture_default_str();
-  add_json_flag(*command, arguments->json);
-  add_examples(*command,
+  add_json_flag(command, arguments.json);
+  add_examples(command,
                {"trainer doctor configs/maskrcnn.toml",
                 "trainer doctor configs/maskrcnn.toml --set data.root=/data/coco --images headers",
                 "trainer doctor configs/maskrcnn.toml --json | jq '.findings[].name'"});
-  command->callback([=, &action] { action = [=] { return doctor(*arguments); }; });
 }
 
 }  // namespace millrace::cli

@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/config_arguments.h"
-#include "millrace/cli/weight_arguments.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
@@ -35,12 +33,7 @@ Json to_json(const DetectorScores& scores) {
   return json;
 }
 
-/// Images of the split that could not be read.
-std::int64_t left_out(const DetectorScores& scores, const DataSplit& split) {
-  return std::ssize(split.annotations->images) - scores.images;
-}
-
-int eval(const EvalArguments& arguments, const Cluster& cluster) {
+int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   const Session session(arguments.config.load(), cluster);
   const auto& recipe = session.recipe();
   const auto weights = arguments.weights.weights();
@@ -52,7 +45,7 @@ int eval(const EvalArguments& arguments, const Cluster& cluster) {
                                         {.keep_detections = !arguments.out.empty()}, cluster);
   if (!cluster.is_chief()) return kDone;
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
-  const auto lost = left_out(*scores, split);
+  const auto lost = std::ssize(split.annotations->images) - scores->images;  // not readable
   if (arguments.json) {
     auto json = to_json(*scores);
     json["left_out"] = lost;
@@ -67,26 +60,24 @@ int eval(const EvalArguments& arguments, const Cluster& cluster) {
   return kDone;
 }
 
+int eval(const EvalArguments& arguments) {
+  return Cluster::run([&](const Cluster& cluster) { return eval_on(cluster, arguments); });
+}
+
 }  // namespace
 
 void add_eval(CLI::App& app, Action& action) {
-  auto* command =
-      app.add_subcommand("eval", "Detect over the validation split and print the 12 COCO figures");
-  auto arguments = std::make_shared<EvalArguments>();
-  arguments->config.add_to(*command);
-  arguments->weights.add_to(*command);
-  command->add_option("--out", arguments->out, "also write the detections, as a COCO results file")
+  auto [command, arguments] = add_subcommand(
+      app, action, "eval", "Detect over the validation split and print the 12 COCO figures", eval);
+  arguments.config.add_to(command);
+  arguments.weights.add_to(command);
+  command.add_option("--out", arguments.out, "also write the detections, as a COCO results file")
       ->type_name("FILE");
-  add_json_flag(*command, arguments->json);
+  add_json_flag(command, arguments.json);
   add_examples(
-      *command,
+      command,
       {"trainer eval configs/maskrcnn.toml --weights runs/maskrcnn/checkpoints/latest",
        "trainer eval configs/maskrcnn.toml --weights model.safetensors --json --out results.json"});
-  command->callback([=, &action] {
-    action = [=] {
-      return Cluster::run([&](const Cluster& cluster) { return eval(*arguments, cluster); });
-    };
-  });
 }
 
 }  // namespace millrace::cli

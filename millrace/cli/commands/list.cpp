@@ -1,8 +1,6 @@
 // trainer list: every component that a configuration may name, and every option.
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "millrace/cli/command.h"
 #include "millrace/coco/sample/sample.h"
 #include "millrace/dataflow/detection/data_defaults.h"
@@ -16,7 +14,7 @@
 namespace millrace::cli {
 namespace {
 
-/// A table of a configuration, and what may stand in it.
+/// A table of a configuration and its keys.
 struct TableHelp {
   std::string name;  // "data.sample"
   std::string doc;
@@ -26,8 +24,8 @@ struct TableHelp {
 std::vector<TableHelp> tables() {
   return {
       {"",
-       "keys in front of every table; also `base`, the file to inherit, and `unset`, a list of "
-       "keys whose inherited values are taken back",
+       "keys before all tables; also `base`, the file to inherit, and `unset`, a list of inherited "
+       "keys that get their defaults back",
        help_of<TopOptions>()},
       {"data", "the data set and how it is read", help_of<DataOptions>()},
       {"data.sample", "makes data.root on first use", help_of<coco::SampleOptions>()},
@@ -39,7 +37,7 @@ std::vector<TableHelp> tables() {
        help_of<ModelOptions>()},
       {"train", "the run", help_of<TrainOptions>()},
       {"optimizer", "how gradients become new weights", help_of<OptimizerOptions>()},
-      {"[optimizer.groups]", "what holds for some parameters; the first rule that fits counts",
+      {"[optimizer.groups]", "rules for some of the parameters; the first that matches one counts",
        help_of<ParameterRule>()},
       {"schedule", "the learning rate over time", help_of<ScheduleOptions>()},
       {"callbacks.NAME", "any callback; also the options of the one that `type` or NAME names",
@@ -51,14 +49,14 @@ void print_options(const std::vector<OptionHelp>& options) {
   for (const auto& option : options) fmt::print("    {}\n", option.text());
 }
 
-bool is_in_every_run(const CallbackFactory& create) { return create.by_default; }
 template <class Factory>
-bool is_in_every_run(const Factory&) {
+bool is_in_every_run(const Factory& create) {
+  if constexpr (requires { create.by_default; }) return create.by_default;
   return false;
 }
 
-/// `usage` shows how a configuration names a component, {} standing for the name; `defaults`: which
-/// of their options follow [data] where they are left out.
+/// `usage`: how a configuration names a component, with {} for the name; `defaults`: which options
+/// follow [data] where they are left out.
 template <class Factory>
 void print_registry(const char* title, const char* usage, const Registry<Factory>& registry,
                     std::span<const DataDefault> defaults = {}) {
@@ -108,17 +106,18 @@ Json json_of(const std::vector<TableHelp>& all_tables) {
   return all;
 }
 
-void load(const std::vector<std::string>& plugins) {
+struct ListArguments {
+  std::vector<std::string> plugins;
+  bool json = false;
+};
+
+int list(const ListArguments& arguments) {
   Config::Array files;
-  for (const auto& plugin : plugins) files.push_back({plugin, {"--plugin", 0, 0}});
+  for (const auto& plugin : arguments.plugins) files.push_back({plugin, {"--plugin", 0, 0}});
   Config tree;
   tree.set("plugins", {std::move(files), {}});
   load_plugins(tree);
-}
-
-int list(const std::vector<std::string>& plugins, bool json) {
-  load(plugins);
-  if (json) {
+  if (arguments.json) {
     print({{"tables", json_of(tables())},
            {"detectors", json_of(detectors())},
            {"callbacks", json_of(callbacks())},
@@ -143,18 +142,15 @@ int list(const std::vector<std::string>& plugins, bool json) {
 }  // namespace
 
 void add_list(CLI::App& app, Action& action) {
-  auto* command =
-      app.add_subcommand("list", "Show every detector, callback and stage with its options");
-  auto plugins = std::make_shared<std::vector<std::string>>();
+  auto [command, arguments] = add_subcommand(
+      app, action, "list", "Show every detector, callback and stage with its options", list);
   command
-      ->add_option("--plugin", *plugins,
-                   "also show what this shared object brings; may be repeated")
+      .add_option("--plugin", arguments.plugins,
+                  "also show what this shared object brings; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  auto json = std::make_shared<bool>(false);
-  add_json_flag(*command, *json);
-  add_examples(*command, {"trainer list", "trainer list --plugin build/my_detector.so"});
-  command->callback([=, &action] { action = [=] { return list(*plugins, *json); }; });
+  add_json_flag(command, arguments.json);
+  add_examples(command, {"trainer list", "trainer list --plugin build/my_detector.so"});
 }
 
 }  // namespace millrace::cli

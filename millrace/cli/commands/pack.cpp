@@ -1,11 +1,9 @@
 // trainer pack: images and annotations into a record store.
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/config_arguments.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/store/record_store.h"
 
@@ -37,18 +35,16 @@ int pack(const PackArguments& arguments) {
 }  // namespace
 
 void add_pack(CLI::App& app, Action& action) {
-  auto* command =
-      app.add_subcommand("pack", "Put the images and annotations of a split into a record store");
-  auto arguments = std::make_shared<PackArguments>();
-  arguments->config.add_to(*command);
-  command->add_option("--out", arguments->out, "the folder to make")->required()->type_name("DIR");
+  auto [command, arguments] = add_subcommand(
+      app, action, "pack", "Put the images and annotations of a split into a record store", pack);
+  arguments.config.add_to(command);
+  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
   command
-      ->add_option("--split", arguments->split,
-                   "train: data.train, val: data.val, or the name of another split")
+      .add_option("--split", arguments.split,
+                  "train: data.train, val: data.val, or the name of another split")
       ->capture_default_str();
-  add_examples(*command, {"trainer pack configs/maskrcnn.toml --out packed",
-                          "trainer pack configs/maskrcnn.toml --split val --out packed_val"});
-  command->callback([=, &action] { action = [=] { return pack(*arguments); }; });
+  add_examples(command, {"trainer pack configs/maskrcnn.toml --out packed",
+                         "trainer pack configs/maskrcnn.toml --split val --out packed_val"});
 }
 
 }  // namespace millrace::cli

@@ -1,18 +1,14 @@
 // trainer run: train from a configuration, or look at a training again.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <memory>
-#include <string>
-
 #include "millrace/base/errors.h"
+#include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/config_arguments.h"
-#include "millrace/cli/program_version.h"
+#include "millrace/cli/program.h"
 #include "millrace/cli/replay/replay.h"
-#include "millrace/cli/replay/verify_determinism.h"
-#include "millrace/cli/sample_data.h"
+#include "millrace/coco/sample/sample.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/run/run.h"
 #include "millrace/trainer/run/run_folder.h"
@@ -35,13 +31,32 @@ Resume resume_mode(const std::string& word) {
   return word == kAuto ? Resume::if_any : Resume::required;
 }
 
-int run(RunArguments arguments) {
+void make_sample(const Recipe& recipe) {
+  const std::filesystem::path root = recipe.data.root;
+  const auto& sample = recipe.data.sample;
+  if (!sample || !recipe.sources.empty() || std::filesystem::exists(root)) return;
+  spdlog::info("making the sample data set in {} ({} + {} images, seed {})", root.string(),
+               sample->train, sample->val, sample->seed);
+  coco::make_sample(root, *sample);
+}
+
+/// Makes the sample data set on every host where the configuration's own data.root is missing (see
+/// DataOptions::sample) and training reads it, not [[data.sources]]. Every rank calls it.
+void make_sample_on_first_use(const Recipe& recipe, const Cluster& cluster = Cluster::alone()) {
+  if (cluster.is_chief()) make_sample(recipe);  // first: hosts may share their files
+  cluster.meet("sample data set of the chief");
+  if (cluster.local_rank() == 0 && !cluster.is_chief()) make_sample(recipe);
+  cluster.meet("sample data sets");
+}
+
+int run(const RunArguments& arguments) {
   const ExitAtSignal at_signal(kStoppedEarly, "ended at once: there was no step to save");
   survive_broken_pipes();
   release_stop_signals();
   if (!arguments.replay.empty()) {
-    if (arguments.config.file.empty()) arguments.config.file = arguments.replay / "config.toml";
-    return replay(arguments.config.load(), arguments.replay);
+    auto config = arguments.config;
+    if (config.file.empty()) config.file = arguments.replay / "config.toml";
+    return replay(config.load(), arguments.replay);
   }
   if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --replay");
   if (arguments.verify_steps > 0) {
@@ -51,7 +66,7 @@ int run(RunArguments arguments) {
   }
   return Cluster::run([&](const Cluster& cluster) {
     const auto recipe = arguments.config.load();
-    make_callbacks(recipe);  // what they watch that nobody publishes, before any data are made
+    make_callbacks(recipe);  // checks that what they watch is published, before data are made
     RunOptions options{.config_file = arguments.config.file,
                        .program = program_version(),
                        .output = arguments.output};
@@ -61,21 +76,20 @@ int run(RunArguments arguments) {
       options.resumed = find_run(options.output, identity_of(options.config_file, recipe.tree),
                                  resume_mode(arguments.resume));
     make_sample_on_first_use(recipe, cluster);
-    const auto end = run_training(session, options);
-    return end.training.signalled ? kStoppedEarly : kDone;
+    return run_training(session, options).training.signalled ? kStoppedEarly : kDone;
   });
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("run", "Train a detector");
-  auto arguments = std::make_shared<RunArguments>();
-  arguments->config.add_to(*command)->required(false);
+  auto [command, arguments] =
+      add_subcommand(app, action, "run", "Train a detector", run, /*handles_signals=*/true);
+  arguments.config.add_to(command)->required(false);
   command
-      ->add_flag("--resume", arguments->resume,
-                 "go on with the newest run of CONFIG in the output folder, from its newest "
-                 "checkpoint, or fail where there is none; --resume=auto: start one then")
+      .add_flag("--resume", arguments.resume,
+                "go on with the newest run of CONFIG in the output folder, from its newest "
+                "checkpoint, or fail where there is none; --resume=auto: start one then")
       ->check(CLI::Validator(
           [](const std::string& word) {
             return word == kFlag || word == kAuto
@@ -84,34 +98,30 @@ void add_run(CLI::App& app, Action& action) {
           },
           ""));
   command
-      ->add_option("--output", arguments->output,
-                   "folder for the run's folder, with --resume also that itself; default: "
-                   "train.output")
+      .add_option("--output", arguments.output,
+                  "folder for the run's folder, or with --resume the run's folder itself; "
+                  "default: train.output")
       ->type_name("DIR");
   auto* replay = command
-                     ->add_option("--replay", arguments->replay,
-                                  "repeat a step that was not finite, and say where it went wrong; "
-                                  "CONFIG is the one in the folder")
+                     .add_option("--replay", arguments.replay,
+                                 "repeat a step that was not finite, and say where it went wrong; "
+                                 "CONFIG is the one in the folder")
                      ->type_name("RUN/diverged/STEP");
   auto* verify = command
-                     ->add_option("--verify-determinism", arguments->verify_steps,
-                                  "train so many steps twice and compare every byte")
+                     .add_option("--verify-determinism", arguments.verify_steps,
+                                 "train this many steps twice and compare every byte")
                      ->type_name("STEPS")
                      ->check(positive());
   for (auto* alone : {replay, verify})
     for (const auto* other : {"--resume", "--output"}) alone->excludes(other);
   replay->excludes(verify);
-  add_examples(*command,
+  add_examples(command,
                {"trainer run configs/maskrcnn.toml",
                 "trainer run configs/maskrcnn.toml --set train.epochs=2 --output runs/short",
                 "trainer run configs/maskrcnn.toml --output runs/short --resume",
                 "trainer run configs/maskrcnn.toml --output runs/short/maskrcnn-2 --resume",
                 "trainer run configs/maskrcnn.toml --verify-determinism 20",
                 "trainer run --replay runs/maskrcnn-1/diverged/step-000123"});
-  command->callback([=, &action] {
-    action = [=] { return run(*arguments); };
-    action.handles_signals = true;
-  });
 }
 
 }  // namespace millrace::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
@@ -28,23 +27,22 @@ int sample(const SampleArguments& arguments) {
 }  // namespace
 
 void add_sample(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "sample", "Make the sample data set: pictures of shapes with exact annotations");
-  auto arguments = std::make_shared<SampleArguments>();
-  auto& options = arguments->options;
-  command->add_option("--out", arguments->out, "the folder to make")->required()->type_name("DIR");
-  command->add_option("--train", options.train, "training images")
+  auto [command, arguments] =
+      add_subcommand(app, action, "sample",
+                     "Make the sample data set: pictures of shapes with exact annotations", sample);
+  auto& options = arguments.options;
+  command.add_option("--out", arguments.out, "the folder to make")->required()->type_name("DIR");
+  command.add_option("--train", options.train, "training images")
       ->capture_default_str()
       ->check(positive());
-  command->add_option("--val", options.val, "validation images")
+  command.add_option("--val", options.val, "validation images")
       ->capture_default_str()
       ->check(positive());
-  command->add_option("--seed", options.seed, "the same seed gives the same bytes")
+  command.add_option("--seed", options.seed, "the same seed gives the same bytes")
       ->capture_default_str()
       ->check(not_negative());
-  add_examples(*command, {"trainer sample --out data/sample",
-                          "trainer sample --out /tmp/large --train 118000 --val 5000 --seed 7"});
-  command->callback([=, &action] { action = [=] { return sample(*arguments); }; });
+  add_examples(command, {"trainer sample --out data/sample",
+                         "trainer sample --out /tmp/large --train 118000 --val 5000 --seed 7"});
 }
 
 }  // namespace millrace::cli

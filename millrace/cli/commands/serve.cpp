@@ -1,12 +1,11 @@
 // trainer serve: make batches for trainers elsewhere.
 #include <filesystem>
-#include <memory>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/config_arguments.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/serving/facts.h"
@@ -107,45 +106,40 @@ int serve(const ServeArguments& arguments) {
 }  // namespace
 
 void add_serve(CLI::App& app, Action& action) {
-  auto* command =
-      app.add_subcommand("serve", "Make training batches for other processes and machines");
-  auto arguments = std::make_shared<ServeArguments>();
-  arguments->config.add_to(*command)->required(false);
-  command
-      ->add_option("--bind", arguments->bind, "where to listen: tcp://ADDRESS:PORT or ipc://FILE")
+  auto [command, arguments] =
+      add_subcommand(app, action, "serve", "Make training batches for other processes and machines",
+                     serve, /*handles_signals=*/true);
+  arguments.config.add_to(command)->required(false);
+  command.add_option("--bind", arguments.bind, "where to listen: tcp://ADDRESS:PORT or ipc://FILE")
       ->capture_default_str()
       ->type_name("ENDPOINT");
-  auto* key = command->add_option("--key", arguments->key, "the server's secret key")
-                  ->type_name("FILE.key");
+  auto* key =
+      command.add_option("--key", arguments.key, "the server's secret key")->type_name("FILE.key");
   command
-      ->add_option("--allow", arguments->allowed,
-                   "a consumer's public key, or a folder of them; may be repeated")
+      .add_option("--allow", arguments.allowed,
+                  "a consumer's public key, or a folder of them; may be repeated")
       ->needs(key)
       ->type_name("FILE.pub")
       ->allow_extra_args(false);
   command
-      ->add_flag("--insecure", arguments->insecure,
-                 "listen beyond this machine without keys: anyone there can have the data")
+      .add_flag("--insecure", arguments.insecure,
+                "listen beyond this machine without keys: anyone there can have the data")
       ->excludes(key);
   command
-      ->add_option("--consumers", arguments->most_consumers,
-                   "so many at once at most; each has a data flow of its own")
+      .add_option("--consumers", arguments.most_consumers,
+                  "so many at once at most; each has a data flow of its own")
       ->capture_default_str()
       ->check(positive());
   command
-      ->add_option("--keygen", arguments->keygen,
-                   "make a pair of keys, NAME.key and NAME.pub, and do nothing else")
+      .add_option("--keygen", arguments.keygen,
+                  "make a pair of keys, NAME.key and NAME.pub, and do nothing else")
       ->type_name("NAME");
-  add_examples(*command, {"trainer serve configs/maskrcnn.toml",
-                          "trainer run configs/maskrcnn.toml --set "
-                          "'data.source=[\"tcp://127.0.0.1:5555\"]'",
-                          "trainer serve --keygen server",
-                          "trainer serve configs/maskrcnn.toml --bind 'tcp://*:5555' --key "
-                          "server.key --allow trainer.pub"});
-  command->callback([=, &action] {
-    action = [=] { return serve(*arguments); };
-    action.handles_signals = true;
-  });
+  add_examples(command, {"trainer serve configs/maskrcnn.toml",
+                         "trainer run configs/maskrcnn.toml --set "
+                         "'data.source=[\"tcp://127.0.0.1:5555\"]'",
+                         "trainer serve --keygen server",
+                         "trainer serve configs/maskrcnn.toml --bind 'tcp://*:5555' --key "
+                         "server.key --allow trainer.pub"});
 }
 
 }  // namespace millrace::cli

@@ -19,7 +19,7 @@
 namespace millrace::cli {
 namespace {
 
-/// libtorch's own, cleared.
+/// libtorch's own allocator, with cleared memory.
 class ZeroedMemory final : public at::Allocator {
  public:
   at::DataPtr allocate(std::size_t bytes) override {
@@ -36,11 +36,11 @@ class ZeroedMemory final : public at::Allocator {
   static at::Allocator& below() { return *c10::GetDefaultCPUAllocator(); }
 };
 
-ZeroedMemory zeroed_memory;  // tensors that were made with it may live longer than a watch
+ZeroedMemory zeroed_memory;  // static: its tensors may outlive a watch
 
 struct Watching {
-  std::vector<std::string> nodes;              // of the backward pass, that have begun
-  std::map<const void*, std::string> weights;  // by their memory or that of a conversion
+  std::vector<std::string> nodes;              // of the backward pass, that are running
+  std::map<const void*, std::string> weights;  // names by memory, of weights and conversions
   std::set<std::string> bad_weights;
   at::Allocator* memory_before = nullptr;
   std::optional<BadOperator> first;
@@ -48,12 +48,12 @@ struct Watching {
 
 thread_local Watching watching;
 
-/// What an operator was given.
+/// The inputs of an operator.
 struct Given final : at::ObserverContext {
   std::vector<at::Tensor> tensors;
-  std::vector<std::string> weights;  // among the tensors
-  bool weights_alone = false;        // there is nothing else among them
-  bool bad = false;                  // something was not finite that is no weight
+  std::vector<std::string> weights;  // names of those that are weights
+  bool weights_alone = false;        // all are
+  bool bad = false;                  // one is not finite, bad weights excepted
 };
 
 std::vector<at::Tensor> tensors_of(const auto& values) {
@@ -79,12 +79,12 @@ bool is_bad(const at::Tensor& tensor) {
   return !at::isfinite(tensor.detach()).all().item<bool>();
 }
 
-/// The same for all views of it.
+/// The same for all views of a tensor.
 const void* memory_of(const at::Tensor& tensor) {
   return tensor.has_storage() ? tensor.storage().data() : nullptr;
 }
 
-/// The weight whose values the tensor has; "": it is none.
+/// The weight whose values the tensor has; empty: none.
 std::string weight_in(const at::Tensor& tensor) {
   const auto found = watching.weights.find(memory_of(tensor));
   return found == watching.weights.end() ? "" : found->second;
@@ -107,8 +107,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& function) {
   return given;
 }
 
-/// Results that are made of one weight and nothing else are that weight, converted; other results
-/// are none.
+/// Results made from a weight alone count as that weight, converted; others as no weight.
 void follow_weights(const Given& given, const std::vector<at::Tensor>& results) {
   for (const auto& result : results) {
     const auto* memory = memory_of(result);
@@ -129,7 +128,7 @@ void end(const at::RecordFunction& function, at::ObserverContext* context) {
   if (!context || watching.first) return;
   const auto& given = static_cast<const Given&>(*context);
   const auto results = tensors_of(function.outputs());
-  // Some operators only tell of what they were given, also of what they write.
+  // Some operators write into their inputs and name no outputs.
   const bool makes_bad =
       std::ranges::any_of(results, is_bad) ||
       (!given.bad && std::ranges::any_of(given.tensors, [](const auto& tensor) {

@@ -1,5 +1,5 @@
-// The gradients of a model, as the backward pass finds them: a training step clears them before it
-// returns.
+// The gradients of a model as the backward pass computes them: a training step clears them before
+// it returns.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,8 @@
 
 namespace millrace::cli {
 
-/// Calls `see` with each parameter's name and gradient while it lives. It must outlive no
-/// parameter.
+/// While it lives, calls `see` with the name and gradient of each parameter. The parameters must
+/// outlive it.
 class GradientHooks {
  public:
   GradientHooks(const Parameters& parameters,

@@ -24,36 +24,26 @@
 namespace millrace::cli {
 namespace {
 
-/// The names of tensors that are not finite, with how many of their values.
-class BadTensors {
- public:
-  explicit BadTensors(std::string kind) : kind_(std::move(kind)) {}
+/// Adds a tensor that is not finite to `bad`.
+void look_at(const std::string& name, const at::Tensor& tensor, std::vector<std::string>& bad) {
+  if (!tensor.is_floating_point()) return;
+  const auto finite = at::isfinite(tensor.detach()).sum().item<std::int64_t>();
+  if (finite < tensor.numel())
+    bad.push_back(
+        fmt::format("'{}', {} of its {} values", name, tensor.numel() - finite, tensor.numel()));
+}
 
-  void look_at(const std::string& name, const at::Tensor& tensor) {
-    if (!tensor.is_floating_point()) return;
-    const auto finite = at::isfinite(tensor.detach()).sum().item<std::int64_t>();
-    if (finite == tensor.numel()) return;
-    ++count_;
-    if (first_.empty())
-      first_ =
-          fmt::format("'{}', {} of its {} values", name, tensor.numel() - finite, tensor.numel());
-  }
-
-  void print() const {
-    if (count_ > 0) fmt::print("{} {} not finite; the first is {}\n", count_, kind_, first_);
-  }
-
- private:
-  std::string kind_, first_;
-  std::int64_t count_ = 0;
-};
+void print_bad(const char* kind, const std::vector<std::string>& bad) {
+  if (!bad.empty())
+    fmt::print("{} {} not finite; the first is {}\n", bad.size(), kind, bad.front());
+}
 
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) ||
          (std::isnan(a) && std::isnan(b));
 }
 
-/// The figures of the repeated step, each beside the recorded one where that is another; whether
+/// Prints the figures of the repeated step, with the recorded one where it differs; returns whether
 /// all are the same.
 bool print_figures(const StepEnd& end, const StepRecord& record) {
   bool same = end.scalars.size() == record.scalars.size() && end.rejected == record.rejected;
@@ -95,15 +85,15 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const auto record = read_step_record(folder);
   const auto model = session.make_detector(record.classes);
   restore(*model, record.model);
-  BadTensors weights("weights were"), gradients("gradients are");
-  for (const auto& [name, value] : named_values(*model)) weights.look_at(name, value);
+  std::vector<std::string> weights, gradients;  // those that are not finite
+  for (const auto& [name, value] : named_values(*model)) look_at(name, value, weights);
 
   HyperParameters hyper(recipe.optimizer);
   hyper.load(record.hyper);
   TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
   auto scale = record.loss_scale;
   const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
-    gradients.look_at(name, gradient);
+    look_at(name, gradient, gradients);
   });
   const BadOperatorWatch watch(named_values(*model));
   Figures figures;
@@ -114,8 +104,8 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   fmt::print("step {}: {}\n", record.info.step + 1,
              end.rejected.empty() ? "all is finite" : end.rejected);
   const bool same = print_figures(end, record);
-  weights.print();
-  gradients.print();
+  print_bad("weights were", weights);
+  print_bad("gradients are", gradients);
   print_operator(watch.first());
   fmt::print("{}\n", same ? "reproduced: every figure is as recorded, bit for bit"
                           : fmt::format("not reproduced; recorded was: {}", record.rejected));

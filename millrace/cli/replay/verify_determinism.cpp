@@ -1,9 +1,10 @@
-#include "millrace/cli/replay/verify_determinism.h"
+#include "millrace/cli/replay/replay.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@
 namespace millrace::cli {
 namespace {
 
-/// The digests of all that a step had to do with, by name.
+/// The digests of a step's batch, scalars, gradients and parameters, by name.
 using StepTrace = std::vector<std::pair<std::string, std::uint64_t>>;
 
 std::uint64_t digest_of(const at::Tensor& tensor) {
@@ -28,7 +29,7 @@ std::uint64_t digest_of(const at::Tensor& tensor) {
   return digest(bytes.const_data_ptr(), bytes.nbytes());
 }
 
-/// A flow that notes the digest of each batch.
+/// Adds the digest of each batch to the trace.
 class TracedFlow final : public DataFlow<Batch> {
  public:
   TracedFlow(std::unique_ptr<DataFlow<Batch>> flow, StepTrace& now)
@@ -48,7 +49,7 @@ class TracedFlow final : public DataFlow<Batch> {
   StepTrace& now_;
 };
 
-/// Completes the trace of a step when it is over.
+/// Completes the trace of a step after it.
 class TraceSteps final : public Callback {
  public:
   TraceSteps(StepTrace& now, StepTrace& gradients, std::vector<StepTrace>& all)
@@ -57,7 +58,7 @@ class TraceSteps final : public Callback {
   void after_step(TrainState& state) override {
     for (const auto& [name, value, kind] : state.scalars)
       now_.emplace_back(fmt::format("the scalar '{}'", name), digest(value, 0));
-    std::ranges::sort(gradients_);  // as the backward pass comes to them
+    std::ranges::sort(gradients_);  // the backward pass may find them in any order
     now_.insert(now_.end(), gradients_.begin(), gradients_.end());
     gradients_.clear();
     for (const auto& parameter : state.model.parameters())
@@ -71,33 +72,23 @@ class TraceSteps final : public Callback {
   std::vector<StepTrace>& all_;
 };
 
-struct Trace {
-  std::vector<StepTrace> steps;
-  bool signalled = false;
-};
-
-Trace trace(const Session& session, const TrainData& data, std::int64_t steps) {
+/// The traces of a training of so many steps; nothing after a signal.
+std::optional<std::vector<StepTrace>> trace(const Session& session, const TrainData& data,
+                                            std::int64_t steps) {
   const auto detector = session.make_initial_detector(data.classes);
-  Trace result;
+  std::vector<StepTrace> all;
   StepTrace now, gradients;
   const GradientHooks hooks(detector->parameters(), [&](const auto& name, const auto& gradient) {
     gradients.emplace_back(fmt::format("the gradient of '{}'", name), digest_of(gradient));
   });
   CallbackList callbacks;
-  callbacks.add("trace", std::make_unique<TraceSteps>(now, gradients, result.steps));
+  callbacks.add("trace", std::make_unique<TraceSteps>(now, gradients, all));
   auto plan = session.plan(*detector, data, [&](std::unique_ptr<DataFlow<Batch>> flow) {
     return std::make_unique<TracedFlow>(std::move(flow), now);
   });
   plan.train.max_steps = steps;
-  result.signalled = Trainer(std::move(plan), std::move(callbacks)).run().signalled;
-  return result;
-}
-
-/// The name in which two traces of a step differ first; empty: in none.
-std::string first_difference(const StepTrace& first, const StepTrace& second) {
-  const auto [a, b] = std::ranges::mismatch(first, second);
-  if (a == first.end() && b == second.end()) return "";
-  return a == first.end() ? b->first : a->first;
+  if (Trainer(std::move(plan), std::move(callbacks)).run().signalled) return std::nullopt;
+  return all;
 }
 
 }  // namespace
@@ -106,17 +97,21 @@ int verify_determinism(const Recipe& recipe, std::int64_t steps) {
   const Session session(recipe);
   const auto data = open_train_data(recipe.data, recipe.sources);
   const auto first = trace(session, data, steps);
-  const auto second = first.signalled ? Trace() : trace(session, data, steps);
-  if (first.signalled || second.signalled) return kStoppedEarly;
+  if (!first) return kStoppedEarly;
+  const auto second = trace(session, data, steps);
+  if (!second) return kStoppedEarly;
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < first.steps.size(); ++i) {
-    const auto name = first_difference(first.steps[i], second.steps.at(i));
-    if (!name.empty())
-      return fmt::print("not equal: {} differs in step {}, and nothing before it\n", name, i + 1),
-             kFailed;
-    for (const auto& [what, value] : first.steps[i]) sum = digest(value, sum);
+  for (std::size_t i = 0; i < first->size(); ++i) {
+    const auto& expected = first->at(i);
+    const auto [a, b] = std::ranges::mismatch(expected, second->at(i));
+    if (a != expected.end() || b != second->at(i).end()) {
+      fmt::print("not equal: {} differs in step {}, and nothing before it\n",
+                 a == expected.end() ? b->first : a->first, i + 1);
+      return kFailed;
+    }
+    for (const auto& [what, value] : expected) sum = digest(value, sum);
   }
-  fmt::print("equal: {} twice, digest {}\n", counted(std::ssize(first.steps), "step"), hex(sum));
+  fmt::print("equal: {} twice, digest {}\n", counted(std::ssize(*first), "step"), hex(sum));
   return kDone;
 }
 

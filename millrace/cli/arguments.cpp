@@ -1,4 +1,4 @@
-#include "millrace/cli/config_arguments.h"
+#include "millrace/cli/arguments.h"
 
 #include "millrace/base/config.h"
 #include "millrace/plugins/loader.h"
@@ -20,6 +20,20 @@ Recipe ConfigArguments::load() const {
   auto tree = load_config(file, overrides);
   load_plugins(tree);
   return resolve(std::move(tree));
+}
+
+void add_force_flag(CLI::App& command, bool& force) {
+  command.add_flag("--force-weights", force,
+                   "use weights although they contradict the configuration, or are not finite");
+}
+
+Insistence insistence(bool force) { return {force, "--force-weights"}; }
+
+void WeightArguments::add_to(CLI::App& command) {
+  command.add_option("--weights", file, "a checkpoint folder, .safetensors, .pth, .pkl or .npz")
+      ->required()
+      ->type_name("W");
+  add_force_flag(command, force);
 }
 
 }  // namespace millrace::cli
