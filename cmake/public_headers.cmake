@@ -4,7 +4,6 @@
 set(public_headers
   millrace/base/config.h
   millrace/base/errors.h
-  millrace/base/log.h
   millrace/base/options.h
   millrace/base/random.h
   millrace/base/registry.h
@@ -34,6 +33,7 @@ set(public_headers
   millrace/trainer/metrics.h
   millrace/trainer/optimizer/hyper_parameters.h
   millrace/trainer/train_state.h
+  millrace/callbacks/set_parameter.h
   millrace/models/backbones/pyramid_options.h
   millrace/models/layers/layers.h
   millrace/models/layers/losses.h

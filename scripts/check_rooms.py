@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the house: includes follow the arrows below, and no folder grows beyond what one can
-survey.
+"""Checks the house: includes follow the arrows below, public headers include public headers only,
+and no folder grows beyond what one can survey.
 
 usage: check_rooms.py [ROOT]    the root of a checkout (default: this one)
 """
@@ -68,6 +68,13 @@ def reachable() -> dict:
     return below
 
 
+def public_headers(root: pathlib.Path) -> set:
+    """Those of cmake/public_headers.cmake, and the one that the build writes."""
+    listed = root / "cmake/public_headers.cmake"
+    text = listed.read_text() if listed.exists() else ""
+    return set(re.findall(r"^  (millrace/\S+\.h)$", text, re.M)) | {"millrace/plugins/build_id.h"}
+
+
 def problems(root: pathlib.Path):
     below = reachable()
     for top in ("millrace", "tests"):
@@ -75,6 +82,7 @@ def problems(root: pathlib.Path):
             count = sum(path.is_file() for path in folder.iterdir())
             if count > MOST_FILES:
                 yield f"{folder.relative_to(root)}: {count} files; divide it ({MOST_FILES} at most)"
+    public = public_headers(root)
     for file in sorted((root / "millrace").rglob("*")):
         if file.suffix not in (".h", ".cpp", ".cu", ".cuh"):
             continue
@@ -88,6 +96,8 @@ def problems(root: pathlib.Path):
             target = found and found[1].removeprefix("millrace/").rpartition("/")[0]
             if target and target not in below[folder]:
                 yield f"{name}:{number}: '{folder}' may not include '{target}' (check_rooms.py)"
+            if found and name.as_posix() in public and found[1] not in public:
+                yield f"{name}:{number}: a public header includes '{found[1]}', which is not public"
 
 
 if __name__ == "__main__":

@@ -46,6 +46,13 @@ class Checks(unittest.TestCase):
         self.assertIn("rle.cpp:1: 'coco/masks' may not include 'coco/data'",
                       self.check("check_rooms.py")[1])
 
+    def test_a_public_header_that_includes_a_private_one_is_told(self):
+        self.write("cmake/public_headers.cmake",
+                   "set(public_headers\n  millrace/engine/plan.h\n)\n")
+        self.write("millrace/engine/plan.h", '#include "millrace/base/files.h"\n')
+        self.assertIn("millrace/engine/plan.h:1: a public header includes 'millrace/base/files.h'",
+                      self.check("check_rooms.py")[1])
+
     def test_a_folder_that_is_not_listed_is_told(self):
         self.write("millrace/attic/old.cpp", "\n")
         self.assertIn("millrace/attic/old.cpp:1: its folder is not listed",

@@ -57,6 +57,23 @@ TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
   EXPECT_GT(ap, 0.8);
 }
 
+TEST_F(Examples, EveryPublicHeaderCompilesByItself) {
+  fs::create_directory(in_folder("headers"));
+  std::string sources;
+  for (const auto& entry : fs::recursive_directory_iterator(prefix() / "include")) {
+    if (!entry.is_regular_file()) continue;
+    const auto name = entry.path().stem().string() + ".cpp";
+    write_text(in_folder("headers") / name,
+               "#include <" + fs::relative(entry.path(), prefix() / "include").string() + ">\n");
+    sources += " " + name;
+  }
+  write_text(in_folder("headers/CMakeLists.txt"),
+             "cmake_minimum_required(VERSION 3.21)\nproject(headers LANGUAGES CXX)\n"
+             "find_package(millrace REQUIRED)\nmillrace_add_plugin(headers SOURCES" +
+                 sources + ")\n");
+  EXPECT_EQ(configure_and_build("headers").exit_code, 0);
+}
+
 // An edited header, in the installation and as a copy that goes before it.
 TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
   const auto header = prefix() / "include/millrace/dataflow/detection/transforms.h";

@@ -23,6 +23,9 @@ class Installed : public Trainer {
   /// builds it there.
   Outcome build_example(const std::string& name) const {
     fs::copy(fs::path("examples") / name, in_folder(name), fs::copy_options::recursive);
+    return configure_and_build(name);
+  }
+  Outcome configure_and_build(const std::string& name) const {
     auto done = run(CMAKE, {"-S", in_folder(name).string(), "-B", built(name).string(),
                             "-DCMAKE_PREFIX_PATH=" + prefix().string()});
     if (done.exit_code != 0) return done;
