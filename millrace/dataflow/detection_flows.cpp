@@ -1,26 +1,28 @@
 #include "millrace/dataflow/detection_flows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <opencv2/core/utility.hpp>
+#include <ranges>
 
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
-#include "millrace/dataflow/image/image_memory.h"
-#include "millrace/dataflow/serving/remote_train_flow.h"
+#include "millrace/dataflow/image/buffer_pool.h"
+#include "millrace/dataflow/serving/facts.h"
+#include "millrace/dataflow/serving/remote_flow.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/stage_tables.h"
-#include "millrace/dataflow/stages/fixed_size_crop.h"
-#include "millrace/dataflow/stages/large_scale_jitter.h"
-#include "millrace/dataflow/stages/mosaic.h"
+#include "millrace/dataflow/stages/crops.h"
+#include "millrace/dataflow/stages/mixing.h"
 #include "millrace/dataflow/stages/pad.h"
 
 namespace millrace {
 namespace {
 
-/// OpenCV's own threads would fight with the graph's, which has an image for each core already.
+/// OpenCV's own threads would compete with the graph's, which keep each core busy.
 void prepare_opencv() {
   static std::once_flag once;  // a flow may start while another one runs
   std::call_once(once, [] {
@@ -30,29 +32,20 @@ void prepare_opencv() {
 }
 
 FlowOptions flow_options(const DataOptions& data, Share share) {
-  FlowOptions options;
-  options.rank = share.rank;
-  options.ranks = share.ranks;
-  options.threads = static_cast<int>(data.threads);
-  options.in_flight = data.in_flight;
-  options.in_flight_bytes = data.memory << 20;
-  options.on_error = data.on_error;
-  options.max_skipped = data.max_skipped;
-  return options;
-}
-
-/// The largest image that a resize leaves, lying.
-cv::Size largest_after(const ResizeShortestEdge& resize) {
-  const auto side = std::min(*std::ranges::max_element(resize.short_side), resize.max_side);
-  return {static_cast<int>(resize.max_side), static_cast<int>(side)};
+  return {.rank = share.rank,
+          .ranks = share.ranks,
+          .threads = static_cast<int>(data.threads),
+          .in_flight = data.in_flight,
+          .in_flight_bytes = data.memory << 20,
+          .on_error = data.on_error,
+          .max_skipped = data.max_skipped};
 }
 
 /// The largest of the given slots, or the one for images of up to `size`.
 cv::Size largest_slot_of(const Pad& pad, cv::Size size) {
   if (pad.shapes.empty()) return pad.shape_for(size);
-  std::vector<cv::Size> shapes;
-  for (const auto& text : pad.shapes) shapes.push_back(parse_shape(text));
-  return *std::ranges::max_element(shapes, {}, [](cv::Size shape) { return shape.area(); });
+  return std::ranges::max(pad.shapes | std::views::transform(parse_shape), {},
+                          [](cv::Size shape) { return shape.area(); });
 }
 
 Plan train_plan(const TrainData& train, const DataOptions& data, std::span<const Config> stages) {
@@ -79,6 +72,24 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
   return how;
 }
 
+/// The flow that the servers of data.source make.
+std::unique_ptr<DataFlow<Batch>> served_flow(const DataOptions& data,
+                                             std::span<const Config> stages, const TrainData& train,
+                                             const serving::Stream& stream) {
+  std::optional<serving::LinkKeys> keys;
+  if (!data.source_key.empty())
+    keys = {serving::read_public_key(data.source_server_key),
+            serving::read_secret_key(data.source_key)};
+  return serving::connect_flow(
+      {.servers = data.source,
+       .keys = std::move(keys),
+       .stream = stream,
+       .facts = serving::batch_facts(data, stages, train),
+       .timeout = std::chrono::milliseconds(std::llround(data.source_timeout.seconds * 1000)),
+       .memory = data.memory << 20,
+       .max_skipped = data.max_skipped});
+}
+
 }  // namespace
 
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages) {
@@ -87,7 +98,8 @@ std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const
   };
   std::optional<cv::Size> size, slot;
   for (const auto& table : complete_stages(options, stages)) {
-    if (const auto resize = options_of<ResizeShortestEdge>(table)) size = largest_after(*resize);
+    if (const auto resize = options_of<ResizeShortestEdge>(table))
+      size = sides(resize->max_side, resize->largest_short_side());  // lying
     if (const auto crop = options_of<FixedSizeCrop>(table)) size = sides(crop->width, crop->height);
     if (const auto jitter = options_of<LargeScaleJitter>(table))
       size = sides(jitter->target.width, jitter->target.height);
@@ -102,8 +114,7 @@ std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,
                                                   Share share, const Cursor& start) {
-  if (!options.source.empty())
-    return serving::start_remote_train_flow(options, stages, train, {seed, share, start});
+  if (!options.source.empty()) return served_flow(options, stages, train, {seed, share, start});
   prepare_opencv();
   return start_flow<Batch>(train_plan(train, options, stages),
                            train_options(options, seed, share, start));
@@ -117,14 +128,6 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
   prepare_opencv();
   return start_numbered_flow<Batch>(train_plan(train, options, stages),
                                     train_options(options, seed, share, start), std::move(wake));
-}
-
-std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
-                                                  std::span<const Config> stages,
-                                                  const DataSplit& split, std::uint64_t seed,
-                                                  Share share, const Cursor& start) {
-  const TrainData train{split.classes, open_source(split, options.filter_empty)};
-  return start_train_flow(options, stages, train, seed, share, start);
 }
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,

@@ -14,35 +14,29 @@
 
 namespace millrace {
 
-/// Shuffled, mirrored, resized, batched; endless. Made by data servers where `data.source` names
-/// some. Batches are always full: what is left over where an epoch ends waits for samples of its
-/// group in the next. `stages`: the `[[data.stages]]` tables; see `complete_stages` for what they
-/// may leave out. Throws ConfigError for options, stages or data that cannot work.
+/// Shuffled, mirrored, resized, batched; endless. Made by data servers if `data.source` names some.
+/// Batches are always full: what an epoch leaves over waits for its group in the next. `stages`:
+/// the
+/// `[[data.stages]]` tables; see `complete_stages` for what they may leave out. Throws ConfigError
+/// for options, stages or data that cannot work.
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,
                                                   Share share = {}, const Cursor& start = {});
 
-/// The same over the images of a split.
-std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
-                                                  std::span<const Config> stages,
-                                                  const DataSplit& split, std::uint64_t seed,
-                                                  Share share = {}, const Cursor& start = {});
-
-/// The batches of start_train_flow by number, for whoever asks; on_error = "fail" fails the numbers
-/// of unusable images.
+/// The same batches by number; on_error = "fail" fails the numbers of unusable images.
 std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions& options,
                                                                std::span<const Config> stages,
                                                                const TrainData& train,
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake);
 
-/// The largest slot of a training batch that the configuration's sizes can make; nothing where its
-/// stages give none.
+/// The largest slot of a training batch that the configuration allows; nothing if its stages give
+/// no bound.
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages);
 
-/// Every image of the split once, by ascending id, at the test size. One that cannot be used is
-/// skipped where training would replace it: another one would come twice.
+/// Every image of the split once, by ascending id, at the test size. Unusable ones are skipped,
+/// also with on_error = "replace", by which others would come twice.
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share = {});
 

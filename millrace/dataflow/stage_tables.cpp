@@ -12,7 +12,7 @@
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/data_defaults.h"
-#include "millrace/dataflow/stages/flip.h"
+#include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
 #include "millrace/dataflow/stages/pad.h"
 
@@ -24,19 +24,6 @@ constexpr std::string_view kDefaultStages[] = {
     Pad::kName};
 
 std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
-
-std::vector<Config> default_stages() {
-  std::vector<Config> tables;
-  for (const auto name : kDefaultStages) tables.emplace_back().set("type", {std::string(name), {}});
-  return tables;
-}
-
-Config without_type(const Config& table) {
-  Config own(Config::Table{}, table.origin);
-  for (const auto& [key, value] : table.table())
-    if (key != "type") own.set(key, value);
-  return own;
-}
 
 /// Lets `decode` make no more pixels than a resize after it leaves, where at most a flip is between
 /// them.
@@ -55,7 +42,7 @@ void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   }
 }
 
-/// Throws where a stage works on what a later one makes, or one that is not there, unless a
+/// Throws where a stage works on the result of a later one, or of one that is missing, unless a
 /// declared source or a plug-in's stage may do its work.
 void check_order(const std::vector<Stage>& stages, bool declared_sources) {
   for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
@@ -70,7 +57,7 @@ void check_order(const std::vector<Stage>& stages, bool declared_sources) {
   }
 }
 
-/// Throws where batches are of another size than the rest of the training is told.
+/// Throws where the stages make batches of another size than data.batch_size.
 void check_batch_size(const Plan& plan, const DataOptions& data) {
   const auto group = std::ranges::find_if(plan.stages, &Stage::is_group);
   if (group == plan.stages.end() || plan.batch() == data.batch_size) return;
@@ -80,19 +67,19 @@ void check_batch_size(const Plan& plan, const DataOptions& data) {
                   group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
 }
 
-/// What decides the shapes of batches, where these are given and no stage outside the default list
-/// is there.
+/// What decides the shapes of batches, where shapes are given and all stages are in the default
+/// list.
 struct Shaping {
   ResizeShortestEdge resize;
-  GroupByAspectRatio group;
-  Pad pad;
+  GroupByAspectRatio group = {};
+  Pad pad = {};
   const Config* pad_table = nullptr;
 };
 
 std::optional<Shaping> shaping(std::span<const Config> tables) {
   const auto resize = only_resize(tables);
   if (!resize) return std::nullopt;
-  Shaping all{*resize, {}, {}, nullptr};
+  Shaping all{*resize};
   for (const auto& table : tables) {
     if (auto found = options_of<GroupByAspectRatio>(table)) all.group = *std::move(found);
     if (auto found = options_of<Pad>(table)) {
@@ -104,12 +91,11 @@ std::optional<Shaping> shaping(std::span<const Config> tables) {
   return all;
 }
 
-/// Throws where images of the shorter side that they are resized to fit into no shape at all.
+/// Throws where resized images fit into no shape at all.
 void check_shapes(std::span<const Config> tables, const Config& data_table) {
   const auto all = shaping(tables);
   if (!all) return;
-  const auto side =
-      std::min(*std::ranges::max_element(all->resize.short_side), all->resize.max_side);
+  const auto side = all->resize.largest_short_side();
   const bool fits = std::ranges::any_of(all->pad.shapes, [&](const std::string& text) {
     const auto shape = parse_shape(text);
     return std::min(shape.width, shape.height) >= side;
@@ -121,7 +107,7 @@ void check_shapes(std::span<const Config> tables, const Config& data_table) {
                       side));
 }
 
-/// Throws where a key of [data] is set that is there for stages alone, and none follows it.
+/// Throws where a key of [data] is set that only stages use, and none of them follows it.
 void refuse_unfollowed(std::span<const Config> tables, const Config& data_table) {
   std::set<std::string> followed;
   for (const auto& table : tables)
@@ -156,12 +142,14 @@ Decode decode_for(const ResizeShortestEdge& resize, bool reduced) {
 
 std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> given) {
   std::vector<Config> tables(given.begin(), given.end());
-  if (given.empty()) tables = default_stages();
+  if (given.empty())
+    for (const auto name : kDefaultStages)
+      tables.emplace_back().set("type", {std::string(name), {}});
   for (auto& table : tables) follow_data(table, used_stage(table), stage_defaults(), data);
   follow_resize(tables, data);
   for (auto& table : tables) {
     const auto& entry = detection_stages().at(used_stage(table), table.find("type")->origin);
-    entry.check(without_type(table));
+    entry.check(without(table, {"type"}));
     entry.complete(table);
     // Options that TOML text leaves to [data] come last, where they are once it is read again.
     std::ranges::stable_partition(std::get<Config::Table>(table.data),

@@ -15,9 +15,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/dataflow/image/exif.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/dataflow/image/image_folder.h"
+#include "millrace/dataflow/image/image_head.h"
 #include "millrace/doctor/check_each.h"
 
 namespace millrace {

@@ -108,8 +108,8 @@ TEST_F(WrongConfig, WrongSourcesArePlaced) {
   };
   wrong("{ type = 'cocoa' }", ":3:21: ", "did you mean 'coco'?");
   wrong("{ type = 'fake', cuont = 3 }", ":3:37: ", "did you mean 'count'?");
-  wrong("{ type = 'folder' }", ":3:12: ", "root is wanted");
-  wrong("{ type = 'records' }", ":3:12: ", "folder is wanted");
+  wrong("{ type = 'folder' }", ":3:12: ", "root is needed");
+  wrong("{ type = 'records' }", ":3:12: ", "folder is needed");
   wrong("{ type = 'fake' }, { type = 'take', of = 'fale' }", ":3:31: ", "did you mean 'fake'?");
   wrong("{ type = 'fake' }, { type = 'mix', of = 'fake' }", ":3:31: ", "0 weights");
   wrong("{ type = 'fake' }, { type = 'coco' }", ":3:31: ", "not clear which");

@@ -15,8 +15,8 @@
 namespace millrace {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+using namespace ::testing;
+using namespace testing;
 
 Batch full_batch() {
   Batch batch;
@@ -87,9 +87,9 @@ TEST(BatchCodec, RefusesEveryOtherHeader) {
   const auto frames = received(encoded);
   for (std::size_t length = 0; length < encoded.header.size(); ++length)
     EXPECT_THROW(decode_batch(encoded.header.substr(0, length), frames, "here"), DataError);
-  EXPECT_THAT([&] { decode_batch(encoded.header + "x", frames, "batch 3 of tcp://node"); },
-              ThrowsMessage<DataError>(
-                  "batch 3 of tcp://node: is no batch: bytes follow behind the batch"));
+  EXPECT_THAT(
+      [&] { decode_batch(encoded.header + "x", frames, "batch 3 of tcp://node"); },
+      ThrowsMessage<DataError>("batch 3 of tcp://node: is no batch: bytes follow the batch"));
   Rng rng{1};
   for (int round = 0; round < 20'000; ++round) {
     auto damaged = encoded.header;
@@ -114,7 +114,7 @@ TEST(BatchCodec, RefusesOtherFrames) {
   const auto complaint = [&](auto change) -> std::string {
     auto frames = received(encoded);
     change(frames);
-    return testing::message_of<DataError>([&] { decode_batch(encoded.header, frames, "here"); });
+    return message_of<DataError>([&] { decode_batch(encoded.header, frames, "here"); });
   };
   EXPECT_EQ(complaint([](auto&) {}), "");
   EXPECT_THAT(complaint([](auto& f) { f[0].bytes[17] ^= 1; }), HasSubstr("bytes have changed"));
@@ -127,7 +127,7 @@ TEST(BatchCodec, SaysWhatMakesNoSense) {
   const auto complaint = [](auto change) -> std::string {
     auto batch = full_batch();
     change(batch);
-    return testing::message_of<DataError>([&] { decoded(encode(batch)); });
+    return message_of<DataError>([&] { decoded(encode(batch)); });
   };
   EXPECT_THAT(complaint([](Batch& b) { b.images[0].width = 6; }), HasSubstr("larger than"));
   EXPECT_THAT(complaint([](Batch& b) { b.images[0].scale_x = NAN; }), HasSubstr("scale"));

@@ -11,22 +11,20 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/random.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
-#include "tests/support/data.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
 
+using namespace ::testing;
+using namespace testing;
+
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using testing::TinyCoco;
 
 std::atomic<int> made = 0;  // samples that came through the stage 'count'
 
@@ -44,31 +42,23 @@ struct Count {
 };
 MILLRACE_REGISTER(register_stage<Count>("counts"));
 
-/// The default pipeline with `cache` (a table's text, or nothing) after decode and `count`.
-std::vector<Config> stages(const std::string& cache,
-                           const std::string& count = "{ type = 'count' }") {
-  const auto config = parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + count +
-                                       ", " + (cache.empty() ? "" : cache + ", ") +
-                                       "{ type = 'flip' }, { type = 'resize_shortest_edge' }, "
-                                       "{ type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
-                                   "test.toml");
-  return std::get<Config::Array>(config.find("stages")->data);
+/// The default stages with `cache` after decode and `count`.
+std::vector<Config> cached(const std::string& cache,
+                           const std::string& count = "{ type = 'count' }, ") {
+  return pipeline(count + cache + kFlipAndResize);
 }
 
 std::string on_disk(const fs::path& folder, int max_mb = 64) {
   return "{ type = 'cache', where = 'disk', folder = '" + folder.string() +
-         "', max_mb = " + std::to_string(max_mb) + " }";
+         "', max_mb = " + std::to_string(max_mb) + " }, ";
 }
-const std::string in_memory = "{ type = 'cache' }";
+const std::string in_memory = "{ type = 'cache' }, ";
 
 /// The digests of the first batches; `made` then counts what they took.
-std::vector<std::uint64_t> digests(const DataOptions& data, const std::vector<Config>& pipeline,
-                                   int count = 30) {
+std::vector<std::uint64_t> remade(const DataOptions& data, const std::vector<Config>& stages,
+                                  int count = 30) {
   made = 0;
-  const auto flow = start_train_flow(data, pipeline, open_split(data, data.train), 1);
-  std::vector<std::uint64_t> result;
-  for (; count > 0; --count) result.push_back(digest(flow->next()->value));
-  return result;
+  return digests(*start_train_flow(data, stages, open_split(data, data.train), 1), count);
 }
 
 /// A data set of 12 usable images and a folder for the cache. One thread, and few images in flight:
@@ -77,12 +67,22 @@ struct Scene {
   TinyCoco files{13};
   DataOptions data = files.options();
   fs::path folder = fs::path(data.root) / "cache";
+  std::string disk = on_disk(folder);
   std::vector<std::uint64_t> expected;
   Scene() {
     data.threads = 1;
     data.in_flight = 6;
-    expected = digests(data, stages(""));
+    expected = remade(data, cached(""));
     EXPECT_GT(made, 60);
+  }
+  /// Expects that the flow of changed data or stages gives bytes of its own, and that with the
+  /// cache so many images are made for them.
+  void expect_made(int images, const DataOptions& changed,
+                   const std::string& count = "{ type = 'count' }, ") const {
+    const auto own = remade(changed, cached("", count));
+    EXPECT_NE(own, expected);
+    EXPECT_EQ(remade(changed, cached(disk, count)), own);
+    EXPECT_EQ(made, images);
   }
   fs::path file() const {
     for (const auto& entry : fs::directory_iterator(folder))
@@ -93,80 +93,66 @@ struct Scene {
 
 TEST(CacheStage, InMemoryMakesEachImageOnceAndChangesNothing) {
   Scene scene;
-  EXPECT_EQ(digests(scene.data, stages(in_memory)), scene.expected);
+  EXPECT_EQ(remade(scene.data, cached(in_memory)), scene.expected);
   EXPECT_EQ(made, 12);
   for (const int threads : {2, 8}) {
     scene.data.threads = threads;
-    EXPECT_EQ(digests(scene.data, stages(in_memory)), scene.expected) << threads;
+    EXPECT_EQ(remade(scene.data, cached(in_memory)), scene.expected) << threads;
   }
 }
 
 TEST(CacheStage, OnDiskMakesEachImageOnceForAllRuns) {
   Scene scene;
-  EXPECT_EQ(digests(scene.data, stages(on_disk(scene.folder))), scene.expected);
+  EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
   EXPECT_EQ(made, 12);
   for (const int threads : {1, 8}) {
     scene.data.threads = threads;
-    scene.data.batch_size = 3;
-    EXPECT_EQ(digests(scene.data, stages(on_disk(scene.folder))), scene.expected);
+    EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
     EXPECT_EQ(made, 0) << threads;
   }
-}
-
-TEST(CacheStage, KnowsAnOptionWhetherItIsWrittenOutOrLeftToItsDefault) {
-  Scene scene;
-  EXPECT_EQ(digests(scene.data, stages(on_disk(scene.folder))), scene.expected);
-  EXPECT_EQ(made, 12);
-  const auto written = stages(on_disk(scene.folder), "{ type = 'count', shade = 0 }");
-  EXPECT_EQ(digests(scene.data, written), scene.expected);
-  EXPECT_EQ(made, 0);
+  const auto written = cached(scene.disk, "{ type = 'count', shade = 0 }, ");
+  EXPECT_EQ(remade(scene.data, written), scene.expected);
+  EXPECT_EQ(made, 0) << "a default that is written out is the same option";
 }
 
 TEST(CacheStage, ChangesNoByteOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  const TinyCoco scratch(1);
-  DataOptions data;
-  data.root = testing::data_folder() / "coco_mini";
-  data.short_side = {200, 320};
-  data.max_side = 533;
-  data.threads = 2;
-  const auto expected = digests(data, stages(""), 60);
-  EXPECT_EQ(digests(data, stages(in_memory), 60), expected);
-  const auto disk = on_disk(fs::path(scratch.options().root) / "cache", 1000);
-  EXPECT_EQ(digests(data, stages(disk), 60), expected);
-  EXPECT_EQ(digests(data, stages(disk), 60), expected);
+  const Scratch scratch;
+  const auto data = coco_mini();
+  const auto expected = remade(data, cached(""), 60);
+  EXPECT_EQ(remade(data, cached(in_memory), 60), expected);
+  const auto disk = on_disk(scratch.path(), 1000);
+  EXPECT_EQ(remade(data, cached(disk), 60), expected);
+  EXPECT_EQ(remade(data, cached(disk), 60), expected);
   EXPECT_EQ(made, 0);
 }
 
-TEST(CacheStage, MayStandBehindAResizeThatDrawsNothing) {
+TEST(CacheStage, MayFollowAResizeThatDrawsNothing) {
   const TinyCoco files(9);
   auto data = files.options();
   data.max_side = 40;
-  const auto pipeline = [&](const std::string& cache) {
-    const auto config = parse_config(
+  const auto stages = [](const std::string& cache) {
+    return tables_of(
         "stages = [ { type = 'read' }, { type = 'decode', short_side = 20 }, "
         "{ type = 'resize_shortest_edge' }, " +
-            cache + "{ type = 'flip' }, { type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
-        "test.toml");
-    return std::get<Config::Array>(config.find("stages")->data);
+        cache + "{ type = 'flip' }, { type = 'group_by_aspect_ratio' }, { type = 'pad' } ]");
   };
   data.short_side = {20, 24};
-  EXPECT_THROW(digests(data, pipeline(in_memory + ", ")), ConfigError);
+  EXPECT_THROW(remade(data, stages(in_memory)), ConfigError);
   data.short_side = {20};
-  // Pixels at another size than the image's are held here
-  const auto expected = digests(data, pipeline(""));
-  EXPECT_EQ(digests(data, pipeline(in_memory + ", ")), expected);
-  const auto disk = on_disk(fs::path(data.root) / "cache") + ", ";
-  EXPECT_EQ(digests(data, pipeline(disk)), expected);
-  EXPECT_EQ(digests(data, pipeline(disk)), expected);
+  // The cache holds pixels at another size than the image's here.
+  const auto expected = remade(data, stages(""));
+  const auto disk = on_disk(fs::path(data.root) / "cache");
+  for (const auto& cache : {in_memory, disk, disk})
+    EXPECT_EQ(remade(data, stages(cache)), expected);
 }
 
 TEST(CacheStage, IsSharedByFlowsOfOneProcess) {
   const Scene scene;
-  const auto pipeline = stages(on_disk(scene.folder));
+  const auto stages = cached(scene.disk);
   const auto split = open_split(scene.data, scene.data.train);
-  const auto one = start_train_flow(scene.data, pipeline, split, 1);
-  const auto other = start_train_flow(scene.data, pipeline, split, 1);
+  const auto one = start_train_flow(scene.data, stages, split, 1);
+  const auto other = start_train_flow(scene.data, stages, split, 1);
   for (const auto expected : scene.expected) {
     EXPECT_EQ(digest(one->next()->value), expected);
     EXPECT_EQ(digest(other->next()->value), expected);
@@ -188,7 +174,7 @@ TEST(CacheStage, IsSharedByProcesses) {
     waitpid(run, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  EXPECT_EQ(digests(scene.data, stages(on_disk(scene.folder))), scene.expected);
+  EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
   EXPECT_EQ(made, 0);
 }
 
@@ -202,24 +188,12 @@ TEST(CacheStage, DISABLED_OneOfSeveralProcesses) {
   auto data = any.options();
   data.root = root;
   data.threads = 1;
-  EXPECT_EQ(digests(data, stages(on_disk(fs::path(root) / "cache"))), digests(data, stages("")));
+  EXPECT_EQ(remade(data, cached(on_disk(fs::path(root) / "cache"))), remade(data, cached("")));
 }
 
-TEST(CacheStage, NoticesAnotherPipeline) {
+TEST(CacheStage, OutlivesEveryOptionThatNoStageBeforeItFollows) {
   const Scene scene;
-  const auto disk = on_disk(scene.folder);
-  digests(scene.data, stages(disk));
-  const std::string darker = "{ type = 'count', shade = 9 }";
-  const auto expected = digests(scene.data, stages("", darker));
-  EXPECT_NE(expected, scene.expected);
-  EXPECT_EQ(digests(scene.data, stages(disk, darker)), expected);
-  EXPECT_EQ(made, 12);
-}
-
-TEST(CacheStage, OutlivesEveryOptionThatNoStageInFrontFollows) {
-  const Scene scene;
-  const auto disk = on_disk(scene.folder);
-  digests(scene.data, stages(disk));
+  remade(scene.data, cached(scene.disk));
   auto data = scene.data;
   data.source_timeout = {7};
   data.flip = 1;
@@ -227,36 +201,24 @@ TEST(CacheStage, OutlivesEveryOptionThatNoStageInFrontFollows) {
   data.divisor = 8;
   data.batch_size = 2;
   data.max_skipped = 0.5;
-  const auto expected = digests(data, stages(""));
-  EXPECT_EQ(digests(data, stages(disk)), expected);
-  EXPECT_EQ(made, 0);
+  scene.expect_made(0, data);
 }
 
-TEST(CacheStage, NoticesAnotherFileUnderTheSameName) {
+TEST(CacheStage, NoticesOtherStagesFilesAndAnnotations) {
   const Scene scene;
-  const auto disk = on_disk(scene.folder);
-  digests(scene.data, stages(disk));
+  remade(scene.data, cached(scene.disk));
+  scene.expect_made(12, scene.data, "{ type = 'count', shade = 9 }, ");
+
   auto picture = cv::imread(scene.files.image(3).string());
   picture = cv::Scalar(1, 2, 3);
   cv::imwrite(scene.files.image(3).string(), picture);
-  const auto expected = digests(scene.data, stages(""));
-  EXPECT_NE(expected, scene.expected);
-  EXPECT_EQ(digests(scene.data, stages(disk)), expected);
-  EXPECT_EQ(made, 1);
-}
+  scene.expect_made(1, scene.data);
 
-TEST(CacheStage, NoticesOtherAnnotations) {
-  const Scene scene;
-  const auto disk = on_disk(scene.folder);
-  digests(scene.data, stages(disk));
   const auto json = fs::path(scene.data.root) / "annotations/instances_train2017.json";
   auto text = read_file(json);
   text.replace(text.find("\"bbox\":[5"), 9, "\"bbox\":[6");
   std::ofstream(json) << text;
-  const auto expected = digests(scene.data, stages(""));
-  EXPECT_NE(expected, scene.expected);
-  EXPECT_EQ(digests(scene.data, stages(disk)), expected);
-  EXPECT_EQ(made, 1);
+  scene.expect_made(1, scene.data);
 }
 
 TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
@@ -265,10 +227,10 @@ TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
   data.threads = 1;
   data.in_flight = 6;
   const auto batches = 400;  // three epochs
-  const auto expected = digests(data, stages(""), batches);
+  const auto expected = remade(data, cached(""), batches);
   const auto disk = on_disk(fs::path(data.root) / "cache", 1);
-  for (const auto& cache : {"{ type = 'cache', max_mb = 1 }", disk.c_str(), disk.c_str()}) {
-    EXPECT_EQ(digests(data, stages(cache), batches), expected);
+  for (const auto& cache : {std::string("{ type = 'cache', max_mb = 1 }, "), disk, disk}) {
+    EXPECT_EQ(remade(data, cached(cache), batches), expected);
     EXPECT_GT(made, 399) << "not all fit";
     EXPECT_LT(made, 1100) << "but some do";
   }
@@ -276,8 +238,8 @@ TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
 
 TEST(CacheStage, NeverTrustsADamagedFile) {
   const Scene scene;
-  const auto disk = on_disk(scene.folder);
-  digests(scene.data, stages(disk));
+  const auto run = [&] { return remade(scene.data, cached(scene.disk)); };
+  run();
   const auto whole = read_file(scene.file());
   // In a value: it is made again, and kept again.
   const auto at = whole.find("pixels", whole.size() / 2);
@@ -285,40 +247,33 @@ TEST(CacheStage, NeverTrustsADamagedFile) {
   auto damaged = whole;
   damaged[at + 200] ^= 1;
   std::ofstream(scene.file(), std::ios::binary) << damaged;
-  EXPECT_EQ(digests(scene.data, stages(disk)), scene.expected);
+  EXPECT_EQ(run(), scene.expected);
   EXPECT_EQ(made, 1);
-  EXPECT_EQ(digests(scene.data, stages(disk)), scene.expected);
+  EXPECT_EQ(run(), scene.expected);
   EXPECT_EQ(made, 0);
   for (const std::size_t length : {whole.size() / 2, std::size_t{100}}) {
     fs::resize_file(scene.file(), length);
-    EXPECT_EQ(digests(scene.data, stages(disk)), scene.expected);
+    EXPECT_EQ(run(), scene.expected);
     EXPECT_EQ(made, 12) << "all anew";
   }
   std::ofstream(scene.file(), std::ios::binary) << std::string(10'000, 'x');
-  EXPECT_EQ(digests(scene.data, stages(disk)), scene.expected);
+  EXPECT_EQ(run(), scene.expected);
 }
 
 TEST(CacheStage, SaysWhatCannotWork) {
   const Scene scene;
-  const auto complaint = [&](const std::string& cache) -> std::string {
-    return testing::message_of<ConfigError>([&] { digests(scene.data, stages(cache), 1); });
+  const auto complaint = [&](const std::string& cache) {
+    return message_of<ConfigError>([&] { remade(scene.data, cached(cache), 1); });
   };
-  EXPECT_THAT(complaint("{ type = 'cache', where = 'disk' }"),
+  EXPECT_THAT(complaint("{ type = 'cache', where = 'disk' }, "),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed by a cache on disk")));
-  EXPECT_THAT(complaint("{ type = 'cache', where = 'tape' }"), HasSubstr("where"));
+  EXPECT_THAT(complaint("{ type = 'cache', where = 'tape' }, "), HasSubstr("where"));
   EXPECT_THAT(complaint(on_disk(scene.files.image(0))),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr(scene.files.image(0).string())));
   EXPECT_THAT(complaint(on_disk("/proc/cache")),
               HasSubstr("/proc/cache: this folder cannot be made"));
-  const auto config = parse_config(
-      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'flip' }, { type = 'cache' } ]",
-      "test.toml");
-  EXPECT_THAT(
-      [&] {
-        start_train_flow(scene.data, std::get<Config::Array>(config.find("stages")->data),
-                         open_split(scene.data, scene.data.train), 1);
-      },
-      ::testing::ThrowsMessage<ConfigError>(HasSubstr("what 'flip' has drawn at random")));
+  EXPECT_THAT(complaint("{ type = 'flip' }, " + in_memory),
+              HasSubstr("what 'flip' has drawn at random"));
 }
 
 }  // namespace

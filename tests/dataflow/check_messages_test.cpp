@@ -14,18 +14,14 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 
 namespace millrace {
 namespace {
 
-using ::testing::AllOf;
-using testing::digests;
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
-using testing::TinyCoco;
+using namespace ::testing;
+using namespace testing;
 
 using Spoil = std::function<void(Sample&)>;
 
@@ -103,25 +99,20 @@ const bool torn = register_stage<TornBatch>("loses the objects of an image");
 
 /// The digests of batches that a pipeline with the spoiled stage at this place gives.
 std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::string& how,
-                                           bool behind_resize) {
-  const std::string resize = "{ type = 'resize_shortest_edge' }, ";
-  const auto config = parse_config(
-      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'flip' }, " +
-          (behind_resize ? resize : "") + "{ type = 'spoiled', how = '" + how + "' }, " +
-          (behind_resize ? "" : resize) + "{ type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
-      "test.toml");
+                                           bool after_resize) {
+  const auto stage = "{ type = 'spoiled', how = '" + how + "' }, ";
+  const auto stages = after_resize ? pipeline(kFlipAndResize + stage)
+                                   : pipeline(stage + "{ type = 'resize_shortest_edge' }, ");
   const auto options = data.options();
-  return digests(*start_train_flow(options, std::get<Config::Array>(config.find("stages")->data),
-                                   open_split(options, options.train), 1),
-                 6);
+  return digests(*start_train_flow(options, stages, open_split(options, options.train), 1), 6);
 }
 
 TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
   const TinyCoco data(9);
   for (const auto& [how, fault] : faults())
-    for (const bool behind_resize : {false, true}) {
+    for (const bool after_resize : {false, true}) {
       SCOPED_TRACE(how);
-      const auto run = [&] { return spoiled_digests(data, how, behind_resize); };
+      const auto run = [&] { return spoiled_digests(data, how, after_resize); };
       if (fault.told.empty()) continue;
       EXPECT_THAT(run, ThrowsMessage<Error>(AllOf(HasSubstr("stage 'spoiled': "),
                                                   HasSubstr("picture"), HasSubstr(fault.told))));
@@ -131,19 +122,14 @@ TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
 TEST(CheckedStages, ChangeNoByteOfWhatIsSound) {
   const TinyCoco data(9);
   const auto options = data.options();
-  EXPECT_EQ(spoiled_digests(data, "none", /*behind_resize=*/true),
+  EXPECT_EQ(spoiled_digests(data, "none", /*after_resize=*/true),
             digests(*start_train_flow(options, {}, open_split(options, "train2017"), 1), 6));
 }
 
 TEST(CheckedStages, LookAtBatchesToo) {
   const TinyCoco data(9);
   const auto options = data.options();
-  const auto config = parse_config(
-      "stages = [ { type = 'read' }, { type = 'decode' }, { type = 'group_by_aspect_ratio' }, { "
-      "type = "
-      "'pad' }, { type = 'torn_batch' } ]",
-      "test.toml");
-  const auto flow = start_train_flow(options, std::get<Config::Array>(config.find("stages")->data),
+  const auto flow = start_train_flow(options, pipeline("", ", { type = 'torn_batch' }"),
                                      open_split(options, options.train), 1);
   EXPECT_THAT([&] { flow->next(); },
               ThrowsMessage<Error>(AllOf(HasSubstr("stage 'torn_batch': "),

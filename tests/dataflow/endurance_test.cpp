@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <opencv2/imgcodecs.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
@@ -22,9 +20,10 @@
 namespace millrace {
 namespace {
 
+using namespace ::testing;
+using namespace testing;
+
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
-using testing::TinyCoco;
 
 std::ptrdiff_t entries(const fs::path& folder) {
   const fs::directory_iterator all(folder);
@@ -40,7 +39,7 @@ std::int64_t resident() {
 }
 
 TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
-  if (testing::kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
+  if (kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
   const TinyCoco photos(40);
   const auto options = photos.options();
   const auto flow = start_train_flow(options, {}, open_split(options, options.train), 1);
@@ -68,7 +67,7 @@ TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
     usleep(static_cast<useconds_t>(rng.below(500)));
   }
   EXPECT_EQ(entries("/proc/self/fd"), files);
-  EXPECT_LE(entries("/proc/self/task"), 9 + testing::kSanitizerThreads);
+  EXPECT_LE(entries("/proc/self/task"), 9 + kSanitizerThreads);
 }
 
 TEST(Endurance, AThrowingConsumerStopsTheFlow) {
@@ -108,7 +107,7 @@ TEST_P(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
   for (std::int64_t bound = 1; bound < least; ++bound) EXPECT_THROW(start(bound), ConfigError);
   for (std::int64_t bound = least; bound < least + 4; ++bound) {
     std::size_t samples = 0;
-    for (const auto& group : testing::drain(*start(bound))) samples += group.size();
+    for (const auto& group : drain(*start(bound))) samples += group.size();
     EXPECT_EQ(samples, 180U) << "in_flight = " << bound;
   }
 }
@@ -121,14 +120,14 @@ std::vector<Setting> settings() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Flow, BackPressure, ::testing::ValuesIn(settings()), [](const auto& p) {
+INSTANTIATE_TEST_SUITE_P(Flow, BackPressure, ValuesIn(settings()), [](const auto& p) {
   return "Groups" + std::to_string(p.param.groups) + "Size" + std::to_string(p.param.size) +
          "Threads" + std::to_string(p.param.threads);
 });
 
 /// A COCO folder of every odd and broken file, each annotated with the size that Pillow gives it.
 void annotate_odd_files(const fs::path& folder) {
-  const auto files = testing::data_folder() / "jpeg";
+  const auto files = data_folder() / "jpeg";
   const auto manifest = nlohmann::json::parse(read_file(files / "manifest.json"));
   nlohmann::json images = nlohmann::json::array();
   for (const auto& entry : manifest["files"]) {
@@ -149,7 +148,7 @@ void annotate_odd_files(const fs::path& folder) {
 
 TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
   MILLRACE_NEEDS_DATA("jpeg");
-  const auto folder = fs::path(::testing::TempDir()) / ("odd-" + std::to_string(getpid()));
+  const auto folder = fs::path(TempDir()) / ("odd-" + std::to_string(getpid()));
   annotate_odd_files(folder);
   DataOptions options;
   options.root = folder.string();
@@ -162,7 +161,7 @@ TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
     options.threads = threads;
     const auto flow = start_eval_flow(options, split);
     std::vector<std::uint64_t> digests;
-    for (const auto& batch : testing::drain(*flow)) digests.push_back(digest(batch));
+    for (const auto& batch : drain(*flow)) digests.push_back(digest(batch));
     const auto skipped = static_cast<std::size_t>(flow->report().skipped);
     EXPECT_EQ(digests.size() + skipped, split.annotations->images.size());
     EXPECT_GE(digests.size(), 30U);
@@ -175,7 +174,7 @@ TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
   EXPECT_EQ(run(8), expected);
 
   options.on_error = OnError::fail;
-  EXPECT_THROW(testing::drain(*start_eval_flow(options, split)), DataError);
+  EXPECT_THROW(drain(*start_eval_flow(options, split)), DataError);
   fs::remove_all(folder);
 }
 

@@ -6,21 +6,14 @@
 #include <stdexcept>
 
 #include "millrace/base/random.h"
-#include "millrace/dataflow/image/plane.h"
-#include "millrace/dataflow/stages/affine.h"
+#include "millrace/dataflow/stages/geometric.h"
 #include "tests/dataflow/samples.h"
 
 namespace millrace {
 namespace {
 
-using ::testing::ElementsAre;
-using testing::expect_sound;
-using testing::iou;
-using ::testing::IsEmpty;
-using testing::only;
-using testing::real_samples;
-using testing::same;
-using ::testing::SizeIs;
+using namespace ::testing;
+using namespace testing;
 
 using Bitmap = std::vector<std::uint8_t>;
 

@@ -18,7 +18,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/image/exif.h"
+#include "millrace/dataflow/image/image_head.h"
 #include "tests/dataflow/flows.h"
 #include "tests/support/data.h"
 #include "tests/support/thrown.h"
@@ -26,8 +26,8 @@
 namespace millrace {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+using namespace ::testing;
+using namespace testing;
 
 std::string jpeg(int width, int height) {
   cv::Mat image(height, width, CV_8UC3, cv::Scalar(10, 100, 200));  // BGR
@@ -127,7 +127,7 @@ TEST(DecodeRgb, LooksTheSameWithFewerPixels) {
   MILLRACE_NEEDS_DATA("coco_mini");
   int photos = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(testing::data_folder() / "coco_mini" / "val2017")) {
+       std::filesystem::directory_iterator(data_folder() / "coco_mini" / "val2017")) {
     const auto bytes = read_file(entry.path());
     const auto whole = decode_rgb(bytes, entry.path().string());
     for (const int divisor : {2, 4, 8}) {
@@ -265,7 +265,7 @@ std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
 
 TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {
   const auto message = [](const std::string& bytes, const std::string& file) -> std::string {
-    return testing::message_of<DataError>([&] { decode_rgb(bytes, file); });
+    return message_of<DataError>([&] { decode_rgb(bytes, file); });
   };
   for (const auto& [file, bytes] : said_to_be(100'000, 90'000))
     EXPECT_EQ(message(bytes, file), file +
@@ -279,7 +279,7 @@ TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {
     EXPECT_EQ(message(bytes, file), file + ": says that it is 30000 x 30000 pixels, but has only " +
                                         std::to_string(bytes.size()) + " bytes");
   for (const auto& [file, bytes] : said_to_be(0, 8))
-    EXPECT_THAT(message(bytes, file), ::testing::StartsWith(file + ": "));
+    EXPECT_THAT(message(bytes, file), StartsWith(file + ": "));
 }
 
 TEST(DecodeRgb, TellsTheSizeInAHeadBeforeItDecodes) {
@@ -308,21 +308,21 @@ TEST(DecodeRgb, TellsTheSizeInAHeadBeforeItDecodes) {
 }
 
 TEST(DecodeRgb, SaysWhereMemoryEnds) {
-  if (testing::kSanitized) GTEST_SKIP() << "a sanitizer needs all addresses";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer needs all addresses";
   std::vector<std::uint8_t> png, photo;
   const cv::Mat image(9000, 9000, CV_8UC1, cv::Scalar(7));
   cv::imencode(".png", image, png);
   cv::imencode(".jpg", image, photo);
   for (const auto& encoded : {png, photo})
-    EXPECT_EXIT(decode_with_little_memory({encoded.begin(), encoded.end()}),
-                ::testing::ExitedWithCode(0), "x.png: there is not enough memory to decode it");
+    EXPECT_EXIT(decode_with_little_memory({encoded.begin(), encoded.end()}), ExitedWithCode(0),
+                "x.png: there is not enough memory to decode it");
 }
 
 TEST(DecodeRgb, RefusesACmykJpegThatIsCutAndDecodesAWholeOneAsOpenCvDoes) {
   MILLRACE_NEEDS_DATA("jpeg");
   for (const std::string name :
        {"coco1_cmyk", "jpeg-decoder__jpg-cmyk-1", "Pillow__pil_sample_cmyk"}) {
-    const auto file = testing::data_folder() / "jpeg" / (name + ".jpg");
+    const auto file = data_folder() / "jpeg" / (name + ".jpg");
     const auto bytes = read_file(file);
     cv::Mat expected;
     cv::cvtColor(cv::imread(file.string(), cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION),
@@ -342,7 +342,7 @@ void expect_mean(const cv::Mat& image, const nlohmann::json& mean, double tolera
 
 TEST(DecodeRgb, TreatsOddFilesAsPillowAndOpenCvDo) {
   MILLRACE_NEEDS_DATA("jpeg");
-  const auto folder = testing::data_folder() / "jpeg";
+  const auto folder = data_folder() / "jpeg";
   const auto manifest = nlohmann::json::parse(read_file(folder / "manifest.json"));
   int decoded = 0, damaged = 0;
   for (const auto& entry : manifest["files"]) {

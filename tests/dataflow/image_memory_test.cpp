@@ -1,4 +1,4 @@
-#include "millrace/dataflow/image/image_memory.h"
+#include "millrace/dataflow/image/buffer_pool.h"
 
 #include <gtest/gtest.h>
 

@@ -19,33 +19,26 @@
 namespace millrace {
 namespace {
 
+using namespace ::testing;
+using namespace testing;
+
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using testing::TinyCoco;
 
-/// The default pipeline with further stages after `decode` and at the end.
-std::vector<Config> stages(const std::string& behind_decode, const std::string& last = "") {
-  const auto config =
-      parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + behind_decode +
-                       "{ type = 'flip' }, { type = 'resize_shortest_edge' }, { type = "
-                       "'group_by_aspect_ratio' }, { type = 'pad' } " +
-                       last + "]",
-                   "test.toml");
-  return std::get<Config::Array>(config.find("stages")->data);
-}
-
-std::vector<Batch> batches(const DataOptions& data, const std::vector<Config>& pipeline) {
-  return testing::drain(*start_train_flow(data, pipeline, open_split(data, data.train), 1), 6);
+/// Batches of the default stages with further ones after `decode` and at the end.
+std::vector<Batch> batches(const DataOptions& data, const std::string& after_decode = "",
+                           const std::string& last = "") {
+  return drain(*start_train_flow(data, pipeline(after_decode + kFlipAndResize, last),
+                                 open_split(data, data.train), 1),
+               6);
 }
 
 TEST(Print, TellsOfTheFirstImagesAndChangesNothing) {
   const TinyCoco files(9);
   auto data = files.options();
   data.threads = 1;
-  testing::Log log;
-  const auto shown = batches(data, stages("{ type = 'print', count = 4 }, "));
-  const auto plain = batches(data, stages(""));
+  Log log;
+  const auto shown = batches(data, "{ type = 'print', count = 4 }, ");
+  const auto plain = batches(data);
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(shown[i]), digest(plain[i]));
   const auto text = log.take();
   EXPECT_EQ(std::ranges::count(text, '\n'), 4) << text;
@@ -59,8 +52,8 @@ TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
   data.threads = 1;
   const auto folder = fs::path(data.root) / "seen";
   const auto dump = ", { type = 'dump', folder = '" + folder.string() + "', count = 2, every = 3 }";
-  const auto seen = batches(data, stages("", dump));
-  const auto plain = batches(data, stages(""));
+  const auto seen = batches(data, "", dump);
+  const auto plain = batches(data);
   for (std::size_t i = 0; i < plain.size(); ++i) EXPECT_EQ(digest(seen[i]), digest(plain[i]));
   for (const int number : {0, 3}) {  // as they came by, which need not be their order
     const auto name = "batch00000" + std::to_string(number);
@@ -92,10 +85,10 @@ TEST(Dump, SaysWhereItCannotWrite) {
   const TinyCoco files(4);
   const auto data = files.options();
   const auto complaint = [&](const std::string& options) -> std::string {
-    return testing::message_of<ConfigError>(
-        [&] { batches(data, stages("", ", { type = 'dump'" + options + " }")); });
+    return message_of<ConfigError>(
+        [&] { batches(data, "", ", { type = 'dump'" + options + " }"); });
   };
-  EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is wanted")));
+  EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed")));
   EXPECT_THAT(complaint(", folder = '/proc/seen'"),
               HasSubstr("/proc/seen: this folder cannot be made"));
 }
@@ -105,7 +98,7 @@ TEST(BatchPicture, ShowsTheImageWithoutItsPadding) {
   auto data = files.options();
   data.short_side = {300};
   data.max_side = 500;
-  const auto batch = batches(data, stages("")).front();
+  const auto batch = batches(data).front();
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto picture = batch_picture(batch, i, {});
     EXPECT_NEAR(double(picture.cols) / picture.rows,

@@ -26,13 +26,8 @@
 namespace millrace {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::Numbers;
-using ::testing::SizeIs;
-using ::testing::ThrowsMessage;
-using testing::TinyCoco;
+using namespace ::testing;
+using namespace testing;
 
 /// Counts what has become ready, and waits for it.
 class Bell {

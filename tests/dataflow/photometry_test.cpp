@@ -1,7 +1,4 @@
 // Colours: the arithmetic, and the stages that draw its parameters.
-#include "millrace/dataflow/image/photometry.h"
-
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,18 +7,14 @@
 #include <opencv2/core.hpp>
 #include <set>
 
-#include "millrace/dataflow/stages/blur.h"
-#include "millrace/dataflow/stages/color_jitter.h"
-#include "millrace/dataflow/stages/grayscale.h"
-#include "millrace/dataflow/stages/lighting.h"
-#include "millrace/dataflow/stages/noise.h"
+#include "millrace/dataflow/stages/colors.h"
 #include "tests/dataflow/samples.h"
 
 namespace millrace {
 namespace {
 
-using testing::same;
-using testing::sample_of;
+using namespace ::testing;
+using namespace testing;
 
 using Pixel = cv::Vec3b;
 

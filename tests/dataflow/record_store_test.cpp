@@ -20,22 +20,17 @@
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stages/decode.h"
 #include "millrace/dataflow/store/sample_codec.h"
-#include "tests/dataflow/digests.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
-#include "tests/support/data.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
 
+using namespace ::testing;
+using namespace testing;
+
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using testing::digests;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
-using testing::TinyCoco;
 
 DetectionSource images_of(const DataOptions& data) {
   return DetectionSource(open_split(data, data.train), /*filter_empty=*/false);
@@ -50,15 +45,14 @@ struct Packed {
 };
 
 TrainData open_records(const DataOptions& data, const fs::path& folder) {
-  const auto config = parse_config(
-      "sources = [{ type = 'records', folder = '" + folder.string() + "' }]", "test.toml");
-  return open_train_data(data, std::get<Config::Array>(config.find("sources")->data));
+  return open_train_data(
+      data, tables_of("sources = [{ type = 'records', folder = '" + folder.string() + "' }]"));
 }
 
 /// Reads and decodes every record, and what is known of it without; what is said where one cannot
 /// be used.
 std::string read_all(const fs::path& folder) {
-  return testing::message_of([&] {
+  return message_of([&] {
     const RecordStore store(folder);
     for (std::int64_t i = 0; i < store.size(); ++i) {
       store.about(i);
@@ -106,14 +100,10 @@ TEST(RecordStore, GivesTheSameBatchesAsTheFiles) {
 
 TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  const TinyCoco scratch(1);
-  DataOptions data;
-  data.root = testing::data_folder() / "coco_mini";
-  data.short_side = {200, 320};
-  data.max_side = 533;
-  const auto folder = fs::path(scratch.options().root) / "packed";
+  const Scratch scratch;
+  auto data = coco_mini();
+  const auto folder = scratch / "packed";
   pack_records(images_of(data), open_split(data, data.train).classes, folder);
-  data.threads = 2;
   const auto expected = digests(*start_train_flow(data, {}, open_train_data(data, {}), 1), 30);
   const auto records = open_records(data, folder);
   for (const int threads : {1, 2, 8}) {

@@ -9,18 +9,16 @@
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "tests/support/data.h"
+#include "tests/dataflow/tiny_coco.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::ThrowsMessage;
+using namespace ::testing;
+using namespace testing;
 
 /// One of everything that a sample may have.
 Sample full_sample() {
@@ -80,8 +78,7 @@ TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
 
 TEST(SampleCodec, KeepsTheAnnotationsOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  DataOptions data;
-  data.root = testing::data_folder() / "coco_mini";
+  const auto data = coco_mini();
   const DetectionSource source(open_split(data, data.train), /*filter_empty=*/false);
   for (std::int64_t i = 0; i < source.size(); ++i) {
     const auto bytes = encode(source[i]);
@@ -95,9 +92,9 @@ TEST(SampleCodec, RefusesBytesThatWereCutShortOrGoOn) {
   const auto bytes = encode(full_sample());
   for (std::size_t length = 0; length < bytes.size(); ++length)
     EXPECT_THROW(decode_sample(bytes.substr(0, length), "here"), DataError) << length;
-  EXPECT_THAT([&] { decode_sample(bytes + "x", "records.mdb record 3"); },
-              ThrowsMessage<DataError>(
-                  "records.mdb record 3: is no sample: bytes follow behind the sample"));
+  EXPECT_THAT(
+      [&] { decode_sample(bytes + "x", "records.mdb record 3"); },
+      ThrowsMessage<DataError>("records.mdb record 3: is no sample: bytes follow the sample"));
 }
 
 TEST(SampleCodec, NeverTrustsDamagedBytes) {
@@ -133,7 +130,7 @@ TEST(SampleCodec, SaysWhatMakesNoSense) {
   const auto complaint = [](auto change) -> std::string {
     auto sample = full_sample();
     change(sample);
-    return testing::message_of<DataError>([&] { decode_sample(encode(sample), "here"); });
+    return message_of<DataError>([&] { decode_sample(encode(sample), "here"); });
   };
   EXPECT_THAT(complaint([](Sample&) {}), IsEmpty());
   EXPECT_THAT(complaint([](Sample& s) { s.objects.classes.pop_back(); }),

@@ -3,10 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <opencv2/core.hpp>
-#include <string>
 #include <vector>
 
 #include "millrace/coco/masks/mask_iou.h"
@@ -14,7 +12,7 @@
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/stages/decode.h"
-#include "tests/support/data.h"
+#include "tests/dataflow/tiny_coco.h"
 
 namespace millrace::testing {
 
@@ -36,8 +34,7 @@ inline Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
 
 /// The training images of coco_mini, `step` apart, without their pixels.
 inline std::vector<Sample> real_samples(int step = 1) {
-  DataOptions options;
-  options.root = (data_folder() / "coco_mini").string();
+  const auto options = coco_mini();
   const DetectionSource source(open_split(options, options.train), /*filter_empty=*/false);
   std::vector<Sample> samples;
   for (std::int64_t i = 0; i < source.size(); i += step) samples.push_back(source[i]);

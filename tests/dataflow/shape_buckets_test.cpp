@@ -1,5 +1,3 @@
-#include "millrace/dataflow/detection/shape_buckets.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,11 +7,15 @@
 #include "millrace/base/random.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/stages/group_by_aspect_ratio.h"
 #include "tests/dataflow/flows.h"
-#include "tests/support/data.h"
+#include "tests/dataflow/tiny_coco.h"
 
 namespace millrace {
 namespace {
+
+using namespace ::testing;
+using namespace testing;
 
 /// Padding of images of shorter side 1, each padded to the largest of its group.
 double padding(const std::vector<cv::Size>& shapes, const std::vector<double>& bounds) {
@@ -89,11 +91,7 @@ TEST(RatioBounds, NeverPadMoreForMoreGroupsHoweverManyImages) {
 
 TEST(ShapeBuckets, WasteLessOfBatchesOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  DataOptions options;
-  options.root = (testing::data_folder() / "coco_mini").string();
-  options.val = options.train;
-  options.short_side = {80};
-  options.max_side = 133;
+  auto options = coco_mini({80}, 133);
   options.divisor = 1;
   const auto split = open_split(options, options.train);
   const auto wasted = [&](std::int64_t buckets) {

@@ -16,24 +16,16 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/engine/order.h"
 #include "millrace/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
-#include "tests/support/data.h"
 
 namespace millrace {
 namespace {
 
-using testing::drain;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using testing::Numbers;
-using ::testing::SizeIs;
-using ::testing::ThrowsMessage;
-using testing::TinyCoco;
-using ::testing::UnorderedElementsAre;
+using namespace ::testing;
+using namespace testing;
 
 constexpr std::int64_t kRanks[] = {1, 2, 3, 4, 8};
 constexpr std::int64_t kStep = 24;  // samples over all ranks
@@ -424,8 +416,8 @@ TEST(LostSamples, EndInAnErrorWhereNoneCanBeUsed) {
                         .group(2)
                         .start(options);
   EXPECT_THAT([&] { flow->next(); },
-              ThrowsMessage<Error>(::testing::AllOf(
-                  HasSubstr("it and the 8 that follow it in the order"), HasSubstr("lost"))));
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("it and the 8 that follow it in the order"), HasSubstr("lost"))));
   EXPECT_FALSE(flow->next());
 }
 
@@ -471,9 +463,9 @@ TEST(Filter, BehindAStageMakesBatchesSmaller) {
 
 // Detection.
 
-auto train_flows(const TinyCoco& data, const DataOptions& options, const Cursor& start = {}) {
-  return [&data, options, start, split = open_split(options, options.train)](std::int64_t rank,
-                                                                             std::int64_t ranks) {
+auto train_flows(const DataOptions& options, const Cursor& start = {}) {
+  return [options, start, split = open_split(options, options.train)](std::int64_t rank,
+                                                                      std::int64_t ranks) {
     auto own = options;
     own.batch_size = options.batch_size / ranks;
     return start_train_flow(own, {}, split, 1, {rank, ranks}, start);
@@ -484,7 +476,7 @@ TEST(TrainFlow, GivesAnyNumberOfRanksTheSameSteps) {
   const TinyCoco data(50);
   auto options = data.options();
   options.batch_size = kStep;
-  const auto start = train_flows(data, options);
+  const auto start = train_flows(options);
   Together one(start, 1);
   std::vector<Delivery<Batch>> expected;
   for (int k = 0; k < 8; ++k) expected.push_back(one.next());
@@ -495,7 +487,7 @@ TEST(TrainFlow, GivesAnyNumberOfRanksTheSameSteps) {
       ASSERT_EQ(digest(given.value), digest(step.value)) << ranks << " ranks";
       ASSERT_EQ(given.cursor, step.cursor);
     }
-    Together rest(train_flows(data, options, expected[4].cursor), ranks);
+    Together rest(train_flows(options, expected[4].cursor), ranks);
     for (std::size_t k = 5; k < expected.size(); ++k)
       ASSERT_EQ(digest(rest.next().value), digest(expected[k].value)) << ranks << " ranks";
   }
@@ -503,18 +495,9 @@ TEST(TrainFlow, GivesAnyNumberOfRanksTheSameSteps) {
 
 TEST(TrainFlow, GivesAnyNumberOfRanksTheSameStepsOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  DataOptions options;
-  options.root = testing::data_folder() / "coco_mini";
-  options.short_side = {120, 200};
-  options.max_side = 300;
+  auto options = coco_mini({120, 200}, 300);
   options.batch_size = 4;
-  options.threads = 2;
-  const auto split = open_split(options, options.train);
-  const auto start = [&](std::int64_t rank, std::int64_t ranks) {
-    auto own = options;
-    own.batch_size = 4 / ranks;
-    return start_train_flow(own, {}, split, 1, {rank, ranks});
-  };
+  const auto start = train_flows(options);
   Together one(start, 1), two(start, 2), four(start, 4);
   for (int k = 0; k < 12; ++k) {
     const auto expected = digest(one.next().value);

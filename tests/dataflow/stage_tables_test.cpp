@@ -8,20 +8,14 @@
 
 #include "millrace/dataflow/detection/data_defaults.h"
 #include "millrace/dataflow/sources/detection_sources.h"
+#include "tests/dataflow/tiny_coco.h"
 #include "tests/support/thrown.h"
 
 namespace millrace {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-
-std::vector<Config> listed(const std::string& stages) {
-  const auto config = parse_config("stages = [ { type = 'read' }, { type = 'decode' }, " + stages +
-                                       "{ type = 'group_by_aspect_ratio' }, { type = 'pad' } ]",
-                                   "test.toml");
-  return std::get<Config::Array>(config.find("stages")->data);
-}
+using namespace ::testing;
+using namespace testing;
 
 std::vector<std::string> texts(const std::vector<Config>& tables) {
   std::vector<std::string> all;
@@ -65,7 +59,7 @@ TEST(StageTables, KeepWhatIsWritten) {
   DataOptions data;
   data.flip = 0.25;
   const auto tables = complete_stages(
-      data, listed("{ type = 'flip', probability = 0.75 }, { type = 'resize_shortest_edge' }, "));
+      data, pipeline("{ type = 'flip', probability = 0.75 }, { type = 'resize_shortest_edge' }, "));
   const auto& own = *tables[2].find("probability");
   EXPECT_FALSE(own.follows);
   EXPECT_EQ(value_text(own), "0.75");
@@ -76,7 +70,7 @@ TEST(StageTables, DecodeWholeBeforeACrop) {
   const auto decoded = [](const std::string& stages) {
     DataOptions data;
     data.short_side = {100, 200};
-    return options_of<Decode>(complete_stages(data, listed(stages))[1])->short_side;
+    return options_of<Decode>(complete_stages(data, pipeline(stages))[1])->short_side;
   };
   EXPECT_EQ(decoded("{ type = 'resize_shortest_edge' }, "), 200);
   EXPECT_EQ(decoded("{ type = 'flip' }, { type = 'resize_shortest_edge', short_side = 50 }, "), 50);
@@ -87,14 +81,15 @@ TEST(StageTables, DecodeWholeBeforeACrop) {
 TEST(StageTables, WhichPadToShapesThatNoImageFitsAreRefusedAtTheOptionThatSaysSo) {
   const auto complaint = [](const std::string& data_toml, std::vector<Config> stages) {
     const auto table = parse_config(data_toml, "data.toml");
-    return testing::message_of<ConfigError>(
+    return message_of<ConfigError>(
         [&] { settle_stages(read_options<DataOptions>(table), table, stages); });
   };
   const std::string narrow = "pad_shapes = ['900x640']";
   EXPECT_THAT(complaint(narrow, {}),
               AllOf(HasSubstr("data.toml:1:14: pad_shapes has no shape"), HasSubstr("800 pixels")));
-  EXPECT_EQ(complaint(narrow, listed("{ type = 'resize_shortest_edge', short_side = 600 }, ")), "");
-  auto own = listed("{ type = 'resize_shortest_edge' }, ");
+  EXPECT_EQ(complaint(narrow, pipeline("{ type = 'resize_shortest_edge', short_side = 600 }, ")),
+            "");
+  auto own = pipeline("{ type = 'resize_shortest_edge' }, ");
   own.back() = parse_config("type = 'pad'\nshapes = ['900x640']", "pad.toml");
   EXPECT_THAT(complaint("", own), HasSubstr("pad.toml:2:10: shapes has no shape"));
 }

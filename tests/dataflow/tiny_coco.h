@@ -1,14 +1,21 @@
-// A COCO folder of a few small pictures, made for one test and gone with it.
+// Data to train on: a COCO folder of a few small pictures, gone with its test, and real photos; and
+// what tests ask of the batches.
 #pragma once
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "millrace/base/config.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/detection_source.h"
+#include "tests/support/data.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::testing {
@@ -77,5 +84,47 @@ class TinyCoco {
   Scratch folder_;
   nlohmann::json json_;
 };
+
+/// The real photos of coco_mini at these sizes; see MILLRACE_NEEDS_DATA.
+inline DataOptions coco_mini(Options::Ints short_side = {200, 320}, std::int64_t max_side = 533) {
+  DataOptions options;
+  options.root = (data_folder() / "coco_mini").string();
+  options.short_side = std::move(short_side);
+  options.max_side = max_side;
+  options.threads = 2;
+  return options;
+}
+
+/// Training's batches of a split.
+inline std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
+                                                         std::span<const Config> stages,
+                                                         const DataSplit& split, std::uint64_t seed,
+                                                         Share share = {},
+                                                         const Cursor& start = {}) {
+  return millrace::start_train_flow(options, stages,
+                                    {split.classes, open_source(split, options.filter_empty)}, seed,
+                                    share, start);
+}
+
+/// The tables of the list that TOML text declares: "stages = [ { type = 'read' }, ... ]".
+inline std::vector<Config> tables_of(const std::string& toml) {
+  return std::get<Config::Array>(parse_config(toml, "test.toml").table().front().second.data);
+}
+
+/// The stages read, decode, `middle`, group_by_aspect_ratio, pad and `last`; these are TOML: "{
+/// type = 'blur' }, " and ", { type = 'dump' }".
+inline std::vector<Config> pipeline(const std::string& middle, const std::string& last = "") {
+  return tables_of("stages = [ { type = 'read' }, { type = 'decode' }, " + middle +
+                   "{ type = 'group_by_aspect_ratio' }, { type = 'pad' }" + last + " ]");
+}
+/// What stands in the middle of the default list.
+inline const std::string kFlipAndResize = "{ type = 'flip' }, { type = 'resize_shortest_edge' }, ";
+
+/// The digests of the next `count` batches.
+inline std::vector<std::uint64_t> digests(DataFlow<Batch>& flow, int count) {
+  std::vector<std::uint64_t> result;
+  for (; count > 0; --count) result.push_back(digest(flow.next()->value));
+  return result;
+}
 
 }  // namespace millrace::testing

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/data.h"
@@ -84,8 +85,8 @@ TEST_P(MicroBatches, OfPhotosGiveTheLossesAndGradientsOfTheLargeBatch) {
   options.batch_size = 4;
   options.short_side = {96};
   options.max_side = 128;
-  const auto split = open_split(options, options.val);
-  const auto flow = start_train_flow(options, {}, split, /*seed=*/1);
+  options.train = options.val;
+  const auto flow = start_train_flow(options, {}, open_train_data(options, {}), /*seed=*/1);
   auto batch = flow->next()->value;
   for (auto& objects : batch.objects)
     for (auto& label : objects.classes) label %= 3;  // the small detector knows three

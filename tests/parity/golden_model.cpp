@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "millrace/dataflow/stages/resize_shortest_edge.h"
+#include "millrace/dataflow/stages/geometric.h"
 #include "tests/parity/formula_weights.h"
 #include "tests/support/tensors.h"
 

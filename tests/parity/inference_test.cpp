@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "millrace/coco/masks/masks.h"
+#include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/pad.h"
-#include "millrace/dataflow/stages/resize_shortest_edge.h"
 #include "millrace/models/layers/normalize.h"
 #include "millrace/models/layers/paste.h"
 #include "millrace/models/ops/top_k.h"

@@ -83,7 +83,6 @@ class Doctor {
 
   DoctorReport examine() {
     const auto& data = recipe_.data;
-    check_class_names(data.classes);
     // Fails on a missing split before anything takes time.
     if (recipe_.sources.empty()) find_split(data, data.train);
     if (!data.val.empty()) find_split(data, data.val);

@@ -10,7 +10,6 @@
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/server.h"
-#include "millrace/dataflow/serving/this_host.h"
 #include "millrace/engine/order.h"
 #include "millrace/trainer/cluster/threads.h"
 

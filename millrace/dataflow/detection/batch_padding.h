@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,7 @@ namespace millrace {
 /// Writes an image into the top left corner of its slot of a batch and clears the rest.
 void fill_slot(const LazyImage& image, cv::Mat slot);
 
-/// The width and height that "1344x800" says. Throws std::invalid_argument for what is no shape.
+/// Width and height of "1344x800". Throws std::invalid_argument for other text.
 cv::Size parse_shape(const std::string& text);
 
 /// Some images of a batch.
@@ -25,9 +24,9 @@ struct BatchPart {
   std::vector<std::size_t> places;  // of its images in the whole batch, ascending
 };
 
-/// A batch cut into parts in which every image has the padded size that it would have alone, in the
-/// order of their first images. The batch itself is the only part where all its images have its
-/// size, or where its divisor is not known.
+/// A batch cut into parts whose images have the padded size that each would have alone, by their
+/// first images. The batch itself is the only part if all its images have its size, or its divisor
+/// is not known.
 std::vector<BatchPart> parts_of_one_size(const Batch& batch);
 
 }  // namespace millrace

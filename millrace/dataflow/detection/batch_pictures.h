@@ -1,4 +1,4 @@
-// A batch as a person looks at it: what the model will see.
+// A batch as pictures: what the model will see.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,11 @@ namespace millrace {
 /// classes[number], or the number where there are fewer names.
 std::string class_name(std::span<const std::string> classes, std::int32_t number);
 
-/// Image `index` of a batch without its padding, its boxes and masks drawn over it. (H, W, 3) 8-bit
-/// RGB.
+/// Image `index` of a batch without padding, with boxes and masks. (H, W, 3) 8-bit RGB.
 cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes);
 
-/// Writes the picture of each image as `<name>-<place>.png` and all the rest of the batch as
-/// `<name>.json`: sizes, scales, and of each object box, class, crowd flag and shape as COCO writes
+/// Writes the picture of each image as `<name>-<place>.png` and the rest of the batch as
+/// `<name>.json`: sizes, scales, and each object's box, class, crowd flag and shape as COCO writes
 /// it. Throws Error naming the file.
 void write_batch(const std::filesystem::path& folder, const std::string& name, const Batch& batch,
                  std::span<const std::string> classes);

@@ -76,8 +76,7 @@ void check_objects(const Instances& objects, cv::Size image, std::size_t classes
   for (const auto& shape : objects.segmentations) check_shape(shape, image, name);
 }
 
-/// Calls `check` with each message that the stage makes, and whether there was an image in the one
-/// that it got.
+/// Calls `check` with each message that the stage gives, and whether that it took had an image.
 template <class T, class F>
 void check_output(Stage& stage, F check) {
   const auto had_image = [is_sample = stage.takes == MessageType::of<Sample>()](const Message& in) {

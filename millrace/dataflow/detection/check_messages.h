@@ -1,4 +1,4 @@
-// What stages rely on in the samples and batches that they are given, whoever made them.
+// What stages may rely on in samples and batches.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,18 @@
 
 namespace millrace {
 
-/// For `classes` that nobody knows.
+/// For unknown classes.
 inline constexpr std::size_t kAnyClasses = std::numeric_limits<std::int32_t>::max();
 
-/// Throws std::invalid_argument naming the image and what is wrong with the sample: pixels that are
-/// not 8-bit RGB, members of the objects of different lengths, a box or run-length mask that does
-/// not lie in the image, a polygon without three points, a class that is none of 0 .. classes-1.
-/// Costs nothing beside a stage's work.
+/// Throws std::invalid_argument naming the image and the fault: pixels that are not 8-bit RGB,
+/// members of the objects of different lengths, a box or run-length mask outside the image, a
+/// polygon of fewer than three points, a class not in 0 .. classes-1.
 void check_sample(const Sample& sample, std::size_t classes = kAnyClasses);
 
-/// The same of a batch, whose images have to lie in it.
+/// The same for a batch, which must hold its images.
 void check_batch(const Batch& batch, std::size_t classes = kAnyClasses);
 
-/// The stage, whose samples or batches are checked, so that the message of a fault names it.
+/// The stage with a check of the samples or batches that it gives.
 Stage checked(Stage stage, std::size_t classes);
 
 }  // namespace millrace

@@ -1,50 +1,151 @@
 #include "millrace/dataflow/detection/count_objects.h"
 
+#include <fmt/format.h>
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_reduce.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <variant>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/text.h"
 
 namespace millrace {
 namespace {
 
-void count(const Sample& sample, ObjectCounts& counts) {
-  ++counts.samples;
-  const auto& objects = sample.objects;
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (objects.crowd[i]) continue;
-    ++counts.objects;
-    if (!std::holds_alternative<std::monostate>(objects.segmentations[i])) continue;
-    if (++counts.without_shape == 1) counts.first_without_shape = sample.path;
+constexpr float kSmall = 32 * 32, kLarge = 96 * 96;  // pixels; objects of these areas are medium
+constexpr std::size_t kMostClasses = 120;            // that are all shown
+constexpr std::size_t kLine = 96;                    // letters
+
+struct ShapeCounts : ObjectCounts {
+  void add(const Sample& sample) {
+    const auto& of = sample.objects;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (of.crowd[i]) continue;
+      ++objects;
+      if (!std::holds_alternative<std::monostate>(of.segmentations[i])) continue;
+      if (++without_shape == 1) first_without_shape = sample.path;
+    }
   }
+  void add(const ShapeCounts& later) {
+    objects += later.objects;
+    if (without_shape == 0) first_without_shape = later.first_without_shape;
+    without_shape += later.without_shape;
+  }
+};
+
+struct SizeCounts {
+  std::vector<std::int64_t> classes;
+  std::array<std::int64_t, 3> sizes{};  // small, medium, large
+  std::int64_t crowds = 0;
+
+  explicit SizeCounts(std::size_t count) : classes(count) {}
+
+  void add(const Sample& sample) {
+    const auto& objects = sample.objects;
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      if (objects.crowd[i]) {
+        ++crowds;
+        continue;
+      }
+      const auto area = objects.boxes[i].area();
+      ++sizes[area < kSmall ? 0 : area <= kLarge ? 1 : 2];
+      const auto label = static_cast<std::size_t>(objects.classes[i]);
+      if (label < classes.size()) ++classes[label];
+    }
+  }
+  void add(const SizeCounts& other) {
+    std::ranges::transform(classes, other.classes, classes.begin(), std::plus<>());
+    std::ranges::transform(sizes, other.sizes, sizes.begin(), std::plus<>());
+    crowds += other.crowds;
+  }
+  std::int64_t objects() const {
+    return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  }
+};
+
+/// Adds what the source says of each sample to `none`.
+template <class Counts>
+Counts over_all(const Source<Sample>& source, const Counts& none) {
+  using Range = tbb::blocked_range<std::int64_t>;
+  return tbb::parallel_reduce(
+      Range(0, source.size()), none,
+      [&](const Range& range, Counts part) {
+        for (auto i = range.begin(); i < range.end(); ++i) try {
+            part.add(source.about(i));
+          } catch (const DataError&) {  // the flow tells of it, as data.on_error says
+          }
+        return part;
+      },
+      [](Counts a, const Counts& b) {
+        a.add(b);
+        return a;
+      });
 }
 
-ObjectCounts merged(ObjectCounts earlier, const ObjectCounts& later) {
-  earlier.samples += later.samples;
-  earlier.objects += later.objects;
-  if (earlier.without_shape == 0) earlier.first_without_shape = later.first_without_shape;
-  earlier.without_shape += later.without_shape;
-  return earlier;
+/// Names with their counts, side by side.
+std::string table(const std::vector<std::pair<std::string, std::int64_t>>& entries) {
+  std::size_t name = 0, number = 0;
+  for (const auto& [label, objects] : entries) {
+    name = std::max(name, label.size());
+    number = std::max(number, std::to_string(objects).size());
+  }
+  const auto columns = std::max<std::size_t>(1, kLine / (name + number + 4));
+  const auto rows = (entries.size() + columns - 1) / columns;
+  std::string text;
+  for (std::size_t row = 0; row < rows; ++row) {
+    text += '\n';
+    for (auto i = row; i < entries.size(); i += rows)  // downwards, as one reads a list
+      text += fmt::format("  {:<{}} {:>{}} ", entries[i].first, name, entries[i].second, number);
+    text.pop_back();
+  }
+  return text;
+}
+
+std::string classes_text(const SizeCounts& counts, const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, std::int64_t>> entries;
+  for (std::size_t k = 0; k < names.size(); ++k) entries.emplace_back(names[k], counts.classes[k]);
+  std::string heading = "objects of each class:";
+  if (entries.size() > kMostClasses) {
+    heading = fmt::format("objects of the {0} most frequent and the {0} rarest of {1} classes:",
+                          kMostClasses / 2, entries.size());
+    std::ranges::stable_sort(entries, std::greater<>(),
+                             &std::pair<std::string, std::int64_t>::second);
+    entries.erase(entries.begin() + kMostClasses / 2, entries.end() - kMostClasses / 2);
+  }
+  return heading + table(entries);
 }
 
 }  // namespace
 
 ObjectCounts count_objects(const Source<Sample>& source) {
-  using Range = tbb::blocked_range<std::int64_t>;
-  return tbb::parallel_reduce(
-      Range(0, source.size()), ObjectCounts(),
-      [&](const Range& range, ObjectCounts part) {
-        for (auto i = range.begin(); i < range.end(); ++i) try {
-            count(source.about(i), part);
-          } catch (const DataError&) {  // the flow tells of it, as data.on_error says
-            ++part.samples;
-          }
-        return part;
-      },
-      merged);
+  auto counts = over_all(source, ShapeCounts());
+  counts.samples = source.size();
+  return counts;
+}
+
+std::string data_summary(const Source<Sample>& source, const std::vector<std::string>& classes) {
+  const auto counts = over_all(source, SizeCounts(classes.size()));
+  const auto objects = counts.objects();
+  auto text = fmt::format("training data: {}, {}", counted(source.size(), "image"),
+                          counted(objects, "object"));
+  if (objects > 0)
+    text += fmt::format(" ({:.1f} an image)",
+                        static_cast<double>(objects) / static_cast<double>(source.size()));
+  if (counts.crowds > 0) text += ", " + counted(counts.crowds, "crowd");
+  if (objects == 0) return text;
+  const auto share = [&](std::size_t size) {
+    return 100 * static_cast<double>(counts.sizes[size]) / static_cast<double>(objects);
+  };
+  text += fmt::format(
+      "; {:.1f} % small (boxes under 32 x 32 pixels), {:.1f} % medium, {:.1f} % large (over 96 x "
+      "96)\n",
+      share(0), share(1), share(2));
+  return text + classes_text(counts, classes);
 }
 
 }  // namespace millrace

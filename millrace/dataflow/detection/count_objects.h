@@ -1,15 +1,20 @@
-// What there is to learn in a source.
+// What there is to learn in a source, by what it says of its samples; pixels are not looked at. By
+// all threads of the caller's arena.
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/engine/source.h"
 
 namespace millrace {
 
-/// Counts by what the source says of its samples, by all threads; pixels are not looked at.
 ObjectCounts count_objects(const Source<Sample>& source);
+
+/// How many images and objects there are, of which classes and sizes: text of several lines for a
+/// log. Sizes are COCO's, by the areas of boxes in the original images; what repeats in an epoch
+/// counts once.
+std::string data_summary(const Source<Sample>& source, const std::vector<std::string>& classes);
 
 }  // namespace millrace

@@ -9,8 +9,7 @@
 
 namespace millrace {
 
-/// An option of the component that `type` names: where its table leaves it out, it follows a key of
-/// [data].
+/// An option of the component `type` that follows a key of [data] where its table leaves it out.
 struct DataDefault {
   std::string_view type, option, key;
 };
@@ -24,8 +23,7 @@ std::string followed_key(std::span<const DataDefault> defaults, std::string_view
 /// Writes the option into the table, as one that follows `key` ("data.flip"), unless the table has
 /// a value of its own.
 void follow(Config& table, std::string_view option, Config value, std::string key);
-
-/// Does so for all options of `defaults` that the component `type` has, by the values of `data`.
+/// The same for all options of the component `type` in `defaults`, by the values of `data`.
 void follow_data(Config& table, std::string_view type, std::span<const DataDefault> defaults,
                  const DataOptions& data);
 

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/log.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/annotation_file.h"
+#include "millrace/coco/data/annotation_cache.h"
+#include "millrace/coco/data/sound_records.h"
 
 namespace millrace {
 namespace {
@@ -44,12 +47,72 @@ std::string remedy_for_root(const DataSetOptions& options) {
       options.root, train, val, seed);
 }
 
+constexpr std::size_t kExamples = 3;  // that a message names
+
+/// What is wrong with the records of one section.
+struct Faults {
+  std::string_view noun;  // "annotation"
+  std::size_t count = 0;
+  std::vector<std::string> examples = {};
+
+  void add(const std::string& example) {
+    if (++count <= kExamples) examples.push_back(example);
+  }
+  /// Throws Error if a share above `most` is left out beside those that are `kept`, else warns.
+  void tell(const std::string& file, std::size_t kept, double most) const {
+    if (count == 0) return;
+    const auto text = fmt::format(
+        "{} cannot be used: {}{}", counted(static_cast<long long>(count), noun),
+        joined(examples, "; "), count > kExamples ? "; `trainer doctor` tells of all" : "");
+    const auto all = count + kept;
+    if (static_cast<double>(count) > std::ceil(most * static_cast<double>(all)))
+      throw Error(fmt::format("{}: of {}, more than data.max_skipped = {} allows, {}", file,
+                              counted(static_cast<long long>(all), noun), most, text));
+    spdlog::warn("{}: left out: {}", file, text);
+  }
+};
+
+std::string text(const coco::RecordFault& fault, std::string_view noun) {
+  const auto name = fault.id ? fmt::format("{} {}", noun, *fault.id)
+                             : fmt::format("{}[{}]", fault.section, fault.index);
+  return fmt::format("{}, byte {}: {}", name, fault.byte, fault.why);
+}
+
 }  // namespace
+
+std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::path& file,
+                                                      const FaultOptions& options) {
+  if (options.on_error == OnError::fail) return coco::read_dataset_cached(file);
+  try {
+    return coco::read_dataset_cached(file);
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error&) {  // told below, unless it is a record's fault alone
+    const auto name = file.string();
+    Faults annotations{"annotation"}, images{"image"};
+    const auto data = coco::read_sound_records(
+        file, {.unreadable =
+                   [&](const coco::RecordFault& fault) {
+                     if (fault.section == "categories")
+                       throw Error(fmt::format("{}: {}", name, text(fault, "category")));
+                     auto& faults = fault.section == "images" ? images : annotations;
+                     faults.add(text(fault, faults.noun));
+                   },
+               .contradiction =
+                   [&](const coco::Contradiction& problem) {
+                     if (!problem.annotation)  // it is not clear which of two is meant
+                       throw Error(fmt::format("{}: {}", name, problem.what()));
+                     annotations.add(fmt::format("annotation {}: {}", problem.id, problem.why));
+                   }});
+    images.tell(name, data->images.size(), options.max_skipped);
+    annotations.tell(name, data->annotations.size(), options.max_skipped);
+    return data;
+  }
+}
 
 DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, fs::path images,
                      const std::vector<std::string>& classes) {
   DataSplit split{std::move(annotations), std::move(images), {}, {}};
-  check_class_names(classes);
   const auto add = [&split](const coco::Category& category) {
     split.classes.emplace_back(split.annotations->text(category.name));
     split.category_ids.push_back(category.id);
@@ -73,12 +136,6 @@ SplitPaths find_split(const DataSetOptions& options, const std::string& name) {
       fs::is_directory(paths.images), "image folder", paths.images,
       fmt::format("put the images that '{}' names there", paths.annotations.filename().string()));
   return paths;
-}
-
-void check_class_names(const std::vector<std::string>& classes) {
-  for (const auto& name : classes)
-    if (std::ranges::count(classes, name) > 1)
-      throw ConfigError(fmt::format("data.classes: '{}' is there twice", name));
 }
 
 std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,

@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// What is annotated, where the images lie and which categories count, in which order; an id that
-/// the annotations do not have stands for a class without objects. Cheap to copy.
+/// What is annotated, where the images lie, and which categories count in which order; an id
+/// without a category stands for a class without objects. Cheap to copy.
 struct DataSplit {
   std::shared_ptr<const coco::Dataset> annotations;
   std::filesystem::path images;            // folder
@@ -28,27 +28,26 @@ struct SplitPaths {
 };
 SplitPaths find_split(const DataSetOptions& options, const std::string& name);
 
-/// Throws ConfigError where data.classes has a name twice.
-void check_class_names(const std::vector<std::string>& classes);
-
 /// No category has this id.
 inline constexpr std::int64_t kNoCategory = INT64_MIN;
-/// The ids of the categories with these names; kNoCategory where there is none, the first where
-/// there are several.
+/// The ids of the categories with these names: kNoCategory for none, the first of several.
 std::vector<std::int64_t> find_categories(const coco::Dataset& annotations,
                                           const std::vector<std::string>& names);
-/// Throws Error naming the file where two of its categories have one of these names: classes are
-/// told by them.
+/// Throws Error naming the file if two of its categories have one of these names.
 void check_category_names(const coco::Dataset& annotations, const std::vector<std::string>& names);
 
-/// Opens `<root>/annotations/instances_<name>.json` and `<root>/<name>/`. Unless `on_error` is
-/// "fail", annotations and images that break the rules of `coco::read_dataset` are left out with a
-/// warning, up to `max_skipped` of each. Throws ConfigError saying what is missing and what to do,
-/// or which class is unknown and the nearest name; Error for a bad file.
+/// `coco::read_dataset_cached`; unless `on_error` is "fail", annotations and images that break its
+/// rules are left out, with a warning that counts them and names the first few. Throws Error if
+/// more than `max_skipped` of the annotations or of the images do, or the file cannot be read at
+/// all.
+std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::path& file,
+                                                      const FaultOptions& options);
+
+/// Finds the split and reads its annotations. Throws as these, and ConfigError naming a class that
+/// is unknown and the nearest name.
 DataSplit open_split(const DataOptions& options, const std::string& name);
 
-/// The same for annotations that are in memory. Throws Error where two categories that count have
-/// one name.
+/// The same for annotations in memory. Throws Error if two categories that count have one name.
 DataSplit make_split(std::shared_ptr<const coco::Dataset> annotations, std::filesystem::path images,
                      const std::vector<std::string>& classes);
 

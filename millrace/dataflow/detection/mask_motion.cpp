@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "millrace/coco/masks/run_writer.h"
-#include "millrace/dataflow/image/plane.h"
+#include "millrace/dataflow/detection/geometry.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "millrace/dataflow/detection/geometry.h"
-#include "millrace/dataflow/image/plane.h"
 
 namespace millrace {
 

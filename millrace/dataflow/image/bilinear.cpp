@@ -130,7 +130,7 @@ class WideRows {
     return row.values.data();
   }
 
-  /// Row `y`, or a copy where there may be nothing to read behind it.
+  /// Row `y`, or a copy if there may be nothing to read after it.
   const std::uint8_t* readable(int y) {
     const auto size = static_cast<std::ptrdiff_t>(image_.cols) * kChannels;
     const auto *row = image_.ptr(y), *end = image_.ptr(image_.rows - 1) + size;

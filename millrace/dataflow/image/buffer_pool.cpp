@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <opencv2/core/mat.hpp>
 #include <utility>
 
 namespace millrace {
@@ -13,11 +14,48 @@ namespace {
 constexpr std::size_t kStep = std::size_t{1} << 20;
 constexpr std::size_t kMostIdle = 16;
 constexpr std::align_val_t kAlignment{64};
+// Images of other sizes stay on the heap: it reuses smaller blocks by itself, and no pool should
+// keep what one giant took.
+constexpr std::size_t kLeastImage = std::size_t{1} << 18, kMostImage = std::size_t{1} << 26;
 
 BufferPool& pool_of_batches() {
   static BufferPool pool;
   return pool;
 }
+
+/// OpenCV's own allocator, with memory from a pool.
+class PooledAllocator final : public cv::MatAllocator {
+ public:
+  cv::UMatData* allocate(int dims, const int* sizes, int type, void* data, std::size_t* steps,
+                         cv::AccessFlag flags, cv::UMatUsageFlags usage) const override {
+    std::size_t bytes = CV_ELEM_SIZE(type);
+    for (int i = 0; i < dims; ++i) bytes *= static_cast<std::size_t>(sizes[i]);
+    const auto* heap = cv::Mat::getStdAllocator();
+    if (data || bytes < kLeastImage || bytes > kMostImage)
+      return heap->allocate(dims, sizes, type, data, steps, flags, usage);
+
+    auto buffer = std::make_unique<Buffer>(pool_.acquire(bytes));
+    // With memory given, OpenCV's allocator only fills in the steps.
+    auto* result = heap->allocate(dims, sizes, type, buffer->get(), steps, flags, usage);
+    result->currAllocator = result->prevAllocator = this;
+    result->userdata = buffer.release();
+    return result;
+  }
+
+  bool allocate(cv::UMatData* data, cv::AccessFlag, cv::UMatUsageFlags) const override {
+    return data != nullptr;
+  }
+
+  void deallocate(cv::UMatData* data) const override {
+    if (!data) return;
+    delete static_cast<Buffer*>(data->userdata);
+    delete data;
+  }
+
+ private:
+  using Buffer = std::shared_ptr<std::uint8_t[]>;
+  BufferPool pool_;
+};
 
 }  // namespace
 
@@ -77,5 +115,11 @@ std::size_t BufferPool::bytes() const {
 
 BufferPool batch_memory() { return pool_of_batches(); }
 void set_batch_memory(BufferPool pool) { pool_of_batches() = std::move(pool); }
+
+void pool_images() {
+  // Never destroyed: images may outlive everything else.
+  static auto* allocator = new PooledAllocator;
+  cv::Mat::setDefaultAllocator(allocator);
+}
 
 }  // namespace millrace

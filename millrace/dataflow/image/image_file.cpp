@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <turbojpeg.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <memory>
 #include <new>
 #include <opencv2/imgcodecs.hpp>
@@ -11,11 +13,12 @@
 #include <utility>
 
 #include "millrace/base/files.h"
-#include "millrace/dataflow/image/exif.h"
 #include "millrace/dataflow/image/image_head.h"
 
 namespace millrace {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostBytes = INT32_MAX;  // of a file, for OpenCV
 
@@ -24,9 +27,8 @@ struct DestroyHandle {
 };
 using UniqueDecompressor = std::unique_ptr<void, DestroyHandle>;
 
-/// This thread's decompressor. TurboJPEG keeps `strict` (stop on warning) from one call to the
-/// next, so there is one for each; and it may start the next file wrong after a broken one, so
-/// faults throw it away.
+/// This thread's decompressor, one per `strict` (stop on warning), which TurboJPEG keeps from call
+/// to call. After a broken file it may start the next one wrong: then it is thrown away.
 UniqueDecompressor& decompressor(bool strict) {
   static thread_local std::array<UniqueDecompressor, 2> handles;
   auto& handle = handles[strict];
@@ -41,9 +43,8 @@ UniqueDecompressor& decompressor(bool strict) {
   throw DataError(file, fmt::format("broken JPEG: {}", why));
 }
 
-/// Whether the last call failed with a mere warning by which no pixel is lost: bytes between what
-/// is decoded (but for those before a restart marker, 0xd0 to 0xd7, which stand for blocks that
-/// were given up), or odd values in the head.
+/// Whether the last call failed with a warning that costs no pixel: stray bytes (except before a
+/// restart marker, 0xd0 to 0xd7, where blocks were given up), or odd values in the head.
 bool only_odd(const UniqueDecompressor& handle) {
   if (tjGetErrorCode(handle.get()) != TJERR_WARNING) return false;
   const std::string_view why = tjGetErrorStr2(handle.get());
@@ -61,8 +62,7 @@ const unsigned char* data(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
 }
 
-// No JPEG packs more pixels into a byte: a block of 64 takes a bit at least, or so with arithmetic
-// coding.
+// No JPEG packs more pixels into a byte: a block of 64 takes a bit or so.
 constexpr std::int64_t kMostPixelsPerByte = 4096;
 
 /// A JPEG that TurboJPEG can decode.
@@ -89,7 +89,7 @@ std::optional<Jpeg> read_jpeg_head(std::string_view bytes, const std::string& fi
   return Jpeg{size, colours == TJCS_CMYK || colours == TJCS_YCCK};
 }
 
-/// Of inks as Adobe writes them, inverted, the light that they leave; rounded as OpenCV does.
+/// RGB from inks as Adobe writes them, inverted; rounded as OpenCV does.
 cv::Mat rgb_of(const cv::Mat& cmyk) {
   cv::Mat image(cmyk.size(), CV_8UC3);
   for (int y = 0; y < cmyk.rows; ++y) {
@@ -105,7 +105,7 @@ cv::Mat rgb_of(const cv::Mat& cmyk) {
 }
 
 /// Decodes at `size`. Strictly, stops at the first warning; if that one and the last of a second
-/// try are harmless, so are those in between, or so the other decoders take it.
+/// try are harmless, those between are taken to be, as other decoders do.
 cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg& jpeg,
                      cv::Size size, bool strict) {
   auto& handle = decompressor(strict);
@@ -139,9 +139,9 @@ cv::Mat decode_opencv(std::string_view bytes, const std::string& file) {
 }
 
 /// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that
-/// libjpeg-turbo has fast transforms for (of COCO's photos, half takes 0.9 of the time of the
-/// whole, but five to seven eighths 1.1 to 1.6). Only where nothing is left over: libjpeg-turbo
-/// would round up, and what is in the picture would shift.
+/// libjpeg-turbo has fast transforms for (half takes 0.9 of the time of the whole, five to seven
+/// eighths 1.1 to 1.6). Only where it divides evenly: libjpeg-turbo would round up and shift the
+/// picture.
 cv::Size reduced(cv::Size whole, cv::Size enough) {
   if (enough.empty()) return whole;
   for (const int divisor : {8, 4, 2}) {
@@ -152,8 +152,7 @@ cv::Size reduced(cv::Size whole, cv::Size enough) {
   return whole;
 }
 
-/// The turn that gives a picture of `own` size its annotated size. Throws DataError where none
-/// does.
+/// The turn that gives a picture of `own` size its annotated size. Throws DataError if none does.
 int needed_turn(cv::Size own, std::optional<cv::Size> annotated, int orientation,
                 const std::string& file) {
   if (!annotated) return orientation;
@@ -191,7 +190,24 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
   throw DataError(file, "there is not enough memory to decode it");
 }
 
+bool looks_like_an_image(const fs::path& file) {
+  constexpr std::array<std::string_view, 8> kKnown = {".jpg", ".jpeg", ".png",  ".bmp",
+                                                      ".tif", ".tiff", ".webp", ".ppm"};
+  auto extension = file.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return std::tolower(c); });
+  return std::ranges::count(kKnown, extension) > 0;
+}
+
 }  // namespace
+
+std::vector<fs::path> images_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_regular_file() && looks_like_an_image(entry.path())) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
 
 std::string read_image_file(const std::string& file) {
   try {

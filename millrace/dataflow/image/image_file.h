@@ -1,11 +1,13 @@
-// Image files to pixels.
+// Image files, to pixels.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <opencv2/core/mat.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "millrace/base/errors.h"
 
@@ -16,32 +18,32 @@ struct WrongSize : DataError {
   using DataError::DataError;
 };
 
-/// The bytes of an image file. Throws DataError naming it, also where there are more than can be
-/// decoded.
-std::string read_image_file(const std::string& file);
+/// The image files of a folder (not below it), told by their extensions, sorted by name.
+std::vector<std::filesystem::path> images_in(const std::filesystem::path& folder);
 
-/// Throws DataError where an image file of so many bytes cannot be decoded.
+/// The bytes of an image file. Throws DataError naming it, also if it is too long to be decoded.
+std::string read_image_file(const std::string& file);
+/// Throws DataError if an image file of this length cannot be decoded.
 void check_image_bytes(std::uint64_t bytes, const std::string& file);
 
 /// (H, W, 3) 8-bit RGB from a file's bytes: TurboJPEG for JPEGs, OpenCV for anything else.
 ///
-/// `annotated` is the size that the picture must have. Where the file's own size is that, its EXIF
-/// orientation is ignored; where it is that only when turned upright, it is turned. Without
-/// `annotated` it is turned as EXIF says. `strict` refuses JPEGs that the decoder had to guess at:
-/// truncated ones and those with damaged data; what is merely odd, such as stray bytes between its
-/// parts, is taken. `enough` is the size that will do: a JPEG is decoded at a half, a quarter or an
-/// eighth of its size where that is not less and a whole number of pixels.
+/// `annotated` is the size that the picture must have: it is turned as EXIF says only if that gives
+/// this size, without `annotated` always. `strict` refuses JPEGs with missing or damaged data; what
+/// is merely odd, such as stray bytes between segments, is taken. `enough` is the size that will
+/// do: a JPEG is decoded at a half, a quarter or an eighth of its size if that is not less and a
+/// whole number of pixels.
 ///
-/// Throws DataError naming `file`, WrongSize for the size alone; also where its head asks for more
+/// Throws DataError naming `file`, WrongSize for the size alone; also if its head asks for more
 /// pixels than the file can hold or than fit into memory. Any thread; each keeps its own
 /// decompressor.
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated = {}, bool strict = true,
                    cv::Size enough = {});
 
-/// Throws as `decode_rgb` what can be told without the pixels, from the beginning of a file or all
-/// of it. Returns the EXIF orientation that `decode_rgb` turns it by; nothing where only decoding
-/// tells: of all but JPEGs. Any thread.
+/// Throws as `decode_rgb` what can be told from the beginning of a file. Returns the EXIF
+/// orientation that `decode_rgb` turns it by; nothing for all but JPEGs, which only decoding tells.
+/// Any thread.
 std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated);
 
 }  // namespace millrace

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <opencv2/core.hpp>
 
 #include "millrace/base/errors.h"
 
@@ -14,23 +15,21 @@ namespace {
 // OpenCV decodes no larger ones, and no detector looks at them.
 constexpr std::int64_t kMostSide = std::int64_t{1} << 20, kMostPixels = std::int64_t{1} << 30;
 
-/// Numbers in a text of bytes; reading past its end gives 0.
+/// Numbers in a file's bytes; beyond their end everything is zero.
 class Reader {
  public:
   Reader(std::string_view bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
 
   std::uint32_t number(std::size_t at, std::size_t count) const {
     std::uint32_t value = 0;
-    for (std::size_t i = 0; i < count; ++i)
-      value = value << 8 | byte(at + (big_endian_ ? i : count - 1 - i));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto place = at + (big_endian_ ? i : count - 1 - i);
+      value = value << 8 | (place < bytes_.size() ? static_cast<unsigned char>(bytes_[place]) : 0);
+    }
     return value;
   }
 
  private:
-  std::uint32_t byte(std::size_t at) const {
-    return at < bytes_.size() ? static_cast<unsigned char>(bytes_[at]) : 0;
-  }
-
   std::string_view bytes_;
   bool big_endian_;
 };
@@ -89,6 +88,21 @@ std::optional<ImageHead> read_tiff(std::string_view bytes, bool big_endian) {
   return head;
 }
 
+/// The orientation in the first directory of a TIFF block.
+int tiff_orientation(std::string_view tiff) {
+  constexpr std::uint32_t kOrientation = 0x0112;
+  const Reader read(tiff, tiff.starts_with("MM"));
+  const std::size_t directory = read.number(4, 4), entries = read.number(directory, 2);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const auto entry = directory + 2 + 12 * i;
+    if (entry + 12 > tiff.size()) break;
+    if (read.number(entry, 2) != kOrientation) continue;
+    const auto value = read.number(entry + 8, 2);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
 }  // namespace
 
 std::optional<ImageHead> read_image_head(std::string_view bytes) {
@@ -110,6 +124,33 @@ void check_image_head(const ImageHead& head, std::size_t bytes, const std::strin
                                       kMostSide, kMostPixels));
   if (packed > 0 && width > packed * static_cast<std::int64_t>(bytes) / height)
     throw DataError(file, fmt::format("{}has only {} bytes", says, bytes));
+}
+
+int exif_orientation(std::string_view jpeg) {
+  constexpr std::string_view kExif("Exif\0\0", 6);
+  const Reader read(jpeg, /*big_endian=*/true);
+  // Segments: FF, kind, length (itself included), content; up to the scan (DA), where pixels start.
+  for (std::size_t at = 2; at + 4 <= jpeg.size();) {
+    const auto marker = read.number(at, 2), length = read.number(at + 2, 2);
+    if (marker < 0xFF01 || marker == 0xFFDA || length < 2) break;
+    if (marker == 0xFFE1) {
+      const auto content = jpeg.substr(at + 4, length - 2);
+      if (content.starts_with(kExif)) return tiff_orientation(content.substr(kExif.size()));
+    }
+    at += 2 + length;
+  }
+  return 1;
+}
+
+cv::Mat upright(const cv::Mat& image, int orientation) {
+  cv::Mat result = image, flipped;
+  if (orientation >= 5) cv::transpose(image, result = cv::Mat());
+  constexpr int kLeftToRight = 1, kBothWays = -1, kTopToBottom = 0;
+  constexpr int kFlips[] = {kLeftToRight, kBothWays, kTopToBottom};  // of 2, 3, 4 and of 6, 7, 8
+  const int flip = (orientation - 1) % 4;
+  if (flip == 0) return result;
+  cv::flip(result, flipped, kFlips[flip - 1]);
+  return flipped;
 }
 
 }  // namespace millrace

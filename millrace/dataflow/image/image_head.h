@@ -1,7 +1,9 @@
-// What the first bytes of an image file say of its size, before memory is taken for its pixels.
+// What the first bytes of an image file say: its size, before memory is taken for its pixels, and
+// how the camera was held.
 #pragma once
 
 #include <cstdint>
+#include <opencv2/core/mat.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,14 +11,20 @@
 namespace millrace {
 
 struct ImageHead {
-  std::int64_t width = 0, height = 0;  // pixels, as they are written there: any number
+  std::int64_t width = 0, height = 0;  // pixels, as written there: any number
   std::int64_t pixels_per_byte = 0;    // no file of this kind packs more into a byte; 0: no bound
 };
 
-/// Of a PNG, BMP, PBM, PGM, PPM or TIFF; nothing for other files and for a head that is cut off.
+/// The head of a PNG, BMP, PBM, PGM, PPM or TIFF; nothing for other files or if it is cut off.
 std::optional<ImageHead> read_image_head(std::string_view bytes);
 
-/// Throws DataError naming `file` where no picture can have this size, or none of so many bytes.
+/// Throws DataError naming `file` if no picture, or none in so few bytes, can have this size.
 void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file);
+
+/// The EXIF orientation, 1 .. 8 (1: upright or not known; 5 .. 8 exchange width and height).
+int exif_orientation(std::string_view jpeg);
+
+/// The picture as it stood before the camera.
+cv::Mat upright(const cv::Mat& image, int orientation);
 
 }  // namespace millrace

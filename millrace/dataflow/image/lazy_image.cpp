@@ -2,7 +2,6 @@
 
 #include <opencv2/core.hpp>
 #include <stdexcept>
-#include <utility>
 
 #include "millrace/dataflow/image/bilinear.h"
 

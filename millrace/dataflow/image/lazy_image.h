@@ -1,4 +1,4 @@
-// The pixels of a sample, mirrored and resized no sooner than somebody looks at them.
+// The pixels of a sample, mirrored and resized when they are first read.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,10 @@
 
 namespace millrace {
 
-/// A (H, W, 3) 8-bit RGB image that may hold its pixels at another size than its own: smaller where
+/// A (H, W, 3) 8-bit RGB image that may hold its pixels at another size than its own: smaller if
 /// the decoder has skipped what a later resize would throw away, or not mirrored and resized yet,
-/// so that a batch gets them so straight into its slot. To everybody else it is an image of
-/// `size()`.
-///
-/// Copies share their pixels. Not for several threads at once.
+/// so that both are done on the way into a batch. Copies share their pixels. Not for several
+/// threads at once.
 class LazyImage {
  public:
   LazyImage() = default;
@@ -21,8 +19,7 @@ class LazyImage {
 
   bool empty() const { return pixels_.empty(); }
   cv::Size size() const { return due_.empty() ? pixels_.size() : due_; }
-  /// What it holds now, and whether that is still to be mirrored; LazyImage(held(), size()),
-  /// mirrored or not, is the same image again.
+  /// What it holds now, and whether that is still to be mirrored.
   const cv::Mat& held() const { return pixels_; }
   bool is_mirrored() const { return mirrored_; }
   /// With pixels of its own.
@@ -35,7 +32,7 @@ class LazyImage {
   /// The same, to read.
   cv::Mat pixels() const { return LazyImage(*this).pixels(); }
 
-  /// Makes it an image of `size`. Of several sizes before the next look only the last one counts.
+  /// Makes it an image of `size`. Of several sizes only the last before the next read counts.
   void resize(cv::Size size) { due_ = size; }
   /// Mirrors it left to right.
   void mirror() { mirrored_ = !mirrored_; }
@@ -45,7 +42,7 @@ class LazyImage {
  private:
   cv::Mat pixels_;
   cv::Size due_;           // empty: that of pixels_
-  bool mirrored_ = false;  // due too, in front of the resize
+  bool mirrored_ = false;  // due too, before the resize
 };
 
 }  // namespace millrace

@@ -17,8 +17,8 @@ void Assignment::leave(int server) {
       again_.insert(number);
 }
 
-/// When it would have answered one more. What is known of one that has had nothing to do loses
-/// weight, by half a second, so that one that was slow once is tried again.
+/// When it would have answered one more. Its past halves with each idle second, so that a server
+/// that was slow once is tried again.
 double Assignment::Server::expected_s(Clock::time_point now) const {
   if (!asked.empty()) return static_cast<double>(asked.size() + 1) * mean_s;
   return mean_s * std::exp2(-std::chrono::duration<double>(now - answered).count());

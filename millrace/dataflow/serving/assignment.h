@@ -10,19 +10,18 @@
 
 namespace millrace::serving {
 
-/// Spreads the numbers head, head + 1, ... over servers: whoever would have it first by how fast it
-/// has answered so far. What was asked of a server that leaves is asked of another, the lowest
-/// number first. A number that the consumer waits for, overdue at its server, is asked of a second
-/// one as well.
+/// Spreads the numbers head, head + 1, ... over servers: each goes to the server that is expected
+/// to answer first. What was asked of a server that leaves is asked of another, lowest number
+/// first. If the head is overdue, a second server is asked as well.
 class Assignment {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Asked of one server at once, at most.
+  /// Maximum asked of one server at once.
   static constexpr std::size_t kCredit = 16;
-  /// Of one that has not answered yet.
+  /// The same, before its first answer.
   static constexpr std::size_t kFirstCredit = 2;
-  /// After so long a number is overdue.
+  /// When an unanswered number is overdue.
   static constexpr std::chrono::seconds kOverdue{10};
 
   void join(int server);
@@ -32,21 +31,21 @@ class Assignment {
     int server = 0;
     std::int64_t number = 0;
   };
-  /// The next to ask; nothing where all that is wanted, `window` numbers from the head on, is asked
-  /// for or there, or no server may be asked. Call again until nothing is left to ask.
+  /// The next to ask, among `window` numbers from the head on; nothing if all of them are asked for
+  /// or there, or no server may be asked. Call until it gives nothing.
   std::optional<Task> next(std::int64_t window, Clock::time_point now);
 
-  /// Whether this is the first answer to a number that is wanted; a later one is dropped.
+  /// Whether this is the first answer to a number that is wanted.
   bool arrived(int server, std::int64_t number, Clock::time_point now);
 
-  /// The consumer has taken the batch of the head, which has arrived.
+  /// The consumer has taken the head's batch.
   void advance();
   std::int64_t head() const { return head_; }
 
   /// Asked of a server and not answered.
   std::size_t asked(int server) const;
   bool has_servers() const { return !servers_.empty(); }
-  /// What was asked and not answered, and since when.
+  /// The same of all servers, and since when.
   std::map<std::int64_t, Clock::time_point> waiting() const;
 
  private:

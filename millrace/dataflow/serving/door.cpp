@@ -1,14 +1,18 @@
 #include "millrace/dataflow/serving/door.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/base/unique_fd.h"
 
 namespace millrace::serving {
 namespace {
@@ -22,6 +26,16 @@ std::string with_address(std::string endpoint) {
   constexpr std::string_view kName = "tcp://localhost:";
   if (endpoint.starts_with(kName)) endpoint.replace(0, kName.size(), "tcp://127.0.0.1:");
   return endpoint;
+}
+
+bool is_listened_at(const std::string& file) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (file.size() >= sizeof(address.sun_path)) return false;  // libzmq will say so
+  file.copy(address.sun_path, file.size());
+  const UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return client &&
+         ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
 zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
@@ -56,6 +70,43 @@ zmq::socket_t answer_key_requests(zmq::context_t& context) {
 
 }  // namespace
 
+bool is_local(std::string_view endpoint) {
+  for (const auto* local : {"ipc://", "tcp://127.", "tcp://localhost:", "tcp://[::1]:"})
+    if (endpoint.starts_with(local)) return true;
+  return false;
+}
+
+SocketFile::SocketFile(const std::string& endpoint) {
+  constexpr std::string_view kScheme = "ipc://";
+  if (!endpoint.starts_with(kScheme)) return;
+  const auto name = endpoint.substr(kScheme.size());
+  if (name.empty() || name == "*" || name.front() == '@') return;  // '@': a name without a file
+  file_ = name;
+  struct stat there {};
+  if (::lstat(file_.c_str(), &there) != 0) return;
+  if (!S_ISSOCK(there.st_mode))
+    throw ConfigError(
+        fmt::format("cannot listen at {}: {} is there already and is no socket; name another file",
+                    endpoint, name));
+  if (is_listened_at(name))
+    throw ConfigError(
+        fmt::format("cannot listen at {}: another server does; name another file", endpoint));
+}
+
+void SocketFile::note() {
+  struct stat made {};
+  if (file_.empty() || ::lstat(file_.c_str(), &made) != 0) return;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+}
+
+SocketFile::~SocketFile() {
+  struct stat there {};
+  if (inode_ != 0 && ::lstat(file_.c_str(), &there) == 0 && there.st_ino == inode_ &&
+      there.st_dev == device_)
+    ::unlink(file_.c_str());
+}
+
 Door::Door(zmq::context_t& context, const DoorOptions& options)
     : options_(options),
       file_(options.bind),
@@ -86,7 +137,7 @@ void Door::look(const std::function<void(std::int32_t)>& gone) {
     if (event->what == ZMQ_EVENT_DISCONNECTED)
       gone(event->value);
     else if (event->what == ZMQ_EVENT_ACCEPT_FAILED)
-      refuse("for want of descriptors", zmq_strerror(event->value));
+      refuse("for lack of descriptors", zmq_strerror(event->value));
     else
       refuse("that do not speak ZeroMQ as it is spoken here",
              options_.keys ? "the handshake failed: another protocol, or another server's key"
@@ -94,7 +145,7 @@ void Door::look(const std::function<void(std::int32_t)>& gone) {
   }
 }
 
-// ZAP 1.0 (rfc.zeromq.org/spec/27): libzmq asks here whether a key that was proved may come in.
+// ZAP 1.0 (rfc.zeromq.org/spec/27): libzmq asks whether a proven key may connect.
 void Door::check_keys() {
   while (true) {
     std::vector<std::string> parts;

@@ -1,31 +1,55 @@
-// Where a data server listens: who may come in, who came, who left, who was turned away.
+// Where a data server listens: who may connect, and who was turned away.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <zmq.hpp>
 
 #include "millrace/dataflow/serving/keys.h"
-#include "millrace/dataflow/serving/socket_events.h"
-#include "millrace/dataflow/serving/socket_file.h"
+#include "millrace/dataflow/serving/polling.h"
 
 namespace millrace::serving {
 
+/// Whether no other machine can reach an endpoint.
+bool is_local(std::string_view endpoint);
+
 struct DoorOptions {
   std::string bind = "tcp://127.0.0.1:5555";
-  std::optional<KeyPair> keys;    // none: anyone may come in, and nothing is encrypted
+  std::optional<KeyPair> keys;    // none: anyone may connect, and nothing is encrypted
   std::set<std::string> allowed;  // public keys of consumers
+};
+
+/// The file of an ipc:// endpoint: a server's own while this lives, and gone with it. libzmq puts
+/// its socket in the place of whatever is there, and leaves it there.
+class SocketFile {
+ public:
+  /// Before the endpoint is bound. Throws ConfigError where the file is no socket, or another
+  /// server listens at it. Does nothing for other endpoints.
+  explicit SocketFile(const std::string& endpoint);
+  /// Once it is bound.
+  void note();
+  /// Leaves a file that is no longer this server's.
+  ~SocketFile();
+  SocketFile(const SocketFile&) = delete;
+
+ private:
+  std::filesystem::path file_;  // empty: none
+  dev_t device_ = 0;
+  ino_t inode_ = 0;  // 0: not noted
 };
 
 /// Owned and used by one thread.
 class Door {
  public:
-  /// Listens. Throws ConfigError for an endpoint that cannot be, Error where it cannot be listened
-  /// at.
+  /// Listens. Throws ConfigError for a bad endpoint, Error if it cannot be listened at.
   Door(zmq::context_t& context, const DoorOptions& options);
 
   /// A ROUTER socket. A message's connection is its ZMQ_SRCFD.
@@ -33,16 +57,15 @@ class Door {
   /// Where it listens, with the port that the system chose for `*`.
   std::string endpoint() const { return socket_.get(zmq::sockopt::last_endpoint); }
 
-  /// Waits until something can be received, something happens to a connection, or `wake` can be
-  /// read; so long at most.
+  /// Waits for a message, an event of a connection, or `wake` to become readable; at most `most`.
   void wait(int wake, std::chrono::milliseconds most);
-  /// Lets in or turns away who knocks, and tells of connections that have gone.
+  /// Answers who asks to connect, and tells of connections that have closed.
   void look(const std::function<void(std::int32_t connection)>& gone);
 
-  /// A consumer is turned away, or something that it said: counted, told at once the first time.
+  /// Counts a consumer or message that is turned away, and logs the first of each reason.
   void refuse(const std::string& reason, const std::string& detail);
-  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty where there was none
-  /// since the last call.
+  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty if none came since the
+  /// last call.
   std::string take_refusals();
 
  private:

@@ -1,4 +1,4 @@
-// Whether two configurations give the same batches, said in words.
+// Whether two configurations give the same batches, and how they differ.
 #pragma once
 
 #include <span>
@@ -9,15 +9,14 @@
 
 namespace millrace::serving {
 
-/// What decides the bytes of a stream's batches: the options of [data] that do (see Decides), what
-/// the stages' tables say, the classes, and the samples: a digest of all names, sizes and objects.
-/// Without a source (a consumer need not have the data) the samples are left out. Reads every
-/// annotation once.
+/// What decides the bytes of a stream's batches: options of [data] (see Decides), the stages'
+/// tables, the classes, and a digest of all samples' ids, sizes and objects, if there is a source
+/// (a consumer need not have the data). Reads every annotation once.
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
                   const TrainData& train);
 
-/// How what a consumer knows differs from what a server has: "data.batch_size is 4 for the training
-/// and 2 for the server, ..."; empty: it does not.
+/// How a consumer's facts differ from a server's: "data.batch_size is 4 for the training and 2 for
+/// the server, ..."; empty if they agree.
 std::string difference(const Facts& consumer, const Facts& server);
 
 }  // namespace millrace::serving

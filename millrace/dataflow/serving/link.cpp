@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kPingEvery{1}, kGiveUpAfter{5}, kHelloAgainAfter{
 constexpr int kMostBadMessages = 3;
 constexpr int kMostAtOnce = 16;  // messages of one server, before others have their turn
 
-/// Bytes of a received frame, which lives as long as they do.
+/// A received frame's bytes, which keep it alive.
 Frame frame_of(zmq::message_t message) {
   const auto owner = std::make_shared<zmq::message_t>(std::move(message));
   return {{owner, static_cast<std::uint8_t*>(owner->data())}, owner->size()};

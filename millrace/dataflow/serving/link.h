@@ -1,4 +1,4 @@
-// A consumer's connection to one data server, whatever becomes of it.
+// A consumer's connection to one data server.
 #pragma once
 
 #include <chrono>
@@ -12,19 +12,12 @@
 
 #include "millrace/dataflow/serving/keys.h"
 #include "millrace/dataflow/serving/messages.h"
+#include "millrace/dataflow/serving/polling.h"
 #include "millrace/dataflow/serving/shared_memory.h"
-#include "millrace/dataflow/serving/socket_events.h"
 
 namespace millrace::serving {
 
-/// A consumer's keys.
-struct LinkKeys {
-  std::string server;  // the public key that the server must prove to have
-  KeyPair own;
-};
-
-/// Connects, says hello, keeps saying that it is there, and starts over when the server has gone or
-/// is silent; libzmq knocks again and again, ever more slowly. One thread.
+/// Connects, says hello, pings, and starts over when the server has gone or is silent. One thread.
 class Link {
  public:
   using Clock = std::chrono::steady_clock;
@@ -35,30 +28,29 @@ class Link {
   zmq::socket_ref socket() { return *socket_; }
   zmq::socket_ref events() { return events_->socket(); }
 
-  /// What a server answers to an Ask.
+  /// A server's answer to an Ask.
   struct Answer {
     std::int64_t number = 0;
     std::optional<Delivery<Batch>> batch;
     std::vector<SkippedSample> skipped;
     std::optional<Failure> failure;  // instead of the batch
   };
-  /// Deals with all that has come and all that is due.
+  /// Handles all messages and timeouts.
   void look(Clock::time_point now, const std::function<void(Answer)>& answered);
 
   void ask(std::int64_t number);
-  /// The last word; the link is not used any more.
+  /// Says goodbye; the last call.
   void leave();
 
-  /// The server has said welcome and gives signs of life. A server may go and come between two
-  /// looks: then the link's `age` is another.
+  /// The server has said welcome and is heard of. Its `age` changes when it has gone and come back.
   bool is_live() const { return state_ == State::live; }
   std::int64_t age() const { return age_; }
-  /// The server wants nothing to do with this consumer, now and later.
+  /// The server refuses this consumer, now and later.
   bool is_refused_for_good() const { return state_ == State::refused && refused_for_good_; }
   const std::string& endpoint() const { return endpoint_; }
-  /// "tcp://a:5555: refused the connection": what was last heard.
+  /// "tcp://a:5555: closed the connection": its last state.
   std::string text() const { return endpoint_ + ": " + word_; }
-  /// Of the welcome.
+  /// Known after the welcome.
   std::optional<std::int64_t> epoch_size() const { return epoch_size_; }
 
  private:

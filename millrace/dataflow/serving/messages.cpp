@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "millrace/base/digest.h"
-#include "millrace/base/errors.h"
 #include "millrace/dataflow/store/codec_pieces.h"
 
 namespace millrace::serving {

@@ -1,5 +1,5 @@
-// What data servers and their consumers say to each other, and how it lies in bytes
-// (docs/wire-format.md). Pure; any thread.
+// The messages between data servers and their consumers, and their bytes (docs/wire-format.md).
+// Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,53 @@
 #include <variant>
 #include <vector>
 
-#include "millrace/dataflow/serving/stream.h"
+#include "millrace/engine/dataflow.h"
 
 namespace millrace::serving {
 
-/// Of the messages; a program that reads another one refuses it.
 inline constexpr int kProtocol = 2;
-/// Numbers that a consumer may have asked one server for and not received yet.
+/// Maximum numbers that a consumer may have asked one server for and not received yet.
 inline constexpr std::size_t kMostCredit = 64;
 
 /// What decides the bytes of batches, by name; values as people write them.
 using Facts = std::map<std::string, std::string>;
 
+/// Batch number k of a stream (0, 1, 2, ... from its start) is a pure function of the data, the
+/// configuration and these. A stream has no end.
+struct Stream {
+  std::uint64_t seed = 1;
+  Share share;
+  Cursor start;
+};
+
 // From a consumer.
 
-/// Who is there and what it wants; again after each new connection.
+/// Said on each new connection.
 struct Hello {
   std::string consumer;  // the same as long as the consumer lives
   Stream stream;
   Facts facts;  // those that it knows, all of which must hold for the server
-  // Pieces of shared memory that it needs still; others may be taken back
+  // Pieces of shared memory that it still needs; others may be taken back
   std::vector<std::int64_t> held;
 };
-/// Wants these batches, in this order if it can be.
+/// Wants these batches, preferably in this order.
 struct Ask {
   std::vector<std::int64_t> numbers;
   std::int64_t shared_with = 0;  // > 0: in memory shared with this process, if it can be
 };
-/// Needs these pieces of shared memory no longer.
+/// Gives these pieces of shared memory back.
 struct Release {
   std::vector<std::int64_t> pieces;
 };
 struct Ping {};
-/// The last word. All that was asked and all shared memory but these pieces is needed no longer.
+/// The last message. Gives back all shared memory except these pieces.
 struct Bye {
   std::vector<std::int64_t> held;
 };
 
 // From a server.
 
-/// A file without a name that processes of the same user on the same host can open.
+/// An unnamed file that processes of the same user and host can open.
 struct SharedFile {
   std::int64_t process = 0, descriptor = 0;  // /proc/PROCESS/fd/DESCRIPTOR
   std::uint64_t token = 0;                   // what it holds
@@ -59,15 +66,14 @@ struct Welcome {
   std::int64_t epoch_size = 0;
   std::optional<SharedFile> probe;  // who can read its token can have batches in shared memory
 };
-/// There is nothing to be had for this consumer.
 struct Refusal {
   std::string why;
-  bool for_good = false;  // to ask again is of no use
+  bool for_good = false;  // asking again is of no use
 };
 /// Who are you? Say hello (again).
 struct Stranger {};
 struct Pong {};
-/// Where the pixels of a batch lie, if not in the next frame.
+/// Pixels of a batch in shared memory.
 struct SharedPiece {
   std::int64_t piece = 0;       // what to release
   std::int64_t descriptor = 0;  // of the process in the welcome

@@ -16,7 +16,8 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/serving/assignment.h"
-#include "millrace/dataflow/serving/wake_up_call.h"
+#include "millrace/dataflow/serving/link.h"
+#include "millrace/dataflow/serving/polling.h"
 #include "millrace/engine/skip_ledger.h"
 
 namespace millrace::serving {

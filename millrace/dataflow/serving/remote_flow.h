@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "millrace/dataflow/serving/link.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/serving/keys.h"
 #include "millrace/dataflow/serving/messages.h"
+#include "millrace/engine/dataflow.h"
 
 namespace millrace::serving {
 
@@ -18,15 +20,14 @@ struct ConnectOptions {
   Stream stream;
   Facts facts;  // what is known of the batches; servers of others are refused
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server: an error
-  // Bytes that wait for the consumer, but at least one batch.
+  // Maximum bytes that wait for the consumer, except for one batch.
   std::int64_t memory = std::int64_t{2048} << 20;
   double max_skipped = 0.1;  // share of an epoch's samples
 };
 
 /// The batches of a stream, byte for byte those of a flow without servers, in the same order, each
-/// once, as long as some server answers now and then. A thread of its own asks, receives and puts
-/// in order. `next` throws Error where no server has been there for `timeout` or all have refused,
-/// saying what was heard of each. Throws ConfigError for endpoints that cannot be.
+/// once. A thread of its own asks, receives and orders. `next` throws Error if there was no server
+/// for `timeout` or all have refused, with the state of each. Throws ConfigError for bad endpoints.
 std::unique_ptr<DataFlow<Batch>> connect_flow(ConnectOptions options);
 
 }  // namespace millrace::serving

@@ -1,11 +1,11 @@
 #include "millrace/dataflow/serving/server.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <map>
 #include <utility>
 
 #include "millrace/base/clock.h"
@@ -13,8 +13,6 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/serving/facts.h"
-#include "millrace/dataflow/serving/this_host.h"
-#include "millrace/dataflow/serving/wake_up_call.h"
 #include "millrace/dataflow/store/batch_codec.h"
 
 namespace millrace::serving {
@@ -23,12 +21,12 @@ namespace {
 constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::seconds kForgetAfter{10};  // a consumer that says nothing
 constexpr std::chrono::seconds kTellEvery{10};
-constexpr int kMostAtOnce = 100;  // messages, before batches that are ready go out
-// Batches of a consumer that are on their way through its socket. The next one waits until it has
-// room, so that its bytes are sent while they are still in the cache from having been digested.
+constexpr int kMostMessages = 100;  // messages, before batches that are ready go out
+// Batches of a consumer in its socket at once: the next one is digested, and so in the processor's
+// cache, just before it is sent.
 constexpr int kMostSending = 2;
 
-/// A batch's memory in libzmq's hands, whose thread deletes this once it is sent or never will be.
+/// A batch's memory while libzmq sends it; its thread deletes this.
 class Sending {
  public:
   Sending(std::shared_ptr<std::uint8_t[]> pixels, std::shared_ptr<std::atomic<int>> count,
@@ -51,6 +49,15 @@ class Sending {
 zmq::message_t frame_of(std::string_view bytes, std::unique_ptr<Sending> owner) {
   const auto let_go = [](void*, void* hint) { delete static_cast<Sending*>(hint); };
   return {const_cast<char*>(bytes.data()), bytes.size(), let_go, owner.release()};
+}
+
+/// Sends on a TCP connection as fast as the other end takes: on one host, congestion control that
+/// paces (BBR) would only wait.
+void send_unpaced(std::int32_t connection) {
+  constexpr std::string_view kUnpaced = "reno";  // which every Linux has
+  // No matter if it is no TCP connection, or has gone.
+  static_cast<void>(::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kUnpaced.data(),
+                                 static_cast<socklen_t>(kUnpaced.size())));
 }
 
 Failure failure_of(std::int64_t number, const std::exception_ptr& exception) {
@@ -93,7 +100,7 @@ void BatchServer::run(const std::function<bool()>& go_on) {
         return consumer.connection == connection;
       });
     });
-    for (int i = 0; i < kMostAtOnce && receive(); ++i) continue;
+    for (int i = 0; i < kMostMessages && receive(); ++i) continue;
     if (ready_.answer()) send_ready();
     const auto now = Clock::now();
     forget_if("has said nothing for too long",
@@ -123,15 +130,14 @@ bool BatchServer::receive() {
     if (!rest.more()) break;
   try {
     if (too_long) throw DataError("message", "it has more than one frame");
-    const auto message = decode(part.to_string_view(), "message");
-    std::visit([&](const auto& m) { hear(from, part.get(ZMQ_SRCFD), m); }, message);
+    hear(from, part.get(ZMQ_SRCFD), decode(part.to_string_view(), "message"));
   } catch (const DataError& problem) {
     turn_away(from, "that sent what is no message", "someone", {problem.what(), true});
   }
   return true;
 }
 
-void BatchServer::hear(const std::string& from, std::int32_t connection, const Hello& hello) {
+void BatchServer::greet(const std::string& from, std::int32_t connection, const Hello& hello) {
   forget_if("comes again",
             [&](const Consumer& consumer) { return consumer.name == hello.consumer; });
   consumers_.erase(from);
@@ -140,7 +146,7 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const H
                      {"this server has other data: " + differs, true});
   if (consumers_.size() >= most_consumers_)
     return turn_away(
-        from, "for want of room", hello.consumer,
+        from, "for lack of room", hello.consumer,
         {fmt::format("this server has {} consumers already (trainer serve --consumers)",
                      consumers_.size())});
   keep_loans(hello.consumer, hello.held);
@@ -158,39 +164,33 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const H
   send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
 }
 
-void BatchServer::hear(const std::string& from, std::int32_t, const Ask& ask) {
+void BatchServer::hear(const std::string& from, std::int32_t connection, const Message& message) {
+  if (const auto* hello = std::get_if<Hello>(&message)) return greet(from, connection, *hello);
+  const auto* ask = std::get_if<Ask>(&message);
+  const auto* release = std::get_if<Release>(&message);
+  const auto* bye = std::get_if<Bye>(&message);
+  if (!ask && !release && !bye && !std::holds_alternative<Ping>(message))
+    throw DataError("message", "a consumer does not say this");
   auto* consumer = known(from);
   if (!consumer) return;
-  if (consumer->asked + ask.numbers.size() > kMostCredit) {
+  if (release) {
+    for (const auto piece : release->pieces) loans_[consumer->name].pieces.erase(piece);
+  } else if (bye) {
+    keep_loans(consumer->name, bye->held);
+    spdlog::info("consumer {} is done", consumer->name);
+    consumers_.erase(from);
+  } else if (!ask) {
+    send(from, Pong{});
+  } else if (consumer->asked + ask->numbers.size() > kMostCredit) {
     const auto name = consumer->name;
     consumers_.erase(from);
-    return turn_away(from, "that asked for too much", name,
-                     {fmt::format("more than {} batches were asked for at once", kMostCredit)});
+    turn_away(from, "that asked for too much", name,
+              {fmt::format("more than {} batches were asked for at once", kMostCredit)});
+  } else {
+    consumer->asked += ask->numbers.size();
+    consumer->process = ask->shared_with;
+    for (const auto number : ask->numbers) consumer->flow->ask(number);
   }
-  consumer->asked += ask.numbers.size();
-  consumer->process = ask.shared_with;
-  for (const auto number : ask.numbers) consumer->flow->ask(number);
-}
-
-void BatchServer::hear(const std::string& from, std::int32_t, const Ping&) {
-  if (known(from)) send(from, Pong{});
-}
-
-void BatchServer::hear(const std::string& from, std::int32_t, const Release& release) {
-  if (const auto* consumer = known(from))
-    for (const auto piece : release.pieces) loans_[consumer->name].pieces.erase(piece);
-}
-
-void BatchServer::hear(const std::string& from, std::int32_t, const Bye& bye) {
-  const auto* consumer = known(from);
-  if (!consumer) return;
-  keep_loans(consumer->name, bye.held);
-  spdlog::info("consumer {} is done", consumer->name);
-  consumers_.erase(from);
-}
-
-void BatchServer::hear(const std::string&, std::int32_t, const auto&) {
-  throw DataError("message", "a consumer does not say this");
 }
 
 void BatchServer::turn_away(const std::string& id, const char* reason, const std::string& name,
@@ -199,8 +199,7 @@ void BatchServer::turn_away(const std::string& id, const char* reason, const std
   send(id, std::move(refusal));
 }
 
-/// The consumer, which has given a sign of life; nullptr: it has to say hello first, and is told
-/// so.
+/// The consumer, now heard of; nullptr: it is told to say hello first.
 BatchServer::Consumer* BatchServer::known(const std::string& id) {
   const auto found = consumers_.find(id);
   if (found == consumers_.end()) {
@@ -226,7 +225,7 @@ void BatchServer::send_ready() {
   }
 }
 
-/// Lends the pixels to a consumer of this host, if it can be.
+/// Lends the pixels to a consumer on this host, if possible.
 std::optional<SharedPiece> BatchServer::lend(const Consumer& consumer, const Batch& batch) {
   if (!memory_ || consumer.process <= 0) return std::nullopt;
   auto& loan = loans_[consumer.name];
@@ -237,13 +236,13 @@ std::optional<SharedPiece> BatchServer::lend(const Consumer& consumer, const Bat
   return piece;
 }
 
-/// What a consumer does not hold any more comes back.
+/// Takes back what a consumer no longer holds.
 void BatchServer::keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held) {
   std::erase_if(loans_[consumer].pieces,
                 [&](const auto& loan) { return !std::ranges::count(held, loan.first); });
 }
 
-/// What was lent to a process that has died. One that is only silent may still look at it.
+/// Takes back what was lent to processes that have died; silent ones may still read theirs.
 void BatchServer::take_back_loans() {
   std::erase_if(loans_, [this](const auto& entry) {
     const auto& [name, loan] = entry;

@@ -13,20 +13,22 @@
 #include "millrace/base/clock.h"
 #include "millrace/dataflow/serving/door.h"
 #include "millrace/dataflow/serving/messages.h"
+#include "millrace/dataflow/serving/polling.h"
 #include "millrace/dataflow/serving/shared_memory.h"
-#include "millrace/dataflow/serving/stream.h"
-#include "millrace/dataflow/serving/wake_up_call.h"
+#include "millrace/engine/dataflow.h"
 
 namespace millrace::serving {
 
+/// Starts to make batches of a stream. Throws ConfigError where there can be none.
+using StartStream =
+    std::function<std::unique_ptr<NumberedFlow<Batch>>(const Stream& stream, WakeUp ready)>;
+
 struct ServerOptions {
   DoorOptions door;
-  std::size_t most_consumers = 64;  // each has a flow of its own
-  /// Where batches lie; none: they always go through sockets.
-  std::shared_ptr<const SharedMemory> memory = {};
+  std::size_t most_consumers = 64;                  // each has a flow of its own
+  std::shared_ptr<const SharedMemory> memory = {};  // of the batches; none: all go through sockets
 };
 
-/// What it has done so far.
 struct ServerReport {
   std::size_t consumers = 0;  // now
   std::int64_t batches = 0;
@@ -34,8 +36,8 @@ struct ServerReport {
   std::int64_t asked = 0;  // now: not answered yet
 };
 
-/// Keeps nothing of a consumer that matters: a stream's batches are functions of their numbers, so
-/// that any server of the same data can go on where another one ended. Made and used by one thread.
+/// Has no state that matters: a stream's batches are functions of their numbers, so any server of
+/// the same data can take over. Made and used by one thread.
 class BatchServer {
  public:
   /// Listens from now on. Throws ConfigError, Error.
@@ -45,8 +47,7 @@ class BatchServer {
   std::string endpoint() const { return door_.endpoint(); }
   ServerReport report() const;
 
-  /// Serves as long as `go_on`, which is asked several times a second, says so. Logs how it goes
-  /// now and then.
+  /// Serves while `go_on`, asked several times a second, says so. Logs its progress.
   void run(const std::function<bool()>& go_on);
 
  private:
@@ -60,7 +61,7 @@ class BatchServer {
     std::int64_t process = 0;  // with which memory is shared; 0: with none
     std::shared_ptr<std::atomic<int>> sending = std::make_shared<std::atomic<int>>(0);  // now
   };
-  /// Pieces of shared memory that a consumer may look at.
+  /// Shared memory that a consumer may read.
   struct Loan {
     std::int64_t process = 0;
     std::map<std::int64_t, std::shared_ptr<std::uint8_t[]>> pieces;
@@ -69,12 +70,8 @@ class BatchServer {
   template <class Which>
   void forget_if(const char* why, Which which);
   bool receive();
-  void hear(const std::string& from, std::int32_t connection, const Hello& hello);
-  void hear(const std::string& from, std::int32_t connection, const Ask& ask);
-  void hear(const std::string& from, std::int32_t connection, const Ping& ping);
-  void hear(const std::string& from, std::int32_t connection, const Release& release);
-  void hear(const std::string& from, std::int32_t connection, const Bye& bye);
-  void hear(const std::string& from, std::int32_t connection, const auto& other);
+  void greet(const std::string& from, std::int32_t connection, const Hello& hello);
+  void hear(const std::string& from, std::int32_t connection, const Message& message);
   void turn_away(const std::string& id, const char* reason, const std::string& name,
                  Refusal refusal);
   Consumer* known(const std::string& id);

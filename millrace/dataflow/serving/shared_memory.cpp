@@ -37,14 +37,14 @@ std::pair<File, void*> make_file(std::size_t bytes, std::uint64_t number) {
     throw Error(fmt::format("no shared memory of {} bytes: {}", bytes, std::strerror(problem)));
   };
   if (!file.descriptor || ::ftruncate(fd, static_cast<off_t>(bytes)) != 0) fail(errno);
-  // Taken at once: where memory ends, this fails, and nothing breaks when it is written to.
+  // Taken at once: if memory runs out, this fails, and not a later write.
   if (const auto problem = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes))) fail(problem);
   auto* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (memory == MAP_FAILED) fail(errno);
   return {std::move(file), memory};
 }
 
-/// Maps an open file of at least so many bytes; nullptr: it cannot be.
+/// Maps the beginning of a process's open file; nullptr if it is shorter or cannot be opened.
 std::shared_ptr<std::uint8_t[]> map(std::int64_t process, std::int64_t descriptor,
                                     std::size_t bytes) {
   const auto name = fmt::format("/proc/{}/fd/{}", process, descriptor);
@@ -69,7 +69,7 @@ struct SharedMemory::Files {
       by_address.emplace(memory, std::move(file));
       return memory;
     } catch (const Error&) {
-      return ::operator new(bytes, kAlignment);  // sent as it is: slower, and no fault
+      return ::operator new(bytes, kAlignment);  // sent through sockets: slower
     }
   }
   void release(void* memory) {

@@ -1,6 +1,6 @@
-// Batches in memory that a data server and its consumers on one host share. It lies in files
-// without names: nothing is left behind, whoever dies. Processes of the same user open them through
-// /proc, as long as the server keeps them.
+// Memory of batches that a data server shares with consumers on its host: unnamed files, which
+// processes of the same user open through /proc while the server lives, and which leave nothing
+// behind.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class SharedMemory {
  public:
   SharedMemory();
 
-  /// For the pool of batches; each buffer is a file, or plain memory where there can be no more
-  /// files. Works on after this is gone.
+  /// For the pool of batches; each buffer is a file, or plain memory if no more can be made.
+  /// Outlives this.
   MemorySource source() const;
-  /// Where so many bytes lie that begin a buffer; nothing for other memory.
+  /// The first bytes of a buffer as a piece; nothing for other memory.
   std::optional<SharedPiece> find(const void* buffer, std::size_t bytes, std::int64_t piece) const;
-  /// What a consumer must be able to read; nothing where nothing can be shared.
+  /// What a consumer must be able to read; nothing if nothing can be shared.
   std::optional<SharedFile> probe() const;
 
  private:
@@ -40,20 +40,20 @@ class SharedMemory {
 /// A consumer's view of the memory of one server process.
 class SharedView {
  public:
-  /// Nothing where this process cannot see it.
+  /// Nothing if this process cannot read it.
   static std::unique_ptr<SharedView> open(const SharedFile& probe);
 
-  /// Of the probe: of the same server process.
+  /// Names the server process.
   std::uint64_t token() const { return probe_.token; }
-  /// Whether that process still is.
+  /// Whether it still runs.
   bool is_there() const { return open(probe_) != nullptr; }
 
-  /// The bytes of a piece; once they are let go, it can be released. Throws DataError where there
-  /// is no such piece.
+  /// The bytes of a piece, to be released once they are let go. Throws DataError if there is no
+  /// such piece.
   Frame take(const SharedPiece& piece);
   /// Pieces that were let go since the last call.
   std::vector<std::int64_t> take_released();
-  /// Those that were not yet.
+  /// The others.
   std::vector<std::int64_t> held() const;
 
  private:

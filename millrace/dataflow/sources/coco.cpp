@@ -6,7 +6,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/annotation_file.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/detection_sources.h"

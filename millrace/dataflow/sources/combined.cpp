@@ -79,36 +79,34 @@ struct RepeatFactorOptions : OfOne {
   }
 };
 
-const SourcePtr<Sample>& only(const SourceContext& context) { return context.of.front(); }
-
 const bool registered[] = {
     register_source<OfMany>(
         "concat", "all images of several sources",
-        [](const OfMany&, const SourceContext& context) { return concat(context.of); }),
+        [](const auto&, const SourceContext& context) { return concat(context.of); }),
     register_source<MixOptions>("mix", "several sources, each with a share of every epoch",
-                                [](const MixOptions& options, const SourceContext& context) {
+                                [](const auto& options, const SourceContext& context) {
                                   return mix(context.of, options.weights);
                                 }),
     register_source<TakeOptions>("take", "the first images of a source",
-                                 [](const TakeOptions& options, const SourceContext& context) {
-                                   return take(only(context), options.count);
+                                 [](const auto& options, const SourceContext& context) {
+                                   return take(context.of[0], options.count);
                                  }),
     register_source<FixedSizeOptions>(
         "fixed_size", "a source in epochs of a given size, each with other images of it",
-        [](const FixedSizeOptions& options, const SourceContext& context) {
-          return fixed_size(only(context), options.count);
+        [](const auto& options, const SourceContext& context) {
+          return fixed_size(context.of[0], options.count);
         }),
     register_source<RepeatOptions>("repeat", "a source, several times an epoch",
-                                   [](const RepeatOptions& options, const SourceContext& context) {
-                                     return repeat(only(context), options.times);
+                                   [](const auto& options, const SourceContext& context) {
+                                     return repeat(context.of[0], options.times);
                                    }),
     register_source<RepeatFactorOptions>(
         "repeat_factor", "a source whose images of rare classes come more often, as for LVIS",
-        [](const RepeatFactorOptions& options, const SourceContext& context) {
-          const auto& source = only(context);
-          return repeat_factor(source, options.threshold, [&](std::int64_t index) {
-            return source->about(index).objects.classes;
-          });
+        [](const auto& options, const SourceContext& context) {
+          return repeat_factor(context.of[0], options.threshold,
+                               [source = context.of[0]](std::int64_t index) {
+                                 return source->about(index).objects.classes;
+                               });
         }),
 };
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -54,10 +53,6 @@ int DetectionSource::class_of(const coco::Annotation& object) const {
   const auto category = split_.annotations->category_index(object.category_id);
   return category < 0 ? -1 : class_of_category_[static_cast<std::size_t>(category)];
 }
-
-Sample DetectionSource::operator[](std::int64_t index) const { return sample(index, true); }
-
-Sample DetectionSource::about(std::int64_t index) const { return sample(index, false); }
 
 Sample DetectionSource::sample(std::int64_t index, bool with_outlines) const {
   const auto& image = split_.annotations->images[images_[static_cast<std::size_t>(index)]];

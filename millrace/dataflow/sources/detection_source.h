@@ -13,21 +13,20 @@ namespace millrace {
 /// The usable images of a split as samples, by ascending image id. Const, so any thread may read.
 class DetectionSource final : public Source<Sample> {
  public:
-  /// `filter_empty`: leaves out images without an object that is usable and no crowd. Objects that
-  /// are marked `ignore` (unless they are crowds) or have less than a pixel inside their image are
-  /// left out.
+  /// Leaves out objects that are marked `ignore` (unless they are crowds) or have less than a pixel
+  /// inside their image; `filter_empty`: also images without a usable object that is no crowd.
   DetectionSource(DataSplit split, bool filter_empty);
 
   std::int64_t size() const override { return static_cast<std::int64_t>(images_.size()); }
 
   /// Path, size and objects; no pixels yet. Boxes are clipped to the image.
-  Sample operator[](std::int64_t index) const override;
+  Sample operator[](std::int64_t index) const override { return sample(index, true); }
   /// The same without outlines (see Instances).
-  Sample about(std::int64_t index) const override;
+  Sample about(std::int64_t index) const override { return sample(index, false); }
 
-  /// Objects of the classes that count which are left out.
+  /// Objects of the classes that count that are left out.
   std::int64_t unusable_objects() const { return ignored_ + thin_; }
-  /// Says in the log how many are and why, if any.
+  /// Logs how many and why, if any.
   void report_unusable() const;
 
  private:
@@ -40,8 +39,7 @@ class DetectionSource final : public Source<Sample> {
   std::int64_t ignored_ = 0, thin_ = 0, first_thin_ = 0;  // objects; the last one's id
 };
 
-/// The same, with a report of the objects that are left out. Throws ConfigError where no image is
-/// left.
+/// The same, with such a report. Throws ConfigError if no image is left.
 SourcePtr<Sample> open_source(DataSplit split, bool filter_empty);
 
 }  // namespace millrace

@@ -1,9 +1,9 @@
-// type = "folder": images that nobody has annotated.
+// type = "folder": images without annotations.
 #include <filesystem>
 #include <stdexcept>
 
 #include "millrace/base/options.h"
-#include "millrace/dataflow/image/image_folder.h"
+#include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 
 namespace millrace {
@@ -14,7 +14,7 @@ struct FolderOptions {
   void describe(Options& o) { o.add("root", root, "the folder; those below it are not read"); }
 
   void check(const Config& table) const {
-    require(table, "root", !root.empty(), "is wanted: say which folder");
+    require(table, "root", !root.empty(), "is needed: say which folder");
   }
 };
 

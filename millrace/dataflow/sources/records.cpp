@@ -20,7 +20,7 @@ struct RecordOptions {
   }
 
   void check(const Config& table) const {
-    require(table, "folder", !folder.empty(), "is wanted: say what `trainer pack` made");
+    require(table, "folder", !folder.empty(), "is needed: say what `trainer pack` made");
   }
 };
 

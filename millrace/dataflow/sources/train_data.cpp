@@ -32,28 +32,23 @@ Declared declared(const Config& table) {
   for (const char* key : {"type", "name", "of"})
     if (const auto* value = table.find(key)) own.set(key, *value);
   auto keys = read_options<SourceKeys>(own);
-  if (keys.name.empty()) keys.name = type;
-  return {table, std::move(keys.name), std::move(type), std::move(keys.of)};
+  return {table, keys.name.empty() ? type : std::move(keys.name), type, std::move(keys.of)};
 }
 
-/// The declared sources, by name. Opens each once, what it is made of first.
+/// The declared sources. Opens each once, after what it is made of.
 class SourceGraph {
  public:
-  SourceGraph(std::span<const Config> tables, SourceContext context)
-      : context_(std::move(context)) {
+  explicit SourceGraph(std::span<const Config> tables) {
     for (const auto& table : tables) {
       all_.push_back(declared(table));
-      names_.push_back(all_.back().name);
-      if (!by_name_.emplace(names_.back(), all_.size() - 1).second)
+      if (std::ranges::count(names_, all_.back().name))
         throw ConfigError(all_.back().text() +
                           ": another has this name already; give one of them "
                           "another with `name = \"...\"`");
+      names_.push_back(all_.back().name);
     }
-    std::vector<std::string> path;
-    for (const auto& one : all_) check_names(one, path);
+    for (const auto& one : all_) check_names(one, {});
   }
-
-  SourcePtr<Sample> open() { return open(end()); }
 
   /// The source that no other is made of.
   const Declared& end() const {
@@ -71,31 +66,12 @@ class SourceGraph {
     return find(ends.front());
   }
 
- private:
-  const Declared& find(const std::string& name) const { return all_[by_name_.at(name)]; }
-
-  /// Throws where a name is unknown or leads back into `path`.
-  void check_names(const Declared& one, std::vector<std::string>& path) const {
-    if (std::ranges::count(path, one.name)) {
-      path.push_back(one.name);
-      throw ConfigError(
-          fmt::format("{} is made of itself: '{}'", one.text(), joined(path, "' of '")));
-    }
-    path.push_back(one.name);
-    for (const auto& name : one.of) {
-      if (!by_name_.contains(name))
-        throw ConfigError(fmt::format("{} is made of '{}', but there is no such source{}",
-                                      one.text(), name, suggestion(name, names_)));
-      check_names(find(name), path);
-    }
-    path.pop_back();
-  }
-
-  SourcePtr<Sample> open(const Declared& one) {
+  SourcePtr<Sample> open(const Declared& one, SourceContext context) {
     auto& source = opened_[one.name];
     if (source) return source;
-    auto context = context_;
-    for (const auto& name : one.of) context.of.push_back(open(find(name)));
+    std::vector<SourcePtr<Sample>> of;
+    for (const auto& name : one.of) of.push_back(open(find(name), context));
+    context.of = std::move(of);
     const auto& entry = detection_sources().at(one.type, one.table.origin);
     try {
       source = entry.create(one.table, context);
@@ -106,16 +82,33 @@ class SourceGraph {
     return source;
   }
 
-  SourceContext context_;
+ private:
+  const Declared& find(const std::string& name) const {
+    return *std::ranges::find(all_, name, &Declared::name);
+  }
+
+  /// Throws where a name is unknown or leads back into `path`.
+  void check_names(const Declared& one, std::vector<std::string> path) const {
+    const bool is_circle = std::ranges::count(path, one.name) > 0;
+    path.push_back(one.name);
+    if (is_circle)
+      throw ConfigError(
+          fmt::format("{} is made of itself: '{}'", one.text(), joined(path, "' of '")));
+    for (const auto& name : one.of) {
+      if (!std::ranges::count(names_, name))
+        throw ConfigError(fmt::format("{} is made of '{}', but there is no such source{}",
+                                      one.text(), name, suggestion(name, names_)));
+      check_names(find(name), path);
+    }
+  }
+
   std::vector<Declared> all_;
   std::vector<std::string> names_;
-  std::map<std::string, std::size_t> by_name_;
   std::map<std::string, SourcePtr<Sample>> opened_;
 };
 
 /// The classes of a training whose sources are declared.
 std::vector<std::string> class_names(const DataOptions& data) {
-  check_class_names(data.classes);
   if (!data.classes.empty()) return data.classes;
   if (!std::filesystem::is_directory(data.root))
     throw ConfigError(fmt::format(
@@ -137,13 +130,10 @@ void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
     const auto name = used_name(table, detection_sources().kind());
     const auto& entry = detection_sources().at(name, table.find("type")->origin);
     follow_data(table, name, source_defaults(), data);
-    Config own(Config::Table{}, table.origin);
-    for (const auto& [key, value] : table.table())
-      if (key != "type" && key != "name") own.set(key, value);
-    entry.check(own);
+    entry.check(without(table, {"type", "name"}));
     entry.complete(table);
   }
-  if (!tables.empty()) SourceGraph(tables, {{}, data, {}}).end();
+  if (!tables.empty()) SourceGraph(tables).end();
 }
 
 TrainData open_train_data(const DataOptions& data, std::span<const Config> tables) {
@@ -157,8 +147,9 @@ TrainData open_train_data(const DataOptions& data, std::span<const Config> table
   auto classes = class_names(data);
   std::vector<Config> complete(tables.begin(), tables.end());
   settle_sources(data, complete);
-  SourceGraph graph(complete, {classes, data, {}});
-  return {std::move(classes), graph.open()};
+  SourceGraph graph(complete);
+  auto source = graph.open(graph.end(), {classes, data, {}});
+  return {std::move(classes), std::move(source)};
 }
 
 }  // namespace millrace

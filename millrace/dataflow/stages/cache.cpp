@@ -1,8 +1,7 @@
-// type = "cache": the stages in front run once for each sample.
+// type = "cache": the stages before it run once per sample.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
@@ -13,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// Raised whenever a stage makes something else of the same options.
+/// Raised whenever a stage gives other bytes for the same options.
 constexpr std::uint64_t kEdition = 1;
 
 enum class Where { memory, disk };
@@ -39,8 +38,7 @@ struct CacheOptions {
   }
 };
 
-/// A digest of what the stages in front are made from: all their options, in whatever order a table
-/// has them.
+/// A digest of all options of the stages before the cache, whatever their order in the tables.
 std::uint64_t pipeline_digest(std::span<const Config> in_front) {
   std::string text;
   for (const auto& table : in_front) {
@@ -64,7 +62,7 @@ std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& tab
 }
 
 MILLRACE_REGISTER(detection_stages().add<CacheOptions>(
-    "cache", "keeps what the stages in front made of each image; none of them may draw at random",
+    "cache", "keeps what the stages before it made of each image; none of them may draw at random",
     [](const Config& table, const DetectionContext& context) {
       const auto options = read_options<CacheOptions>(table, {"type"});
       return cache_stage<Sample>("cache", open(options, table, context));

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// The bytes that the sample has brought along. They may come from a disk, so they are checked.
+/// The sample's own bytes; they may come from a disk, so they are checked.
 std::string_view checked(const EncodedImage& file, const std::string& path) {
   if (digest(file.bytes.data(), file.bytes.size()) != file.digest)
     throw DataError(path, "the image's bytes are damaged: their checksum is wrong");

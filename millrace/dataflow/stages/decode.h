@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-/// Reads and decodes a sample's file into an RGB image of the annotated size, where there is one.
-/// Leaves alone a sample that has its pixels already.
+/// Reads and decodes a sample's file into an RGB image, of the annotated size if there is one. A
+/// sample that has its pixels stays as it is.
 struct Decode {
   static constexpr std::string_view kName = "decode";
   bool strict = true;

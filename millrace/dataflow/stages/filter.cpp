@@ -5,12 +5,9 @@
 #include "millrace/dataflow/detection/detection_stages.h"
 
 namespace millrace {
-namespace {
 
 MILLRACE_REGISTER(
     register_stage<Filter>("lets through only images of some size with enough objects"));
-
-}  // namespace
 
 bool Filter::operator()(const Sample& sample) const {
   const auto size =

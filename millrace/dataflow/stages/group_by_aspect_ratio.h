@@ -1,39 +1,35 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <opencv2/core/types.hpp>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "millrace/base/options.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/dataflow/detection/shape_buckets.h"
+#include "millrace/engine/source.h"
 
 namespace millrace {
 
-/// The key that batches images of like shape: how many of the bounds width / height of the image as
-/// it was annotated passes, whatever becomes of it on its way (as detectron2 and torchvision
-/// group). Of unknown size: none.
+/// The bounds (ratios of width to height, ascending) that part `shapes` into at most `buckets`
+/// groups with the least padding, were every image resized to one shorter side and padded to the
+/// largest of its group: an optimal partition by dynamic programming. Pure. REQUIRES: buckets > 0,
+/// no empty shape.
+std::vector<double> ratio_bounds(std::span<const cv::Size> shapes, std::size_t buckets);
+
+/// The key that batches images of like shape: how many of the bounds the ratio of width to height
+/// passes, by the annotated size whatever later stages do (as detectron2 and torchvision group). An
+/// image of unknown size passes none.
 struct GroupByAspectRatio {
   static constexpr std::string_view kName = "group_by_aspect_ratio";
-  static constexpr std::int64_t kShapesSeen = 4096;
   Options::Reals bounds = {1.0};  // width / height; one bound of 1 parts wide from tall
   std::int64_t buckets = 0;       // > 0: `fit` chooses the bounds
   std::int64_t batch_size = 4;
 
   /// Where `buckets` asks for it, chooses bounds for the least padding of the images of `source`
   /// (of some thousands of them, evenly spread).
-  template <class Source>
-  void fit(const Source& source) {
-    if (buckets == 0) return;
-    const auto step = std::max<std::int64_t>(1, source.size() / kShapesSeen);
-    std::vector<cv::Size> shapes;  // those that are known before decoding
-    for (std::int64_t i = 0; i < source.size(); i += step) {
-      const auto sample = source.about(i);
-      if (sample.width > 0) shapes.emplace_back(sample.width, sample.height);
-    }
-    bounds = ratio_bounds(shapes, static_cast<std::size_t>(buckets));
-  }
+  void fit(const Source<Sample>& source);
 
   std::size_t groups() const { return bounds.size() + 1; }
   std::size_t operator()(const Sample& sample) const;

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -12,13 +11,21 @@
 #include "millrace/dataflow/detection/detection_stages.h"
 
 namespace millrace {
-namespace {
 
 MILLRACE_REGISTER(
     register_stage<Pad>("puts a group of samples into one batch, padded with zeros to one size"));
 
-/// The smallest of the shapes that holds `size`.
-cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
+void Pad::check() const {
+  for (const auto& shape : shapes) parse_shape(shape);
+}
+
+cv::Size Pad::shape_for(cv::Size size) const {
+  if (shapes.empty()) {
+    const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
+      return (side + step - 1) / step * step;
+    };
+    return {rounded_up(size.width), rounded_up(size.height)};
+  }
   cv::Size best;
   for (const auto& text : shapes) {
     const auto shape = parse_shape(text);
@@ -31,20 +38,6 @@ cv::Size smallest_that_fits(cv::Size size, const Options::Strings& shapes) {
         "data.aspect_grouping batch images of like shape, or let max_side keep images smaller",
         size.width, size.height, fmt::join(shapes, ", ")));
   return best;
-}
-
-}  // namespace
-
-void Pad::check() const {
-  for (const auto& shape : shapes) parse_shape(shape);
-}
-
-cv::Size Pad::shape_for(cv::Size size) const {
-  if (!shapes.empty()) return smallest_that_fits(size, shapes);
-  const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
-    return (side + step - 1) / step * step;
-  };
-  return {rounded_up(size.width), rounded_up(size.height)};
 }
 
 Batch Pad::operator()(std::vector<Sample> samples) const {

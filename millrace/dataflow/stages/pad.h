@@ -1,7 +1,6 @@
 #pragma once
 
 #include <opencv2/core/types.hpp>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,8 +11,8 @@
 namespace millrace {
 
 /// Puts samples side by side into one batch, each in the top left corner of its slot, zero around
-/// it. Slots are as large as the largest image, or of the first of some `shapes` that all images
-/// fit into: then a model sees few shapes, one for a fixed size.
+/// it. Slots are as large as the largest image, or the smallest of some `shapes` that fits: then a
+/// model sees few shapes, or a single one.
 struct Pad {
   static constexpr std::string_view kName = "pad";
   static constexpr std::string_view kAfter = "decode";
@@ -21,8 +20,7 @@ struct Pad {
   Options::Strings shapes;  // "1344x800": width and height in pixels; none: as large as the images
   BufferPool pool = batch_memory();  // of the batches' pixels
 
-  /// Throws ConfigError where images fit into none of the shapes, std::invalid_argument for a
-  /// sample that cannot be; see check_sample.
+  /// Throws as shape_for and check_sample.
   Batch operator()(std::vector<Sample> samples) const;
 
   /// The slot for images of up to `size`. Throws ConfigError where it fits into none of the shapes.

@@ -1,8 +1,6 @@
 #include "millrace/dataflow/store/batch_codec.h"
 
-#include <cmath>
 #include <tuple>
-#include <utility>
 
 #include "millrace/dataflow/store/codec_pieces.h"
 
@@ -11,7 +9,7 @@ namespace {
 
 using namespace codec;
 
-constexpr int kSchema = 1;
+constexpr int kBatchSchema = 1;
 
 void pack_image(Packer& out, const ImageInfo& image, const Instances& objects) {
   out.pack_map(4 + kObjectMembers);
@@ -22,14 +20,6 @@ void pack_image(Packer& out, const ImageInfo& image, const Instances& objects) {
   pack_objects(out, objects);
 }
 
-std::pair<std::int32_t, std::int32_t> read_size(const Fields& fields, std::string_view key,
-                                                std::int32_t least) {
-  const auto [width, height] = fields.pair<std::int32_t>(key);
-  if (width < least || height < least || width > kMostPixels || height > kMostPixels)
-    throw Wrong{fmt::format("'{}' makes no sense", key)};
-  return {width, height};
-}
-
 void read_image(const Fields& fields, Batch& batch) {
   ImageInfo image;
   image.image_id = fields.value<std::int64_t>("id");
@@ -37,18 +27,13 @@ void read_image(const Fields& fields, Batch& batch) {
   std::tie(image.width, image.height) = read_size(fields, "size", 0);
   require(image.width <= batch.width && image.height <= batch.height,
           "an image is larger than the batch");
-  std::tie(image.scale_x, image.scale_y) = fields.pair<float>("scale");
-  require(std::isfinite(image.scale_x) && std::isfinite(image.scale_y) && image.scale_x > 0 &&
-              image.scale_y > 0,
-          "a scale makes no sense");
+  std::tie(image.scale_x, image.scale_y) = read_scale(fields);
   batch.images.push_back(image);
   batch.objects.push_back(read_objects(fields));
 }
 
 Batch read_batch(const Fields& fields, const std::vector<Frame>& frames) {
-  const auto schema = fields.value<std::int64_t>("schema");
-  if (schema != kSchema)
-    throw Wrong{fmt::format("it is of schema {}, but this program reads {}", schema, kSchema)};
+  check_schema(fields, kBatchSchema);
   Batch batch;
   std::tie(batch.width, batch.height) = read_size(fields, "size", 0);
   const auto& images = fields.at("images");
@@ -69,7 +54,7 @@ EncodedBatch encode(const Batch& batch) {
   msgpack::sbuffer bytes;
   Packer out(bytes);
   out.pack_map(4);
-  out.pack("schema").pack(kSchema);
+  out.pack("schema").pack(kBatchSchema);
   out.pack("digest").pack(digest(batch));
   pack_pair(out, "size", batch.width, batch.height);
   out.pack("images").pack_array(static_cast<std::uint32_t>(batch.size()));

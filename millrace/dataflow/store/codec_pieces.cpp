@@ -57,6 +57,25 @@ coco::Segmentation read_shape(const msgpack::object& object) {
 
 }  // namespace
 
+void check_schema(const Fields& fields, std::int64_t schema) {
+  if (const auto own = fields.value<std::int64_t>("schema"); own != schema)
+    throw Wrong{fmt::format("it is of schema {}, but this program reads {}", own, schema)};
+}
+
+std::pair<std::int32_t, std::int32_t> read_size(const Fields& fields, std::string_view key,
+                                                std::int32_t least) {
+  const auto size = fields.pair<std::int32_t>(key);
+  const auto [low, high] = std::minmax(size.first, size.second);
+  if (low < least || high > kMostPixels) throw Wrong{fmt::format("'{}' makes no sense", key)};
+  return size;
+}
+
+std::pair<float, float> read_scale(const Fields& fields) {
+  const auto [x, y] = fields.pair<float>("scale");
+  require(std::isfinite(x) && std::isfinite(y) && x > 0 && y > 0, "the scale makes no sense");
+  return {x, y};
+}
+
 Instances read_objects(const Fields& fields) {
   Instances objects;
   const auto corners = fields.row<float>("boxes");
@@ -111,7 +130,7 @@ void unpack(std::string_view bytes, const std::string& where, std::string_view w
     bool points = false;
     const auto handle =
         msgpack::unpack(bytes.data(), bytes.size(), end, points, point_into_bytes, nullptr, limit);
-    if (end != bytes.size()) throw wrong(fmt::format("bytes follow behind the {}", what));
+    if (end != bytes.size()) throw wrong(fmt::format("bytes follow the {}", what));
     read(handle.get());
   } catch (const msgpack::unpack_error&) {
     throw wrong("it is cut short or not msgpack");

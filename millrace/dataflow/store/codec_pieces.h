@@ -1,5 +1,4 @@
-// What the codecs of samples and batches are made of: msgpack maps with rows of numbers as they lie
-// in memory.
+// Parts of the codecs of samples and batches: msgpack maps with rows of numbers as in memory.
 #pragma once
 
 #include <fmt/format.h>
@@ -58,7 +57,7 @@ void require(bool holds, std::string_view why);
 class Fields {
  public:
   explicit Fields(const msgpack::object& object) {
-    require(object.type == msgpack::type::MAP, "a map is wanted");
+    require(object.type == msgpack::type::MAP, "it is no map");
     members_ = {object.via.map.ptr, object.via.map.size};
   }
 
@@ -117,12 +116,19 @@ class Fields {
   std::span<const msgpack::object_kv> members_;
 };
 
-/// Of a map with kObjectMembers; throws Wrong.
+// Members of a map, checked; these throw Wrong.
+
+void check_schema(const Fields& fields, std::int64_t schema);
+/// Width and height, of `least` pixels or more.
+std::pair<std::int32_t, std::int32_t> read_size(const Fields& fields, std::string_view key,
+                                                std::int32_t least);
+/// "scale", along x and y.
+std::pair<float, float> read_scale(const Fields& fields);
 Instances read_objects(const Fields& fields);
 
 /// Hands the one msgpack value in `bytes` to `read`. Throws DataError with `where`, and `what` it
-/// should have been, where the bytes are none, go on behind it, or `read` throws Wrong. Memory is
-/// taken in proportion to the bytes.
+/// should have been, where the bytes are no msgpack, go on after the value, or `read` throws Wrong.
+/// Memory is taken in proportion to the bytes.
 void unpack(std::string_view bytes, const std::string& where, std::string_view what,
             const std::function<void(const msgpack::object&)>& read);
 

@@ -1,19 +1,20 @@
+#include <fmt/format.h>
+#include <lmdb.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
-#include "millrace/base/text.h"
-#include "millrace/dataflow/store/lmdb_file.h"
 #include "millrace/dataflow/store/sample_cache.h"
 #include "millrace/dataflow/store/sample_codec.h"
 
@@ -22,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Samples are written in batches, since the file waits for the disk after each. What a killed
-// process has not written is lost, and so is the batch for which there is no room.
+// Samples are written in batches, since each waits for the disk. What a killed process has not
+// written is lost, and so is the batch for which there is no room.
 constexpr std::size_t kBatchBytes = 32 << 20;
 constexpr std::size_t kBatches = 16;  // that fill a small file
 
@@ -49,7 +50,92 @@ std::optional<Sample> unsealed(std::string_view bytes) {
   }
 }
 
-/// A file of the process, however many flows use it: LMDB forbids to open one twice. Writes in
+using UniqueTransaction = std::unique_ptr<MDB_txn, decltype([](MDB_txn* t) { mdb_txn_abort(t); })>;
+
+MDB_val value_of(std::string_view bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
+
+/// One LMDB file: values by key, memory-mapped, shared with other processes. Any thread. A process
+/// must open a file only once. A file that was cut short is refused, since a mapped page that is
+/// missing would end the process. A child of fork() must open it itself.
+class LmdbFile {
+ public:
+  /// `map_bytes`: what the file may grow to. Throws Error naming the file and the reason.
+  LmdbFile(fs::path file, std::size_t map_bytes) : file_(std::move(file)) {
+    constexpr unsigned kReaders = 1024;  // transactions at once, over all processes
+    constexpr unsigned kFlags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
+    check(mdb_env_create(&env_), "cannot be opened");
+    try {
+      check(mdb_env_set_maxreaders(env_, kReaders), "cannot be opened");
+      check(mdb_env_set_mapsize(env_, map_bytes), "cannot be opened");
+      check(mdb_env_open(env_, file_.c_str(), kFlags, 0644), "cannot be opened");
+      check_length();
+      auto transaction = begin(0, "cannot be read");
+      check(mdb_dbi_open(transaction.get(), nullptr, 0, &table_), "cannot be read");
+      check(mdb_txn_commit(transaction.release()), "cannot be read");
+    } catch (...) {
+      mdb_env_close(env_);
+      throw;
+    }
+  }
+  LmdbFile(const LmdbFile&) = delete;
+  ~LmdbFile() { mdb_env_close(env_); }
+
+  /// The sample of a key, or nothing where there is none or it is damaged.
+  std::optional<Sample> find(std::string_view key) const {
+    const auto transaction = begin(MDB_RDONLY, "cannot be read");
+    auto wanted = value_of(key);
+    MDB_val found;
+    const int status = mdb_get(transaction.get(), table_, &wanted, &found);
+    if (status == MDB_NOTFOUND) return std::nullopt;
+    check(status, "cannot be read");
+    return unsealed({static_cast<const char*>(found.mv_data), found.mv_size});
+  }
+
+  /// Puts all values into the file, or none. Returns whether there was room.
+  bool put(const auto& values) {
+    auto transaction = begin(0, "cannot be written");
+    for (const auto& [key, value] : values) {
+      auto name = value_of(key), content = value_of(*value);
+      const int status = mdb_put(transaction.get(), table_, &name, &content, 0);
+      if (status == MDB_MAP_FULL) return false;
+      check(status, "cannot be written");
+    }
+    const int status = mdb_txn_commit(transaction.release());
+    if (status == MDB_MAP_FULL) return false;
+    check(status, "cannot be written");
+    return true;
+  }
+
+ private:
+  UniqueTransaction begin(unsigned flags, std::string_view what) const {
+    MDB_txn* transaction = nullptr;
+    check(mdb_txn_begin(env_, nullptr, flags, &transaction), what);
+    return UniqueTransaction(transaction);
+  }
+
+  void check_length() const {
+    const auto length = fs::file_size(file_);
+    if (length == 0) return;  // new
+    MDB_envinfo info;
+    MDB_stat stat;
+    check(mdb_env_info(env_, &info), "cannot be read");
+    check(mdb_env_stat(env_, &stat), "cannot be read");
+    if (const auto used = (info.me_last_pgno + 1) * stat.ms_psize; length < used)
+      throw Error(fmt::format("{}: has been cut short: it is {} bytes, but {} of it are in use",
+                              file_.string(), length, used));
+  }
+
+  void check(int status, std::string_view what) const {
+    if (status != MDB_SUCCESS)
+      throw Error(fmt::format("{}: {}: {}", file_.string(), what, mdb_strerror(status)));
+  }
+
+  const fs::path file_;
+  MDB_env* env_ = nullptr;
+  unsigned table_ = 0;
+};
+
+/// A file of the process, however many flows use it: LMDB forbids opening one twice. Writes in
 /// batches, and finds what waits to be written, too.
 class CacheFile {
  public:
@@ -78,9 +164,7 @@ class CacheFile {
 
   std::optional<Sample> find(const std::string& key) {
     if (const auto value = waiting(key)) return unsealed(*value);
-    std::optional<Sample> found;
-    file_->find(key, [&](std::string_view bytes) { found = unsealed(bytes); });
-    return found;
+    return file_->find(key);
   }
 
   void keep(const std::string& key, const Sample& sample) {
@@ -112,9 +196,7 @@ class CacheFile {
 
   /// Puts what waits into the file. Under the lock.
   void commit() {
-    std::vector<std::pair<std::string, std::string_view>> pairs;
-    for (const auto& [key, value] : waiting_) pairs.emplace_back(key, *value);
-    if (!full_ && !file_->put(pairs)) {
+    if (!full_ && !file_->put(waiting_)) {
       full_ = true;
       spdlog::info("the cache {} is full: what is not in it is made anew each time",
                    name_.string());

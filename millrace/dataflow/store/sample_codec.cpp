@@ -1,14 +1,9 @@
 #include "millrace/dataflow/store/sample_codec.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <tuple>
-#include <utility>
 
-#include "millrace/base/errors.h"
 #include "millrace/dataflow/store/codec_pieces.h"
 
 namespace millrace {
@@ -16,7 +11,7 @@ namespace {
 
 using namespace codec;
 
-constexpr int kSchema = 1;
+constexpr int kSampleSchema = 1;
 
 void pack_pixels(Packer& out, const LazyImage& image) {
   if (image.empty()) {
@@ -43,24 +38,17 @@ void pack_file(Packer& out, const EncodedImage& file) {
   pack_row(out, file.bytes.data(), file.bytes.size());
 }
 
-cv::Size read_size(const Fields& fields, std::string_view key) {
-  const auto [width, height] = fields.pair<std::int32_t>(key);
-  require(width > 0 && height > 0 && width <= kMostPixels && height <= kMostPixels,
-          "an image's size makes no sense");
-  return {width, height};
-}
-
 LazyImage read_pixels(const msgpack::object& object) {
   if (object.is_nil()) return {};
   const Fields fields(object);
-  const auto held = read_size(fields, "held");
+  const auto [held_width, held_height] = read_size(fields, "held", 1);
+  const auto [width, height] = read_size(fields, "size", 1);
   const auto rgb = fields.bytes("rgb");
-  require(rgb.size() == std::size_t{3} * static_cast<std::size_t>(held.width) *
-                            static_cast<std::size_t>(held.height),
+  require(std::ssize(rgb) == std::int64_t{3} * held_width * held_height,
           "the pixels do not fill the image");
-  cv::Mat pixels(held, CV_8UC3);
+  cv::Mat pixels(held_height, held_width, CV_8UC3);
   std::memcpy(pixels.data, rgb.data(), rgb.size());
-  LazyImage image(pixels, read_size(fields, "size"));
+  LazyImage image(pixels, {width, height});
   if (fields.value<bool>("mirrored")) image.mirror();
   return image;
 }
@@ -74,20 +62,13 @@ EncodedImage read_file_bytes(const msgpack::object& object) {
 
 Sample read_sample(const msgpack::object& object) {
   const Fields fields(object);
-  const auto schema = fields.value<std::int64_t>("schema");
-  if (schema != kSchema)
-    throw Wrong{fmt::format("is of schema {}, but this program reads {}", schema, kSchema)};
+  check_schema(fields, kSampleSchema);
   Sample sample;
   sample.image_id = fields.value<std::int64_t>("id");
   sample.path = fields.value<std::string>("path");
-  std::tie(sample.width, sample.height) = fields.pair<std::int32_t>("size");
-  require(sample.width >= 0 && sample.height >= 0 && sample.width <= kMostPixels &&
-              sample.height <= kMostPixels && (sample.width == 0) == (sample.height == 0),
-          "the image's size makes no sense");
-  std::tie(sample.scale_x, sample.scale_y) = fields.pair<float>("scale");
-  require(std::isfinite(sample.scale_x) && std::isfinite(sample.scale_y) && sample.scale_x > 0 &&
-              sample.scale_y > 0,
-          "the scale makes no sense");
+  std::tie(sample.width, sample.height) = read_size(fields, "size", 0);
+  require((sample.width == 0) == (sample.height == 0), "'size' makes no sense");
+  std::tie(sample.scale_x, sample.scale_y) = read_scale(fields);
   sample.objects = read_objects(fields);
   sample.image = read_pixels(fields.at("pixels"));
   sample.encoded = read_file_bytes(fields.at("file"));
@@ -100,7 +81,7 @@ std::string encode(const Sample& sample) {
   msgpack::sbuffer bytes;
   Packer out(bytes);
   out.pack_map(7 + kObjectMembers);
-  out.pack("schema").pack(kSchema);
+  out.pack("schema").pack(kSampleSchema);
   out.pack("id").pack(sample.image_id);
   out.pack("path").pack(sample.path);
   pack_pair(out, "size", sample.width, sample.height);

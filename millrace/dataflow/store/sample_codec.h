@@ -21,13 +21,10 @@
 
 namespace millrace {
 
-/// A sample and all that it owns: pixels where it has been decoded, the file's bytes where it has
-/// them.
 std::string encode(const Sample& sample);
 
 /// The sample in such bytes; `where` names them in messages. Throws DataError for anything that
-/// `encode` cannot have written: other or truncated bytes, another schema, lengths that differ,
-/// numbers without sense. Never reads out of bounds, and takes memory in proportion to the bytes.
+/// `encode` cannot have written. Takes memory in proportion to the bytes.
 Sample decode_sample(std::string_view bytes, const std::string& where);
 
 }  // namespace millrace

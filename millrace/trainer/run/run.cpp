@@ -10,7 +10,7 @@
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/data_summary.h"
+#include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/engine/order.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"

@@ -8,7 +8,6 @@
 #include <zmq.hpp>
 
 #include "millrace/base/random.h"
-#include "millrace/dataflow/serving/this_host.h"
 #include "millrace/dataflow/store/batch_codec.h"
 #include "tests/dataflow/serving/servers.h"
 #include "tests/support/thrown.h"
@@ -16,7 +15,14 @@
 namespace millrace::testing {
 namespace {
 
+using namespace ::testing;
 using namespace std::chrono_literals;
+
+void send_frames(zmq::socket_t& socket, const std::vector<std::string>& frames) {
+  for (const auto& frame : frames)
+    socket.send(zmq::buffer(frame),
+                &frame == &frames.back() ? zmq::send_flags::none : zmq::send_flags::sndmore);
+}
 
 class ServingBadInput : public ::testing::Test {
  protected:
@@ -53,9 +59,7 @@ class ServingBadInput : public ::testing::Test {
     socket.set(zmq::sockopt::linger, 0);
     socket.set(zmq::sockopt::rcvtimeo, 10'000);
     socket.connect(endpoint);
-    for (std::size_t i = 0; i < frames.size(); ++i)
-      socket.send(zmq::buffer(frames[i]),
-                  i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    send_frames(socket, frames);
     zmq::message_t reply;
     if (!socket.recv(reply)) return "no answer";
     const auto message = decode(reply.to_string_view(), "reply");
@@ -110,23 +114,23 @@ TEST_F(ServingBadInput, MessagesThatAreNone) {
   const ThreadServer server;
   auto newer = encode(Ping{});
   newer[10] = 9;
-  EXPECT_THAT(answer(server.endpoint(), {newer}),
-              ::testing::HasSubstr("another version of the protocol"));
   auto changed = encode(Ask{{1}});
   changed.back() ^= 1;
-  EXPECT_THAT(answer(server.endpoint(), {changed}), ::testing::HasSubstr("its bytes have changed"));
-  EXPECT_THAT(answer(server.endpoint(), {"hello"}), ::testing::HasSubstr("is no message"));
-  EXPECT_THAT(answer(server.endpoint(), {""}), ::testing::HasSubstr("is no message"));
-  EXPECT_THAT(answer(server.endpoint(), {encode(Ping{}), "more", "and more"}),
-              ::testing::HasSubstr("more than one frame"));
-  EXPECT_THAT(answer(server.endpoint(), {encode(Pong{})}),
-              ::testing::HasSubstr("does not say this"));
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{newer}, "another version of the protocol"},
+      {{changed}, "its bytes have changed"},
+      {{"hello"}, "is no message"},
+      {{""}, "is no message"},
+      {{encode(Ping{}), "more", "and more"}, "more than one frame"},
+      {{encode(Pong{})}, "does not say this"}};
+  for (const auto& [frames, why] : cases)
+    EXPECT_THAT(answer(server.endpoint(), frames), HasSubstr(why));
   expect_served(server.endpoint());
 }
 
 TEST_F(ServingBadInput, WhoHasNotSaidHelloIsAskedTo) {
   const ThreadServer server;
-  const auto stranger = "message " + std::to_string(Message(Stranger{}).index());
+  const auto stranger = "message " + std::to_string(serving::Message(Stranger{}).index());
   EXPECT_EQ(answer(server.endpoint(), {encode(Ask{{1}})}), stranger);
   EXPECT_EQ(answer(server.endpoint(), {encode(Ping{})}), stranger);
 }
@@ -181,9 +185,7 @@ class Liar {
   }
   void send(const zmq::message_t& id, const std::vector<std::string>& frames) {
     socket_.send(zmq::const_buffer(id.data(), id.size()), zmq::send_flags::sndmore);
-    for (std::size_t i = 0; i < frames.size(); ++i)
-      socket_.send(zmq::buffer(frames[i]),
-                   i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    send_frames(socket_, frames);
   }
 
   zmq::context_t context_;
@@ -211,9 +213,9 @@ TEST_F(ServingBadInput, AServerWhoseBatchesAreTornIsGivenUpAndNamed) {
   for (const auto& kind : kinds) {
     const Liar liar(kind);
     const auto alone = connect({liar.endpoint()});
-    EXPECT_THAT([&] { alone->next(); }, ::testing::ThrowsMessage<Error>(::testing::AllOf(
-                                            ::testing::HasSubstr("sent what cannot be read"),
-                                            ::testing::HasSubstr(liar.endpoint()))));
+    EXPECT_THAT([&] { alone->next(); },
+                ThrowsMessage<Error>(
+                    AllOf(HasSubstr("sent what cannot be read"), HasSubstr(liar.endpoint()))));
     const ThreadServer honest;
     EXPECT_EQ(seen(*connect({liar.endpoint(), honest.endpoint()}), 50), expected_digests({}, 50));
   }
@@ -239,7 +241,7 @@ class ServingKeys : public ServingBadInput {
                          .timeout = 2s});
   }
   std::string failure(DataFlow<Batch>& flow) const {
-    return testing::message_of([&] { flow.next(); });
+    return message_of([&] { flow.next(); });
   }
 
  private:
@@ -250,10 +252,9 @@ TEST_F(ServingKeys, LetInWhoIsAllowedAndNobodyElse) {
   const ThreadServer server({}, options());
   const auto allowed = come_as("friend", server.endpoint());
   EXPECT_EQ(seen(*allowed, 10), expected_digests({}, 10));
-  EXPECT_THAT(failure(*come_as("foe", server.endpoint())),
-              ::testing::HasSubstr("does not allow our key"));
+  EXPECT_THAT(failure(*come_as("foe", server.endpoint())), HasSubstr("does not allow our key"));
   EXPECT_THAT(failure(*come_as("friend", server.endpoint(), "foe")),
-              ::testing::HasSubstr("another key than data.source_server_key"));
+              HasSubstr("another key than data.source_server_key"));
   EXPECT_NE(failure(*connect({server.endpoint()}, {}, made_facts(), 2s)), "");
   EXPECT_EQ(seen(*allowed, 10).size(), 10U);
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstring>
 #include <deque>
 #include <thread>
 
@@ -14,7 +13,7 @@
 #include "millrace/base/random.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/serving/messages.h"
-#include "millrace/dataflow/serving/stream.h"
+#include "millrace/dataflow/serving/server.h"
 
 namespace millrace::testing {
 

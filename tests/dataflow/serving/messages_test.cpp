@@ -7,7 +7,6 @@
 
 #include <msgpack.hpp>
 
-#include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/random.h"
 #include "tests/support/thrown.h"

@@ -25,13 +25,15 @@ namespace millrace::testing {
 
 using namespace serving;
 
-/// Serves while it lives; at a port of the system's choice where none is named.
+/// Serves while it lives; at a port of the system's choice if none is named.
 class ThreadServer {
  public:
   explicit ThreadServer(Making making = {},
-                        ServerOptions options = {.door = {.bind = "tcp://127.0.0.1:*"}},
-                        Facts facts = made_facts())
-      : server_(make_batches(making), std::move(facts), 100, options),
+                        const ServerOptions& options = {.door = {.bind = "tcp://127.0.0.1:*"}})
+      : ThreadServer(make_batches(making), made_facts(), 100, options) {}
+  ThreadServer(StartStream start, Facts facts, std::int64_t epoch_size,
+               const ServerOptions& options)
+      : server_(std::move(start), std::move(facts), epoch_size, options),
         endpoint_(server_.endpoint()),
         thread_([this] {
           server_.run([this] {
@@ -44,7 +46,6 @@ class ThreadServer {
     thread_.join();
   }
   const std::string& endpoint() const { return endpoint_; }
-  int consumers() const { return consumers_; }
   /// Whether it comes to have so many.
   bool comes_to_have(int consumers) const {
     return comes_to([&] { return consumers_ == consumers; });

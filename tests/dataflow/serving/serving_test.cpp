@@ -4,7 +4,6 @@
 
 #include "millrace/dataflow/serving/assignment.h"
 #include "tests/dataflow/serving/servers.h"
-#include "tests/support/log.h"
 
 #if defined(__SANITIZE_THREAD__)
 // The distribution's libzmq is not instrumented: in this program what such libraries do is not
@@ -20,6 +19,7 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libzmq.so"; 
 namespace millrace::testing {
 namespace {
 
+using namespace ::testing;
 using namespace std::chrono_literals;
 
 TEST(Serving, GivesTheBatchesOfAStreamInOrder) {
@@ -132,8 +132,7 @@ TEST(Serving, AFailureComesAtItsPlaceInTheOrder) {
   const ThreadServer server({.broken = 7});
   const auto flow = connect({server.endpoint()});
   EXPECT_EQ(seen(*flow, 7), expected_digests({}, 7));
-  EXPECT_THAT([&] { flow->next(); },
-              ::testing::ThrowsMessage<DataError>("picture.jpg: not a readable JPEG"));
+  EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<DataError>("picture.jpg: not a readable JPEG"));
   EXPECT_FALSE(flow->next());
 }
 
@@ -176,11 +175,10 @@ TEST(Serving, AConsumerOfOtherDataIsToldWhatDiffers) {
   auto facts = made_facts();
   facts["data.batch_size"] = "4";
   const auto other = connect({server.endpoint()}, {}, facts);
-  EXPECT_THAT(
-      [&] { other->next(); },
-      ::testing::ThrowsMessage<Error>(::testing::AllOf(
-          ::testing::HasSubstr("data.batch_size is 4 for the training and 2 for the server"),
-          ::testing::HasSubstr(server.endpoint()))));
+  EXPECT_THAT([&] { other->next(); },
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("data.batch_size is 4 for the training and 2 for the server"),
+                        HasSubstr(server.endpoint()))));
   EXPECT_EQ(seen(*mine, 3).size(), 3U);
 }
 
@@ -188,10 +186,9 @@ TEST(Serving, WithoutAnyServerAnErrorNamesThemAll) {
   const Sockets sockets;
   const auto flow = connect({sockets.endpoint(0), "tcp://127.0.0.1:1"}, {}, made_facts(), 1s);
   EXPECT_THAT([&] { flow->next(); },
-              ::testing::ThrowsMessage<Error>(
-                  ::testing::AllOf(::testing::HasSubstr(sockets.endpoint(0)),
-                                   ::testing::HasSubstr("tcp://127.0.0.1:1: cannot be reached"),
-                                   ::testing::HasSubstr("data.source_timeout"))));
+              ThrowsMessage<Error>(AllOf(HasSubstr(sockets.endpoint(0)),
+                                         HasSubstr("tcp://127.0.0.1:1: cannot be reached"),
+                                         HasSubstr("data.source_timeout"))));
   EXPECT_THROW(flow->epoch_size(), Error);
 }
 

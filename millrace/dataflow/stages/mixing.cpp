@@ -1,20 +1,55 @@
-#include "millrace/dataflow/stages/copy_paste.h"
+#include "millrace/dataflow/stages/mixing.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/geometry.h"
-#include "millrace/dataflow/stages/fixed_size_crop.h"
+#include "millrace/dataflow/stages/crops.h"
 
 namespace millrace {
-namespace {
 
+MILLRACE_REGISTER(register_stage<Mosaic>("puts four images together around a random centre"));
 MILLRACE_REGISTER(
     register_stage<CopyPaste>("pastes objects of another image, cut out along their masks"));
 
-}  // namespace
+std::size_t Mosaic::partners(const Sample&, Rng& rng) const {
+  return rng.chance(probability) ? 3 : 0;
+}
+
+cv::Point Mosaic::draw(Rng& rng) const {
+  const auto place = [&](std::int64_t side) {
+    return static_cast<int>(rng.uniform(min_center, max_center) * static_cast<double>(side));
+  };
+  const int x = place(width);
+  return {x, place(height)};
+}
+
+Sample Mosaic::join(std::vector<Sample> samples, cv::Point centre) const {
+  const cv::Size size(2 * static_cast<int>(width), 2 * static_cast<int>(height));
+  cv::Mat canvas(size, CV_8UC3, cv::Scalar::all(static_cast<double>(pad_value)));
+  Instances objects;
+  for (std::size_t i = 0; i < 4; ++i) {
+    auto& sample = samples[i];
+    resize(sample, fitted_size(image_of(sample, kName).size(), static_cast<double>(width),
+                               static_cast<double>(height)));
+    const cv::Point corner(i % 2 == 0 ? centre.x - sample.image.size().width : centre.x,
+                           i < 2 ? centre.y - sample.image.size().height : centre.y);
+    lay(sample.image.pixels(), corner, canvas);
+    crop(sample.objects, cv::Rect(-corner, size), visibility);
+    append(objects, std::move(sample.objects));
+  }
+  auto& result = samples.front();
+  result.image = std::move(canvas);
+  result.objects = std::move(objects);
+  return std::move(result);
+}
+
+Sample Mosaic::operator()(Sample sample, std::vector<Sample> others, Rng& rng) const {
+  if (others.empty()) return sample;
+  others.insert(others.begin(), std::move(sample));
+  return join(std::move(others), draw(rng));
+}
 
 std::size_t CopyPaste::partners(const Sample&, Rng& rng) const {
   return rng.chance(probability) ? 1 : 0;
@@ -34,9 +69,7 @@ std::vector<bool> CopyPaste::draw(const Instances& other, Rng& rng) const {
 }
 
 Sample CopyPaste::paste(Sample sample, Sample other, const std::vector<bool>& chosen) const {
-  auto& image = pixels(sample, kName);
-  if (image_of(other, kName).size() != image.size())
-    throw std::invalid_argument("copy_paste: the two images differ in size");
+  auto& image = sample.image.pixels();
   keep(other.objects, chosen);
   std::vector<coco::Rle> masks;
   std::vector<bool> has_pixels;

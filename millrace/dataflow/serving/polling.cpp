@@ -1,8 +1,7 @@
-#include "millrace/dataflow/serving/socket_events.h"
+#include "millrace/dataflow/serving/polling.h"
 
 #include <atomic>
 #include <cstring>
-#include <string>
 
 namespace millrace::serving {
 
@@ -15,7 +14,7 @@ SocketEvents::SocketEvents(zmq::context_t& context, zmq::socket_t& socket, int w
   pair_.connect(address);
 }
 
-// Else libzmq's threads might wait for ever to tell what nobody hears.
+// Otherwise libzmq's threads might wait for ever to deliver an event.
 SocketEvents::~SocketEvents() { zmq_socket_monitor(watched_.handle(), nullptr, 0); }
 
 std::optional<SocketEvents::Event> SocketEvents::take() {

@@ -1,4 +1,4 @@
-#include "millrace/dataflow/stages/random_crop.h"
+#include "millrace/dataflow/stages/crops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +12,10 @@ namespace {
 
 MILLRACE_REGISTER(register_stage<RandomCrop>(
     "cuts a window of random place, and if wanted of random size, out of the image"));
+MILLRACE_REGISTER(register_stage<FixedSizeCrop>(
+    "cuts or pads every image to one size, at a random place where it cuts"));
+MILLRACE_REGISTER(register_stage<LargeScaleJitter>(
+    "resizes by a widely random scale, then cuts or pads to one size"));
 
 /// Where a window of `length` may begin so that it holds `centre` and stays in the image, drawn.
 std::int64_t begin_around(double centre, int length, int image, Rng& rng) {
@@ -45,7 +49,6 @@ void RandomCrop::check() const {
 }
 
 cv::Size RandomCrop::draw_size(cv::Size image, Rng& rng) const {
-  check();
   const auto side = [&](int full, double number) {
     if (type == Type::absolute) return std::min(full, static_cast<int>(number));
     if (type == Type::absolute_range)
@@ -85,6 +88,31 @@ Sample RandomCrop::operator()(Sample sample, Rng& rng) const {
   pixels(sample, kName);
   crop(sample, draw(sample, rng), /*fill=*/0, visibility);
   return sample;
+}
+
+cv::Rect FixedSizeCrop::draw(cv::Size image, Rng& rng) const {
+  const auto begin = [&](int length, std::int64_t wanted) {
+    return static_cast<int>(rng.between(0, std::max<std::int64_t>(0, length - wanted)));
+  };
+  const int x = begin(image.width, width);
+  return {x, begin(image.height, height), static_cast<int>(width), static_cast<int>(height)};
+}
+
+Sample FixedSizeCrop::operator()(Sample sample, Rng& rng) const {
+  const auto window = draw(image_of(sample, kName).size(), rng);
+  crop(sample, window, static_cast<int>(pad_value), visibility);
+  return sample;
+}
+
+cv::Size LargeScaleJitter::draw(cv::Size image, Rng& rng) const {
+  const double scale = rng.uniform(min_scale, max_scale);
+  return fitted_size(image, scale * static_cast<double>(target.width),
+                     scale * static_cast<double>(target.height));
+}
+
+Sample LargeScaleJitter::operator()(Sample sample, Rng& rng) const {
+  resize(sample, draw(image_of(sample, kName).size(), rng));
+  return target(std::move(sample), rng);
 }
 
 }  // namespace millrace

@@ -1,3 +1,4 @@
+// Stages that make one image of several. Further samples are drawn at random from the whole source.
 #pragma once
 
 #include <opencv2/core/types.hpp>
@@ -6,6 +7,7 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
+#include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
 
@@ -14,7 +16,7 @@ namespace millrace {
 /// Four images around a random centre on a canvas of 2 width x 2 height pixels (YOLOv4;
 /// MMDetection's Mosaic). Each is fitted into width x height, its shape kept, and touches the
 /// centre with a corner; what reaches beyond the canvas is cut off. The result has the first
-/// sample's id, path and scales. For training only. It takes three partners, by chance.
+/// sample's id, path and scales: for training only.
 struct Mosaic {
   static constexpr std::string_view kName = "mosaic";
   static constexpr std::string_view kAfter = "decode";
@@ -24,7 +26,7 @@ struct Mosaic {
   std::int64_t pad_value = 114;
   Visibility visibility;
 
-  /// 3 or 0 further samples.
+  /// 3 or 0.
   std::size_t partners(const Sample& sample, Rng& rng) const;
   Sample operator()(Sample sample, std::vector<Sample> others, Rng& rng) const;
 
@@ -32,9 +34,7 @@ struct Mosaic {
   cv::Point draw(Rng& rng) const;
   /// Samples go top left, top right, bottom left, bottom right. REQUIRES: four, with pixels.
   Sample join(std::vector<Sample> samples, cv::Point centre) const;
-
-  /// Throws std::invalid_argument where min_center is above max_center.
-  void check() const;
+  void check() const { check_range(kName, "min_center", min_center, "max_center", max_center); }
 
   void describe(Options& o) {
     o.add("probability", probability, "chance to put four images together", {.min = 0, .max = 1});
@@ -45,6 +45,32 @@ struct Mosaic {
     o.add("min_center", min_center, "least place of the centre, in frames", {.min = 0, .max = 2});
     o.add("max_center", max_center, "greatest place of the centre", {.min = 0, .max = 2});
     o.add("pad_value", pad_value, "level where no image lies", {.min = 0, .max = 255});
+    visibility.describe(o);
+  }
+};
+
+/// Simple Copy-Paste (Ghiasi et al. 2021): puts some objects of another image, cut out along their
+/// masks, on top of this one. The other image is cut or padded to the size of this one; each of its
+/// objects that has a shape and is no crowd is taken by an even chance, and at least one. Objects
+/// below lose the pixels that are covered. No blending: it made no difference there.
+struct CopyPaste {
+  static constexpr std::string_view kName = "copy_paste";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 0.5;
+  Visibility visibility;
+
+  /// 1 or 0.
+  std::size_t partners(const Sample& sample, Rng& rng) const;
+  Sample operator()(Sample sample, std::vector<Sample> others, Rng& rng) const;
+
+  /// Which objects of `other` are pasted.
+  std::vector<bool> draw(const Instances& other, Rng& rng) const;
+  /// Pastes the `chosen` objects of `other` on `sample`, except those without a pixel. REQUIRES:
+  /// images of one size.
+  Sample paste(Sample sample, Sample other, const std::vector<bool>& chosen) const;
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to paste objects on an image", {.min = 0, .max = 1});
     visibility.describe(o);
   }
 };

@@ -1,0 +1,100 @@
+// Stages that cut a random part out of an image. For training only: a sample does not know where in
+// its original it lies.
+#pragma once
+
+#include <opencv2/core/types.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/ranges.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/transforms.h"
+
+namespace millrace {
+
+/// detectron2's RandomCrop, with its four ways to draw the window's size.
+struct RandomCrop {
+  /// What `size` says: the window's, or its range; shares of the image's sides, or pixels.
+  enum class Type { relative, relative_range, absolute, absolute_range };
+  friend std::vector<std::string> value_names(Type) {
+    return {"relative", "relative_range", "absolute", "absolute_range"};
+  }
+
+  static constexpr std::string_view kName = "random_crop";
+  static constexpr std::string_view kAfter = "decode";
+  Type type = Type::relative_range;
+  Options::Reals size = {0.3, 0.3};
+  bool keep_object = true;
+  Visibility visibility;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+
+  /// The window's size in an image of size `image`; never larger.
+  cv::Size draw_size(cv::Size image, Rng& rng) const;
+  /// The window. With `keep_object` it contains the centre of an object drawn at random that is not
+  /// a crowd, as in detectron2, and leaves some of an object; if ten draws do not, it is the whole
+  /// image.
+  cv::Rect draw(const Sample& sample, Rng& rng) const;
+
+  /// Throws std::invalid_argument for a `size` that the `type` cannot use.
+  void check() const;
+
+  void describe(Options& o) {
+    o.add("crop_type", type, "how the size is drawn");
+    o.add("size", size,
+          "relative: shares of width and height; relative_range: their least; absolute: width and "
+          "height in pixels; absolute_range: least and greatest side in pixels",
+          {.min = 0, .max = 65535});
+    o.add("keep_object", keep_object, "where there are objects, keep some of at least one");
+    visibility.describe(o);
+  }
+};
+
+/// Gives every image one size: cuts what is longer at a random place, pads right and below what is
+/// shorter (detectron2's FixedSizeCrop, which places both axes by one random number; here each has
+/// its own).
+struct FixedSizeCrop {
+  static constexpr std::string_view kName = "fixed_size_crop";
+  static constexpr std::string_view kAfter = "decode";
+  std::int64_t width = 1024, height = 1024;  // pixels
+  std::int64_t pad_value = 128;
+  Visibility visibility;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  /// The window on an image of size `image`; it reaches beyond a smaller one.
+  cv::Rect draw(cv::Size image, Rng& rng) const;
+
+  void describe(Options& o) {
+    o.add("width", width, "of the result", {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("height", height, "of the result", {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("pad_value", pad_value, "level of the padding", {.min = 0, .max = 255});
+    visibility.describe(o);
+  }
+};
+
+/// Large-scale jitter (Ghiasi et al., Simple Copy-Paste, 2021): fits the image into `scale` times
+/// the target size, its shape kept (detectron2's ResizeScale), then cuts or pads it to that size.
+struct LargeScaleJitter {
+  static constexpr std::string_view kName = "large_scale_jitter";
+  static constexpr std::string_view kAfter = "decode";
+  double min_scale = 0.1, max_scale = 2.0;
+  FixedSizeCrop target;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  /// The size of the resized image.
+  cv::Size draw(cv::Size image, Rng& rng) const;
+  void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
+
+  void describe(Options& o) {
+    o.add("min_scale", min_scale, "least size of the image, in target sizes",
+          {.min = 0.01, .max = 10});
+    o.add("max_scale", max_scale, "greatest size of the image, in target sizes",
+          {.min = 0.01, .max = 10});
+    target.describe(o);
+  }
+};
+
+}  // namespace millrace

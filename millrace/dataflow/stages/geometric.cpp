@@ -1,0 +1,92 @@
+#include "millrace/dataflow/stages/geometric.h"
+
+#include <cmath>
+#include <numbers>
+#include <opencv2/core.hpp>
+#include <stdexcept>
+
+#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/geometry.h"
+
+namespace millrace {
+namespace {
+
+MILLRACE_REGISTER(register_stage<Flip>(
+    "mirrors the image and its objects by chance, left to right or top to bottom"));
+MILLRACE_REGISTER(register_stage<Affine>(
+    "scales, turns, shears and moves the image and its objects in one warp"));
+MILLRACE_REGISTER(register_stage<ResizeShortestEdge>(
+    "resizes the image, bilinearly, so that its shorter side has a given length"));
+
+double radians(double degrees) { return degrees * std::numbers::pi / 180; }
+
+}  // namespace
+
+Sample Flip::operator()(Sample sample, Rng& rng) const {
+  if (!rng.chance(probability)) return sample;
+
+  auto& image = image_of(sample, kName);
+  const auto size = image.size();
+  if (direction == Direction::horizontal)
+    image.mirror();
+  else
+    cv::flip(image.pixels(), image.pixels(), /*flipCode=*/0);
+  mirror(sample.objects, direction == Direction::horizontal ? size.width : size.height, direction);
+  return sample;
+}
+
+Affine::Draw Affine::draw(Rng& rng) const {
+  Draw drawn;
+  drawn.rotation = rng.uniform(-rotation, rotation);
+  drawn.scale = rng.uniform(min_scale, max_scale);
+  drawn.translate_x = rng.uniform(-translation, translation);
+  drawn.translate_y = rng.uniform(-translation, translation);
+  drawn.shear_x = rng.uniform(-shear, shear);
+  drawn.shear_y = rng.uniform(-shear, shear);
+  return drawn;
+}
+
+cv::Matx23d Affine::matrix(const Draw& draw, cv::Size image) {
+  const double sine = draw.scale * std::sin(radians(draw.rotation));
+  const double cosine = draw.scale * std::cos(radians(draw.rotation));
+  const cv::Matx22d shear(1, std::tan(radians(draw.shear_x)), std::tan(radians(draw.shear_y)), 1);
+  const auto turn = shear * cv::Matx22d(cosine, -sine, sine, cosine);
+  const cv::Vec2d centre(image.width / 2.0, image.height / 2.0);
+  const cv::Vec2d shift(draw.translate_x * image.width, draw.translate_y * image.height);
+  const auto origin = centre + shift - turn * centre;
+  return {turn(0, 0), turn(0, 1), origin[0], turn(1, 0), turn(1, 1), origin[1]};
+}
+
+Sample Affine::operator()(Sample sample, Rng& rng) const {
+  const auto size = image_of(sample, kName).size();
+  if (!rng.chance(probability)) return sample;
+  warp(sample, matrix(draw(rng), size), static_cast<int>(fill), visibility);
+  return sample;
+}
+
+cv::Size ResizeShortestEdge::size_of(cv::Size image, std::int64_t side) const {
+  return style == ResizeStyle::torchvision ? torchvision_size(image, side, max_side)
+                                           : shortest_edge_size(image, side, max_side);
+}
+
+void ResizeShortestEdge::check() const {
+  if (range && (short_side.size() != 2 || short_side[0] > short_side[1]))
+    throw std::invalid_argument(
+        "resize_shortest_edge: short_side: a range is two lengths, the shorter one first");
+}
+
+Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
+  const auto old = image_of(sample, kName).size();
+  const auto side =
+      range ? rng.between(short_side[0], short_side[1]) : short_side[rng.below(short_side.size())];
+  if (style == ResizeStyle::torchvision) {
+    for (auto& shape : sample.objects.segmentations)
+      if (!std::holds_alternative<std::monostate>(shape)) shape = rasterised(shape, old);
+    resize(sample, size_of(old, side), Sampling::corners);
+  } else {
+    resize(sample, size_of(old, side));
+  }
+  return sample;
+}
+
+}  // namespace millrace

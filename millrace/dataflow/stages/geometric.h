@@ -1,0 +1,110 @@
+// Stages that mirror, warp and resize an image with its objects.
+#pragma once
+
+#include <algorithm>
+#include <opencv2/core/matx.hpp>
+#include <opencv2/core/types.hpp>
+#include <string_view>
+
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/image_sizes.h"
+#include "millrace/dataflow/detection/ranges.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/transforms.h"
+
+namespace millrace {
+
+/// Mirrors a sample by chance, left to right or top to bottom: pixels, boxes, polygons and run
+/// lengths together.
+struct Flip {
+  static constexpr std::string_view kName = "flip";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 0.5;
+  Direction direction = Direction::horizontal;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1});
+    o.add("direction", direction, "left to right (horizontal) or top to bottom");
+  }
+};
+
+/// Scales, turns, shears and moves the image about its centre in one bilinear warp (MMDetection's
+/// RandomAffine: translation * shear * rotation * scale); the size stays. By default it does
+/// nothing: `rotation = 15` alone is a rotation. For training only: a sample's scales do not tell
+/// of it.
+struct Affine {
+  static constexpr std::string_view kName = "affine";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 1;
+  double rotation = 0;                  // degrees, to either side
+  double min_scale = 1, max_scale = 1;  // factors
+  double translation = 0;               // share of width and height, to either side
+  double shear = 0;                     // degrees, to either side, of each axis
+  std::int64_t fill = 114;
+  Visibility visibility;
+
+  /// What was drawn: degrees, a factor, shares of width and height.
+  struct Draw {
+    double rotation = 0, scale = 1, translate_x = 0, translate_y = 0, shear_x = 0, shear_y = 0;
+  };
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  Draw draw(Rng& rng) const;
+  /// The matrix for an image of size `image`, in continuous coordinates. A positive rotation turns
+  /// clockwise as seen, since y points down.
+  static cv::Matx23d matrix(const Draw& draw, cv::Size image);
+  void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to warp an image", {.min = 0, .max = 1});
+    o.add("rotation", rotation, "turns by up to this, either way",
+          {.min = 0, .max = 180, .unit = "degrees"});
+    o.add("min_scale", min_scale, "least factor", {.min = 0.01, .max = 100});
+    o.add("max_scale", max_scale, "greatest factor", {.min = 0.01, .max = 100});
+    o.add("translation", translation, "moves by up to this share of the width and the height",
+          {.min = 0, .max = 1});
+    o.add("shear", shear, "shears each axis by up to this, either way",
+          {.min = 0, .max = 40, .unit = "degrees"});
+    o.add("fill", fill, "level of what comes from beyond the image", {.min = 0, .max = 255});
+    visibility.describe(o);
+  }
+};
+
+/// Resizes so that the shorter side has a given length, or less where the longer side would exceed
+/// its maximum.
+struct ResizeShortestEdge {
+  static constexpr std::string_view kName = "resize_shortest_edge";
+  static constexpr std::string_view kAfter = "decode";
+  Options::Ints short_side = {800};  // pixels; several: one of them at random
+  bool range = false;                // short_side is {lowest, highest}
+  std::int64_t max_side = 1333;      // pixels
+  ResizeStyle style = ResizeStyle::detectron2;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  /// The size of an image of size `image` once its shorter side is to be `side` long.
+  cv::Size size_of(cv::Size image, std::int64_t side) const;
+  /// The longest that a shorter side becomes.
+  std::int64_t largest_short_side() const {
+    return std::min(*std::ranges::max_element(short_side), max_side);
+  }
+  bool draws() const { return range || short_side.size() > 1; }
+
+  /// Throws std::invalid_argument for a `range` that is not two lengths, the shorter first.
+  void check() const;
+
+  void describe(Options& o) {
+    o.add("short_side", short_side, "length of the shorter side; several: one of them at random",
+          {.min = 1, .max = 16384, .unit = "pixels", .least = 1});
+    o.add("range", range, "short_side is [lowest, highest] instead of choices");
+    o.add("max_side", max_side, "maximum length of the longer side",
+          {.min = 1, .max = 65535, .unit = "pixels"});
+    o.add("style", style,
+          "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
+          "cut, bitmaps sampled (torchvision)");
+  }
+};
+
+}  // namespace millrace
