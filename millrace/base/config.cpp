@@ -51,43 +51,36 @@ std::vector<std::string> split_key(const std::string& path) {
   return parts;
 }
 
-/// Takes the value `name`, "callbacks.pictures", out of what the base says.
-void take_away(Config& tree, const std::string& name, const Origin& asked,
-               const std::string& base) {
-  Config* at = &tree;
+/// Removes the value `name`, "callbacks.pictures", from what `base` says.
+void unset(Config& tree, const std::string& name, const Origin& asked, const std::string& base) {
+  Config *table = nullptr, *at = &tree;
   const auto parts = split_key(name);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    auto* next = at->is_table() ? at->find(parts[i]) : nullptr;
-    if (!next) {
-      std::vector<std::string> known;
-      if (at->is_table())
-        for (const auto& [key, value] : at->table()) known.push_back(key);
-      throw ConfigError(fmt::format("{}: unset names '{}', of which {} says nothing{}",
-                                    asked.text(), name, base,
-                                    known.empty() ? "" : suggestion(parts[i], known)));
-    }
-    if (i + 1 < parts.size()) {
-      at = next;
-      continue;
-    }
-    std::erase_if(std::get<Config::Table>(at->data),
-                  [&](const auto& member) { return member.first == parts[i]; });
+  for (const auto& part : parts) {
+    table = at;
+    at = table->is_table() ? table->find(part) : nullptr;
+    if (at) continue;
+    std::vector<std::string> known;
+    if (table->is_table())
+      for (const auto& [key, value] : table->table()) known.push_back(key);
+    throw ConfigError(fmt::format("{}: unset names '{}', of which {} says nothing{}", asked.text(),
+                                  name, base, known.empty() ? "" : suggestion(part, known)));
   }
+  std::erase_if(std::get<Config::Table>(table->data),
+                [&](const auto& member) { return member.first == parts.back(); });
 }
 
-/// What an `unset` lists.
-void take_away_all(Config& tree, const Config& names, const std::string& base) {
+/// Removes what an `unset` lists.
+void unset_all(Config& tree, const Config& names, const std::string& base) {
   const auto* list = std::get_if<Config::Array>(&names.data);
   if (!list || !std::ranges::all_of(*list, [](const Config& name) {
         return std::holds_alternative<std::string>(name.data);
       }))
     throw ConfigError(names.origin.text() +
                       ": unset takes a list of keys, such as [\"callbacks.pictures\"]");
-  for (const auto& name : *list)
-    take_away(tree, std::get<std::string>(name.data), name.origin, base);
+  for (const auto& name : *list) unset(tree, std::get<std::string>(name.data), name.origin, base);
 }
 
-/// `asked`: the `base` that names the file; nullptr: the command line does.
+/// `asked`: the `base` that names the file; nullptr: the command line.
 Config load_with_bases(const std::filesystem::path& file, std::vector<std::filesystem::path> chain,
                        const Config* asked = nullptr) {
   if (std::find(chain.begin(), chain.end(), file) != chain.end())
@@ -103,8 +96,8 @@ Config load_with_bases(const std::filesystem::path& file, std::vector<std::files
   auto own = parse_config(text, file.string());
   const Config* base = own.find("base");
   if (!base) {
-    if (const auto* unset = own.find("unset"))
-      throw ConfigError(unset->origin.text() +
+    if (const auto* names = own.find("unset"))
+      throw ConfigError(names->origin.text() +
                         ": unset takes away what a `base` says; this file has none");
     return own;
   }
@@ -113,12 +106,8 @@ Config load_with_bases(const std::filesystem::path& file, std::vector<std::files
     throw ConfigError(base->origin.text() + ": base takes the path of a TOML file as a string");
   const auto base_file = (file.parent_path() / *name).lexically_normal();
   auto result = load_with_bases(base_file, std::move(chain), base);
-  if (const auto* unset = own.find("unset")) take_away_all(result, *unset, base_file.string());
-  auto& members = std::get<Config::Table>(own.data);
-  std::erase_if(members, [](const auto& member) {
-    return member.first == "base" || member.first == "unset";
-  });
-  merge(result, own);
+  if (const auto* names = own.find("unset")) unset_all(result, *names, base_file.string());
+  merge(result, without(own, {"base", "unset"}));
   return result;
 }
 
@@ -146,12 +135,11 @@ void apply_override(Config& root, const std::string& text) {
       for (auto& item : *array) self(self, item);
   };
   stamp(stamp, value);
-  if (path == "unset") return take_away_all(root, value, "the configuration");
+  if (path == "unset") return unset_all(root, value, "the configuration");
 
   Config* at = &root;
   const auto parts = split_key(path);
-  if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end() ||
-      parts.size() > kMostLevels)
+  if (std::ranges::find(parts, "") != parts.end() || parts.size() > kMostLevels)
     throw ConfigError("--set " + text + ": '" + path +
                       "' is not a path of keys such as train.seed");
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
@@ -179,9 +167,7 @@ std::string key_text(const std::string& key) {
 
 bool is_table_list(const Config& value) {
   const auto* array = std::get_if<Config::Array>(&value.data);
-  return array && !array->empty() &&
-         std::all_of(array->begin(), array->end(),
-                     [](const Config& item) { return item.is_table(); });
+  return array && !array->empty() && std::ranges::all_of(*array, &Config::is_table);
 }
 
 void print_table(std::string& out, const Config& table, const std::string& path, bool origins) {
@@ -221,14 +207,10 @@ Config* Config::find(std::string_view key) {
 }
 
 const Config* Config::find_path(std::string_view path) const {
-  const Config* at = this;
-  for (std::size_t from = 0, dot = 0; dot != std::string_view::npos; from = dot + 1) {
-    dot = path.find('.', from);
-    if (!at->is_table()) return nullptr;
-    at = at->find(path.substr(from, dot == std::string_view::npos ? dot : dot - from));
-    if (!at) return nullptr;
-  }
-  return at;
+  if (!is_table()) return nullptr;
+  const auto dot = path.find('.');
+  const auto* member = find(path.substr(0, dot));
+  return member && dot != path.npos ? member->find_path(path.substr(dot + 1)) : member;
 }
 
 const Config& Config::section(std::string_view key) const {
@@ -284,12 +266,11 @@ void merge(Config& under, const Config& over) {
     under = over;
     return;
   }
-  for (const auto& [key, value] : over.table()) {
+  for (const auto& [key, value] : over.table())
     if (auto* member = under.find(key))
       merge(*member, value);
     else
       under.set(key, value);
-  }
 }
 
 Config without(const Config& table, std::initializer_list<std::string_view> keys) {

@@ -1,5 +1,4 @@
-// The configuration tree: TOML with inheritance and overrides, each value knowing where it came
-// from.
+// The configuration tree: TOML with inheritance and overrides. Each value knows its origin.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace millrace {
 
-/// Where a value was written. `text()` is "configs/maskrcnn.toml:12:5", "--set model.name" or
+/// Where a value was written. `text()` is "configs/maskrcnn.toml:12:5", "--set model.type" or
 /// "default".
 struct Origin {
   std::string source = "default";
@@ -23,7 +22,7 @@ struct Origin {
   std::string text() const;
 };
 
-/// One value of the tree: a scalar, an array or a table. Tables keep the order in which keys came.
+/// One value of the tree: a scalar, an array or a table. Tables keep the order of keys.
 class Config {
  public:
   using Array = std::vector<Config>;
@@ -40,46 +39,43 @@ class Config {
   Config* find(std::string_view key);
   /// The value at a path of keys below a table, "rpn.nms_thresh", or nullptr.
   const Config* find_path(std::string_view path) const;
-  /// The table member `key`, or an empty table where it is missing. Throws ConfigError if it is no
-  /// table.
+  /// The table `key`, or an empty one if it is missing. Throws ConfigError if it is no table.
   const Config& section(std::string_view key) const;
   /// Sets (or adds) a member of a table.
   Config& set(std::string_view key, Config value);
-  /// Sets (or adds) the value at a path of keys; tables on the way are made, in place of what is no
-  /// table.
+  /// Sets (or adds) the value at a path of keys; makes the tables on the way, replacing other
+  /// values.
   void set_path(std::string_view path, Config value);
   /// "a table", "an integer", ...
   std::string_view type_name() const;
 
   Data data;
   Origin origin;
-  // The value is that of the key which `origin` names ("data.flip"), and TOML text leaves it to
-  // that key: where the text is read again, with another value there, it is that one.
+  // The value is that of the key named by `origin` ("data.flip"), and TOML text omits it: read
+  // again with another value there, it follows that.
   bool follows = false;
 };
 
-/// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge, anything
-/// else replaces; `unset = ["a.b"]` first takes away what the base says of these keys), then
-/// applies overrides of the form `a.b=value`, where value is TOML (a bare word that is not TOML
-/// counts as a string), or `unset=["a.b"]`. Throws ConfigError with file, line and column.
+/// Reads a TOML file, following `base = "other.toml"` (relative to the file; tables merge, other
+/// values replace; `unset = ["a.b"]` first removes these keys of the base), then applies overrides:
+/// `a.b=value`, where value is TOML (or a bare word, taken as a string), or `unset=["a.b"]`. Throws
+/// ConfigError with file, line and column.
 Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 
 /// The same from text; `source` names it in messages.
 Config parse_config(std::string_view toml, const std::string& source);
 
-/// Merges `over` into `under`: tables member by member, anything else replaces.
+/// Merges `over` into `under`: tables member by member, other values replace.
 void merge(Config& under, const Config& over);
 
 /// A table without some of its members.
 Config without(const Config& table, std::initializer_list<std::string_view> keys);
 
-/// TOML text of one value, a table inline without what follows another key: `[640, 800]`, `{ a = 1
-/// }`.
+/// TOML text of one value, without values that follow another key: `[640, 800]`, `{ a = 1 }`.
 std::string value_text(const Config& value);
 
-/// TOML text of a table; with `origins`, each value is followed by a comment saying where it came
-/// from, and values that follow another key are comments themselves: "# probability = 0.5   #
-/// data.flip".
+/// TOML text of a table; with `origins`, a comment after each value says where it came from, and
+/// values that follow another key are comments: "# probability = 0.5   # data.flip".
 std::string to_toml(const Config& table, bool origins = false);
 
 }  // namespace millrace

@@ -8,8 +8,7 @@
 
 namespace millrace {
 
-/// Every value of a table that is no table itself, by its dotted key: "optimizer.lr". Borrowed from
-/// `table`.
+/// All values in a table that are no tables, by dotted key: "optimizer.lr". Borrowed from `table`.
 inline std::map<std::string, const Config*> leaves(const Config& table,
                                                    const std::string& above = "") {
   std::map<std::string, const Config*> all;

@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include "millrace/base/digest_avx2.h"
-
 namespace millrace {
+
+std::uint64_t digest_avx2(const void* bytes, std::size_t size, std::uint64_t seed);
+
 namespace {
 
-constexpr std::size_t kLong = 4096;  // bytes for which it pays
+constexpr std::size_t kLong = 4096;  // bytes from which AVX2 pays
 
 bool has_avx2() {
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// One number for many bytes, to tell whether two things are equal (XXH3). Not for security.
+// One number for many bytes, to compare contents (XXH3). Not for security.
 #pragma once
 
 #include <cstddef>
@@ -29,10 +29,10 @@ requires std::is_arithmetic_v<T> std::uint64_t digest(T value, std::uint64_t see
   return digest(&value, sizeof(T), seed);
 }
 
-/// The hash of the parts joined together.
+/// The hash of the joined parts.
 std::uint64_t digest_of_parts(std::span<const std::string_view> parts);
 
-/// 128 bits of XXH3, for where two contents must not be alike by chance.
+/// 128 bits of XXH3, for when two contents must not be equal by chance.
 struct WideDigest {
   std::uint64_t high = 0, low = 0;
   friend bool operator==(const WideDigest&, const WideDigest&) = default;

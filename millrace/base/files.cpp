@@ -1,6 +1,7 @@
 #include "millrace/base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -27,45 +29,48 @@ UniqueFd opened(const std::filesystem::path& path, int flags, std::string_view o
   return fd;
 }
 
-struct Place {
-  std::filesystem::path path;
-  bool can_be_replaced;  // a file takes its name, and the old one is gone
-};
-
-/// What a name stands for: symbolic links are followed to their end, which need not exist. Devices,
-/// pipes and what else is no regular file are written to as they are. Throws Error.
-Place place_to_write(const std::filesystem::path& name) {
+/// The file that can be replaced to write `name`: symbolic links are followed to their end, which
+/// need not exist. Nothing for devices, pipes and other special files, which are written to. Throws
+/// Error.
+std::optional<std::filesystem::path> replaceable(const std::filesystem::path& name) {
   struct stat named {};
   const bool exists = ::stat(name.c_str(), &named) == 0;
   if (!exists && errno != ENOENT) fail(name, "cannot be written");
-  if (exists && !S_ISREG(named.st_mode)) return {name, false};
+  if (exists && !S_ISREG(named.st_mode)) return {};
   auto end = name;
   std::error_code no_link;
   for (auto target = std::filesystem::read_symlink(end, no_link); !no_link;
        target = std::filesystem::read_symlink(end, no_link))
     end = end.parent_path() / target;  // an absolute target replaces the rest
-  // A link in /proc/self/fd need not say where its file is: of one that was removed, or is in
-  // another root.
+  // A link in /proc/self/fd does not lead to its file if that was removed, or is in another root.
   struct stat found {};
   if (exists && (::stat(end.c_str(), &found) != 0 || found.st_dev != named.st_dev ||
                  found.st_ino != named.st_ino))
-    return {name, false};
-  return {end, true};
+    return {};
+  return end;
 }
 
-void write_into(const std::filesystem::path& file, std::span<const std::string_view> parts) {
-  const auto out = opened(file, O_WRONLY | O_TRUNC, "cannot be written");
-  for (const auto bytes : parts) write_all(out, bytes, file);
-}
+constexpr auto kNotFlushed = "cannot be flushed to the disk";
 
-/// Fills the open `part` and gives it the name `file`. Throws Error, and leaves no part then.
-void write_and_rename(const UniqueFd& fd, const std::filesystem::path& part,
-                      const std::filesystem::path& file, std::span<const std::string_view> parts,
+/// Writes beside the file and renames: either syncs, or any number of processes may do so at once.
+/// Throws Error, and leaves no part then.
+void write_and_rename(const std::filesystem::path& name, std::span<const std::string_view> parts,
                       bool sync) {
+  const auto file = replaceable(name);
+  if (!file) {
+    const auto out = opened(name, O_WRONLY | O_TRUNC, "cannot be written");
+    for (const auto bytes : parts) write_all(out, bytes, name);
+    return;
+  }
+  std::string part = *file;
+  const UniqueFd out(
+      sync ? ::open((part += ".part").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)
+           : ::mkostemps((part += ".XXXXXX.part").data(), /*suffix=*/5, O_CLOEXEC));
+  if (!out) fail(name, "cannot be written");
   try {
-    for (const auto bytes : parts) write_all(fd, bytes, part);
-    if (sync && ::fsync(fd.get()) != 0) fail(part, "cannot be flushed to the disk");
-    if (::rename(part.c_str(), file.c_str()) != 0) fail(file, "cannot be replaced");
+    for (const auto bytes : parts) write_all(out, bytes, part);
+    if (sync && ::fsync(out.get()) != 0) fail(part, kNotFlushed);
+    if (::rename(part.c_str(), file->c_str()) != 0) fail(*file, "cannot be replaced");
   } catch (const Error&) {
     ::unlink(part.c_str());
     throw;
@@ -152,31 +157,19 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view b
 
 void write_file_atomically(const std::filesystem::path& file,
                            std::span<const std::string_view> parts) {
-  const auto to = place_to_write(file);
-  if (!to.can_be_replaced) return write_into(to.path, parts);
-  auto part = to.path;
-  part += ".part";
-  const auto out = opened(part, O_WRONLY | O_CREAT | O_TRUNC, "cannot be written");
-  write_and_rename(out, part, to.path, parts, /*sync=*/true);
+  write_and_rename(file, parts, /*sync=*/true);
 }
 
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts) {
-  const auto to = place_to_write(file);
-  if (!to.can_be_replaced) return write_into(to.path, parts);
-  std::string part = to.path.string() + ".XXXXXX.part";
-  const UniqueFd out(::mkostemps(part.data(), /*suffix=*/5, O_CLOEXEC));
-  if (!out) fail(file, "cannot be written");
-  write_and_rename(out, part, to.path, parts, /*sync=*/false);
+  write_and_rename(file, parts, /*sync=*/false);
 }
 
 void sync_path(const std::filesystem::path& path) {
-  constexpr auto kProblem = "cannot be flushed to the disk";
-  if (::fsync(opened(path, O_RDONLY, kProblem).get()) != 0) fail(path, kProblem);
+  if (::fsync(opened(path, O_RDONLY, kNotFlushed).get()) != 0) fail(path, kNotFlushed);
 }
 
 void sync_file_system(const std::filesystem::path& path) {
-  constexpr auto kProblem = "cannot be flushed to the disk";
-  if (::syncfs(opened(path, O_RDONLY, kProblem).get()) != 0) fail(path, kProblem);
+  if (::syncfs(opened(path, O_RDONLY, kNotFlushed).get()) != 0) fail(path, kNotFlushed);
 }
 
 void make_writable_folder(const std::filesystem::path& folder) {
@@ -185,6 +178,17 @@ void make_writable_folder(const std::filesystem::path& folder) {
   if (problem) throw Error(folder.string() + ": this folder cannot be made: " + problem.message());
   if (!std::filesystem::is_directory(folder)) throw Error(folder.string() + ": is not a folder");
   if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(folder, "this folder cannot be written to");
+}
+
+FileLock::FileLock(const std::filesystem::path& path)
+    : fd_(std::filesystem::is_directory(path)
+              ? ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+              : ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+  if (fd_ && ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) return;
+  const int reason = errno;
+  throw Error(path.string() + (reason == EWOULDBLOCK
+                                   ? ": another process is writing it"
+                                   : std::string(": cannot be locked: ") + std::strerror(reason)));
 }
 
 }  // namespace millrace

@@ -1,5 +1,7 @@
-// Files that are whole or absent, and errors that say which file and why.
+// Files that are complete or absent, and errors that say which file and why.
 #pragma once
+
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,22 +11,43 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "millrace/base/unique_fd.h"
+#include <utility>
 
 namespace millrace {
 
-/// A file that is open for reading. Any thread may read.
+/// A file descriptor that closes itself.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  /// Owns `fd`; a negative one, as a system call returns it with errno, stands for none.
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  explicit operator bool() const { return fd_ >= 0; }
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// A file open for reading. Thread-safe.
 class InputFile {
  public:
   /// Throws Error naming the file and the system's reason.
   explicit InputFile(std::filesystem::path file);
 
-  /// As it was when the file was opened.
+  /// When the file was opened.
   std::uint64_t size() const { return size_; }
 
-  /// Fills `out` with the bytes from `offset` on. Throws Error where they cannot be read or the
-  /// file ends before.
+  /// Fills `out` with the bytes from `offset` on. Throws Error if they cannot be read or the file
+  /// ends before.
   void read(std::uint64_t offset, std::span<char> out) const;
 
  private:
@@ -33,43 +56,38 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// The bytes of a mapped file, there as long as somebody holds them.
+/// The bytes of a mapped file, shared by their holders.
 struct SharedBytes {
   std::shared_ptr<const std::byte> data;  // begins with a page
   std::size_t size = 0;
 };
 
-/// A file as memory. Throws Error naming the file and the system's reason. For files that are
-/// replaced and never changed in place: to read past the end of one that was cut short ends the
-/// process.
+/// Maps a file. Throws Error naming the file and the system's reason. For files that are replaced,
+/// never changed in place: reading past the end of a truncated one kills the process.
 SharedBytes map_file(const std::filesystem::path& file);
 
-/// What a caller of `read_file` wants beside the bytes.
 struct Reading {
   std::uint64_t most = UINT64_MAX;  // bytes; a longer file is an Error
   std::size_t spare = 0;            // bytes of capacity after the last byte
-  /// Sees the first bytes before the rest is read, so that it can refuse what is of another kind
-  /// (by throwing).
+  /// Gets the first bytes before the rest is read, and may refuse the file by throwing.
   std::function<void(std::string_view)> look;
 };
 
-/// The bytes of a file or of what comes through a pipe. Throws Error naming the file and the
-/// system's reason; what has no end by itself (a device) is refused.
+/// The bytes of a file or pipe. Throws Error naming the file and the system's reason, also for a
+/// device, which may have no end.
 std::string read_file(const std::filesystem::path& file, const Reading& wanted = {});
 
-/// Writes beside the file, syncs and renames: a reader sees the old bytes or the new, never half.
-/// Of a symbolic link the target is replaced so. What exists and is no regular file (a device, a
-/// pipe) is written to as it is. Throws Error naming the file and the system's reason, and leaves
-/// nothing beside it then.
+/// Writes beside the file, syncs and renames: a reader sees the old bytes or the new. Follows
+/// symbolic links. Writes to a device or pipe directly. Throws Error naming the file and the
+/// system's reason, and leaves nothing beside it then.
 void write_file_atomically(const std::filesystem::path& file, std::string_view bytes);
 /// The same with parts, one after the other.
 void write_file_atomically(const std::filesystem::path& file,
                            std::span<const std::string_view> parts);
 
-/// Writes the parts, one after the other, beside the file and renames, without waiting for the
-/// disk: for what can be checked and made again. Links, devices and pipes are treated as above. Any
-/// number of processes may do so at once; a reader sees one whole file of theirs (after a loss of
-/// power perhaps half a file). Throws Error naming the file and the system's reason.
+/// The same without waiting for the disk: for what can be checked and made again. Any number of
+/// processes may do so at once; a reader sees one of their files (after a power failure perhaps
+/// half of one).
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
 /// Writes all bytes to a descriptor. Throws Error naming `file` and the system's reason.
@@ -77,11 +95,20 @@ void write_all(const UniqueFd& fd, std::string_view bytes, const std::filesystem
 
 /// Flushes a file or folder to the disk. Throws Error.
 void sync_path(const std::filesystem::path& path);
-/// Flushes all of the file system that `path` lies on: cheaper than one by one for many files.
-/// Throws Error.
+/// Flushes the whole file system of `path`: cheaper for many files. Throws Error.
 void sync_file_system(const std::filesystem::path& path);
 
-/// Makes a folder (and its parents). Throws Error saying why it cannot be made or written to.
+/// Makes a folder and its parents. Throws Error saying why it cannot be made or written to.
 void make_writable_folder(const std::filesystem::path& folder);
+
+/// Holds the lock of a folder, or of a file, which it makes if missing. It ends with the process.
+class FileLock {
+ public:
+  /// Throws Error if another process holds it, or it cannot be locked.
+  explicit FileLock(const std::filesystem::path& path);
+
+ private:
+  UniqueFd fd_;
+};
 
 }  // namespace millrace

@@ -19,24 +19,7 @@
 namespace millrace {
 namespace {
 
-std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks() {
-  static const auto all = std::make_shared<spdlog::sinks::dist_sink_mt>();
-  return all;
-}
-
-/// That of log_to_file, or nothing.
-spdlog::sink_ptr& file_sink() {
-  static spdlog::sink_ptr sink;
-  return sink;
-}
-
-/// The process's name, as given to log_as; empty: there is only one process.
-std::string& process_name() {
-  static std::string name;
-  return name;
-}
-
-/// Remembers what is logged before there is a file for it.
+/// Keeps what is logged before there is a file for it.
 class EarlyLines final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void give_to(spdlog::sinks::sink& file) {
@@ -53,10 +36,17 @@ class EarlyLines final : public spdlog::sinks::base_sink<std::mutex> {
   std::vector<spdlog::details::log_msg_buffer> lines_;
 };
 
-/// Until a file has them.
-std::shared_ptr<EarlyLines>& early_lines() {
-  static std::shared_ptr<EarlyLines> lines;
-  return lines;
+struct Logging {
+  std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks =
+      std::make_shared<spdlog::sinks::dist_sink_mt>();
+  std::shared_ptr<EarlyLines> early;  // until a file has them
+  spdlog::sink_ptr file;              // of log_to_file; nullptr: none
+  std::string process_name;           // as given to log_as
+};
+
+Logging& logging() {
+  static Logging state;
+  return state;
 }
 
 /// %N: the process's name before warnings and errors.
@@ -64,8 +54,8 @@ class NameFlag final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&,
               spdlog::memory_buf_t& out) override {
-    if (message.level < spdlog::level::warn || process_name().empty()) return;
-    const auto text = process_name() + ": ";
+    if (message.level < spdlog::level::warn || logging().process_name.empty()) return;
+    const auto text = logging().process_name + ": ";
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override {
@@ -82,10 +72,11 @@ std::unique_ptr<spdlog::formatter> formatter(const std::string& pattern) {
 }  // namespace
 
 void start_logging(bool verbose) {
-  early_lines() = std::make_shared<EarlyLines>();
-  sinks()->set_sinks({std::make_shared<spdlog::sinks::stderr_color_sink_mt>(), early_lines()});
-  auto logger = std::make_shared<spdlog::logger>("millrace", sinks());
-  // On a terminal, a line takes the place of the progress bar, which is drawn again below it.
+  auto& [sinks, early, file, name] = logging();
+  early = std::make_shared<EarlyLines>();
+  sinks->set_sinks({std::make_shared<spdlog::sinks::stderr_color_sink_mt>(), early});
+  auto logger = std::make_shared<spdlog::logger>("millrace", sinks);
+  // On a terminal, a line replaces the progress bar, which is drawn again below it.
   const std::string clear = ::isatty(STDERR_FILENO) ? "\r\x1b[K" : "";
   logger->set_formatter(formatter(clear + "%^%H:%M:%S %l%$ %N%v"));
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
@@ -94,19 +85,20 @@ void start_logging(bool verbose) {
 }
 
 void log_as(const std::string& name, bool chief) {
-  process_name() = name;
+  logging().process_name = name;
   if (!chief) spdlog::default_logger()->set_level(spdlog::level::warn);
 }
 
 void log_error_in_file(const std::string& text) {
-  if (!file_sink()) return;
-  file_sink()->log({spdlog::default_logger()->name(), spdlog::level::err, text});
-  file_sink()->flush();
+  const auto& file = logging().file;
+  if (!file) return;
+  file->log({spdlog::default_logger()->name(), spdlog::level::err, text});
+  file->flush();
 }
 
 void log_to_file(const std::filesystem::path& file) {
-  auto& current = file_sink();
-  if (current) sinks()->remove_sink(current);
+  auto& [sinks, early, current, name] = logging();
+  if (current) sinks->remove_sink(current);
   current = nullptr;
   if (file.empty()) return;
   try {
@@ -115,11 +107,12 @@ void log_to_file(const std::filesystem::path& file) {
     throw Error("cannot write the log: " + std::string(problem.what()));
   }
   current->set_formatter(formatter("%Y-%m-%d %H:%M:%S.%e %l %N%v"));
-  if (const auto early = std::exchange(early_lines(), nullptr)) {
-    sinks()->remove_sink(early);
+  if (early) {
+    sinks->remove_sink(early);
     early->give_to(*current);
+    early = nullptr;
   }
-  sinks()->add_sink(current);
+  sinks->add_sink(current);
 }
 
 void print_to_stderr(std::string_view text) {

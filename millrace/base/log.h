@@ -12,20 +12,18 @@ namespace millrace {
 /// Sets up the process-wide logger. Call once, from main.
 void start_logging(bool verbose);
 
-/// What is logged from now on is that of one of several processes, such as "rank 3 (host b)": its
-/// warnings and errors begin with that name; of the others' lines only those of the `chief` are
-/// shown.
+/// Names this process, one of several: "rank 3 (host b)". Warnings and errors begin with the name;
+/// other lines are shown only from the `chief`.
 void log_as(const std::string& name, bool chief);
 
-/// Also writes the log to `file` (appending) from now on, the first time with all that was logged
-/// before; an empty path stops that. Throws Error.
+/// Also appends the log to `file` from now on, the first time with all lines before; an empty path
+/// stops that. Throws Error.
 void log_to_file(const std::filesystem::path& file);
 
-/// Says it in that file alone, if there is one: what ends a command is shown by the command itself.
+/// Logs to that file only, if there is one: the command itself shows the error that ends it.
 void log_error_in_file(const std::string& text);
 
-/// Writes to standard error, which nobody need read any more: a closed terminal or pipe is no
-/// error.
+/// Writes to standard error; a closed terminal or pipe is no error.
 void print_to_stderr(std::string_view text);
 
 }  // namespace millrace

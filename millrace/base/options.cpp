@@ -18,35 +18,25 @@ namespace {
 
 using Entry = Options::Entry;
 
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-
-std::string number_text(double v) { return fmt::format("{}", v); }
-
-/// Limits of an integer, which has some in any case.
-Limits bounded(Limits limits) {
-  if (limits.min == Limits{}.min) limits.min = -kMostOfAnything;
-  if (limits.max == Limits{}.max) limits.max = kMostOfAnything;
-  return limits;
-}
-
-/// "0 .. 1", ">= 1 px", "" where everything is allowed, or as much as anybody could want.
+/// "0 .. 1", ">= 1 px"; "" if there are no limits but the default ones.
 std::string range_text(const Limits& limits) {
   const bool low = limits.min > Limits{}.min && limits.min != -kMostOfAnything;
   const bool high = limits.max < kMostOfAnything;
   std::string text;
-  if (low && high) text = number_text(limits.min) + " .. " + number_text(limits.max);
-  if (low && !high) text = ">= " + number_text(limits.min);
-  if (!low && high) text = "<= " + number_text(limits.max);
+  if (low && high) text = fmt::format("{} .. {}", limits.min, limits.max);
+  if (low && !high) text = fmt::format(">= {}", limits.min);
+  if (!low && high) text = fmt::format("<= {}", limits.max);
   if (!limits.unit.empty()) text += (text.empty() ? "" : " ") + limits.unit;
   return text;
 }
 
-[[noreturn]] void refuse(const Entry& entry, const Config& value, const std::string& wanted) {
-  throw ConfigError(fmt::format("{}: {} takes {}, not {}", value.origin.text(), entry.name, wanted,
-                                value.type_name()));
+/// `why` follows the place and the name.
+[[noreturn]] void refuse(const Entry& entry, const Config& value, std::string_view why) {
+  throw ConfigError(fmt::format("{}: {} {}", value.origin.text(), entry.name, why));
+}
+
+[[noreturn]] void refuse_type(const Entry& entry, const Config& value, std::string_view wanted) {
+  refuse(entry, value, fmt::format("takes {}, not {}", wanted, value.type_name()));
 }
 
 void check_range(const Entry& entry, const Config& value, double number) {
@@ -56,19 +46,18 @@ void check_range(const Entry& entry, const Config& value, double number) {
       number > limits.max && limits.max >= kMostOfAnything    ? fmt::format("<= {}", limits.max)
       : number < limits.min && limits.min == -kMostOfAnything ? fmt::format(">= {}", limits.min)
                                                               : range_text(limits);
-  throw ConfigError(fmt::format("{}: {} = {} is out of range ({})", value.origin.text(), entry.name,
-                                value_text(value), range));
+  refuse(entry, value, fmt::format("= {} is out of range ({})", value_text(value), range));
 }
 
 void read_value(const Entry& entry, const Config& value, bool& into) {
   const auto* v = std::get_if<bool>(&value.data);
-  if (!v) refuse(entry, value, "true or false");
+  if (!v) refuse_type(entry, value, "true or false");
   into = *v;
 }
 
 void read_value(const Entry& entry, const Config& value, std::int64_t& into) {
   const auto* v = std::get_if<std::int64_t>(&value.data);
-  if (!v) refuse(entry, value, "an integer");
+  if (!v) refuse_type(entry, value, "an integer");
   check_range(entry, value, static_cast<double>(*v));
   into = *v;
 }
@@ -79,7 +68,7 @@ void read_value(const Entry& entry, const Config& value, double& into) {
   else if (const auto* real = std::get_if<double>(&value.data))
     into = *real;
   else
-    refuse(entry, value, "a number");
+    refuse_type(entry, value, "a number");
   check_range(entry, value, into);
 }
 
@@ -87,24 +76,25 @@ void read_value(const Entry& entry, const Config& value, Duration& into) {
   const auto* text = std::get_if<std::string>(&value.data);
   const auto duration = text ? parse_duration(*text) : std::nullopt;
   if (!duration)
-    throw ConfigError(fmt::format(
-        "{}: {} = {} is no duration: write it as {}, \"30 seconds\" or \"5 minutes\"",
-        value.origin.text(), entry.name, value_text(value),
-        text || value.is_table() ? "\"2 hours\"" : "\"" + value_text(value) + " seconds\""));
+    refuse(entry, value,
+           fmt::format(
+               "= {} is no duration: write it as {}, \"30 seconds\" or \"5 minutes\"",
+               value_text(value),
+               text || value.is_table() ? "\"2 hours\"" : "\"" + value_text(value) + " seconds\""));
   if (duration->seconds < entry.limits.min || duration->seconds > entry.limits.max)
-    throw ConfigError(fmt::format("{}: {} = {} is out of range ({} seconds)", value.origin.text(),
-                                  entry.name, value_text(value), range_text(entry.limits)));
+    refuse(entry, value,
+           fmt::format("= {} is out of range ({} seconds)", value_text(value),
+                       range_text(entry.limits)));
   into = *duration;
 }
 
 void read_value(const Entry& entry, const Config& value, std::string& into) {
   const auto* v = std::get_if<std::string>(&value.data);
-  if (!v) refuse(entry, value, "a string");
-  if (!entry.choices.empty() &&
-      std::find(entry.choices.begin(), entry.choices.end(), *v) == entry.choices.end())
-    throw ConfigError(
-        fmt::format("{}: {} = \"{}\" is not one of {}{}", value.origin.text(), entry.name, *v,
-                    joined(entry.choices, " | "),
+  if (!v) refuse_type(entry, value, "a string");
+  if (!entry.choices.empty() && std::ranges::find(entry.choices, *v) == entry.choices.end())
+    refuse(
+        entry, value,
+        fmt::format("= \"{}\" is not one of {}{}", *v, joined(entry.choices, " | "),
                     nearest_name(*v, entry.choices).empty() ? "" : suggestion(*v, entry.choices)));
   into = *v;
 }
@@ -117,12 +107,12 @@ void read_value(const Entry& entry, const Config& value, const Options::Choice& 
 }
 
 void read_value(const Entry& entry, const Config& value, Options::Table& into) {
-  if (!value.is_table()) refuse(entry, value, "a table of numbers");
+  if (!value.is_table()) refuse_type(entry, value, "a table of numbers");
   Options::Table result;
   for (const auto& [key, member] : value.table()) {
     if (std::ranges::find(entry.choices, key) == entry.choices.end())
-      throw ConfigError(fmt::format("{}: {} does not know '{}'{}", member.origin.text(), entry.name,
-                                    key, suggestion(key, entry.choices)));
+      refuse(entry, member,
+             fmt::format("does not know '{}'{}", key, suggestion(key, entry.choices)));
     read_value(entry, member, result.emplace_back(key, 0).second);
   }
   into = std::move(result);
@@ -130,8 +120,7 @@ void read_value(const Entry& entry, const Config& value, Options::Table& into) {
 
 template <class T>
 Config as_config(const T& value) {
-  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
-                std::is_same_v<T, double> || std::is_same_v<T, std::string>) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
     return {Config::Data(value), {}};
   } else if constexpr (std::is_same_v<T, Duration>) {
     return {duration_in_words(value.seconds), {}};
@@ -168,67 +157,41 @@ bool is_equal(const Config& a, const Config& b) {
 template <class T>
 void read_value(const Entry& entry, const Config& value, std::vector<T>& into) {
   std::vector<T> result;
-  if (const auto* items = std::get_if<Config::Array>(&value.data)) {
-    for (const auto& item : *items) {
-      T one{};
-      read_value(entry, item, one);
-      result.push_back(std::move(one));
-    }
-  } else {
-    T one{};
-    read_value(entry, value, one);
-    result.push_back(std::move(one));
-  }
+  const auto* items = std::get_if<Config::Array>(&value.data);
+  for (const auto& item : items ? std::span(*items) : std::span(&value, 1))
+    read_value(entry, item, result.emplace_back());
   if (result.size() < entry.limits.least)
-    throw ConfigError(fmt::format(
-        "{}: {} takes {} at least, such as {}", value.origin.text(), entry.name,
-        counted(static_cast<long long>(entry.limits.least), "value"), value_text(as_config(into))));
+    refuse(entry, value,
+           fmt::format("takes {} at least, such as {}",
+                       counted(static_cast<long long>(entry.limits.least), "value"),
+                       value_text(as_config(into))));
   into = std::move(result);
 }
 
 }  // namespace
 
-Entry& Options::add(std::string name, bool& value, std::string doc) {
-  return entries_.emplace_back(Entry{std::move(name), &value, std::move(doc), {}, {}});
-}
-Entry& Options::add(std::string name, std::int64_t& value, std::string doc, Limits limits) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), bounded(std::move(limits)), {}});
-}
-Entry& Options::add(std::string name, double& value, std::string doc, Limits limits) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
-}
-Entry& Options::add(std::string name, Duration& value, std::string doc, Limits limits) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
-}
-Entry& Options::add(std::string name, std::string& value, std::string doc,
-                    std::vector<std::string> choices) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), {}, std::move(choices)});
-}
-Entry& Options::add(std::string name, Ints& value, std::string doc, Limits limits) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), bounded(std::move(limits)), {}});
-}
-Entry& Options::add(std::string name, Reals& value, std::string doc, Limits limits) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), std::move(limits), {}});
-}
-Entry& Options::add(std::string name, Strings& value, std::string doc,
-                    std::vector<std::string> choices) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), {}, std::move(choices)});
-}
-Entry& Options::add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
-                    Limits limits) {
-  return entries_.emplace_back(
-      Entry{std::move(name), &value, std::move(doc), std::move(limits), std::move(keys)});
+Entry& Options::add(std::string name, std::string& value, std::string doc, Strings choices) {
+  return add({std::move(name), &value, std::move(doc), {}, std::move(choices)});
 }
 
-/// Goes through a table and the tables in it. All keys that have other names by now are told at
-/// once.
+Entry& Options::add(std::string name, Strings& value, std::string doc, Strings choices) {
+  return add({std::move(name), &value, std::move(doc), {}, std::move(choices)});
+}
+
+Entry& Options::add(std::string name, Table& value, std::string doc, Strings keys, Limits limits) {
+  return add({std::move(name), &value, std::move(doc), std::move(limits), std::move(keys)});
+}
+
+Entry& Options::add(Entry entry) {
+  if (std::holds_alternative<std::int64_t*>(entry.target) ||
+      std::holds_alternative<Ints*>(entry.target)) {
+    if (entry.limits.min == Limits{}.min) entry.limits.min = -kMostOfAnything;
+    if (entry.limits.max == Limits{}.max) entry.limits.max = kMostOfAnything;
+  }
+  return entries_.emplace_back(std::move(entry));
+}
+
+/// Goes through a table and the tables in it. All renamed keys are reported in one error.
 class Options::Reader {
  public:
   Reader(const std::vector<Entry>& entries, std::initializer_list<std::string_view> others)
@@ -265,10 +228,8 @@ class Options::Reader {
     const auto known = [&](std::string_view key) {
       return find(key) || std::ranges::find(others_, key) != others_.end();
     };
-    if (const auto now = renamed_key(name, known); !now.empty()) {
-      renamed_.push_back(fmt::format("{}: {} is called {} now", value.origin.text(), name, now));
-      return;
-    }
+    if (const auto now = renamed_key(name, known); !now.empty())
+      return renamed_.push_back(value.origin.text() + ": " + now);
     if (is_table(name))
       throw ConfigError(
           fmt::format("{}: {} is a table, not {}", value.origin.text(), name, value.type_name()));
@@ -314,10 +275,10 @@ void Options::refuse_unused(const Config& table, std::initializer_list<std::stri
     const auto* set = table.find_path(entry.name);
     if (!set || std::ranges::find(keys, entry.name) == keys.end()) continue;
     if (is_equal(*set, value(entry))) continue;
-    throw ConfigError(
-        fmt::format("{}: {} changes nothing {}: leave it out, or where a base sets it, take it "
-                    "back with `unset`",
-                    set->origin.text(), entry.name, why));
+    refuse(
+        entry, *set,
+        fmt::format(
+            "changes nothing {}: leave it out, or if a base sets it, remove it with `unset`", why));
   }
 }
 

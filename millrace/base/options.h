@@ -53,8 +53,8 @@ std::optional<Duration> parse_duration(std::string_view text);
 std::string duration_in_words(double seconds);
 
 /// The legal values of a number (each element of a list), its unit, and the fewest elements of a
-/// list. An integer whose description gives no bound lies within kMostOfAnything either way, so
-/// that sums and products of options fit 64 bits.
+/// list. Integers without limits of their own lie within +-kMostOfAnything, so that sums and
+/// products of options fit 64 bits.
 struct Limits {
   double min = std::numeric_limits<double>::lowest();
   double max = std::numeric_limits<double>::max();
@@ -62,11 +62,11 @@ struct Limits {
   std::size_t least = 0;
 };
 constexpr double kMostOfAnything = 1e9;
-/// The `max` of a seed, of which every value is as good as another.
+/// The `max` of a seed.
 constexpr double kAnySeed = 9223372036854775807.0;
 
-/// An enum whose values have names, which `value_names`, declared beside it, gives in the order 0,
-/// 1, ...:
+/// An enum whose values have names, given by `value_names`, declared beside it, in the order 0, 1,
+/// ...
 ///   enum class Direction { horizontal, vertical };
 ///   inline std::vector<std::string> value_names(Direction) { return {"horizontal", "vertical"}; }
 template <class E>
@@ -74,7 +74,7 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   { value_names(value) } -> std::convertible_to<std::vector<std::string>>;
 };
 
-/// What a configuration calls a value of such an enum.
+/// The name of a value.
 template <NamedEnum E>
 std::string value_name(E value) {
   return value_names(value).at(static_cast<std::size_t>(value));
@@ -84,7 +84,7 @@ std::string value_name(E value) {
 enum class Decides : unsigned {
   batches = 1,     // the bytes of the batches that training gets
   evaluation = 2,  // the bytes of those that evaluation gets
-  run = 4,         // how the run goes: where data lies, how fast it comes, what is reported
+  run = 4,         // where data is, how fast it comes, what is reported
 };
 constexpr Decides operator|(Decides a, Decides b) {
   return static_cast<Decides>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -93,14 +93,14 @@ constexpr bool includes(Decides all, Decides one) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
 }
 
-/// What an option decides about weights that were trained with it.
+/// What an option decides about weights trained with it.
 enum class OfWeights {
-  nothing,  // it belongs to the training, or to how one detects with them: it may change
+  nothing,  // it may change: it concerns training or detection only
   tensors,  // which tensors there are, and their shapes
   meaning,  // what the same tensors compute
 };
 
-/// An option that decides something about trained weights. Values among `alike` decide the same.
+/// An option that decides something about trained weights. The values in `alike` decide the same.
 struct WeightOption {
   std::string name;
   OfWeights decides;
@@ -135,73 +135,67 @@ class Options {
     OfWeights of_weights = OfWeights::nothing;
     std::vector<std::string> alike;
 
-    /// Says what the option decides. One that does not say so counts as deciding training's
-    /// batches.
+    /// Declares what the option decides, by default training's batches.
     void decides(Decides what) { decided = what; }
 
-    /// Says that trained weights depend on the option: checkpoints keep its value, and to use them
-    /// with another is an error unless it is asked for. Values among `same` decide the same.
+    /// Declares that trained weights depend on the option: checkpoints keep its value, and using
+    /// them with another one is an error unless the user insists. The values in `same` decide the
+    /// same.
     void decides(OfWeights what, std::vector<std::string> same = {}) {
       of_weights = what;
       alike = std::move(same);
     }
   };
 
-  /// Each describes one option and returns its entry, which is valid until the next one is added. A
-  /// `name` with dots is the path of an option in a table of this one: "rpn.nms_thresh" is
-  /// nms_thresh of [model.rpn] where this is [model].
-  Entry& add(std::string name, bool& value, std::string doc);
-  Entry& add(std::string name, std::int64_t& value, std::string doc, Limits limits = {});
-  Entry& add(std::string name, double& value, std::string doc, Limits limits = {});
-  /// Written as "5 minutes"; its limits are numbers of seconds.
-  Entry& add(std::string name, Duration& value, std::string doc, Limits limits = {});
-  Entry& add(std::string name, std::string& value, std::string doc,
-             std::vector<std::string> choices = {});
-  /// A choice among the named values of an enum.
-  template <NamedEnum E>
-  Entry& add(std::string name, E& value, std::string doc) {
-    const Choice choice{
-        &value,
-        [](const void* enumerator) { return value_name(*static_cast<const E*>(enumerator)); },
-        [](void* enumerator, std::size_t number) {
-          *static_cast<E*>(enumerator) = static_cast<E>(number);
-        }};
-    return entries_.emplace_back(
-        Entry{std::move(name), choice, std::move(doc), {}, value_names(value)});
+  /// Describes an option and returns its entry, which is valid until the next one is added. A
+  /// `name` with dots is a path from this table: "rpn.nms_thresh" in [model] is nms_thresh of
+  /// [model.rpn]. A Duration is written as "5 minutes", with limits in seconds; a list of one may
+  /// be written as that value alone.
+  template <class T>
+  Entry& add(std::string name, T& value, std::string doc, Limits limits = {}) {
+    if constexpr (NamedEnum<T>)
+      return add({std::move(name), choice_of(value), std::move(doc), {}, value_names(value)});
+    else
+      return add({std::move(name), &value, std::move(doc), std::move(limits), {}});
   }
-  /// Lists: one value alone is read as a list of one.
-  Entry& add(std::string name, Ints& value, std::string doc, Limits limits = {});
-  Entry& add(std::string name, Reals& value, std::string doc, Limits limits = {});
-  Entry& add(std::string name, Strings& value, std::string doc,
-             std::vector<std::string> choices = {});
-  /// A table of numbers; `keys` are those that it may have.
-  Entry& add(std::string name, Table& value, std::string doc, std::vector<std::string> keys,
-             Limits limits = {});
+  Entry& add(std::string name, std::string& value, std::string doc, Strings choices = {});
+  Entry& add(std::string name, Strings& value, std::string doc, Strings choices = {});
+  Entry& add(std::string name, Table& value, std::string doc, Strings keys, Limits limits = {});
 
   const std::vector<Entry>& entries() const { return entries_; }
 
   /// Those that decide something about trained weights.
   std::vector<WeightOption> weight_options() const;
 
-  /// Reads every described value that the table has. Throws ConfigError with file, line and column
-  /// for a key that is neither described nor in `others` (naming its new name, or the nearest), a
-  /// wrong type, a value out of range.
+  /// Reads every described value in the table. Throws ConfigError with file, line and column for a
+  /// key that is neither described nor in `others` (with its new name, or the nearest), a wrong
+  /// type or a value out of range.
   void read(const Config& table, std::initializer_list<std::string_view> others = {}) const;
 
-  /// Writes every described value that the table lacks into it, marked "default".
+  /// Adds every described value that the table lacks, marked "default".
   void complete(Config& table) const;
 
-  /// Throws ConfigError where the table sets one of `keys` to something else than its described
-  /// (default) value: "file:4:14: milestones changes nothing with type = "cosine": ...". `why` goes
-  /// on after "changes nothing".
+  /// Throws ConfigError if the table sets one of `keys` to another value than the described
+  /// (default) one: "file:4:14: milestones changes nothing with type = "cosine": ...". `why`
+  /// follows "changes nothing".
   void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                      std::string_view why) const;
 
-  /// The present value of an entry as TOML: `[640, 800]`, `"sgd"`.
+  /// The present value of an entry.
   static Config value(const Entry& entry);
 
  private:
   class Reader;
+
+  template <NamedEnum E>
+  static Choice choice_of(E& value) {
+    return {&value,
+            [](const void* enumerator) { return value_name(*static_cast<const E*>(enumerator)); },
+            [](void* enumerator, std::size_t number) {
+              *static_cast<E*>(enumerator) = static_cast<E>(number);
+            }};
+  }
+  Entry& add(Entry entry);
 
   std::vector<Entry> entries_;
 };
@@ -216,16 +210,22 @@ T default_options(const Config& table) {
     return T{};
 }
 
+/// What a struct describes. `value` must outlive it.
+template <class T>
+Options described(T& value) {
+  Options options;
+  value.describe(options);
+  return options;
+}
+
 /// A struct of options read from a table over its defaults (see default_options); `others` are keys
-/// that someone else reads. Values that contradict each other are found by the struct's
-/// `check(const Config& table)`, which throws ConfigError, or its `check()`, which throws
-/// std::invalid_argument, if it has one.
+/// that someone else reads. If the struct has one, calls `check(const Config& table)`, which throws
+/// ConfigError for values that contradict each other, or `check()`, which throws
+/// std::invalid_argument.
 template <class T>
 T read_options(const Config& table, std::initializer_list<std::string_view> others = {}) {
   T result = default_options<T>(table);
-  Options options;
-  result.describe(options);
-  options.read(table, others);
+  described(result).read(table, others);
   if constexpr (requires { result.check(table); }) {
     result.check(table);
   } else if constexpr (requires { result.check(); }) {
@@ -242,33 +242,26 @@ T read_options(const Config& table, std::initializer_list<std::string_view> othe
 template <class T>
 std::vector<WeightOption> weight_options() {
   T value;
-  Options options;
-  value.describe(options);
-  return options.weight_options();
+  return described(value).weight_options();
 }
 
-/// Fills a table with the defaults of `T` that it lacks.
+/// Adds the defaults of `T` that a table lacks.
 template <class T>
 void complete_options(Config& table) {
   T value = default_options<T>(table);
-  Options options;
-  value.describe(options);
-  options.complete(table);
+  described(value).complete(table);
 }
 
-/// Throws ConfigError where the table sets one of `keys` to something else than the default of `T`,
-/// although it changes nothing; see Options::refuse_unused.
+/// Options::refuse_unused for the defaults of `T`.
 template <class T>
 void refuse_unused(const Config& table, std::initializer_list<std::string_view> keys,
                    std::string_view why) {
   T value = default_options<T>(table);
-  Options options;
-  value.describe(options);
-  options.refuse_unused(table, keys, why);
+  described(value).refuse_unused(table, keys, why);
 }
 
-/// Throws ConfigError where `holds` is false: the place of `key` in the table (the table's own
-/// place without such a key), the key, and `why`. `key` may be a path, "rpn.nms_thresh".
+/// Throws ConfigError unless `holds`: the place of `key` (or of the table, if that has no such
+/// key), the key, and `why`. `key` may be a path, "rpn.nms_thresh".
 void require(const Config& table, std::string_view key, bool holds, std::string_view why);
 
 }  // namespace millrace

@@ -1,10 +1,10 @@
-// A folder that appears whole or not at all: filled as `<folder>.part`, renamed at the end.
+// A folder that appears complete or not at all: filled as `<folder>.part`, renamed at the end.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 
-#include "millrace/base/file_lock.h"
+#include "millrace/base/files.h"
 
 namespace millrace {
 
@@ -14,13 +14,13 @@ class PartFolder {
  public:
   /// What to do with a folder of that name.
   enum class Existing {
-    refuse,   // it stays, and so does what another process is making at the same time
-    replace,  // the new one takes its place, at one instant where the file system can do that
+    refuse,   // keep it, or what another process is making now
+    replace,  // replace it, atomically if the file system can
   };
 
-  /// Makes the part, and the folders above it; what a killed process left of one is removed. Throws
-  /// Error where the part cannot be made; ConfigError where the folder exists and Error where
-  /// another process makes it, if those are refused.
+  /// Makes the part and the folders above it; removes what a killed process left. Throws Error if
+  /// the part cannot be made; to `refuse`, ConfigError if the folder exists, Error if another
+  /// process makes it.
   PartFolder(std::filesystem::path folder, Existing existing);
   PartFolder(const PartFolder&) = delete;
   ~PartFolder();
@@ -28,7 +28,7 @@ class PartFolder {
   /// Where to write.
   const std::filesystem::path& path() const { return part_; }
 
-  /// Gives the folder its name, on the disk too; its files must be there already (sync_path,
+  /// Gives the folder its name, on the disk too. REQUIRES: its files are there (sync_path,
   /// sync_file_system). Throws Error.
   void publish();
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
@@ -23,6 +24,14 @@ void throw_taken(const std::string& kind, const std::string& name, const std::st
   };
   throw Error(fmt::format("the {} '{}' is registered twice: {} and {}", kind, name, where(first),
                           where(registering_plugin())));
+}
+
+std::string used_name(const Config& table, const std::string& kind) {
+  const auto* type = find_type(table, "use");
+  if (!type || !std::holds_alternative<std::string>(type->data))
+    throw ConfigError(table.origin.text() + ": a " + kind +
+                      " is a table with its name in `type = \"...\"`");
+  return std::get<std::string>(type->data);
 }
 
 }  // namespace millrace

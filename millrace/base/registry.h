@@ -1,5 +1,5 @@
-// Components by name: detectors, stages, callbacks. A component registers itself with a constant in
-// its own source file, so that adding one touches nothing else.
+// Components by name: detectors, stages, callbacks. Each registers itself with a constant in its
+// own source file, so that adding one touches nothing else.
 #pragma once
 
 #include <concepts>
@@ -16,8 +16,7 @@
 
 namespace millrace {
 
-/// The shared object whose components register themselves at the moment; empty: the program's own
-/// do.
+/// The plug-in whose components register themselves now; empty: those of the program.
 std::string& registering_plugin();
 
 /// What `trainer list` says of one option.
@@ -34,9 +33,7 @@ std::vector<OptionHelp> option_help(const Options& options);
 template <class T>
 std::vector<OptionHelp> help_of() {
   T value;
-  Options options;
-  value.describe(options);
-  return option_help(options);
+  return option_help(described(value));
 }
 
 /// Throws ConfigError naming the nearest of `known`.
@@ -110,6 +107,9 @@ bool Registry<Factory>::add(const std::string& name, std::string doc, Factory cr
   return true;
 }
 
+/// The `type` of a component's table. Throws ConfigError naming the kind if it is missing.
+std::string used_name(const Config& table, const std::string& kind);
+
 /// Registers a component when the program starts, or the plug-in is loaded. At namespace scope:
 /// MILLRACE_REGISTER(register_callback<MyCallback>("mine", "one line of doc"));
 #define MILLRACE_REGISTER(...) \
@@ -123,13 +123,12 @@ struct NoOptions {
 };
 
 /// The options of the component class `C`: its member type `Options`; without one, none.
-template <class C>
+template <class C, class = void>
 struct OptionsOfClass {
   using type = NoOptions;
 };
 template <class C>
-requires requires { typename C::Options; }
-struct OptionsOfClass<C> {
+struct OptionsOfClass<C, std::void_t<typename C::Options>> {
   using type = typename C::Options;
 };
 template <class C>

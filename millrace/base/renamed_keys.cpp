@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// How a value changes with its key.
+/// How the value changes.
 enum class As { it_is, seconds };
 
 struct RenamedKey {
@@ -125,6 +125,11 @@ constexpr RenamedKey kRenamed[] = {
     {kLosses, "regression", "loss_box_reg"},
 };
 
+std::string is_called_now(const RenamedKey& key) {
+  const auto table = key.table == "model" ? "model." : "";  // of the others many have such keys
+  return fmt::format("{0}{1} is called {0}{2} now", table, key.was, key.is);
+}
+
 Config value_as(const Config& value, As as) {
   if (as == As::it_is) return value;
   if (const auto* text = std::get_if<std::string>(&value.data); text && text->empty())
@@ -136,8 +141,7 @@ Config value_as(const Config& value, As as) {
   return value;
 }
 
-/// The members of the table `name` with their new names. A table under an old key is of today
-/// already.
+/// The members of the table `name` with their new names. A table under an old key is new already.
 Config renewed(const Config& table, std::string_view name) {
   Config result(Config::Table{}, table.origin);
   for (const auto& [key, value] : table.table()) {
@@ -164,7 +168,7 @@ void renew_each(Config* list, std::string_view name) {
 std::string renamed_key(std::string_view was, const std::function<bool(std::string_view)>& known) {
   for (const auto& one : kRenamed)
     if (one.table != kLosses && one.was == was && one.is != was && known(one.is))
-      return std::string(one.is);
+      return is_called_now(one);
   return {};
 }
 
@@ -173,7 +177,7 @@ std::string renamed_loss(std::string_view was) {
     const auto whole = renamed_loss(was.substr(0, was.size() - 2));  // of a stage of a cascade
     return whole.empty() ? "" : whole + "_stage" + was.back();
   }
-  const auto slash = was.rfind('/') + 1;  // 0 where there is none
+  const auto slash = was.rfind('/') + 1;  // 0 if there is none
   for (const auto& one : kRenamed)
     if (one.table == kLosses && one.was == was.substr(slash))
       return std::string(was.substr(0, slash)).append(one.is);
@@ -183,7 +187,10 @@ std::string renamed_loss(std::string_view was) {
 const Config* find_type(const Config& table, std::string_view was) {
   if (!table.is_table()) return nullptr;
   if (const auto* old = table.find(was))
-    throw ConfigError(fmt::format("{}: {} is called type now", old->origin.text(), was));
+    throw ConfigError(old->origin.text() + ": " +
+                      is_called_now(*std::ranges::find_if(kRenamed, [&](const RenamedKey& key) {
+                        return key.was == was && key.is == "type";
+                      })));
   return table.find("type");
 }
 

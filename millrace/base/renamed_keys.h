@@ -1,6 +1,5 @@
-// What keys of a configuration, and losses, were called before: an old name is an error that tells
-// the new one, and what an earlier version has written (weights, checkpoints) is read with the new
-// names.
+// Former names of configuration keys and losses: an old name is an error that says the new one, and
+// what an earlier version has written (weights, checkpoints) is read with the new names.
 #pragma once
 
 #include <functional>
@@ -11,19 +10,18 @@
 
 namespace millrace {
 
-/// The new name of an option that was called `was`; empty: there is none among those that are
-/// `known` where it stands.
+/// "model.width is called model.backbone.width now" for an option that was called `was`; empty if
+/// none of those `known` in its table was.
 std::string renamed_key(std::string_view was, const std::function<bool(std::string_view)>& known);
 
 /// The new name of a loss, or of a scalar of validation ("val/mask"); empty: it was never renamed.
 std::string renamed_loss(std::string_view was);
 
-/// The value of `type`, the key that chooses an implementation; nullptr: it is not there. Throws
-/// ConfigError where the table has the key's old name `was`.
+/// The value of `type`, the key that chooses an implementation, or nullptr. Throws ConfigError if
+/// the table has the key's old name `was`.
 const Config* find_type(const Config& table, std::string_view was);
 
-/// A [model] table, or a whole configuration, with today's names. One that has them already comes
-/// back as it is.
+/// A [model] table, or a whole configuration, with today's names. Leaves one that has them already.
 Config with_new_model_keys(Config model);
 Config with_new_keys(Config tree);
 

@@ -50,6 +50,25 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   return "; known: " + joined(candidates);
 }
 
+bool matches_wildcards(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0;
+  std::size_t star = std::string_view::npos, end = 0;  // the last *, and the end of what it matches
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      end = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p, ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++end;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
 std::string byte_text(double bytes) {
   if (bytes >= 1 << 30) return fmt::format("{:.1f} GiB", bytes / (1 << 30));
   if (bytes >= 1 << 20) return fmt::format("{:.0f} MiB", bytes / (1 << 20));

@@ -1,4 +1,4 @@
-// Small helpers for messages that people read.
+// Small helpers for names and for messages.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// The candidate with the fewest edits (insert, delete, replace, swap) from `word`, or empty where
-/// none is near.
+/// The candidate with the fewest edits (insert, delete, replace, swap) from `word`; empty: none is
+/// near.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
 /// "a, b, c"
@@ -17,6 +17,9 @@ std::string joined(std::span<const std::string> words, std::string_view between 
 
 /// `; did you mean 'x'?` for the nearest candidate, or `; known: a, b, c`.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
+
+/// Whether `pattern`, in which each * stands for any characters, is `text`: "backbone.*".
+bool matches_wildcards(std::string_view pattern, std::string_view text);
 
 /// "1.5 GiB", "320 MiB", "12 KiB"
 std::string byte_text(double bytes);

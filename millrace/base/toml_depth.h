@@ -1,5 +1,4 @@
-// How deep a TOML document nests, found out before it is parsed: the parser and the trees that it
-// makes recurse.
+// How deep a TOML document nests, checked before parsing, since the parser and its trees recurse.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +10,9 @@ namespace millrace {
 /// Levels of tables and arrays that a configuration may have; real ones have four.
 constexpr std::size_t kMostLevels = 100;
 
-/// Throws ConfigError naming the place where `toml` nests deeper than kMostLevels: by dotted keys,
-/// headers, arrays and inline tables together. Reads the text once, without recursion, and leaves
-/// all other faults to the parser.
+/// Throws ConfigError naming the place where `toml` nests deeper than kMostLevels, by dotted keys,
+/// headers, arrays and inline tables together. Does not recurse, and leaves other errors to the
+/// parser.
 void check_depth(std::string_view toml, const std::string& source);
 
 }  // namespace millrace

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "millrace/base/log.h"
-#include "millrace/base/process/signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/program.h"
 
 int main(int argc, char** argv) {

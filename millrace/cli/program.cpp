@@ -14,7 +14,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 
 namespace millrace::cli {

@@ -1,5 +1,5 @@
 // trainer-torch: every subcommand. `trainer` starts it.
-#include "millrace/base/process/signals.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/program.h"
 
 int main(int argc, char** argv) {

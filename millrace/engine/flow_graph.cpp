@@ -1,39 +1,49 @@
-// One graph node a declared stage:
+// A plan compiled into a running oneTBB graph, with one node per declared stage:
 //
 //   line -> map ... -> sequencer -> group (serial) -> map ... -> sequencer -> deliver -> ready
 //
-// Tickets bound what is in flight (see Tickets): an item is issued for each ticket that comes back,
-// from the consumer that takes a batch or from `deliver` when a group was left out. No body ever
-// blocks.
+// Tickets bound what is in flight: an item is issued for each ticket that comes back, from the
+// consumer when it takes a batch or from `deliver` when a group is skipped. No body ever blocks.
 //
-// The line gives the members of planned groups one group after the other, so that none waits
-// half-filled.
-#include "millrace/engine/flow_graph.h"
-
+// The line gives the members of one planned group after the other, so that none waits incomplete.
 #include <fmt/format.h>
 #include <oneapi/tbb/flow_graph.h>
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <list>
+#include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
+#include "millrace/engine/grouper.h"
+#include "millrace/engine/order.h"
+#include "millrace/engine/plan.h"
+#include "millrace/engine/ready_queue.h"
+#include "millrace/engine/sample_keys.h"
+#include "millrace/engine/skip_ledger.h"
+#include "millrace/engine/source_line.h"
+#include "millrace/engine/stage_runner.h"
+#include "millrace/engine/tickets.h"
 
 namespace millrace {
 namespace {
 
 namespace flow = oneapi::tbb::flow;
 
-/// The nodes that samples go through, or groups: a chain of maps and what restores the order after
-/// it.
+/// The nodes that samples, or groups, go through: maps, then what restores the order.
 template <class ItemPtr>
 struct Chain {
   std::list<flow::function_node<ItemPtr, ItemPtr>> maps;
@@ -44,25 +54,13 @@ using GroupNode = flow::multifunction_node<SamplePtr, std::tuple<GroupPtr>>;
 using DeliverNode = flow::function_node<GroupPtr>;
 using PumpNode = flow::function_node<flow::continue_msg>;
 
-/// Samples of an epoch that one rank takes.
-double share(const Order& order, const FlowOptions& options) {
-  return static_cast<double>(order.size()) / static_cast<double>(options.ranks);
+/// Samples that one rank takes in so many epochs, rounded up.
+std::int64_t samples_of(double epochs, const Order& order, const FlowOptions& options) {
+  const double share = static_cast<double>(order.size()) / static_cast<double>(options.ranks);
+  return static_cast<std::int64_t>(std::ceil(epochs * share));
 }
 
-/// Turns of samples that an epoch may leave out. Who sees but some numbers of a flow cannot judge
-/// that.
-std::int64_t skip_budget(const Order& order, const FlowOptions& options, const Feed& feed) {
-  return feed.answers_all()
-             ? std::numeric_limits<std::int64_t>::max()
-             : static_cast<std::int64_t>(std::ceil(options.max_skipped * share(order, options)));
-}
-
-std::int64_t two_epochs(const Order& order, const FlowOptions& options) {
-  return static_cast<std::int64_t>(std::ceil(2 * share(order, options)));
-}
-
-/// A graph needs a worker, and a machine with one core has none unless the process asks for it
-/// (main does).
+/// A graph needs a worker; with one core there is none unless the process asks for it (main does).
 std::optional<oneapi::tbb::global_control> worker_if_none() {
   using oneapi::tbb::global_control;
   constexpr auto kThreads = global_control::max_allowed_parallelism;
@@ -84,7 +82,47 @@ class WaitClock {
   const Clock::time_point start_ = Clock::now();
 };
 
-}  // namespace
+/// For one consumer thread; destroying it cancels running work and leaves no thread.
+class FlowGraph final : public Flow {
+ public:
+  /// Makes all groups in order, or `by_number` those asked for. `wake` (may be empty) is called for
+  /// each item that becomes ready. REQUIRES: plan and options checked, threads and in_flight set.
+  FlowGraph(Plan plan, const FlowOptions& options, bool by_number, WakeUp wake);
+  ~FlowGraph() override;
+
+  std::optional<Delivery<Message>> next() override;
+  bool is_ready(std::chrono::milliseconds most) override;
+  void ask(std::int64_t number) override;
+  std::optional<Made<Message>> take() override;
+  std::int64_t epoch_size() const override { return order_.size(); }
+  FlowReport report() const override;
+
+ private:
+  struct Nodes;
+
+  void issue();
+  void run_stage(std::size_t k, Item& item, std::span<const Place> samples);
+  GroupPtr take_into_group(std::size_t k, SamplePtr sample);
+  void deliver(GroupPtr item);
+  Delivery<Message> hand_over(GroupItem& item);
+  void reissue(std::int64_t tickets);
+
+  const Plan plan_;
+  const FlowOptions options_;
+  const bool by_number_;
+  const WakeUp wake_;
+  const Order order_;
+  SampleKeys keys_;  // used only by the line
+  SourceLine line_;
+  StageRunner runner_;
+  Grouper grouper_;  // used only by the serial group node
+  SkipLedger ledger_;
+  Tickets tickets_;
+  ReadyQueue ready_;
+  std::atomic<std::int64_t> wait_ns_ = 0;
+  bool ended_ = false;            // the consumer has seen the end
+  std::unique_ptr<Nodes> nodes_;  // destroyed first
+};
 
 struct FlowGraph::Nodes {
   Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int threads);
@@ -122,12 +160,12 @@ FlowGraph::Nodes::Nodes(FlowGraph& owner, const std::vector<Stage>& stages, int 
     pump.emplace(*graph, flow::serial, [&owner](const flow::continue_msg&) { owner.issue(); });
 
     make(samples, nullptr, 0, k, [&owner](std::size_t stage, const SamplePtr& sample) {
-      owner.run_stage(stage, *sample, 1);
+      owner.run_stage(stage, *sample, {&sample->at, 1});
     });
     flow::make_edge(*samples.in_order, *group);
     make(groups, &flow::output_port<0>(*group), k + 1, stages.size(),
          [&owner](std::size_t stage, const GroupPtr& item) {
-           owner.run_stage(stage, *item, item->members.size());
+           owner.run_stage(stage, *item, item->members);
          });
     flow::make_edge(*groups.in_order, *deliver);
   };
@@ -153,18 +191,20 @@ void FlowGraph::Nodes::make(Chain<ItemPtr>& chain,
   flow::make_edge(*before, *chain.in_order);
 }
 
-FlowGraph::FlowGraph(Plan plan, const FlowOptions& options, std::unique_ptr<Feed> feed, WakeUp wake)
+FlowGraph::FlowGraph(Plan plan, const FlowOptions& options, bool by_number, WakeUp wake)
     : plan_(std::move(plan)),
       options_(options),
-      feed_(std::move(feed)),
+      by_number_(by_number),
       wake_(std::move(wake)),
       order_(plan_.size, plan_.repeats, options.seed, options.shuffle),
       keys_(plan_),
-      line_(order_, GroupPlan(order_, keys_, options, plan_.batch() * options.ranks),
-            {options.rank, plan_.batch()}, *feed_),
+      line_(order_, GroupPlan(order_, keys_, options, plan_.batch() * options.ranks), options.rank,
+            plan_.batch(), by_number),
       runner_(plan_, order_, options),
-      grouper_(plan_.group(), two_epochs(order_, options)),
-      ledger_(skip_budget(order_, options, *feed_)),
+      grouper_(plan_.group(), samples_of(2, order_, options)),
+      // Who sees only some numbers of a flow cannot judge max_skipped.
+      ledger_(by_number ? std::numeric_limits<std::int64_t>::max()
+                        : samples_of(options.max_skipped, order_, options)),
       tickets_(plan_.batch(), options.in_flight, options.in_flight_bytes),
       nodes_(std::make_unique<Nodes>(*this, plan_.stages, options.threads)) {
   reissue(0);
@@ -177,13 +217,13 @@ std::optional<Delivery<Message>> FlowGraph::next() {
   GroupPtr item;
   {
     const WaitClock waiting(wait_ns_);
-    item = ready_.pop();
+    item = ready_.pop(/*wait=*/true);
   }
   runner_.leave(plan_.stages.size());
   if (item->message) return hand_over(*item);
   ended_ = true;
   line_.stop();
-  // Moved out, so that no worker that still holds the item lets go of the exception too.
+  // Moved out, so that no worker which still holds the item releases the exception too.
   if (item->failure) std::rethrow_exception(std::exchange(item->failure, nullptr));
   return std::nullopt;
 }
@@ -195,12 +235,12 @@ bool FlowGraph::is_ready(std::chrono::milliseconds most) {
 
 void FlowGraph::ask(std::int64_t number) {
   if (number < 0) throw std::invalid_argument(fmt::format("there is no item {}", number));
-  feed_->ask(number);
+  line_.ask(number);
   reissue(0);
 }
 
 std::optional<Made<Message>> FlowGraph::take() {
-  const auto item = ready_.try_pop();
+  const auto item = ready_.pop(/*wait=*/false);
   if (!item) return std::nullopt;
   runner_.leave(plan_.stages.size());
   Made<Message> made{.number = item->group->number, .skipped = std::move(item->skipped)};
@@ -218,7 +258,7 @@ std::optional<Made<Message>> FlowGraph::take() {
   return made;
 }
 
-/// What the consumer gets of an item that has a message. Its tickets go out again.
+/// What the consumer gets from an item with a message. Its tickets go out again.
 Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
   runner_.count(plan_.stages.size(), 0);
   reissue(item.tickets);
@@ -228,15 +268,14 @@ Delivery<Message> FlowGraph::hand_over(GroupItem& item) {
           static_cast<double>(taken) / static_cast<double>(order_.size()), number};
 }
 
-/// Gives tickets back and leaves it to the graph to issue items for them: the line may have to walk
-/// far to the next.
+/// Gives tickets back and lets the graph issue items for them: the line may have to walk far.
 void FlowGraph::reissue(std::int64_t tickets) {
   tickets_.give_back(tickets);
   nodes_->pump->try_put(flow::continue_msg());
 }
 
 void FlowGraph::issue() {
-  for (auto tickets = tickets_.exchange(0); tickets > 0; --tickets) {
+  for (auto tickets = tickets_.take(); tickets > 0; --tickets) {
     auto sample = line_.next();
     if (!sample) return tickets_.give_back(tickets);  // for what is still to be asked for
     runner_.arrive(0);
@@ -244,16 +283,13 @@ void FlowGraph::issue() {
   }
 }
 
-template <class SomeItem>
-void FlowGraph::run_stage(std::size_t k, SomeItem& item, std::size_t samples) {
-  const auto worker =
-      static_cast<std::size_t>(oneapi::tbb::this_task_arena::current_thread_index());
-  runner_.run(k, item, worker);
-  if (item.message) tickets_.saw(plan_.stages[k].yields.bytes(item.message) / samples);
+void FlowGraph::run_stage(std::size_t k, Item& item, std::span<const Place> samples) {
+  runner_.run(k, item, samples,
+              static_cast<std::size_t>(oneapi::tbb::this_task_arena::current_thread_index()));
+  if (item.message) tickets_.saw(plan_.stages[k].yields.bytes(item.message) / samples.size());
 }
 
-/// The group that the sample closes, nullptr where it closes none. `k`: where the group stage
-/// stands, if there is one.
+/// The group that the sample closes, or nullptr. `k`: the group stage, or after the last.
 GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
   const bool declared = k < plan_.stages.size();
   const auto start = Clock::now();
@@ -266,7 +302,7 @@ GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
   return group;
 }
 
-/// In order: what the consumer must see goes to it; tickets of what it need not see go out again.
+/// In order: an item goes to the consumer, or if it need not see it, its tickets go out again.
 void FlowGraph::deliver(GroupPtr item) {
   const bool lost = !item->message && !item->failure && !item->group->positions.empty();
   if (lost && options_.partial == Partial::wrap) runner_.refill(*item);
@@ -276,7 +312,7 @@ void FlowGraph::deliver(GroupPtr item) {
     item->message = {};
     if (!item->failure) item->failure = std::current_exception();
   }
-  if (lost && !item->message && !item->failure && !feed_->answers_all()) {
+  if (lost && !item->message && !item->failure && !by_number_) {
     runner_.leave(plan_.stages.size());
     reissue(item->tickets);
     return;
@@ -293,6 +329,48 @@ FlowReport FlowGraph::report() const {
   report.in_work = runner_.in_work();
   ledger_.report(report);
   return report;
+}
+
+constexpr std::int64_t kMostRanks = 1 << 16;
+
+/// A cursor may come from a file or from another process.
+void check_cursor(const Cursor& cursor) {
+  const auto& pending = cursor.pending;
+  const bool ascending =
+      std::ranges::adjacent_find(pending, std::ranges::greater_equal()) == pending.end();
+  const bool inside = pending.empty() || (pending.front() >= 0 && pending.back() < cursor.next);
+  constexpr auto kFarthest = std::numeric_limits<std::int64_t>::max() / 2;
+  if (cursor.next < 0 || cursor.next > kFarthest || !ascending || !inside)
+    throw ConfigError(fmt::format(
+        "a flow cannot start at position {} with {} before it that wait: no flow has given such a "
+        "cursor",
+        cursor.next, pending.size()));
+}
+
+/// The options with their defaults filled in. Throws ConfigError for those that cannot work.
+FlowOptions settled(const Plan& plan, FlowOptions options) {
+  if (options.ranks < 1 || options.ranks > kMostRanks || options.rank < 0 ||
+      options.rank >= options.ranks)
+    throw ConfigError(fmt::format("rank {} of {} ranks: there is no such rank of 1 to {} ranks",
+                                  options.rank, options.ranks, kMostRanks));
+  check_cursor(options.start);
+  if (options.threads <= 0) options.threads = oneapi::tbb::info::default_concurrency();
+  const auto least = plan.batch();
+  if (options.in_flight == 0) options.in_flight = least + 2 * (options.threads + least);
+  if (options.in_flight < least)
+    throw ConfigError(fmt::format(
+        "in_flight = {} would hang: a group of {} samples takes as many in flight, or more",
+        options.in_flight, least));
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<Flow> start(Plan plan, const MessageType& yields, const FlowOptions& options,
+                            bool by_number, WakeUp wake) {
+  check_yields(plan, yields);
+  const auto how = settled(plan, options);
+  return std::make_unique<FlowGraph>(std::move(plan), how, by_number, std::move(wake));
 }
 
 }  // namespace millrace

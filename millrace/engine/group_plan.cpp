@@ -3,12 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "millrace/base/errors.h"
 
 namespace millrace {
+namespace {
+
+constexpr std::size_t kMostMarks = 64;
+
+}  // namespace
 
 GroupPlan::GroupPlan(const Order& order, SampleKeys& keys, const FlowOptions& options,
                      std::int64_t size)
@@ -45,28 +51,19 @@ PlannedGroup GroupPlan::walk() {
 
     epoch_ = epoch;
     again ? static_cast<void>(++taken_again_) : static_cast<void>(++next_);
-    const auto key = key_at(position);
+    const auto key = keys_->differ() ? (*keys_)(order_->turn(position).sample) : 0;
     if (key == SampleKeys::kUnwanted) {
-      check_not_endless();
-      continue;
+      ++filtered_;
+      if (++filtered_in_a_row_ <= 2 * order_->size()) continue;
+      throw Error(fmt::format(
+          "nothing has come through for two epochs: {} samples in a row were filtered out",
+          filtered_in_a_row_ - 1));
     }
     filtered_in_a_row_ = 0;
     auto& members = waiting_[static_cast<std::size_t>(key)];
     members.push_back(position);
     if (std::ssize(members) == size_) return give(members);
   }
-}
-
-std::int64_t GroupPlan::key_at(std::int64_t position) {
-  return keys_->differ() ? (*keys_)(order_->turn(position).sample) : 0;
-}
-
-void GroupPlan::check_not_endless() {
-  ++filtered_;
-  if (++filtered_in_a_row_ > 2 * order_->size())
-    throw Error(fmt::format(
-        "nothing has come through for two epochs: {} samples in a row were filtered out",
-        filtered_in_a_row_ - 1));
 }
 
 PlannedGroup GroupPlan::give(std::vector<std::int64_t>& members) {
@@ -83,6 +80,32 @@ Cursor GroupPlan::here() const {
     cursor.pending.insert(cursor.pending.end(), members.begin(), members.end());
   std::ranges::sort(cursor.pending);
   return cursor;
+}
+
+PlannedGroup NumberedGroups::at(std::int64_t number, const std::atomic<bool>& stop) {
+  const auto after = std::ranges::upper_bound(marks_, number, {}, &GroupPlan::number);
+  const auto& nearest = *std::prev(after);  // the start has number 0
+  if (number < now_.number() || now_.number() < nearest.number()) now_ = nearest;
+  while (true) {
+    if (now_.number() >= marks_.back().number() + stride_) mark();
+    const auto before = now_.number();
+    auto group = now_.next();
+    filtered_ = std::max(filtered_, now_.filtered());
+    if (before == number) return group;
+    if (now_.number() == before || stop) {  // it goes no further
+      group.number = number;
+      return group;
+    }
+  }
+}
+
+/// If there are too many marks, drops every second one.
+void NumberedGroups::mark() {
+  marks_.push_back(now_);
+  if (marks_.size() < kMostMarks) return;
+  for (std::size_t k = 1; 2 * k < marks_.size(); ++k) marks_[k] = marks_[2 * k];
+  marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>((marks_.size() + 1) / 2), marks_.end());
+  stride_ *= 2;
 }
 
 }  // namespace millrace

@@ -18,10 +18,8 @@ GroupPtr Grouper::take(SamplePtr sample) {
                           "filtered out or could not be used",
                           lost_ - 1)));
   members_.push_back(std::move(sample));
-  return members_.back()->closes ? close() : nullptr;
-}
+  if (!members_.back()->closes) return nullptr;
 
-GroupPtr Grouper::close() {
   auto whole = std::make_shared<GroupItem>();
   whole->number = number_++;
   whole->at = members_.front()->at;

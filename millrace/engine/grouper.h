@@ -1,4 +1,4 @@
-// Puts the members of planned groups together.
+// Puts the members of planned groups together. Internal.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,19 @@
 
 namespace millrace {
 
-/// Takes samples in order, one thread at a time. What a rank has of a group comes in a row, and
-/// leaves as one item: smaller by the members that have lost their message, failed where one of
-/// them has. Without a group stage each sample is a group. Where `most_lost` samples in a row have
-/// lost their message, the next one fails: such a flow might never give anything again.
+/// Takes samples in order, one thread at a time. One rank's members of a group come in a row and
+/// leave as one item, without those that lost their message; it fails if one of them did. Without a
+/// group stage each sample is a group. If more than `most_lost` samples in a row lost their
+/// message, the next one fails: such a flow might never give anything again.
 class Grouper {
  public:
   /// `stage` (may be nullptr) is borrowed.
   Grouper(const Group* stage, std::int64_t most_lost) : stage_(stage), most_lost_(most_lost) {}
 
-  /// The group that the sample closes; nullptr where it closes none.
+  /// The group that the sample closes, or nullptr.
   GroupPtr take(SamplePtr sample);
 
  private:
-  GroupPtr close();
-
   const Group* stage_;
   const std::int64_t most_lost_;
   std::int64_t lost_ = 0;  // in a row

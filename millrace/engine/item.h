@@ -1,7 +1,7 @@
-// What the engine moves from node to node: a message and what is known of it. Internal.
+// What the engine moves from node to node: a message and what is known about it. Internal.
 //
-// An item that has lost its message (left out, failed, or the mark of the end) still goes the whole
-// way, since the sequencers wait for its number; every ticket comes back at the end of the line.
+// An item without a message (skipped, failed, or the end mark) still goes through all nodes, since
+// the sequencers wait for its number; every ticket comes back at the end.
 #pragma once
 
 #include <cstdint>
@@ -25,24 +25,24 @@ struct Place {
 
 /// What samples and groups have in common.
 struct Item {
-  std::int64_t number = 0;  // place in the line: 0, 1, 2, ...
-  Place at;                 // of the sample; of a group's first member
+  std::int64_t number = 0;      // place in the line: 0, 1, 2, ...
+  Place at;                     // of the sample, or of a group's first member
+  std::size_t first_stage = 0;  // to run: a cache that has the sample saves those before
   Message message;
   std::exception_ptr failure;
-  std::vector<SkippedSample> skipped;         // here
+  std::vector<SkippedSample> skipped;         // on the way
   std::shared_ptr<const PlannedGroup> group;  // its own; one without members marks the end
 };
 
-/// A sample before the group stage: one ticket's worth of work.
+/// A sample before the group stage. It holds one ticket.
 struct SampleItem : Item {
-  std::size_t first_stage = 0;  // that has work for it: a cache that has it spares those before
-  bool closes = false;          // the last of its group on this rank
+  bool closes = false;  // the last of its group on this rank
 };
 
-/// What a rank has of a group, after the group stage.
+/// One rank's part of a group, after the group stage.
 struct GroupItem : Item {
-  std::vector<Place> members;  // that are not lost
-  std::int64_t tickets = 0;    // that come back with it
+  std::vector<Place> members;  // those not lost
+  std::int64_t tickets = 0;    // that it holds
 };
 
 using SamplePtr = std::shared_ptr<SampleItem>;

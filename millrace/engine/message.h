@@ -1,4 +1,4 @@
-// A value of any type on its way through a flow. Only the stages know which type it is.
+// A value of any type on its way through a flow. Only the stages know its type.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,8 @@
 
 namespace millrace {
 
-/// Owns one value whose type is forgotten; `Stage` remembers it and checks neighbours when a flow
-/// is built, so that nothing has to be checked here. Move-only, and so are the values that it may
-/// hold.
+/// Owns one untyped value. `Stage` knows the types and checks neighbours when a flow is built, so
+/// nothing is checked here. Move-only; so may be its values.
 class Message {
  public:
   Message() = default;  // empty
@@ -34,7 +33,7 @@ class Message {
     return *static_cast<const T*>(value_.get());
   }
 
-  /// Moves the value out and leaves the message empty. REQUIRES: holds a T.
+  /// Moves the value out. REQUIRES: holds a T.
   template <class T>
   T take() {
     const auto value = std::exchange(value_, nothing());
@@ -50,7 +49,7 @@ class Message {
   Value value_ = nothing();
 };
 
-/// What people call messages of type `T`: the type's name, unless a specialisation says better.
+/// The name of messages of type `T`: that of the type, unless specialised.
 std::string readable(std::type_index type);
 template <class T>
 struct MessageName {
@@ -61,7 +60,7 @@ struct MessageName<std::vector<T>> {
   static std::string get() { return "group of " + MessageName<T>::get() + "s"; }
 };
 
-/// The memory that a message holds: of values that own much, a specialisation says how much.
+/// The memory that a message holds. Specialise it for values that own much.
 template <class T>
 struct MessageBytes {
   static std::size_t get(const T&) { return sizeof(T); }

@@ -1,5 +1,4 @@
-// How a flow is declared: in C++, stage by stage and typed; or as a list of tables, looked up by
-// name.
+// How a flow is declared: in C++, typed stage by stage, or as a list of tables, by name.
 //
 //   auto flow = from(paths)                                  // anything with size() and operator[]
 //                   .map(Decode{})
@@ -21,8 +20,7 @@
 
 namespace millrace {
 
-/// Starts a plan that ends in messages of type `T`. Throws ConfigError where it ends in something
-/// else.
+/// Starts a plan that ends in messages of type `T`. Throws ConfigError if it does not.
 template <class T>
 std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options);
 
@@ -31,14 +29,14 @@ template <class T>
 std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
                                                      WakeUp wake);
 
-/// A declared pipeline over a source of `Element`s that yields messages of type `T` so far. Each
-/// step consumes it and gives the next.
+/// A pipeline over a source of `Element`s that yields messages of type `T` so far. Each step
+/// consumes it and returns the next.
 template <class T, class Element = T>
 class Pipeline {
  public:
   explicit Pipeline(Plan plan) : plan_(std::move(plan)) {}
 
-  /// Applies a pure function of (T, Rng&) or (T) to each message, many at a time.
+  /// Applies a pure function of (T, Rng&) or (T) to each message, in parallel.
   template <class F>
   auto map(F function) && {
     auto name = stage_name<F>();
@@ -51,30 +49,30 @@ class Pipeline {
     return Pipeline<Out, Element>(std::move(plan_));
   }
 
-  /// Lets through what `wanted`, a function of (const T&), says.
+  /// Passes on the messages for which `wanted(const T&)` is true.
   template <class F>
   Pipeline filter(F wanted) && {
     plan_.stages.push_back(filter_stage<T>("filter", std::move(wanted)));
     return std::move(*this);
   }
 
-  /// Makes one T of each message and further ones, drawn at random from the whole source: as many
-  /// as `partners(const T&, Rng&)` says, given to `work(T, std::vector<T>, Rng&)`.
+  /// Makes one T from each message and others, drawn at random from the whole source: as many as
+  /// `partners(const T&, Rng&)` says, given to `work(T, std::vector<T>, Rng&)`.
   template <class Partners, class F>
   Pipeline mix(std::string name, Partners partners, F work) && {
     plan_.stages.push_back(mix_stage<T>(std::move(name), std::move(partners), std::move(work)));
     return std::move(*this);
   }
 
-  /// Remembers messages by sample, so that the stages so far run once for each; see `cache_stage`.
+  /// Keeps messages by sample, so that the stages so far run once for each; see `cache_stage`.
   template <class Store>
   Pipeline cache(std::shared_ptr<Store> store) && {
     plan_.stages.push_back(cache_stage<T>("cache", std::move(store)));
     return std::move(*this);
   }
 
-  /// Collects `size` messages each whose elements of the source have one key, which a function of
-  /// (const Element&) gives: 0 .. groups-1.
+  /// Collects groups of `size` messages with the same key: `key(const Element&)`, of the source's
+  /// elements, gives 0 .. groups-1.
   template <class Key>
   Pipeline<std::vector<T>, Element> group_by(Key key, std::size_t groups, std::size_t size) && {
     plan_.stages.push_back(
@@ -86,7 +84,6 @@ class Pipeline {
     return Pipeline<std::vector<T>, Element>(std::move(plan_));
   }
 
-  /// What has been declared so far.
   Plan plan() && { return std::move(plan_); }
 
   std::unique_ptr<DataFlow<T>> start(const FlowOptions& options) && {
@@ -104,8 +101,7 @@ class Pipeline {
   Plan plan_;
 };
 
-/// The stage that reads the elements of a source, which has size() and a const operator[] that any
-/// number of threads may call.
+/// The stage that reads the elements of a source, which has size() and a thread-safe operator[].
 template <class Source>
 Stage source_stage(std::shared_ptr<const Source> source) {
   return map_stage<Index>("read", [source = std::move(source)](Index index) {
@@ -113,8 +109,7 @@ Stage source_stage(std::shared_ptr<const Source> source) {
   });
 }
 
-/// What plans of one source have in common: how many samples, how often each comes, what is known
-/// of them beforehand.
+/// A plan with all that a source gives, without stages.
 template <class Source>
 Plan plan_of(const std::shared_ptr<const Source>& source) {
   using Element = std::decay_t<decltype((*source)[0])>;
@@ -147,15 +142,12 @@ auto from(Source source) {
   return from(std::make_shared<const Source>(std::move(source)));
 }
 
-/// Makes a stage from its table; `Context` is what stages of one kind of flow may know beside it.
+/// Makes a stage from its table; `Context` is what else the stages of one kind of flow may know.
 template <class Context>
 using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
 
-/// The `type` of a component's table. Throws ConfigError naming its kind where there is none.
-std::string used_name(const Config& table, const std::string& kind);
-
 /// The stages of a list of tables, each `type = "name"` and the options of that stage. A context
-/// that has a member `in_front` sees there, for each stage, the tables before its own. Throws
+/// with a member `in_front` gets there, for each stage, the tables before its own. Throws
 /// ConfigError naming file and line.
 template <class Context>
 std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
@@ -173,9 +165,7 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
   return stages;
 }
 
-// Implementation.
-
-/// Gives the messages of a flow their type back.
+/// A flow whose messages are of type `T`.
 template <class T>
 class TypedFlow final : public DataFlow<T>, public NumberedFlow<T> {
  public:
@@ -206,14 +196,14 @@ class TypedFlow final : public DataFlow<T>, public NumberedFlow<T> {
 template <class T>
 std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
   return std::make_unique<TypedFlow<T>>(
-      start_in_order(std::move(plan), MessageType::of<T>(), options));
+      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/false, {}));
 }
 
 template <class T>
 std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
                                                      WakeUp wake) {
   return std::make_unique<TypedFlow<T>>(
-      start_by_number(std::move(plan), MessageType::of<T>(), options, std::move(wake)));
+      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/true, std::move(wake)));
 }
 
 }  // namespace millrace

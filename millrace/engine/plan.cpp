@@ -31,14 +31,6 @@ void check_repeats(const Plan& plan) {
     throw ConfigError("the repeats of all samples leave none for an epoch");
 }
 
-void check_key(const Stage& stage, const Group& group, const Plan& plan, std::size_t k) {
-  if (group.groups == 1 || (plan.about && plan.about->type == *group.of)) return;
-  throw ConfigError(fmt::format(
-      "{}stage {} '{}' groups by {}, the source {}", stage.place(), k + 1, stage.name,
-      group.of->text(),
-      plan.about ? "has " + plan.about->type.text() : std::string("says nothing of its samples")));
-}
-
 }  // namespace
 
 const Group* Plan::group() const {
@@ -63,25 +55,26 @@ void check(const Plan& plan) {
   const Stage* random = nullptr;
   for (std::size_t k = 0; k < plan.stages.size(); ++k) {
     const auto& stage = plan.stages[k];
+    const auto refuse = [&](const std::string& why) {
+      throw ConfigError(fmt::format("{}stage {} '{}'{}", stage.place(), k + 1, stage.name, why));
+    };
     if (!(stage.takes == present))
-      throw ConfigError(fmt::format("{}stage {} '{}' takes {}, {} yields {}", stage.place(), k + 1,
-                                    stage.name, stage.takes.text(), from, present.text()));
-    if (stage.is_group() && std::exchange(grouped, true))
-      throw ConfigError(
-          fmt::format("{}stage {} '{}' is a second stage that groups; one is the most",
-                      stage.place(), k + 1, stage.name));
-    if (const auto* group = std::get_if<Group>(&stage.work)) check_key(stage, *group, plan, k);
+      refuse(fmt::format(" takes {}, {} yields {}", stage.takes.text(), from, present.text()));
+    if (const auto* group = std::get_if<Group>(&stage.work)) {
+      if (std::exchange(grouped, true)) refuse(" is a second stage that groups; one is the most");
+      if (group->groups > 1 && !(plan.about && plan.about->type == *group->of))
+        refuse(fmt::format(" groups by {}, the source {}", group->of->text(),
+                           plan.about ? "has " + plan.about->type.text()
+                                      : std::string("says nothing of its samples")));
+    }
     if (stage.is_cache()) {
       if (std::exchange(cached, true) || grouped)
-        throw ConfigError(
-            fmt::format("{}stage {} '{}': a flow has one cache, in front of the stage that groups",
-                        stage.place(), k + 1, stage.name));
+        refuse(": a flow has one cache, in front of the stage that groups");
       if (random)
-        throw ConfigError(fmt::format(
-            "{}stage {} '{}' would keep what '{}' has drawn at random: every epoch would "
-            "see the same; put it in "
-            "front of '{}'",
-            stage.place(), k + 1, stage.name, random->name, random->name));
+        refuse(
+            fmt::format(" would keep what '{0}' has drawn at random: every epoch would see the "
+                        "same; put it in front of '{0}'",
+                        random->name));
     }
     if (!random && draws(stage)) random = &stage;
     present = stage.yields;

@@ -1,4 +1,4 @@
-// What a pipeline declares, whether its parts fit, and how it is set running.
+// What a pipeline declares, whether its parts fit, and how it is started.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,7 @@
 
 namespace millrace {
 
-/// What a source can say of a sample before anything is made of it: by that groups are planned. Any
-/// thread may ask.
+/// What a source knows about a sample before reading it: groups are planned by that. Thread-safe.
 struct About {
   MessageType type;
   std::function<Message(std::int64_t sample)> of;
@@ -26,27 +25,27 @@ struct About {
 struct Plan {
   std::int64_t size = 0;
   std::vector<Stage> stages;
-  // How often each sample comes an epoch, on average; empty: once
+  // How often each sample comes per epoch, on average; empty: once
   std::vector<double> repeats = {};
-  std::optional<About> about = {};  // nothing: samples are known by their number alone
+  std::optional<About> about = {};  // nothing: samples have only a number
 
-  /// The stage that groups; nullptr: none.
+  /// The group stage, or nullptr.
   const Group* group() const;
-  /// Samples of a group on one rank, and so the fewest in flight with which a flow cannot hang.
+  /// Samples of a group on one rank: with fewer in flight a flow would hang.
   std::int64_t batch() const;
 };
 
-/// Checks that each stage takes what the one before it yields, that the first takes an Index, that
-/// at most one groups, by what the source can say, one is a cache and no stage before that draws at
+/// Checks that each stage takes what the one before it yields, and the first an Index; that at most
+/// one groups, by what the source knows, and at most one is a cache, after no stage that draws at
 /// random. Throws ConfigError naming the stages.
 void check(const Plan& plan);
 
 /// Checks the plan, and that it ends in messages of type `wanted`. Throws ConfigError.
 void check_yields(const Plan& plan, const MessageType& wanted);
 
-/// A running plan, whose messages do not say their type: what DataFlow and NumberedFlow are made of
-/// (pipeline.h), which document each call. REQUIRES: `next` and `is_ready` for a flow in order,
-/// `ask` and `take` for one by number.
+/// A running plan with untyped messages; see DataFlow and NumberedFlow, which are made from it
+/// (pipeline.h). REQUIRES: `next` and `is_ready` for a flow in order, `ask` and `take` for one by
+/// number.
 class Flow {
  public:
   virtual ~Flow() = default;
@@ -58,13 +57,9 @@ class Flow {
   virtual FlowReport report() const = 0;
 };
 
-/// Checks the plan and that it ends in `yields`, and sets it running: all items in order. Throws
-/// ConfigError for a plan or options that cannot work.
-std::unique_ptr<Flow> start_in_order(Plan plan, const MessageType& yields,
-                                     const FlowOptions& options);
-
-/// The same for items by number; `wake` may be empty.
-std::unique_ptr<Flow> start_by_number(Plan plan, const MessageType& yields,
-                                      const FlowOptions& options, WakeUp wake);
+/// Checks the plan and that it ends in `yields`, and starts it: all items in order, or `by_number`.
+/// `wake` may be empty. Throws ConfigError for a plan or options that cannot work.
+std::unique_ptr<Flow> start(Plan plan, const MessageType& yields, const FlowOptions& options,
+                            bool by_number, WakeUp wake);
 
 }  // namespace millrace

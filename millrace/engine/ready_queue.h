@@ -1,4 +1,4 @@
-// Where finished items wait for the consumer.
+// Where finished items wait for the consumer. Internal.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// First in, first out. Bounded by the flow's tickets, so that nobody ever waits to push.
+/// First in, first out. Bounded by the flow's tickets, so a push never waits.
 class ReadyQueue {
  public:
   void push(GroupPtr item) {
@@ -21,32 +21,23 @@ class ReadyQueue {
     filled_.notify_one();
   }
 
-  /// Waits for an item, so long at most; whether there is one.
-  bool wait_for(std::chrono::milliseconds most) {
+  /// Whether there is an item, after waiting at most so long for it.
+  bool wait_for(std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
-    return filled_.wait_for(lock, most, [this] { return !items_.empty(); });
+    return filled_.wait_for(lock, timeout, [this] { return !items_.empty(); });
   }
 
-  /// An item, nullptr where there is none.
-  GroupPtr try_pop() {
-    const std::lock_guard lock(mutex_);
-    return items_.empty() ? nullptr : take_first();
-  }
-
-  /// Waits for an item.
-  GroupPtr pop() {
+  /// The first item; if there is none, nullptr, or `wait` for it.
+  GroupPtr pop(bool wait) {
     std::unique_lock lock(mutex_);
-    filled_.wait(lock, [this] { return !items_.empty(); });
-    return take_first();
-  }
-
- private:
-  GroupPtr take_first() {
+    if (wait) filled_.wait(lock, [this] { return !items_.empty(); });
+    if (items_.empty()) return nullptr;
     auto item = std::move(items_.front());
     items_.pop_front();
     return item;
   }
 
+ private:
   std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<GroupPtr> items_;

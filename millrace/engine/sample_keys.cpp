@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t kUnknown = -2;
 
-/// The filters that stand right after the first stage and see what the source has.
+/// The filters right after the first stage, which see what the source gives.
 std::vector<const Map*> leading_filters(const Plan& plan) {
   std::vector<const Map*> filters;
   if (!plan.about) return filters;
@@ -50,10 +50,7 @@ std::int64_t SampleKeys::look_up(std::int64_t sample) const {
   } catch (const std::exception&) {
     return 0;
   }
-  return groups() > 1 ? key_of(about, sample) : 0;
-}
-
-std::int64_t SampleKeys::key_of(const Message& about, std::int64_t sample) const {
+  if (groups() == 1) return 0;
   std::string why;
   try {
     const auto key = group_->key(about);

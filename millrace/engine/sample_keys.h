@@ -1,4 +1,4 @@
-// Which group each sample belongs to.
+// Which group each sample belongs to. Internal.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// The keys of a plan's samples, from what the source says of them; each is looked up when it is
-/// first asked for. Not for several threads at once.
+/// The keys of a plan's samples, from what the source says of them; each is looked up when first
+/// asked for. Not thread-safe.
 class SampleKeys {
  public:
   static constexpr std::int64_t kUnwanted = -1;
@@ -19,16 +19,15 @@ class SampleKeys {
 
   std::int64_t groups() const { return group_ ? static_cast<std::int64_t>(group_->groups) : 1; }
 
-  /// 0 .. groups - 1, or kUnwanted: a filter right after the first stage does not let the sample
-  /// through. A sample of which the source cannot tell belongs to group 0, until the stage that
-  /// reads it says what is wrong. Throws Error naming the stage and the sample where the key fails.
+  /// 0 .. groups - 1, or kUnwanted: a filter right after the first stage rejects the sample. One
+  /// that the source cannot describe belongs to group 0, until the stage that reads it says what is
+  /// wrong. Throws Error naming the sample if the key fails.
   std::int64_t operator()(std::int64_t sample);
-  /// Whether keys differ at all; where not, nobody need ask.
+  /// Whether keys differ at all.
   bool differ() const { return !filters_.empty() || groups() > 1; }
 
  private:
   std::int64_t look_up(std::int64_t sample) const;
-  std::int64_t key_of(const Message& about, std::int64_t sample) const;
 
   const Plan& plan_;
   const Group* group_;

@@ -10,7 +10,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t kReasonsKept = 8;
-// A group may hold samples of two epochs, and groups of other keys those of the older one still.
+// A group may hold samples of two epochs, and groups of other keys still those of the older one.
 constexpr std::size_t kEpochsKept = 4;
 
 }  // namespace
@@ -20,20 +20,17 @@ void SkipLedger::record(const SkippedSample& skipped) {
   auto& places = places_[skipped.epoch];
   if (!places.insert(skipped.place).second) return;
   ++skipped_;
-  warn_once(skipped);
+  if (reasons_.size() < kReasonsKept && warned_.insert(skipped.sample).second) {
+    reasons_.push_back(skipped.why);
+    spdlog::warn("left out: {}", skipped.why);
+    if (reasons_.size() == kReasonsKept) spdlog::warn("more that is left out is only counted");
+  }
   if (std::ssize(places) > budget_)
     throw Error(
         fmt::format("{} of epoch {} cannot be used, more than the {} that max_skipped allows; "
                     "the last: {}",
                     counted(std::ssize(places), "sample"), skipped.epoch, budget_, skipped.why));
   if (places_.size() > kEpochsKept) places_.erase(places_.begin());
-}
-
-void SkipLedger::warn_once(const SkippedSample& skipped) {
-  if (reasons_.size() == kReasonsKept || !warned_.insert(skipped.sample).second) return;
-  reasons_.push_back(skipped.why);
-  spdlog::warn("left out: {}", skipped.why);
-  if (reasons_.size() == kReasonsKept) spdlog::warn("more that is left out is only counted");
 }
 
 void SkipLedger::report(FlowReport& report) const {

@@ -1,4 +1,4 @@
-// The account of samples that a flow has left out.
+// The account of samples that a flow has skipped. Internal.
 #pragma once
 
 #include <map>
@@ -11,22 +11,20 @@
 
 namespace millrace {
 
-/// Counts what is left out, once an epoch however often it is met, keeps and logs the reasons of
-/// the first few samples, and says when it is too much. Written in the order of the flow, so that
-/// the same flow always ends at the same place; read from any thread.
+/// Counts skipped samples, each once per epoch, keeps and logs the reasons for the first few, and
+/// says when there are too many. Written in the order of the flow, so that the same flow always
+/// ends at the same place; read from any thread.
 class SkipLedger {
  public:
-  /// `budget`: turns of samples that one epoch may leave out.
+  /// `budget`: how many one epoch may skip.
   explicit SkipLedger(std::int64_t budget) : budget_(budget) {}
 
-  /// Throws Error where the epoch's budget is spent.
+  /// Throws Error if the epoch exceeds its budget.
   void record(const SkippedSample& skipped);
   /// Fills in the report's share.
   void report(FlowReport& report) const;
 
  private:
-  void warn_once(const SkippedSample& skipped);
-
   const std::int64_t budget_;
   mutable std::mutex mutex_;
   std::int64_t skipped_ = 0;

@@ -1,4 +1,4 @@
-// What a flow may start from, and views that combine it. Nothing here copies a sample.
+// What a flow may start from, and views that combine sources without copying samples.
 //
 //   const auto photos = list(open_photos()), drawings = list(open_drawings());
 //   auto flow = from(mix<Picture>({photos, drawings}, {0.8, 0.2})).map(Decode{}).start({...});
@@ -18,7 +18,7 @@
 
 namespace millrace {
 
-/// Samples by number. Const, so any number of threads may read.
+/// Samples by number. Thread-safe.
 template <class T>
 class Source {
  public:
@@ -26,18 +26,17 @@ class Source {
   virtual std::int64_t size() const = 0;
   /// REQUIRES: 0 <= index < size().
   virtual T operator[](std::int64_t index) const = 0;
-  /// What is known of a sample without what takes time to make, such as pixels or outlines: by that
-  /// batches are planned, filters right after the source decide, and reports name it. Any thread
-  /// may ask, any number of times.
+  /// The sample without what takes time to make, such as pixels or outlines: used to plan batches,
+  /// for filters right after the source, and to name the sample in reports.
   virtual T about(std::int64_t index) const { return (*this)[index]; }
-  /// How often each sample comes in an epoch, on average; empty: once. See Order.
+  /// How often each sample comes per epoch, on average; empty: once. See Order.
   virtual std::vector<double> repeats() const { return {}; }
 };
 
 template <class T>
 using SourcePtr = std::shared_ptr<const Source<T>>;
 
-/// The repeats of a source, one a sample even where each comes once.
+/// The repeats of a source, one per sample even if all are 1.
 template <class T>
 std::vector<double> settled_repeats(const Source<T>& source) {
   auto repeats = source.repeats();
@@ -45,15 +44,15 @@ std::vector<double> settled_repeats(const Source<T>& source) {
   return repeats;
 }
 
-/// Turns of an epoch.
+/// Samples of an epoch, repeats included.
 template <class T>
 double turns(const Source<T>& source) {
   const auto repeats = settled_repeats(source);
   return std::accumulate(repeats.begin(), repeats.end(), 0.0);
 }
 
-/// `size` samples that a function of their numbers makes. Throws std::invalid_argument for a
-/// negative size.
+/// `size` samples, made by a function of their numbers. Throws std::invalid_argument for a negative
+/// size.
 template <class F>
 auto generate(std::int64_t size, F function) {
   using T = std::decay_t<std::invoke_result_t<const F&, std::int64_t>>;
@@ -81,11 +80,11 @@ SourcePtr<T> list(std::vector<T> values) {
   });
 }
 
-/// Samples of other sources under numbers of its own.
+/// Samples of other sources under new numbers.
 template <class T>
 class SourceView final : public Source<T> {
  public:
-  /// `find(index)` says which of the sources has the sample, and its number there.
+  /// `find(index)` gives the source that has the sample, and its number there.
   using Find = std::function<std::pair<std::size_t, std::int64_t>(std::int64_t index)>;
   SourceView(std::vector<SourcePtr<T>> of, std::int64_t size, Find find,
              std::vector<double> repeats)
@@ -109,8 +108,9 @@ class SourceView final : public Source<T> {
   std::vector<double> repeats_;
 };
 
-/// The same samples in the same order, each as often as `repeats` says.
-/// Throws std::invalid_argument unless there is one finite number >= 0 a sample.
+/// The same samples with these repeats. Throws std::invalid_argument unless there is one finite
+/// number
+/// >= 0 per sample.
 template <class T>
 SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
   const auto size = source->size();
@@ -125,8 +125,8 @@ SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
                                                std::move(repeats));
 }
 
-/// The samples of a source with these numbers, in this order. Throws std::invalid_argument for a
-/// number that it does not have.
+/// The samples with these numbers, in this order. Throws std::invalid_argument for an unknown
+/// number.
 template <class T>
 SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
   const auto all = source->repeats();
@@ -145,7 +145,7 @@ SourcePtr<T> subset(SourcePtr<T> source, std::vector<std::int64_t> numbers) {
                                                std::move(repeats));
 }
 
-/// The samples whose number `wanted` says yes to.
+/// The samples for whose numbers `wanted` is true.
 template <class T, class Wanted>
 SourcePtr<T> select(SourcePtr<T> source, Wanted wanted) {
   std::vector<std::int64_t> numbers;
@@ -154,19 +154,19 @@ SourcePtr<T> select(SourcePtr<T> source, Wanted wanted) {
   return subset(std::move(source), std::move(numbers));
 }
 
-/// The first `count` samples, or all where there are fewer.
+/// The first `count` samples, or all if there are fewer.
 template <class T>
 SourcePtr<T> take(SourcePtr<T> source, std::int64_t count) {
   return select(std::move(source), [count](std::int64_t i) { return i < count; });
 }
 
-/// The samples of all sources, one source after the other. Throws std::invalid_argument where there
-/// is no source.
+/// The samples of all sources, one source after the other. Throws std::invalid_argument without a
+/// source.
 template <class T>
 SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   if (sources.empty()) throw std::invalid_argument("there is no source to put together");
   const bool repeat =
-      !std::ranges::all_of(sources, [](const auto& s) { return s->repeats().empty(); });
+      std::ranges::any_of(sources, [](const auto& s) { return !s->repeats().empty(); });
   std::vector<double> repeats;
   std::vector<std::int64_t> ends;
   for (const auto& source : sources) {
@@ -182,11 +182,11 @@ SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   return std::make_shared<const SourceView<T>>(std::move(sources), size, find, std::move(repeats));
 }
 
-/// The samples of all sources; of each epoch's turns source k has the share weights[k] / sum, to
-/// within one, and within a source samples come as evenly as its own repeats say. An epoch has as
-/// many turns as the sources have together; see `fixed_size` for another number. Throws
-/// std::invalid_argument unless there is one finite weight
-/// >= 0 a source, at least one of them above 0 and none of those for a source without samples.
+/// The samples of all sources: source k gives the share weights[k] / sum of each epoch, to within
+/// one sample, in proportion to its own repeats. An epoch is as long as those of all sources
+/// together; see `fixed_size` for another length. Throws std::invalid_argument unless there is one
+/// finite weight >= 0 per source, at least one above 0, and none above 0 for a source without
+/// samples.
 template <class T>
 SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& weights) {
   if (weights.size() != sources.size())
@@ -212,8 +212,8 @@ SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& w
   return repeated(concat(std::move(sources)), std::move(repeats));
 }
 
-/// Pairs of samples of the same number. Repeats are those of the first.
-/// Throws std::invalid_argument where the sizes differ or the second has repeats of its own.
+/// Pairs of samples of the same number, with the repeats of the first. Throws std::invalid_argument
+/// if the sizes differ or the second has repeats too.
 template <class A, class B>
 SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
   class Zipped final : public Source<std::pair<A, B>> {
@@ -240,8 +240,7 @@ SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
   return std::make_shared<const Zipped>(std::move(first), std::move(second));
 }
 
-/// An epoch of `times` x as many turns: each sample so many times as often.
-/// Throws std::invalid_argument for a number that is not above 0.
+/// Each sample `times` as often. Throws std::invalid_argument unless `times` > 0.
 template <class T>
 SourcePtr<T> repeat(SourcePtr<T> source, double times) {
   if (!(times > 0) || !std::isfinite(times))
@@ -251,8 +250,8 @@ SourcePtr<T> repeat(SourcePtr<T> source, double times) {
   return repeated(std::move(source), std::move(repeats));
 }
 
-/// An epoch of `count` turns, whatever the number of samples. Throws std::invalid_argument for
-/// fewer than one turn or a source without samples.
+/// An epoch of `count` samples, whatever the size of the source. Throws std::invalid_argument if
+/// `count` < 1 or the source has no samples.
 template <class T>
 SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
   const double now = turns(*source);
@@ -263,11 +262,11 @@ SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
   return repeat(std::move(source), static_cast<double>(count) / now);
 }
 
-/// Rare categories more often: a sample comes max(1, sqrt(threshold / f(c))) times as often, c
-/// being the rarest of its categories and f(c) the share of samples that have c (repeat-factor
-/// sampling: Gupta et al., LVIS, 2019, appendix B.3). `categories(index)` gives those of a sample
-/// as a range of integers, in any order, duplicates allowed; it is called once for each. Throws
-/// std::invalid_argument for a threshold that is not above 0.
+/// Rare categories more often: a sample comes max(1, sqrt(threshold / f(c))) times as often, where
+/// c is the rarest of its categories and f(c) the share of samples that have c (repeat-factor
+/// sampling: Gupta et al., LVIS, 2019, appendix B.3). `categories(index)`, called once per sample,
+/// gives a range of integers in any order, duplicates allowed. Throws std::invalid_argument unless
+/// threshold > 0.
 template <class T, class Categories>
 SourcePtr<T> repeat_factor(SourcePtr<T> source, double threshold, Categories categories) {
   if (!(threshold > 0)) throw std::invalid_argument("a repeat factor's threshold must be above 0");

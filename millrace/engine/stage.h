@@ -1,4 +1,4 @@
-// A stage of a flow: a pure function with a name, its types forgotten but remembered by name.
+// A stage of a flow: a pure function with a name, on untyped messages.
 #pragma once
 
 #include <cstddef>
@@ -38,34 +38,33 @@ struct MessageType {
   friend bool operator==(const MessageType& a, const MessageType& b) { return a.type == b.type; }
 };
 
-/// In -> Out, from any number of threads at once; an empty message: the sample is not wanted. The
-/// Rng depends on (seed, epoch, index, stage) alone.
+/// In -> Out, thread-safe; an empty message rejects the sample. The Rng depends only on (seed,
+/// epoch, index, stage).
 struct Map {
   std::function<Message(Message, Rng&)> function;
   bool random = false;   // draws from the Rng
-  bool watches = false;  // gives back what it takes, unchanged
-  bool filters = false;  // gives back what it takes, unchanged, or nothing
+  bool watches = false;  // returns its input unchanged
+  bool filters = false;  // returns its input unchanged, or nothing
 };
 
-/// A map that sees further samples beside each: `partners` says how many, and the engine makes so
-/// many by the stages before it, each drawn at random from the whole source.
+/// A map that takes further samples with each: `partners` says how many, and the engine makes them
+/// by the stages before, each drawn at random from the whole source.
 struct Mix {
   std::function<std::size_t(const Message&, Rng&)> partners;
   std::function<Message(Message, std::vector<Message>, Rng&)> function;
 };
 
-/// Remembers what the stages before it made of a sample, so that they need not make it again.
-/// Called from any number of threads at once.
+/// Keeps what the stages before it made of a sample, so that they need not run again. Thread-safe.
 struct Cache {
-  std::function<Message(std::int64_t sample)> find;  // a copy; empty where it is not there
+  std::function<Message(std::int64_t sample)> find;  // a copy; empty: not there
   std::function<void(std::int64_t sample, const Message&)> keep;
 };
 
-/// Collects messages of samples with the same key into vectors of `size`. The key is that of what
-/// the source says of a sample (see About), so that groups are known before anything is made.
+/// Collects messages of samples with the same key into vectors of `size`. The key is computed from
+/// About, so that groups are known before anything is made.
 struct Group {
-  std::function<std::size_t(const Message& about)> key;  // 0 .. groups-1; not asked for one group
-  std::optional<MessageType> of;                         // what the key looks at
+  std::function<std::size_t(const Message& about)> key;  // 0 .. groups-1; unused for one group
+  std::optional<MessageType> of;                         // what the key takes
   std::function<Message(std::vector<Message>)> join;
   std::size_t groups = 1;
   std::size_t size = 1;
@@ -76,10 +75,10 @@ struct Stage {
   MessageType takes, yields;
   std::variant<Map, Mix, Cache, Group> work;
   std::string plugin = {};  // that brought it; empty: built in
-  std::string where = {};   // its table, "a.toml:12:1"; empty: it has none
-  std::string after = {};   // works on what this stage makes, unless the source gives it already
+  std::string where = {};   // its table, "a.toml:12:1"; empty: none
+  std::string after = {};   // the stage that makes its input, unless the source gives that
 
-  /// "a.toml:12:1: ", to begin a message about it.
+  /// "a.toml:12:1: ", the beginning of messages about it.
   std::string place() const { return where.empty() ? "" : where + ": "; }
   bool is_group() const { return std::holds_alternative<Group>(work); }
   bool is_cache() const { return std::holds_alternative<Cache>(work); }
@@ -90,7 +89,7 @@ struct Stage {
   }
 };
 
-/// Whether a function object draws from the Rng that it may take: `draws()` where it has one, else
+/// Whether a function object draws from the Rng that it takes: its `draws()`, if it has that, else
 /// yes.
 template <class F, class In>
 bool draws_at_random(const F& function) {
@@ -102,7 +101,7 @@ bool draws_at_random(const F& function) {
     return true;
 }
 
-/// A stage from a function of (In, Rng&) or (In) alone.
+/// A stage from a function of (In, Rng&) or (In).
 template <class In, class F>
 Stage map_stage(std::string name, F function) {
   const bool random = draws_at_random<F, In>(function);
@@ -118,7 +117,7 @@ Stage map_stage(std::string name, F function) {
               random}};
 }
 
-/// A stage that lets through what `wanted`, a function of (const T&), says.
+/// A stage that passes on the messages for which `wanted(const T&)` is true.
 template <class T, class F>
 Stage filter_stage(std::string name, F wanted) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
@@ -128,7 +127,7 @@ Stage filter_stage(std::string name, F wanted) {
               /*random=*/false, /*watches=*/false, /*filters=*/true}};
 }
 
-/// A stage that lets everything through after `see`, a function of (const T&), has seen it.
+/// A stage that calls `see(const T&)` and passes everything on.
 template <class T, class F>
 Stage watch_stage(std::string name, F see) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(),
@@ -139,8 +138,7 @@ Stage watch_stage(std::string name, F see) {
               /*random=*/false, /*watches=*/true}};
 }
 
-/// A stage that sees other samples beside each message: `partners(const T&, Rng&)` says how many,
-/// and `work(T, std::vector<T>, Rng&)` makes one T of them. See Mix.
+/// See Mix. `partners(const T&, Rng&)` says how many, `work(T, std::vector<T>, Rng&)` returns a T.
 template <class T, class Partners, class F>
 Stage mix_stage(std::string name, Partners partners, F work) {
   Mix mix;
@@ -156,8 +154,7 @@ Stage mix_stage(std::string name, Partners partners, F work) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(mix)};
 }
 
-/// A stage that remembers messages in `store`, which has std::optional<T> find(std::int64_t) and
-/// keep(std::int64_t, const T&). See Cache.
+/// See Cache. `store` has std::optional<T> find(std::int64_t) and keep(std::int64_t, const T&).
 template <class T, class Store>
 Stage cache_stage(std::string name, std::shared_ptr<Store> store) {
   Cache cache;
@@ -171,7 +168,7 @@ Stage cache_stage(std::string name, std::shared_ptr<Store> store) {
   return {std::move(name), MessageType::of<T>(), MessageType::of<T>(), std::move(cache)};
 }
 
-/// A stage that collects `size` messages each.
+/// A stage that collects groups of `size` messages.
 template <class T>
 Stage group_stage(std::string name, std::size_t size) {
   Group group;
@@ -186,8 +183,7 @@ Stage group_stage(std::string name, std::size_t size) {
           std::move(group)};
 }
 
-/// A stage that collects `size` messages of one key each; `key`, a function of (const Element&),
-/// the source's elements, gives 0 .. groups-1.
+/// The same by key: `key(const Element&)`, of the source's elements, gives 0 .. groups-1.
 template <class T, class Element, class Key>
 Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t size) {
   auto stage = group_stage<T>(std::move(name), size);
@@ -200,7 +196,7 @@ Stage group_stage(std::string name, Key key, std::size_t groups, std::size_t siz
   return stage;
 }
 
-/// The name under which a function object appears in reports: its `kName`, or its type's.
+/// The name of a function object in reports: its `kName`, or its type's.
 template <class F>
 std::string stage_name() {
   if constexpr (requires { F::kName; })

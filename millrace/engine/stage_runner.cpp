@@ -32,8 +32,6 @@ StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions
       seed_(options.seed),
       on_error_(options.on_error),
       group_(place_of(stages_, &Stage::is_group)),
-      cache_(nullptr),
-      after_cache_(0),
       counters_(stages_.size() + 1),
       // oneTBB makes an arena of one thread with two places.
       slots_(static_cast<std::size_t>(std::max<std::int64_t>(options.threads, 2))) {
@@ -47,21 +45,8 @@ StageRunner::StageRunner(const Plan& plan, const Order& order, const FlowOptions
   }
 }
 
-void StageRunner::run(std::size_t k, SampleItem& sample, std::size_t worker) {
-  run(k, sample, {&sample.at, 1}, worker, [&] {
-    if (k == 0) enter(sample);
-    return k >= sample.first_stage;
-  });
-}
-
-void StageRunner::run(std::size_t k, GroupItem& group, std::size_t worker) {
-  run(k, group, group.members, worker, [] { return true; });
-}
-
-/// `samples`: those that the item stands for; `begin` says whether the stage has work for it.
-template <class Begin>
-void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples, std::size_t worker,
-                      Begin begin) {
+void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
+                      std::size_t worker) {
   leave(k);
   if (item.message) {
     const auto start = Clock::now();
@@ -70,7 +55,11 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
     slot.sample.store(item.at.turn.sample, std::memory_order_relaxed);
     slot.began_ns.store(nanoseconds(start.time_since_epoch()), std::memory_order_release);
     try {
-      if (begin()) {
+      if (auto found = k == 0 && cache_ ? cache_->find(item.at.turn.sample) : Message()) {
+        item.message = std::move(found);
+        item.first_stage = after_cache_;
+      }
+      if (k >= item.first_stage) {
         item.message = apply(k, std::move(item.message), item.at.epoch, item.at.turn);
         if (!item.message) filtered_.fetch_add(std::ssize(samples), std::memory_order_relaxed);
       }
@@ -86,30 +75,26 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
   arrive(k + 1);
 }
 
-/// What a cache has need not be made.
-void StageRunner::enter(SampleItem& sample) const {
-  if (!cache_) return;
-  if (auto found = cache_->find(sample.at.turn.sample)) {
-    sample.message = std::move(found);
-    sample.first_stage = after_cache_;
-  }
-}
-
-/// One stage's work for one message. What it throws leaves with the place where it happened: a
-/// DataError as one, anything else as an Error.
+/// One stage's work for one message. Adds the place to what it throws: a DataError stays one,
+/// anything else becomes an Error.
 Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
                            const Turn& turn) const {
-  Rng rng{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k]};
+  const auto rng_epoch = static_cast<std::uint64_t>(epoch);
+  Rng rng{seed_, rng_epoch, turn.name, random_names_[k]};
   const auto& stage = stages_[k];
-  const auto why = [&](const char* what) {
+  const auto why = [&](const std::string& what) {
     return fmt::format("epoch {}, sample {}, stage '{}'{}: {}", epoch, turn.sample, stage.name,
                        of_plugin(stage.plugin), what);
   };
   try {
     if (const auto* map = std::get_if<Map>(&stage.work))
       return map->function(std::move(message), rng);
-    if (const auto* mix = std::get_if<Mix>(&stage.work))
-      return apply_mix(k, *mix, std::move(message), epoch, turn, rng);
+    if (const auto* mix = std::get_if<Mix>(&stage.work)) {
+      std::vector<Message> others(mix->partners(message, rng));
+      Rng draw{seed_, rng_epoch, turn.name, random_names_[k], /*partners*/ 1};
+      for (auto& other : others) other = partner(k, epoch, draw);
+      return mix->function(std::move(message), std::move(others), rng);
+    }
     if (const auto* group = std::get_if<Group>(&stage.work)) {  // a group of one
       std::vector<Message> member;
       member.push_back(std::move(message));
@@ -119,19 +104,9 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
     return message;
   } catch (const DataError& error) {
     throw DataError(why(error.what()));
-  } catch (const std::exception& error) {
-    throw Error(why(error.what()));
   } catch (...) {
-    throw Error(why("it threw something that is no std::exception"));
+    throw Error(why(what_is_thrown()));
   }
-}
-
-Message StageRunner::apply_mix(std::size_t k, const Mix& mix, Message message, std::int64_t epoch,
-                               const Turn& turn, Rng& rng) const {
-  std::vector<Message> others(mix.partners(message, rng));
-  Rng draw{seed_, static_cast<std::uint64_t>(epoch), turn.name, random_names_[k], /*partners*/ 1};
-  for (auto& other : others) other = partner(k, epoch, draw);
-  return mix.function(std::move(message), std::move(others), rng);
 }
 
 /// A message that the first `stages` stages make of a sample drawn at random.
@@ -150,15 +125,11 @@ Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) c
       fmt::format("none of {} samples can be mixed in; the last: {}", kOthersTried, why));
 }
 
-/// Puts a turn's sample through the first `stages` stages; empty where one filters it out.
+/// Puts a turn's sample through the first `stages` stages; empty if one filters it out.
 Message StageRunner::make(std::size_t stages, std::int64_t epoch, const Turn& turn) const {
-  std::size_t k = 0;
-  Message message;
-  if (cache_ && after_cache_ <= stages) message = cache_->find(turn.sample);
-  if (message)
-    k = after_cache_;
-  else
-    message = Message::of(Index{turn.sample});
+  auto message = cache_ && after_cache_ <= stages ? cache_->find(turn.sample) : Message();
+  auto k = message ? after_cache_ : 0;
+  if (!message) message = Message::of(Index{turn.sample});
   for (; k < stages && message; ++k) message = apply(k, std::move(message), epoch, turn);
   return message;
 }
@@ -170,8 +141,7 @@ void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> sa
     item.failure = std::make_exception_ptr(DataError(why));
     return;
   }
-  // A fault after the group stage costs the group: no sample could take the place of all its
-  // members.
+  // A fault after the group stage costs the group: no sample could replace all its members.
   for (const auto& [position, epoch, turn] : samples)
     item.skipped.push_back({epoch, turn.name, turn.sample, why});
   if (on_error_ == OnError::replace && k < group_) replace(k, item);
@@ -179,7 +149,7 @@ void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> sa
 
 std::int64_t StageRunner::others_tried() const { return std::min(order_.size() - 1, kOthersTried); }
 
-/// Puts the samples that follow in the order through stages 0 .. k until one comes out.
+/// Puts the samples next in the order through stages 0 .. k until one comes out.
 void StageRunner::replace(std::size_t k, Item& item) const {
   for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
     const auto turn = order_.turn(item.at.position, ahead);
@@ -221,16 +191,6 @@ std::vector<StageReport> StageRunner::report() const {
   return report;
 }
 
-/// For reports about a sample in stage `k`.
-std::string StageRunner::name_of(std::size_t k, std::int64_t sample) const {
-  if (plan_.about && plan_.about->name && k > 0)
-    try {  // the source is not asked while it may be the one that is stuck
-      return plan_.about->name(sample);
-    } catch (const std::exception&) {  // one that cannot be read has a number, too
-    }
-  return fmt::format("sample {}", sample);
-}
-
 std::vector<StageWork> StageRunner::in_work() const {
   std::vector<StageWork> work;
   for (const auto& slot : slots_) {
@@ -238,8 +198,14 @@ std::vector<StageWork> StageRunner::in_work() const {
     if (began == 0) continue;
     const auto k = static_cast<std::size_t>(slot.stage.load(std::memory_order_relaxed));
     const auto sample = slot.sample.load(std::memory_order_relaxed);
+    auto name = fmt::format("sample {}", sample);
+    if (plan_.about && plan_.about->name && k > 0)
+      try {  // in stage 0 the source itself may be stuck
+        name = plan_.about->name(sample);
+      } catch (const std::exception&) {  // cannot be read: its number will do
+      }
     work.push_back(
-        {stages_[k].name, name_of(k, sample),
+        {stages_[k].name, std::move(name),
          static_cast<double>(nanoseconds(Clock::now().time_since_epoch()) - began) * 1e-9});
   }
   std::ranges::sort(work, std::greater<>(), &StageWork::seconds);

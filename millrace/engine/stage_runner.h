@@ -1,4 +1,4 @@
-// Runs stages on items: counts, times, and treats faults by the flow's policy. No threads here.
+// Runs stages on items: counts, times, handles faults by the flow's policy. Starts no threads.
 #pragma once
 
 #include <atomic>
@@ -19,10 +19,10 @@ struct alignas(64) StageCounter {
   std::atomic<std::int64_t> items = 0, busy_ns = 0, waiting = 0;
 };
 
-/// What one thread works on; written by that thread alone. What moves on while somebody reads may
-/// be told wrong; what is stuck is not.
+/// What one thread works on; written by that thread alone. A reader may see a mixture while the
+/// thread moves on, not while it is stuck.
 struct alignas(64) WorkSlot {
-  std::atomic<std::int64_t> began_ns = 0;  // of the steady clock; 0: on nothing
+  std::atomic<std::int64_t> began_ns = 0;  // of the steady clock; 0: idle
   std::atomic<std::int64_t> stage = 0, sample = 0;
 };
 
@@ -32,18 +32,17 @@ class StageRunner {
   /// `plan` and `order` are borrowed.
   StageRunner(const Plan& plan, const Order& order, const FlowOptions& options);
 
-  /// Puts the item through stage `k`, unless it has lost its message already or a cache had what
-  /// comes after it. `worker`, 0 .. threads-1, is the thread that calls. Never throws.
-  void run(std::size_t k, SampleItem& sample, std::size_t worker);
-  void run(std::size_t k, GroupItem& group, std::size_t worker);
+  /// Runs stage `k` on an item of these samples, unless it has lost its message or `k` lies before
+  /// its first stage. `worker`, 0 .. threads-1, is the calling thread. Never throws.
+  void run(std::size_t k, Item& item, std::span<const Place> samples, std::size_t worker);
 
-  /// An item has come to wait for stage `k`, and has left it. Counts only.
+  /// An item begins to wait for stage `k`, or ends. Counts only.
   void arrive(std::size_t k) { counters_[k].waiting.fetch_add(1, std::memory_order_relaxed); }
   void leave(std::size_t k) { counters_[k].waiting.fetch_sub(1, std::memory_order_relaxed); }
   void count(std::size_t k, std::int64_t busy_ns);
 
-  /// Gives a group that has been through all stages and has lost its message that of the next
-  /// usable sample of the order, or a failure where many in a row are not. Never throws.
+  /// Gives a group that lost its message on the way the message of the next usable sample of the
+  /// order, or a failure if many in a row are unusable. Never throws.
   void refill(GroupItem& group) const;
 
   std::int64_t filtered() const { return filtered_; }
@@ -51,16 +50,9 @@ class StageRunner {
   std::vector<StageWork> in_work() const;
 
  private:
-  template <class Begin>
-  void run(std::size_t k, Item& item, std::span<const Place> samples, std::size_t worker,
-           Begin begin);
-  void enter(SampleItem& sample) const;
   Message apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn) const;
-  Message apply_mix(std::size_t k, const Mix& mix, Message message, std::int64_t epoch,
-                    const Turn& turn, Rng& rng) const;
   Message make(std::size_t stages, std::int64_t epoch, const Turn& turn) const;
   Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
-  std::string name_of(std::size_t k, std::int64_t sample) const;
   void leave_out(std::size_t k, Item& item, std::span<const Place> samples, const char* why) const;
   std::int64_t others_tried() const;
   void replace(std::size_t k, Item& item) const;
@@ -70,9 +62,9 @@ class StageRunner {
   const Order& order_;
   const std::uint64_t seed_;
   const OnError on_error_;
-  std::size_t group_;                        // where the group stage stands; none: after all
-  const Cache* cache_;                       // nullptr: none
-  std::size_t after_cache_;                  // the first stage whose work a cache does not spare
+  const std::size_t group_;                  // the group stage; none: after the last
+  const Cache* cache_ = nullptr;             // may be nullptr
+  std::size_t after_cache_ = 0;              // the first stage after it
   std::vector<std::uint64_t> random_names_;  // by stage: how many before it change something
   std::atomic<std::int64_t> filtered_ = 0;
   std::deque<StageCounter> counters_;

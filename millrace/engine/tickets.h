@@ -9,31 +9,28 @@
 
 namespace millrace {
 
-/// A ticket a sample in flight. All of `most` are out while memory allows; where so many of the
-/// largest messages seen would pass `bytes` (0: no bound), only as many as fit, yet never fewer
-/// than `least`, with which a flow cannot hang. Thread-safe.
+/// One ticket per sample in flight. `most` are out, unless so many of the largest messages seen
+/// exceed `bytes` (0: no bound); then as many as fit, but at least `least`, with which a flow
+/// cannot hang. Thread-safe.
 class Tickets {
  public:
   Tickets(std::int64_t least, std::int64_t most, std::int64_t bytes)
       : least_(least), most_(most), bytes_(bytes) {}
 
-  /// Takes back `returned` tickets and says how many may go out now; those count as out from here
-  /// on.
-  std::int64_t exchange(std::int64_t returned) {
+  /// Takes all tickets that may go out now.
+  std::int64_t take() {
     const std::lock_guard lock(mutex_);
-    out_ -= returned;
-    const auto given = std::max<std::int64_t>(0, allowed() - out_);
-    out_ += given;
-    return given;
+    const auto taken = std::max<std::int64_t>(0, allowed() - out_);
+    out_ += taken;
+    return taken;
   }
 
-  /// Takes back tickets that nobody needs now.
-  void give_back(std::int64_t returned) {
+  void give_back(std::int64_t tickets) {
     const std::lock_guard lock(mutex_);
-    out_ -= returned;
+    out_ -= tickets;
   }
 
-  /// A message of so many bytes a ticket has been seen.
+  /// A message with so many bytes per ticket was seen.
   void saw(std::size_t bytes) {
     const auto seen = static_cast<std::int64_t>(bytes);
     auto largest = largest_.load(std::memory_order_relaxed);

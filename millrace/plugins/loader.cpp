@@ -2,21 +2,25 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/registry.h"
 #include "millrace/base/text.h"
-#include "millrace/plugins/object_file.h"
 #include "millrace/plugins/plugin.h"
 
 namespace millrace {
@@ -33,6 +37,78 @@ fs::path find_plugin(const fs::path& named, const Origin& by) {
                          "lib/millrace/plugins" / named;
   if (fs::exists(installed)) return installed;
   throw Error(fmt::format("there is neither {} nor {}", file.string(), installed.string()));
+}
+
+/// ELF's structures, copied from bytes that may be unaligned or too few.
+class Elf {
+ public:
+  explicit Elf(std::string_view bytes) : bytes_(bytes), header_(at<Elf64_Ehdr>(0)) {}
+
+  const Elf64_Ehdr& header() const { return header_; }
+
+  Elf64_Shdr section(std::uint64_t number) const {
+    return at<Elf64_Shdr>(header_.e_shoff + number * sizeof(Elf64_Shdr));
+  }
+
+  std::string_view bytes(const Elf64_Shdr& section) const {
+    if (section.sh_offset > bytes_.size() || section.sh_size > bytes_.size() - section.sh_offset)
+      throw Error("the file is damaged: it ends too early");
+    return bytes_.substr(section.sh_offset, section.sh_size);
+  }
+
+ private:
+  template <class T>
+  T at(std::uint64_t offset) const {
+    if (offset > bytes_.size() || sizeof(T) > bytes_.size() - offset)
+      throw Error("the file is damaged: it ends too early");
+    T value;
+    std::memcpy(&value, bytes_.data() + offset, sizeof(T));
+    return value;
+  }
+
+  std::string_view bytes_;
+  Elf64_Ehdr header_;
+};
+
+std::string machine_name(Elf64_Half machine) {
+  constexpr std::pair<Elf64_Half, const char*> kNames[] = {{EM_X86_64, "x86-64"},
+                                                           {EM_AARCH64, "64-bit ARM"},
+                                                           {EM_386, "32-bit x86"},
+                                                           {EM_ARM, "32-bit ARM"}};
+  for (const auto& [known, name] : kNames)
+    if (machine == known) return name;
+  return fmt::format("ELF machine {}", machine);
+}
+
+Elf64_Half own_machine() {
+  Elf64_Ehdr header;
+  InputFile("/proc/self/exe").read(0, {reinterpret_cast<char*>(&header), sizeof header});
+  return header.e_machine;
+}
+
+/// The bytes of a section of an ELF shared object, read without running its code; nothing if it has
+/// no such section. Throws Error saying why this process cannot open `file`: it is missing, no
+/// shared object, built for another machine, or damaged.
+std::optional<std::string> section_of(const std::filesystem::path& file, std::string_view section) {
+  const auto text = read_file(file, {.look = [](std::string_view head) {
+                                if (!head.starts_with(ELFMAG))
+                                  throw Error("it is no shared object");
+                              }});
+  const Elf elf(text);
+  // e_machine lies at the same place in files of 32 and 64 bits.
+  if (const auto own = own_machine(); elf.header().e_machine != own)
+    throw Error(fmt::format("it is built for {}, this machine is {}",
+                            machine_name(elf.header().e_machine), machine_name(own)));
+  if (elf.header().e_type != ET_DYN) throw Error("it is no shared object but another kind of ELF");
+  if (elf.header().e_shnum == 0) return std::nullopt;
+  const auto names = elf.bytes(elf.section(elf.header().e_shstrndx));
+  for (std::uint64_t i = 0; i < elf.header().e_shnum; ++i) {
+    const auto one = elf.section(i);
+    if (one.sh_name >= names.size() || one.sh_type == SHT_NOBITS) continue;
+    const auto name = names.substr(one.sh_name);
+    if (name.substr(0, name.find('\0')) == section) return std::string(elf.bytes(one));
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> lines(const std::string& text) {

@@ -7,13 +7,13 @@
 namespace millrace {
 
 /// Opens every plug-in of a configuration's `plugins` list, for the life of the process; opening
-/// one twice does nothing. Call from main's thread, before the configuration is resolved.
+/// one twice does nothing. Call from the main thread, before the configuration is resolved.
 ///
-/// A path is relative to the file that names it (from --set: to the current folder); a name without
-/// a folder that is not there is looked for in lib/millrace/plugins beside the program's folder,
-/// installed or in a build tree. The list is left with absolute paths, so that a run's own
-/// config.toml works from anywhere. Throws ConfigError saying which entry cannot be opened, and
-/// why: none of the code of what is no plug-in for this very Millrace has run then.
+/// A path is relative to the file that names it (from --set: to the current folder); if a name
+/// without a folder is not found, it is looked for in lib/millrace/plugins beside the program's
+/// folder. The paths in the list become absolute, so that a run's config.toml works from anywhere.
+/// Throws ConfigError saying which entry cannot be opened, and why; no code of an object that is no
+/// plug-in for this very Millrace has run then.
 void load_plugins(Config& tree);
 
 }  // namespace millrace

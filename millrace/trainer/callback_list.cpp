@@ -14,7 +14,6 @@
 #include "millrace/base/log.h"
 #include "millrace/base/renamed_keys.h"
 #include "millrace/base/text.h"
-#include "millrace/base/wildcards.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/train_state.h"
 #include "millrace/weights/safetensors.h"

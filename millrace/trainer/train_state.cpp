@@ -7,7 +7,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/base/wildcards.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/optimizer/optimizer_options.h"

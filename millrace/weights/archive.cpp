@@ -57,14 +57,11 @@ void ArchiveMember::read(void* to, std::uint64_t bytes) {
     bytes -= static_cast<std::uint64_t>(got);
     left_ -= std::min(left_, static_cast<std::uint64_t>(got));
   }
-  if (left_ == 0) check_end();
-}
-
-void ArchiveMember::check_end() {
-  char beyond = 0;  // libzip compares checksums once it is asked for what comes after the last byte
-  const auto got = zip_fread(file_.get(), &beyond, 1);
-  if (got > 0) throw Error("has more bytes than the archive says");
-  if (got == 0) return;
+  if (left_ > 0) return;
+  char beyond = 0;  // libzip compares checksums when asked for more than the last byte
+  const auto more = zip_fread(file_.get(), &beyond, 1);
+  if (more > 0) throw Error("has more bytes than the archive says");
+  if (more == 0) return;
   if (zip_error_code_zip(zip_file_get_error(file_.get())) != ZIP_ER_CRC)
     throw Error(zip_file_strerror(file_.get()));
   throw Error(

@@ -12,19 +12,17 @@
 
 namespace millrace {
 
-/// One file of an archive, read from its start.
+/// One file of an archive, read from start to end.
 class ArchiveMember {
  public:
-  /// `bytes` is its size.
+  /// `bytes`: its size.
   ArchiveMember(zip_t* archive, zip_uint64_t index, std::uint64_t bytes);
 
-  /// The next `bytes` bytes. Throws Error where there are fewer, they cannot be unpacked or, with
-  /// the last of them, where all do not have the checksum that the archive gives for them.
+  /// The next `bytes` bytes. Throws Error if there are fewer or they cannot be unpacked, and at the
+  /// last byte if the whole does not match the archive's checksum.
   void read(void* to, std::uint64_t bytes);
 
  private:
-  void check_end();
-
   std::uint64_t left_;
   std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file_;
 };
@@ -36,7 +34,7 @@ class Archive {
     std::uint64_t bytes;  // unpacked
   };
 
-  /// Throws Error where the file is no archive, or claims to unpack to far more than any weights
+  /// Throws Error if the file is no archive, or claims to unpack to far more than any weights
   /// would.
   explicit Archive(const std::filesystem::path& file);
 
@@ -48,8 +46,8 @@ class Archive {
   std::vector<Entry> entries_;
 };
 
-/// Writes an archive of these files, unpacked, atomically: name and bytes, which are borrowed until
-/// it returns. The same members give the same bytes.
+/// Writes an archive of these files (name and bytes), not compressed, atomically. The same members
+/// give the same bytes.
 using ArchiveParts = std::vector<std::pair<std::string, std::string_view>>;
 void write_archive(const std::filesystem::path& file, const ArchiveParts& members);
 

@@ -1,7 +1,5 @@
 #include "millrace/weights/class_rows.h"
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -28,7 +26,7 @@ constexpr std::int64_t kRawCocoIds = 90, kCocoCategories = 80;
 /// Ids below 91 that no category of COCO has.
 constexpr std::array<std::int64_t, 10> kUnusedCocoIds = {12, 26, 29, 30, 45, 66, 68, 69, 71, 83};
 
-/// For each class that is wanted, the file's.
+/// For each wanted class, that of the file.
 std::optional<std::vector<std::int64_t>> sources(std::int64_t from, std::int64_t to) {
   const bool raw_ids = from == kRawCocoIds && to == kCocoCategories;
   if (from != to && !raw_ids) return {};
@@ -38,7 +36,7 @@ std::optional<std::vector<std::int64_t>> sources(std::int64_t from, std::int64_t
   return classes;
 }
 
-/// Rows of the first head of this kind; 0 where there is none.
+/// Rows of the first head of this kind; 0 if there is none.
 std::int64_t rows_of(const TranslatedTensors& file, Kind kind) {
   for (const auto& tensor : file.tensors) {
     const auto head = head_of(tensor.name);
@@ -56,7 +54,7 @@ at::Tensor by_place(const at::Tensor& value, const ClassAxis& axis) {
   return value.reshape(shape);
 }
 
-/// Where the background is among so many places; -1: nowhere.
+/// The place of the background among so many; -1: none.
 std::int64_t background_place(const ClassAxis& axis, std::int64_t places) {
   if (axis.background == Background::none) return -1;
   return axis.background == Background::first ? 0 : places - 1;
@@ -99,29 +97,6 @@ std::optional<FileClasses> classes_of(const TranslatedTensors& file) {
   return classes;
 }
 
-std::optional<at::Tensor> with_classes(const at::Tensor& value, const ClassAxis& from,
-                                       const ClassAxis& to, std::int64_t to_classes) {
-  const auto chosen = sources(from.classes(value.size(0)), to_classes);
-  if (!chosen) return {};
-  auto shape = value.sizes().vec();
-  shape[0] /= from.values;
-  shape.insert(shape.begin() + 1, from.values);
-  const auto groups = value.reshape(shape);  // (classes, values, ...)
-
-  std::vector<std::int64_t> rows;
-  for (const auto label : *chosen) rows.push_back(label + (from.background == Background::first));
-  std::vector<at::Tensor> parts = {groups.index_select(0, at::tensor(rows, at::kLong))};
-  if (to.background != Background::none) {
-    shape[0] = 1;
-    const auto background = from.background == Background::none ? at::zeros(shape, value.options())
-                            : from.background == Background::first
-                                ? groups.narrow(0, 0, 1)
-                                : groups.narrow(0, groups.size(0) - 1, 1);
-    parts.insert(to.background == Background::first ? parts.begin() : parts.end(), background);
-  }
-  return at::cat(parts).flatten(0, 1);
-}
-
 std::vector<std::int64_t> same_names(const std::vector<std::string>& from,
                                      const std::vector<std::string>& to) {
   std::vector<std::int64_t> chosen;
@@ -149,6 +124,15 @@ at::Tensor with_chosen_classes(const at::Tensor& living, const ClassAxis& to,
   if (background >= 0 && other >= 0) take(background, other);
   if (background >= 0 && other < 0) target.select(1, background).zero_();
   return result;
+}
+
+std::optional<at::Tensor> with_classes(const at::Tensor& value, const ClassAxis& from,
+                                       const ClassAxis& to, std::int64_t to_classes) {
+  const auto chosen = sources(from.classes(value.size(0)), to_classes);
+  if (!chosen) return {};
+  auto shape = value.sizes().vec();
+  shape[0] = (to_classes + (to.background != Background::none)) * to.values;
+  return with_chosen_classes(at::zeros(shape, value.options()), to, value, from, *chosen);
 }
 
 }  // namespace millrace

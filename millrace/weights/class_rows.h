@@ -1,5 +1,5 @@
-// The rows of heads from one order of classes into another. Files do not say where their background
-// is: their shapes and names do.
+// The rows of heads from one order of classes into another. Where a file has the background is
+// concluded from its shapes and names.
 #pragma once
 
 #include <cstdint>
@@ -19,42 +19,40 @@ struct ClassHead {
   Kind kind;
   std::int64_t values;  // rows a class
 
-  /// The order of its rows where a scheme's names are.
+  /// The order of its rows in a scheme.
   ClassAxis axis(const Scheme& scheme) const;
 };
 
-/// The head that a tensor belongs to, by our name; nothing where its rows are no classes.
+/// The head of a tensor, by our name; nothing if its rows are no classes.
 std::optional<ClassHead> head_of(std::string_view name);
 
 /// How the heads of a file number their classes.
 struct FileClasses {
   std::int64_t count = 0;                    // without the background
-  Background background = Background::none;  // none: not to be told from the file
+  Background background = Background::none;  // none: unknown
 
-  /// The axis of a tensor of `rows` rows, `values` a class; nothing where they are not this file's
+  /// The axis of a tensor of `rows` rows, `values` per class; nothing if they are not this file's
   /// classes.
   std::optional<ClassAxis> axis(std::int64_t rows, std::int64_t values) const;
 };
 
-/// From the file's names and the shapes of its heads; nothing where it has no classifier. A
-/// background that also has boxes and masks comes first (torchvision), one that has neither comes
-/// last (detectron2).
+/// From the file's names and the shapes of its heads; nothing without a classifier. A background
+/// with boxes and masks comes first (torchvision), one with neither last (detectron2).
 std::optional<FileClasses> classes_of(const TranslatedTensors& file);
 
-/// The rows of `value` in another order of classes. Rows for a background that `from` does not have
-/// are zeros: it is only left out where nothing reads them. Where `from` has the 90 classes of
-/// COCO's raw ids and `to` wants 80, those of the 80 categories are taken; nothing where the counts
-/// differ otherwise.
+/// The rows of `value` in another order of classes. Rows for a background that `from` lacks are
+/// zeros: nothing reads them. From the 90 classes of COCO's raw ids to 80, those of the 80
+/// categories are taken; nothing if the counts differ otherwise.
 std::optional<at::Tensor> with_classes(const at::Tensor& value, const ClassAxis& from,
                                        const ClassAxis& to, std::int64_t to_classes);
 
-/// For each class of `to` the one of that name in `from`; -1 where there is none.
+/// For each class of `to` the one of that name in `from`; -1: there is none.
 std::vector<std::int64_t> same_names(const std::vector<std::string>& from,
                                      const std::vector<std::string>& to);
 
-/// `living`, whose rows are as `to` has them, with the rows of classes taken from `value`: for
-/// class k that of `chosen[k]`, none where that is -1. The background is taken where both have one,
-/// and becomes zeros where only `to` does.
+/// `living`, whose rows are in the order `to`, with the rows of class k taken from class
+/// `chosen[k]` of `value`, unless that is -1. The background is taken if both have one, and becomes
+/// zeros if only `to` has.
 at::Tensor with_chosen_classes(const at::Tensor& living, const ClassAxis& to,
                                const at::Tensor& value, const ClassAxis& from,
                                std::span<const std::int64_t> chosen);

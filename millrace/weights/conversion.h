@@ -1,4 +1,4 @@
-// Weights from one file into another: another format, other names, another order of classes.
+// Weights from one file into another: another format, names, order of classes.
 #pragma once
 
 #include <filesystem>
@@ -13,19 +13,16 @@ namespace millrace {
 struct Conversion {
   std::string from;  // the scheme of the file that was read
   std::size_t tensors = 0;
-  std::int64_t classes = 0;  // classes of its heads, without the background; 0: it has none
-  // Neither names nor shapes told where it is: as its scheme has it
-  bool assumed_background = false;
-  // `out` is of a format that cannot say what the weights were trained as, `in` did
-  bool lost_card = false;
-  std::vector<std::string> unnamed;  // for which the new scheme has no name: they keep theirs
+  std::int64_t classes = 0;          // of its heads, without the background; 0: no heads
+  bool assumed_background = false;   // its place is that of the scheme: the file does not say
+  bool lost_card = false;            // `in` has a card (model_card.h), the format of `out` cannot
+  std::vector<std::string> unnamed;  // unknown to the new scheme: they keep their names
 };
 
 /// Reads `in` (formats.h), and writes it as `out` with the names, layouts and order of classes of
-/// `scheme`. What the new order has beyond the old one (rows of the background that nothing reads)
-/// are zeros. What `in` says of the model (model_card.h), `out` says too where its format can.
-/// Throws Error where `in` cannot be read, has values that are not finite, or `out` cannot be
-/// written, ConfigError where `out` is of a format that is not written.
+/// `scheme`. Rows that only the new order has (of a background that nothing reads) are zeros. Keeps
+/// the card, if the format of `out` can. Throws Error if `in` cannot be read or has values that are
+/// not finite, or `out` cannot be written; ConfigError if weights are not written in its format.
 Conversion convert_weights(const std::filesystem::path& in, const std::filesystem::path& out,
                            const Scheme& scheme, const Insistence& insistence = {});
 

@@ -1,4 +1,4 @@
-// The files that weights come in, by their extensions.
+// The files that weights come in, by their extensions. No code in them is ever run.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +7,16 @@
 
 namespace millrace {
 
-/// The file that --weights and model.weights mean: of a checkpoint folder its model.safetensors.
-/// Throws Error where there is none.
+/// The file that --weights and model.weights mean: in a checkpoint folder, its model.safetensors.
+/// Throws Error if there is none.
 std::filesystem::path weight_file(const std::filesystem::path& weights);
 
 /// The tensors of .safetensors, .pth (.pt, .bin), .pkl, .npz or of a checkpoint folder, under the
-/// names that the file has. Throws Error naming the file where it is none of these, or damaged:
-/// digests are checked where the file, its archive or the checkpoint around it has any.
+/// file's names. Throws Error naming the file if it is none of these, or damaged: digests are
+/// checked if the file, its archive or the checkpoint around it has any.
 NamedTensors read_weights(const std::filesystem::path& weights);
 
-/// Throws ConfigError where files of this extension cannot be written.
+/// Throws ConfigError if files of this extension cannot be written.
 void check_writable_format(const std::filesystem::path& file);
 
 /// Writes .safetensors, .pth or .npz, atomically. Only .safetensors takes metadata, which it gets
@@ -26,5 +26,23 @@ void write_weights(const std::filesystem::path& file, const NamedTensors& tensor
 
 /// Whether files of this extension take metadata.
 bool takes_metadata(const std::filesystem::path& file);
+
+/// The state dict of a checkpoint as Python writes it, in its order: torch's .pth (zip archives
+/// since torch 1.6, plain streams before), or the pickled NumPy arrays of detectron2's model zoo
+/// (.pkl). Of a zip archive only the storages of the state dict are read; tensors that share one in
+/// the file share it here. Throws Error naming the file and what is wrong with it.
+NamedTensors read_pth(const std::filesystem::path& file);
+
+/// Writes a zip archive that torch.load(weights_only=True) reads as an OrderedDict, atomically. The
+/// same tensors give the same bytes.
+void write_pth(const std::filesystem::path& file, const NamedTensors& tensors);
+
+/// All arrays of NumPy's .npz (a zip archive of .npy), in its order, named without ".npy". Arrays
+/// are little-endian numbers in C order. Throws Error naming the file, the array and what is wrong.
+NamedTensors read_npz(const std::filesystem::path& file);
+
+/// Writes an archive of arrays, not compressed, atomically. The same tensors give the same bytes.
+/// Throws Error for bf16, which NumPy does not have.
+void write_npz(const std::filesystem::path& file, const NamedTensors& tensors);
 
 }  // namespace millrace

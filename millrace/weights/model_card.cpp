@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/errors.h"
@@ -38,13 +37,7 @@ Config table_in(const Metadata& metadata, const char* key, const std::string& so
 
 }  // namespace
 
-Config of_weights(const Config& model) {
-  auto members = model.table();
-  std::erase_if(members, [](const auto& member) {
-    return member.first == "weights" || member.first == "force_weights";
-  });
-  return {std::move(members), model.origin};
-}
+Config of_weights(const Config& model) { return without(model, {"weights", "force_weights"}); }
 
 Metadata to_metadata(const ModelCard& card) {
   Metadata metadata = {{kVersion, kThisVersion},

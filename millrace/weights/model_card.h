@@ -1,5 +1,4 @@
-// What weights were trained as, without which they are only numbers: model.safetensors carries it
-// as metadata.
+// What weights were trained as: model.safetensors carries it as metadata.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +14,23 @@ namespace millrace {
 
 struct ModelCard {
   Config model;                            // [model], complete, without `weights`
-  Config data;                             // how [data] prepares images that are detected in
+  Config data;                             // how [data] prepares images for detection
   std::vector<std::string> classes;        // names in label order
-  std::vector<std::int64_t> category_ids;  // the classes' ids in the annotations; empty: not known
+  std::vector<std::int64_t> category_ids;  // the classes' ids in the annotations; empty: unknown
 };
 
-/// What of a complete [model] says what the weights are.
+/// The part of a complete [model] that describes the weights.
 Config of_weights(const Config& model);
 
 Metadata to_metadata(const ModelCard& card);
 
-/// Nothing where the metadata has no card. `source` names it in messages. Throws Error for one that
+/// Nothing if the metadata has no card. `source` names it in messages. Throws Error for a card that
 /// cannot be read.
 std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& source);
 
-/// The card of a weight file or checkpoint folder: its own or, where that is older than cards, what
-/// the checkpoint's config.toml and state.json say. Nothing where neither is there. Throws Error
-/// where the file cannot be read.
+/// The card of a weight file or checkpoint folder: its own or, if it is older than cards, from the
+/// checkpoint's config.toml and state.json. Nothing if there is neither. Throws Error if the file
+/// cannot be read.
 std::optional<ModelCard> read_card(const std::filesystem::path& weights);
 
 }  // namespace millrace

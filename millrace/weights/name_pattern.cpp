@@ -34,9 +34,7 @@ std::optional<NameNumbers> match_name(std::string_view pattern, std::string_view
     }
     const auto field = field_at(pattern);
     const auto digits = name.substr(0, name.find_first_not_of("0123456789"));
-    const bool plain =
-        !digits.empty() && digits.size() < 6 && (digits.size() == 1 || digits[0] != '0');
-    if (!plain) return {};
+    if (digits.empty() || digits.size() > 5 || (digits.size() > 1 && digits[0] == '0')) return {};
     std::from_chars(digits.data(), digits.data() + digits.size(), numbers[field.letter]);
     numbers[field.letter] -= field.offset;
     if (numbers[field.letter] < 0) return {};

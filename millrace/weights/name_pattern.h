@@ -8,14 +8,13 @@
 
 namespace millrace {
 
-/// The numbers that stand for {a} to {d} in a name; -1 where a letter is not used.
+/// The numbers for {a} to {d} in a name; -1: the letter is not used.
 using NameNumbers = std::array<int, 4>;
 
-/// The numbers for which the pattern is this name. "{a-1}" in a pattern means that the name has a
-/// number smaller by one.
+/// The numbers for which the pattern is this name. "{a-1}" stands for a - 1.
 std::optional<NameNumbers> match_name(std::string_view pattern, std::string_view name);
 
-/// The name that a pattern is for these numbers; nothing where one of them would be below 0.
+/// The pattern with these numbers filled in; nothing if one would be below 0.
 std::optional<std::string> fill_name(std::string_view pattern, const NameNumbers& numbers);
 
 }  // namespace millrace

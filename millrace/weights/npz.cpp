@@ -1,18 +1,15 @@
-#include "millrace/weights/npz.h"
-
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <initializer_list>
-#include <memory>
+#include <regex>
 #include <string_view>
 
 #include "millrace/base/errors.h"
 #include "millrace/weights/archive.h"
-#include "millrace/weights/tensor_bytes.h"
+#include "millrace/weights/formats.h"
 #include "millrace/weights/tensor_types.h"
 
 namespace millrace {
@@ -26,74 +23,39 @@ struct Header {
   std::uint64_t bytes;  // length of the header itself
 };
 
-/// Walks along a header's text.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : rest_(text) {}
-
-  /// Goes past blanks and past `token`, if that is next.
-  bool take(std::string_view token) {
-    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size()));
-    if (!rest_.starts_with(token)) return false;
-    rest_.remove_prefix(token.size());
-    return true;
-  }
-
-  void expect(std::initializer_list<std::string_view> tokens) {
-    for (const auto token : tokens)
-      if (!take(token)) throw Error("its header is not a plain array's");
-  }
-
-  /// What comes before the next `end`, which is passed too.
-  std::string_view until(std::string_view end) {
-    const auto text = rest_.substr(0, rest_.find(end));
-    rest_.remove_prefix(text.size());
-    expect({end});
-    return text;
-  }
-
-  std::int64_t number() {
-    take("");
-    std::int64_t value = 0;
-    const auto [end, problem] = std::from_chars(rest_.begin(), rest_.end(), value);
-    if (problem == std::errc::result_out_of_range) throw Error("its shape is too large");
-    if (problem != std::errc()) throw Error("its shape is not a list of whole numbers");
-    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.begin()));
-    return value;
-  }
-
- private:
-  std::string_view rest_;
-};
-
 /// "<f4" or "|u1": little-endian, or of one byte.
 at::ScalarType type_of(std::string_view name) {
-  if (!name.starts_with('<') && !name.starts_with('|'))
-    throw Error("unknown type '" + std::string(name) + "'");
-  try {
-    return type_named(&TensorType::numpy, name.substr(1));
-  } catch (const Error&) {
-    throw Error("unknown type '" + std::string(name) + "'");
-  }
+  for (const auto& known : kTensorTypes)
+    if (!known.numpy.empty() && (name.starts_with('<') || name.starts_with('|')) &&
+        name.substr(1) == known.numpy)
+      return known.type;
+  throw Error("unknown type '" + std::string(name) + "'");
 }
 
 /// From e.g. {'descr': '<f4', 'fortran_order': False, 'shape': (64, 3), }
-Header parse(std::string_view text) {
-  Header header{};
-  Scanner scan(text);
-  scan.expect({"{", "'descr'", ":", "'"});
-  header.type = type_of(scan.until("'"));
-  scan.expect({",", "'fortran_order'", ":"});
-  if (scan.take("True")) throw Error("it is in Fortran order; save a C-ordered copy");
-  scan.expect({"False", ",", "'shape'", ":", "("});
-  while (!scan.take(")")) {
-    header.shape.push_back(scan.number());
-    if (scan.take(",")) continue;
-    scan.expect({")"});
-    break;
+Header parse(const std::string& text) {
+  static const std::regex kPlain(
+      R"(\s*\{\s*'descr'\s*:\s*'([^']*)'\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,)"
+      R"(\s*'shape'\s*:\s*\(([^)]*)\)\s*,?\s*\})");
+  std::smatch parts;
+  if (!std::regex_search(text, parts, kPlain, std::regex_constants::match_continuous))
+    throw Error("its header is not a plain array's");
+  Header header{.type = type_of(parts.str(1))};
+  if (parts[2] == "True") throw Error("it is in Fortran order; save a C-ordered copy");
+  const auto shape = parts.str(3);
+  const auto skip = [&](std::size_t at) {
+    return std::min(shape.find_first_not_of(" \n", at), shape.size());
+  };
+  for (auto at = skip(0); at < shape.size(); at = skip(at)) {
+    const auto* first = shape.data() + at;
+    const auto [end, problem] =
+        std::from_chars(first, shape.data() + shape.size(), header.shape.emplace_back());
+    if (problem == std::errc::result_out_of_range) throw Error("its shape is too large");
+    if (problem != std::errc()) throw Error("its shape is not a list of whole numbers");
+    at = skip(at + static_cast<std::size_t>(end - first));
+    if (at < shape.size() && shape[at++] != ',')
+      throw Error("its shape is not a list of whole numbers");
   }
-  scan.take(",");
-  scan.expect({"}"});
   return header;
 }
 

@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// What an optimiser needs to know of a tensor to treat it by rule.
+/// By which rule an optimizer treats a tensor.
 enum class ParameterKind {
   weight,  // weight of a convolution or linear layer
   bias,    // bias of a convolution or linear layer
@@ -21,16 +21,15 @@ enum class ParameterKind {
 /// Where a class axis has the background.
 enum class Background { none, first, last };
 
-/// How the rows (the first dimension) of a head's tensor belong to classes: in the order of the
-/// labels, `values` rows a class, with rows for the background before or after them, or without;
-/// all that `repeats` times (once per anchor, say).
+/// How the rows (the first dimension) of a head's tensor belong to classes: in label order,
+/// `values` rows per class, with rows for the background before or after them, or without; all that
+/// `repeats` times (for instance per anchor).
 struct ClassAxis {
   std::int64_t values = 0;  // 0: the rows are no classes
   Background background = Background::none;
   std::int64_t repeats = 1;
 
-  /// The number of classes without the background; -1 where no number of classes gives so many
-  /// rows.
+  /// The number of classes without the background; -1 if none gives so many rows.
   std::int64_t classes(std::int64_t rows) const {
     if (values == 0 || rows % (values * repeats) != 0) return -1;
     return rows / (values * repeats) - (background != Background::none);
@@ -46,23 +45,23 @@ struct Parameter {
   bool trainable() const { return value.requires_grad(); }
 };
 
-/// The parameters of one model in the order in which it declared them. Owned by the model; layers
-/// share the tensors, so a value changes by copying into it. Not for concurrent changes.
+/// The parameters of one model, in the order of declaration. Owned by the model; layers share the
+/// tensors, so change values by copying into them. Not thread-safe.
 class Parameters {
  public:
-  /// Declares a tensor and hands it back. Throws Error where the name is taken.
+  /// Declares a tensor and returns it. Throws Error if the name is taken.
   at::Tensor add(std::string name, at::Tensor value, ParameterKind kind);
 
-  /// nullptr where there is none.
+  /// nullptr if there is none.
   const Parameter* find(std::string_view name) const;
 
-  /// Stops training of everything whose name starts with `prefix`.
+  /// Stops training everything whose name starts with `prefix`.
   void freeze(std::string_view prefix);
 
-  /// Says that the rows of everything whose name starts with `prefix` are classes.
+  /// Declares the rows of everything whose name starts with `prefix` to be classes.
   void set_classes(std::string_view prefix, ClassAxis axis);
 
-  /// Number of values in tensors that are trained, and in all.
+  /// Number of values in the trained tensors, and in all.
   std::int64_t trainable_count() const;
   std::int64_t count() const;
 

@@ -13,56 +13,30 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-/// What weights may name. None of it is looked up or called: a name outside this list is a sign
-/// that the pickle wants to do something when Python reads it, or holds what this reader does not
-/// understand.
+/// What weights may name. None of it is looked up or called: any other name means that the pickle
+/// wants to do something when Python reads it, or holds what this reader does not understand.
 constexpr std::array<std::string_view, 43> kGlobals = {
-    "collections.OrderedDict",
-    "collections.defaultdict",
-    "collections.Counter",
-    "argparse.Namespace",  // torchvision's training script keeps its arguments
-    "_codecs.encode",      // how protocol 2 writes bytes
-    "torch.Size",
-    "torch.device",
-    "torch._utils._rebuild_tensor",
-    "torch._utils._rebuild_tensor_v2",
-    "torch._utils._rebuild_parameter",
-    "torch.nn.parameter.Parameter",
-    "torch.DoubleStorage",
-    "torch.FloatStorage",
-    "torch.HalfStorage",
-    "torch.BFloat16Storage",
-    "torch.LongStorage",
-    "torch.IntStorage",
-    "torch.ShortStorage",
-    "torch.CharStorage",
-    "torch.ByteStorage",
-    "torch.BoolStorage",
-    "torch.float64",
-    "torch.float32",
-    "torch.float16",
-    "torch.bfloat16",
-    "torch.int64",
-    "torch.int32",
-    "torch.int16",
-    "torch.int8",
-    "torch.uint8",
-    "torch.bool",
-    "numpy.ndarray",
-    "numpy.dtype",
-    "numpy.core.multiarray._reconstruct",
-    "numpy.core.multiarray.scalar",
-    "numpy._core.multiarray._reconstruct",
-    "numpy._core.multiarray.scalar",
-    "numpy._core.numeric._frombuffer",
+    "collections.OrderedDict", "collections.defaultdict", "collections.Counter",
+    // torchvision's training script keeps its arguments
+    "argparse.Namespace",
+    // how protocol 2 writes bytes
+    "_codecs.encode",
+    // torch
+    "torch.Size", "torch.device", "torch._utils._rebuild_tensor", "torch._utils._rebuild_tensor_v2",
+    "torch._utils._rebuild_parameter", "torch.nn.parameter.Parameter", "torch.DoubleStorage",
+    "torch.FloatStorage", "torch.HalfStorage", "torch.BFloat16Storage", "torch.LongStorage",
+    "torch.IntStorage", "torch.ShortStorage", "torch.CharStorage", "torch.ByteStorage",
+    "torch.BoolStorage", "torch.float64", "torch.float32", "torch.float16", "torch.bfloat16",
+    "torch.int64", "torch.int32", "torch.int16", "torch.int8", "torch.uint8", "torch.bool",
+    // NumPy
+    "numpy.ndarray", "numpy.dtype", "numpy.core.multiarray._reconstruct",
+    "numpy.core.multiarray.scalar", "numpy._core.multiarray._reconstruct",
+    "numpy._core.multiarray.scalar", "numpy._core.numeric._frombuffer",
     "numpy.core.numeric._frombuffer",
-    "builtins.set",
-    "__builtin__.set",
-    "builtins.list",
-    "__builtin__.list",
-};
+    // Python
+    "builtins.set", "__builtin__.set", "builtins.list", "__builtin__.list"};
 
-/// The bytes that UTF-8 text stands for where each character is one byte; nothing where one is not.
+/// UTF-8 text as Latin-1. Throws Error for any other character.
 std::string latin1(std::string_view text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -97,7 +71,7 @@ const std::vector<const PickleValue*>& PickleValue::arguments() const {
 }
 
 /// The stack machine that a pickle is a program for. Each instruction makes at most one object, so
-/// that a tree takes memory in proportion to its bytes.
+/// a tree takes memory in proportion to its bytes.
 class Pickle::Machine {
  public:
   Machine(Pickle& result, std::string_view bytes) : result_(result), bytes_(bytes) {}
@@ -126,130 +100,92 @@ class Pickle::Machine {
         take(8);
         return;
       case '(':
-        marks_.push_back(stack_.size());
-        return;
+        return marks_.push_back(stack_.size());
       case '0':
         pop();
         return;
       case 'N':
-        push(Kind::none);
-        return;
+        return push_items(Kind::none, {});
       case 0x88:
       case 0x89:
         push(Kind::boolean).integer = instruction == '\x88';
         return;
       case 'J':
-        push(Kind::integer).integer = number<std::int32_t>();
-        return;
+        return push_integer(number<std::int32_t>());
       case 'K':
-        push(Kind::integer).integer = number<std::uint8_t>();
-        return;
+        return push_integer(number<std::uint8_t>());
       case 'M':
-        push(Kind::integer).integer = number<std::uint16_t>();
-        return;
+        return push_integer(number<std::uint16_t>());
       case 0x8a:  // LONG1
-        push_long(take(number<std::uint8_t>()));
-        return;
+        return push_long(take(number<std::uint8_t>()));
       case 'G':
-        push_real();
-        return;
+        return push_real();
       case 'X':  // BINUNICODE
       case 'T':  // BINSTRING
       case 'B':  // BINBYTES
-        push_text(number<std::uint32_t>());
-        return;
+        return push_text(take(number<std::uint32_t>()));
       case 0x8c:  // SHORT_BINUNICODE
       case 'U':   // SHORT_BINSTRING
       case 'C':   // SHORT_BINBYTES
-        push_text(number<std::uint8_t>());
-        return;
+        return push_text(take(number<std::uint8_t>()));
       case 0x8d:  // BINUNICODE8
       case 0x8e:  // BINBYTES8
       case 0x96:  // BYTEARRAY8
-        push_text(number<std::uint64_t>());
-        return;
+        return push_text(take(number<std::uint64_t>()));
       case ')':
-        push(Kind::tuple);
-        return;
+        return push_items(Kind::tuple, {});
       case 0x85:
       case 0x86:
-      case 0x87: {  // TUPLE1 to TUPLE3
-        auto items = top(static_cast<unsigned char>(instruction) - 0x84U);
-        push(Kind::tuple).items = std::move(items);
-        return;
-      }
-      case 't': {
-        auto items = since_mark();
-        push(Kind::tuple).items = std::move(items);
-        return;
-      }
+      case 0x87:  // TUPLE1 to TUPLE3
+        return push_items(Kind::tuple, top(static_cast<unsigned char>(instruction) - 0x84U));
+      case 't':
+        return push_items(Kind::tuple, since_mark());
       case ']':
-        push(Kind::list);
-        return;
-      case '}':
-        push(Kind::dict);
-        return;
       case 0x8f:  // EMPTY_SET
-        push(Kind::list);
-        return;
+        return push_items(Kind::list, {});
+      case '}':
+        return push_items(Kind::dict, {});
       case 'a':
-        extend(Kind::list, top(1));
-        return;
+        return extend(Kind::list, top(1));
       case 'e':
       case 0x90:  // ADDITEMS
-        extend(Kind::list, since_mark());
-        return;
+        return extend(Kind::list, since_mark());
       case 's':
-        extend(Kind::dict, top(2));
-        return;
+        return extend(Kind::dict, top(2));
       case 'u':
-        extend(Kind::dict, since_mark());
-        return;
+        return extend(Kind::dict, since_mark());
       case 'c': {
         const auto module = line();
-        push_global(module, line());
-        return;
+        return push_global(module, line());
       }
       case 0x93: {  // STACK_GLOBAL
         const auto names = top(2);
         if (names[0]->kind != Kind::text || names[1]->kind != Kind::text)
           throw Error("it names a function by something else than texts");
-        push_global(names[0]->text, names[1]->text);
-        return;
+        return push_global(names[0]->text, names[1]->text);
       }
       case 'R':     // REDUCE
       case 0x81: {  // NEWOBJ
         const auto parts = top(2);
-        call(parts[0], parts[1]);
-        return;
+        return call(parts[0], parts[1]);
       }
       case 'b': {
         const auto* state = pop();
         peek().state = state;
         return;
       }
-      case 'Q': {
-        const auto* id = pop();
-        push(Kind::persistent).items = {id};
-        return;
-      }
+      case 'Q':
+        return push_items(Kind::persistent, top(1));
       case 'q':
-        memo_[number<std::uint8_t>()] = &peek();
-        return;
+        return keep(number<std::uint8_t>());
       case 'r':
-        memo_[number<std::uint32_t>()] = &peek();
-        return;
-      case 0x94: {  // MEMOIZE
-        const auto place = static_cast<std::uint32_t>(memo_.size());
-        memo_[place] = &peek();
-        return;
-      }
+        return keep(number<std::uint32_t>());
+      case 0x94:  // MEMOIZE
+        return keep(static_cast<std::uint32_t>(memo_.size()));
       case 'h':
-        recall(number<std::uint8_t>());
-        return;
+        return recall(number<std::uint8_t>());
       case 'j':
-        recall(number<std::uint32_t>());
-        return;
+        return recall(number<std::uint32_t>());
       default:
         throw Error("it has an instruction that weights are not written with: " +
                     std::to_string(static_cast<unsigned char>(instruction)));
@@ -263,7 +199,7 @@ class Pickle::Machine {
     return taken;
   }
 
-  /// Up to a line's end, which is gone past.
+  /// The rest of the line, without its end.
   std::string_view line() {
     constexpr std::size_t kLongest = 200;
     const auto length = bytes_.substr(next_, kLongest).find('\n');
@@ -288,19 +224,19 @@ class Pickle::Machine {
     return value;
   }
 
-  void push_text(std::uint64_t length) {
-    const auto text = take(length);
-    push(Kind::text).text = text;
+  void push_items(Kind kind, std::vector<const PickleValue*> items) {
+    push(kind).items = std::move(items);
   }
 
+  void push_integer(std::int64_t value) { push(Kind::integer).integer = value; }
+
+  void push_text(std::string_view text) { push(Kind::text).text = text; }
+
   void push_long(std::string_view bytes) {
-    if (bytes.size() > sizeof(std::int64_t)) {
-      push(Kind::other);
-      return;
-    }
+    if (bytes.size() > sizeof(std::int64_t)) return push_items(Kind::other, {});
     std::uint64_t value = !bytes.empty() && bytes.back() < 0 ? ~std::uint64_t{0} : 0;
     std::memcpy(&value, bytes.data(), bytes.size());
-    push(Kind::integer).integer = static_cast<std::int64_t>(value);
+    push_integer(static_cast<std::int64_t>(value));
   }
 
   void push_real() {
@@ -337,20 +273,19 @@ class Pickle::Machine {
       if (given.empty() || given[0]->kind != Kind::text)
         throw Error("it encodes something that is no text");
       spend(given[0]->text.size());
-      push(Kind::text).text = result_.texts_.emplace_back(latin1(given[0]->text));
+      push_text(result_.texts_.emplace_back(latin1(given[0]->text)));
     } else {
-      push(Kind::call).items = {function, arguments};
+      push_items(Kind::call, {function, arguments});
     }
   }
 
-  /// Counts what is copied: the same list or text may be recalled again and again, to fill the
-  /// memory.
+  /// Counts what is copied, since the same list or text may be recalled to fill the memory.
   void spend(std::size_t amount) {
     copied_ += amount;
     if (copied_ > bytes_.size()) throw Error("it copies more than it has");
   }
 
-  /// Adds to the list or dict on top; other objects are only described, not filled.
+  /// Adds to the list or dict on top; calls are only described, not filled.
   void extend(Kind kind, const std::vector<const PickleValue*>& items) {
     auto& value = peek();
     if (value.kind == Kind::call) return;
@@ -359,7 +294,7 @@ class Pickle::Machine {
     value.items.insert(value.items.end(), items.begin(), items.end());
   }
 
-  /// What was put on the stack since the last mark, and is on it no more.
+  /// Takes from the stack what was put on it since the last mark.
   std::vector<const PickleValue*> since_mark() {
     if (marks_.empty()) throw Error("it lacks a mark");
     const auto count = stack_.size() - marks_.back();
@@ -386,8 +321,10 @@ class Pickle::Machine {
     return *stack_.back();
   }
 
-  /// What lies below the last mark is out of reach.
+  /// Nothing below the last mark may be taken.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+
+  void keep(std::uint32_t place) { memo_[place] = &peek(); }
 
   void recall(std::uint32_t place) {
     const auto found = memo_.find(place);

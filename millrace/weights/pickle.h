@@ -1,5 +1,5 @@
-// Python's pickle, read as data: what the bytes describe is laid out as a tree, and nothing of it
-// is ever run. No torch here: what a tree means is said by pickled_state.h.
+// Python's pickle, read as data into a tree; nothing in it is ever run. No torch here: what a tree
+// means is in pickled_state.h.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// One object of a pickle. Texts point into the pickle's bytes. Objects may be shared, and lists
-/// and dicts may even contain themselves, as in Python: whoever walks a tree bounds its depth.
+/// One object of a pickle. Texts point into the pickle's bytes. Objects may be shared, lists and
+/// dicts may contain themselves, as in Python: bound the depth of any walk.
 struct PickleValue {
   enum class Kind {
     none,
@@ -23,7 +23,7 @@ struct PickleValue {
     list,   // `items`: its members
     dict,   // `items`: key, value, key, value ... in the pickle's order; an OrderedDict is one, too
     global,      // `text`: "module.name" of a function or class
-    call,        // `items`: a global, a tuple of arguments; `state`: what the object was then given
+    call,        // `items`: a global, a tuple of arguments; `state`: that of the object, if set
     persistent,  // `items`: the id of something stored elsewhere
     other,       // a number that is too large, and the like
   };
@@ -35,7 +35,7 @@ struct PickleValue {
   std::vector<const PickleValue*> items;
   const PickleValue* state = nullptr;
 
-  /// The value of a dict's key; nullptr where there is none, or this is no dict.
+  /// The value of a dict's key; nullptr if there is none, or this is no dict.
   const PickleValue* find(std::string_view key) const;
 
   /// A call's name and arguments; empty for anything else.
@@ -43,27 +43,27 @@ struct PickleValue {
   const std::vector<const PickleValue*>& arguments() const;
 };
 
-/// A pickle of protocol 2 to 5 that begins with the first of `bytes`, which must outlive it.
+/// A pickle of protocol 2 to 5 at the start of `bytes`, which must outlive it.
 class Pickle {
  public:
-  /// Throws Error naming the byte (counted from `first_byte`, the pickle's place in its file) where
-  /// the bytes end too early, are no pickle, or name a function or class that weights have no use
-  /// for: what is not on the list in pickle.cpp is refused.
+  /// Throws Error naming the byte (from `first_byte`, the pickle's place in its file) if the bytes
+  /// end too early, are no pickle, or name a function or class that is not on the list in
+  /// pickle.cpp.
   explicit Pickle(std::string_view bytes, std::uint64_t first_byte = 0);
 
   const PickleValue& root() const { return *root_; }
 
-  /// Every object in it, in the order of their making.
+  /// All objects, in the order of creation.
   const std::deque<PickleValue>& values() const { return values_; }
 
-  /// Bytes that the pickle takes.
+  /// Its length in bytes.
   std::size_t size() const { return size_; }
 
  private:
   class Machine;
 
   std::deque<PickleValue> values_;  // pointers between them do not own
-  std::deque<std::string> texts_;   // that are not in the bytes as they are
+  std::deque<std::string> texts_;   // those decoded from the bytes
   const PickleValue* root_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "millrace/weights/pickled_state.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -29,19 +30,16 @@ std::vector<std::int64_t> counts_of(const PickleValue& described) {
   return counts;
 }
 
-/// The product of a shape's sides; an Error where that is beyond any tensor.
+/// The product of a shape's sides. Throws Error if it is too large for any tensor.
 std::int64_t product(const std::vector<std::int64_t>& shape) {
   std::int64_t total = 1;
-  bool empty = false;
-  for (const auto side : shape) {
-    empty = empty || side == 0;
+  for (const auto side : shape)
     if (__builtin_mul_overflow(total, side > 0 ? side : 1, &total))
       throw Error("its shape is too large");
-  }
-  return empty ? 0 : total;
+  return std::ranges::count(shape, 0) > 0 ? 0 : total;
 }
 
-/// Throws where a view does not lie within its storage, or repeats values of it.
+/// Throws if a view does not lie within its storage, or repeats values of it.
 void check_view(const PickledTensor& tensor) {
   if (tensor.strides.size() != tensor.shape.size())
     throw Error("it has " + counted(std::ssize(tensor.shape), "side") + " but " +
@@ -102,35 +100,31 @@ PickledTensor array(const PickleValue& shape, const PickleValue& type, bool fort
   return tensor;
 }
 
-/// _reconstruct(...) with the state (version, shape, type, Fortran order?, bytes)
-PickledTensor reconstructed_array(const PickleValue& value) {
-  const auto* state = value.state;
-  if (!state || state->kind != Kind::tuple || state->items.size() != 5)
-    throw Error("it is not described as NumPy does");
-  const auto& part = state->items;
-  return array(*part[1], *part[2], part[3]->integer != 0, *part[4]);
-}
-
-/// Protocol 5: _frombuffer(bytes, type, shape, order)
-PickledTensor buffer_array(const std::vector<const PickleValue*>& arguments) {
-  if (arguments.size() != 4) throw Error("it is not described as NumPy does");
-  return array(*arguments[2], *arguments[1], arguments[3]->text != "C", *arguments[0]);
-}
-
-/// Nothing for what is no tensor.
+/// Nothing if it is no tensor.
 std::optional<PickledTensor> tensor_of(const PickleValue& value) {
   const auto* inner = &value;
   if (value.function() == "torch._utils._rebuild_parameter" && !value.arguments().empty())
     inner = value.arguments()[0];
   const auto function = inner->function();
+  const auto& arguments = inner->arguments();
   if (function == "torch._utils._rebuild_tensor_v2" || function == "torch._utils._rebuild_tensor")
-    return torch_tensor(inner->arguments());
-  if (function.ends_with("multiarray._reconstruct")) return reconstructed_array(*inner);
-  if (function.ends_with("numeric._frombuffer")) return buffer_array(inner->arguments());
+    return torch_tensor(arguments);
+  if (function.ends_with("multiarray._reconstruct")) {
+    // With the state (version, shape, type, Fortran order?, bytes)
+    const auto* state = inner->state;
+    if (!state || state->kind != Kind::tuple || state->items.size() != 5)
+      throw Error("it is not described as NumPy does");
+    const auto& part = state->items;
+    return array(*part[1], *part[2], part[3]->integer != 0, *part[4]);
+  }
+  if (function.ends_with("numeric._frombuffer")) {  // protocol 5: (bytes, type, shape, order)
+    if (arguments.size() != 4) throw Error("it is not described as NumPy does");
+    return array(*arguments[2], *arguments[1], arguments[3]->text != "C", *arguments[0]);
+  }
   return {};
 }
 
-/// The dict of tensors: this one, or one that it keeps.
+/// The dict of tensors: this one, or one in it.
 const PickleValue& state_dict_in(const PickleValue& root) {
   constexpr std::array kKeys = {"model", "state_dict", "model_state", "model_state_dict", "blobs"};
   constexpr int kDeepest = 3;
@@ -156,16 +150,12 @@ std::string keys_of(const PickleValue& dict) {
 }  // namespace
 
 PickledStorage storage_of(const PickleValue& id) {
-  const auto* parts = id.kind == Kind::persistent ? id.items[0] : nullptr;
-  const auto as_torch = [&] {
-    if (!parts || parts->kind != Kind::tuple || parts->items.size() < 5) return false;
-    const auto& part = parts->items;
-    return part[0]->text == "storage" && part[1]->kind == Kind::global &&
-           part[2]->kind == Kind::text && !part[2]->text.empty();
-  };
-  if (!as_torch()) throw Error("its storage is not described as torch does");
-  const auto& part = parts->items;
-  return {part[1]->text, part[2]->text, count_of(*part[4])};
+  if (id.kind == Kind::persistent && id.items[0]->kind == Kind::tuple)
+    if (const auto& part = id.items[0]->items;
+        part.size() >= 5 && part[0]->text == "storage" && part[1]->kind == Kind::global &&
+        part[2]->kind == Kind::text && !part[2]->text.empty())
+      return {part[1]->text, part[2]->text, count_of(*part[4])};
+  throw Error("its storage is not described as torch does");
 }
 
 std::vector<PickledTensor> state_of(const PickleValue& root) {

@@ -1,5 +1,4 @@
-// The tensors of a pickled checkpoint: what they are called, and where their values lie. No torch
-// here.
+// The tensors of a pickled checkpoint: their names, and where their values are. No torch here.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +10,20 @@
 
 namespace millrace {
 
-/// A storage that a pickle speaks of.
+/// A storage that a pickle refers to.
 struct PickledStorage {
   std::string_view type;  // "torch.FloatStorage"
   std::string_view key;
   std::int64_t count = 0;  // values
 };
 
-/// A tensor as a pickle describes it: a view of a storage that lies elsewhere (torch), or an array
-/// whose bytes are in the pickle (NumPy). The view has been checked to lie within its storage.
-/// Texts point into the pickle.
+/// A tensor as a pickle describes it: a view of a storage outside the pickle (torch), checked to
+/// lie within that, or an array with its bytes in the pickle (NumPy). Texts point into the pickle.
 struct PickledTensor {
   std::string name;
   std::vector<std::int64_t> shape;
 
-  PickledStorage storage;  // no key: an array
+  PickledStorage storage;  // empty key: an array
   std::vector<std::int64_t> strides;
   std::int64_t offset = 0;  // values
 
@@ -33,14 +31,14 @@ struct PickledTensor {
   std::string_view array_bytes;  // in C order
 };
 
-/// Reads a persistent id, as torch writes them: ('storage', type, key, place, count, ...). Throws
-/// Error where it is none.
+/// Reads a persistent id of torch: ('storage', type, key, device, count, ...). Throws Error for
+/// anything else.
 PickledStorage storage_of(const PickleValue& id);
 
-/// The tensors of the state dict in a pickle, in its order: the dict itself, or the one that a
-/// checkpoint keeps under "model", "state_dict", "model_state", "model_state_dict" or "blobs".
-/// Entries that are no tensors are left out. Throws Error naming the tensor and what is wrong with
-/// it, or saying what the pickle has instead of tensors.
+/// The tensors of the state dict in a pickle, in its order: the dict itself, or that under "model",
+/// "state_dict", "model_state", "model_state_dict" or "blobs". Other entries are skipped. Throws
+/// Error naming the tensor and what is wrong with it, or saying what the pickle has instead of
+/// tensors.
 std::vector<PickledTensor> state_of(const PickleValue& root);
 
 }  // namespace millrace

@@ -3,13 +3,11 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/weights/tensor_bytes.h"
 #include "millrace/weights/tensor_types.h"
 
 namespace millrace {
@@ -77,41 +75,24 @@ std::vector<Entry> entries_of(const json& header, std::uint64_t size) {
   return entries;
 }
 
-/// Reads a whole file in order and never past its end.
-class Reader {
- public:
-  explicit Reader(const std::filesystem::path& file) : in_(file, std::ios::binary | std::ios::ate) {
-    if (!in_ || !std::filesystem::is_regular_file(file)) throw Error("cannot be opened");
-    left_ = static_cast<std::uint64_t>(in_.tellg());
-    in_.seekg(0);
-  }
-
-  std::uint64_t left() const { return left_; }
-
-  void read(void* to, std::uint64_t bytes) {
-    if (bytes > left_ || !in_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)))
-      throw Error("ends too early");
-    left_ -= bytes;
-  }
-
- private:
-  std::ifstream in_;
-  std::uint64_t left_ = 0;
+struct Header {
+  json members;
+  std::uint64_t end;  // its first byte after
 };
 
-json read_header(Reader& in) {
+Header read_header(const InputFile& in) {
   std::uint64_t length = 0;
-  if (in.left() < sizeof length)
-    throw Error("is no safetensors file: it has only " + std::to_string(in.left()) + " bytes");
-  in.read(&length, sizeof length);
-  if (length > std::min(in.left(), kMaxHeader))
+  if (in.size() < sizeof length)
+    throw Error("is no safetensors file: it has only " + std::to_string(in.size()) + " bytes");
+  in.read(0, {reinterpret_cast<char*>(&length), sizeof length});
+  if (length > std::min(in.size() - sizeof length, kMaxHeader))
     throw Error("is no safetensors file, or it is cut off: the header would take " +
                 std::to_string(length) + " bytes");
   std::string text(length, '\0');
-  in.read(text.data(), length);
-  auto header = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object()) throw Error("is no safetensors file: the header is not a JSON object");
-  return header;
+  in.read(sizeof length, text);
+  auto members = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!members.is_object()) throw Error("is no safetensors file: the header is not a JSON object");
+  return {std::move(members), sizeof length + length};
 }
 
 Metadata metadata_of(const json& header) {
@@ -126,32 +107,37 @@ Metadata metadata_of(const json& header) {
   return metadata;
 }
 
-NamedTensors read_tensors(Reader& in, const json& header) {
-  NamedTensors tensors;
-  for (const auto& entry : entries_of(header, in.left())) {
-    auto tensor = at::empty(entry.shape, bytes_type(entry.type));
-    in.read(tensor.mutable_data_ptr(), entry.end - entry.begin);
-    tensors.emplace_back(entry.name, of_type(tensor, entry.type));
+/// Calls `work` with a file and its header. Errors name the file.
+template <class Work>
+auto with_header(const std::filesystem::path& file, Work work) {
+  if (!std::filesystem::is_regular_file(file)) throw Error(file.string() + ": cannot be opened");
+  const InputFile in(file);
+  try {
+    return work(in, read_header(in));
+  } catch (const Error& problem) {
+    throw Error(file.string() + ": " + problem.what());
   }
-  return tensors;
 }
 
 }  // namespace
 
-NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metadata) try {
-  Reader in(file);
-  const auto header = read_header(in);
-  if (metadata) *metadata = metadata_of(header);
-  return read_tensors(in, header);
-} catch (const Error& problem) {
-  throw Error(file.string() + ": " + problem.what());
+NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metadata) {
+  return with_header(file, [&](const InputFile& in, const Header& header) {
+    if (metadata) *metadata = metadata_of(header.members);
+    NamedTensors tensors;
+    for (const auto& entry : entries_of(header.members, in.size() - header.end)) {
+      auto tensor = at::empty(entry.shape, bytes_type(entry.type));
+      in.read(header.end + entry.begin,
+              {static_cast<char*>(tensor.mutable_data_ptr()), entry.end - entry.begin});
+      tensors.emplace_back(entry.name, of_type(tensor, entry.type));
+    }
+    return tensors;
+  });
 }
 
-Metadata read_metadata(const std::filesystem::path& file) try {
-  Reader in(file);
-  return metadata_of(read_header(in));
-} catch (const Error& problem) {
-  throw Error(file.string() + ": " + problem.what());
+Metadata read_metadata(const std::filesystem::path& file) {
+  return with_header(
+      file, [](const InputFile&, const Header& header) { return metadata_of(header.members); });
 }
 
 std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,

@@ -1,5 +1,5 @@
-// What code bases call the tensors of a detector, and how they lay them out. Ours are the names of
-// torchvision (0.13 and later); each other code base is a table that is read in both directions.
+// What code bases call the tensors of a detector, and how they lay them out. Our names are those of
+// torchvision 0.13 and later; every other code base is a table that is read in both directions.
 #pragma once
 
 #include <string>
@@ -11,18 +11,12 @@
 
 namespace millrace {
 
-/// What a row of a scheme names: it says which tensors belong to it, and how they are laid out.
+/// Which tensors a layer has, and how they are laid out.
 enum class LayerKind { conv, linear, norm };
 
-/// A layer's name, ours and theirs. "{a}" stands for a number; "{a+1}" for one that is greater by
-/// one.
-struct LayerName {
-  LayerKind kind;
-  std::string_view ours, theirs;
-};
-
-/// A tensor's name after its layer's, ours and theirs.
-struct TensorSuffix {
+/// The name of a layer, or the suffix of a tensor of such a layer. In a layer's name "{a}" stands
+/// for a number, "{a+1}" for the next one.
+struct NameRow {
   LayerKind kind;
   std::string_view ours, theirs;
 };
@@ -30,45 +24,43 @@ struct TensorSuffix {
 struct Scheme {
   std::string_view name;
   std::string_view doc;
-  std::vector<LayerName> layers;
-  std::vector<TensorSuffix> suffixes;
-  std::vector<std::string_view> same_as_ours = {};  // how the names begin that are ours, too
-  bool kernels_last = false;  // kernels (H, W, in, out) and (in, out), as TensorFlow has them
-  // A convolution's bias may stand for its norm, or a norm lack statistics
+  std::vector<NameRow> layers = {};
+  std::vector<NameRow> suffixes = {};
+  std::vector<std::string_view> same_as_ours = {};  // prefixes of names that equal ours
+  bool kernels_last = false;  // kernels (H, W, in, out) and (in, out), as in TensorFlow
+  // A convolution's bias may replace its norm, or a norm lack statistics
   bool folds_norms = false;
 
-  // How it numbers classes; `none` where it knows no classes at all.
-  Background background = Background::none;
-  bool background_has_mask = false;  // the mask head gives the background a mask, too
+  Background background = Background::none;  // none: it has no classes
+  bool background_has_mask = false;          // in the mask head
 };
 
-/// Every scheme; the first one is ours.
+/// All schemes; the first one is ours.
 const std::vector<Scheme>& schemes();
 
-/// Throws ConfigError, listing all, where there is none of that name.
+/// Throws ConfigError naming the nearest, or all, if the name is unknown.
 const Scheme& scheme_named(std::string_view name);
 
 /// A tensor of a weight file under our name and in our layout.
 struct StoredTensor {
-  std::string stored_as;  // its name in the file; empty where the file only implies it
+  std::string stored_as;  // its name in the file; empty: the file only implies it
   std::string name;       // ours
   at::Tensor value;
 };
 
 struct TranslatedTensors {
-  const Scheme* scheme;               // the one that knows most of the names; ours where none does
-  std::vector<StoredTensor> tensors;  // names that the scheme does not know stay as they are
+  const Scheme* scheme;               // that knows most of the names; ours if none does
+  std::vector<StoredTensor> tensors;  // names unknown to the scheme stay
 };
 
-/// Finds out whose names these are. The wrappers "module." and "model." go, and so does
-/// "num_batches_tracked", a counter that no norm here has. Where a scheme folds norms into
-/// convolutions, or leaves their statistics out, what is missing is added so that it does what the
-/// file means: weight 1, mean 0, and variance 1 - 1e-5, for which norms with the usual epsilon of
-/// 1e-5 scale by exactly 1 (others are off by a factor of under 1 + 5e-6).
+/// Finds out whose names these are. Drops the wrappers "module." and "model." and all
+/// "num_batches_tracked", a counter that no norm here has. If the scheme folds norms into
+/// convolutions or omits their statistics, adds what is missing to compute the same: weight 1, mean
+/// 0, and variance 1 - 1e-5, for which norms with the usual epsilon of 1e-5 scale by exactly 1
+/// (others are off by a factor below 1 + 5e-6).
 TranslatedTensors in_our_names(const NamedTensors& tensors);
 
-/// The other way; `unknown` receives the names that the scheme has none for, which stay as they
-/// are.
+/// The other way; `unknown` receives names that the scheme does not have, which stay.
 NamedTensors in_names_of(const Scheme& scheme, const NamedTensors& ours,
                          std::vector<std::string>& unknown);
 

@@ -42,10 +42,9 @@ Metadata sealed(Metadata metadata, const NamedTensors& tensors) {
 }
 
 bool check_seal(const Metadata& metadata, const NamedTensors& tensors) {
+  const auto is_ours = [](const auto& entry) { return entry.first.starts_with(kOurs); };
+  if (std::ranges::none_of(metadata, is_ours)) return false;
   const auto seal = metadata.find(kSeal);
-  const bool is_ours = std::ranges::any_of(
-      metadata, [](const auto& entry) { return entry.first.starts_with(kOurs); });
-  if (!is_ours) return false;
   if (seal == metadata.end() || seal->second != seal_of(metadata, tensors))
     throw Error(
         "its bytes have changed since it was written (they do not have the digest in its "

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr auto kState = "state.json";
 
-/// The state of the checkpoint that a file lies in.
+/// The state of the checkpoint around a file.
 std::optional<SealedState> state_around(const fs::path& file) {
   std::error_code problem;
   if (!fs::exists(file.parent_path() / kState, problem)) return std::nullopt;
@@ -46,7 +46,7 @@ SealedState::SealedState(fs::path folder) : folder_(std::move(folder)) {
 }
 
 void SealedState::refuse(const json::exception& problem) {
-  const std::string_view what = problem.what();  // begins with the library's own number for it
+  const std::string_view what = problem.what();  // begins with the library's error number
   const auto tag = what.find("] ");
   throw Error(fmt::format("{}: {}", kState, what.substr(tag == what.npos ? 0 : tag + 2)));
 }

@@ -1,5 +1,4 @@
-// A folder whose state.json has digests of the files beside it, as checkpoints are: whether they
-// are what was written.
+// Folders whose state.json has digests of the other files: checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +14,7 @@ namespace millrace {
 
 inline constexpr auto kCheckpointConfig = "config.toml";
 
-/// A checkpoint written by a program that knows more than this one.
+/// A checkpoint written by a newer version.
 struct NewerCheckpoint : Error {
   using Error::Error;
 };
@@ -23,18 +22,16 @@ struct NewerCheckpoint : Error {
 /// The digest of a file's bytes as state.json has it.
 std::string digest_text(const std::string& bytes);
 
-/// Writes `state`, whose member "files" maps names to digests, as the state.json of a folder, with
-/// a digest of its own.
+/// Writes `state`, whose member "files" maps names to digests, as state.json, with its own digest.
 void write_sealed_state(const std::filesystem::path& folder, const nlohmann::json& state);
 
-/// A state.json whose bytes are those that were written. What its functions throw does not name the
-/// checkpoint: see `in_checkpoint`.
+/// A state.json that has not changed. Its errors do not name the checkpoint: see `in_checkpoint`.
 class SealedState {
  public:
-  /// Throws Error where it is missing or damaged.
+  /// Throws Error if it is missing or damaged.
   explicit SealedState(std::filesystem::path folder);
 
-  /// Calls `work` with the state. Throws Error where it lacks a member that `work` asks for.
+  /// Calls `work` with the state. Throws Error if that lacks a member.
   template <class Work>
   auto read(Work work) const {
     try {
@@ -46,7 +43,7 @@ class SealedState {
 
   /// Whether there is a digest of this file.
   bool has(const std::string& name) const;
-  /// Throws Error where the bytes of a file are not those that there is a digest of.
+  /// Throws Error if a file does not have its digest.
   void check(const std::string& name) const;
 
  private:
@@ -56,21 +53,19 @@ class SealedState {
   nlohmann::json state_;
 };
 
-/// What a checkpoint says of one of its files, for a reader of that file alone.
+/// What a checkpoint says about a file in it.
 struct CheckpointOrigin {
   std::string config;                // TOML
-  std::vector<std::string> classes;  // names in label order; empty: not known
+  std::vector<std::string> classes;  // names in label order; empty: unknown
 };
 
-/// Nothing where the file lies in no checkpoint. Throws Error where that is damaged.
+/// Nothing if the file is in no checkpoint. Throws Error if that is damaged.
 std::optional<CheckpointOrigin> origin_of(const std::filesystem::path& file);
 
-/// Throws Error where `file` lies in a checkpoint whose state.json has another digest for it, or is
-/// damaged.
+/// Throws Error if `file` is in a checkpoint that is damaged, or has another digest for it.
 void check_file_of_checkpoint(const std::filesystem::path& file);
 
-/// Calls `work`, which reads a checkpoint; what it throws becomes an Error that names the
-/// checkpoint.
+/// Calls `work`, which reads a checkpoint; its exceptions become Errors that name the checkpoint.
 template <class Work>
 auto in_checkpoint(const std::filesystem::path& folder, Work work) {
   try {

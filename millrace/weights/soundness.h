@@ -1,4 +1,4 @@
-// Weights that ought not be used as they are, and what becomes of them.
+// Weights that should not be used as they are, unless the user insists.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace millrace {
 
-/// Whether weights are used although something speaks against it, and how a person asks for that.
+/// Whether the user insists on weights in spite of a problem.
 struct Insistence {
   bool asked = false;
-  std::string how = {};  // "--force-weights"; empty: it cannot be asked for
+  std::string how = {};  // "--force-weights"; empty: impossible
 
-  /// Throws `Problem` with `what` and how to insist; where that was done, warns.
+  /// Throws `Problem` with `what` and how to insist; if `asked`, warns instead.
   template <class Problem>
   void object(const std::string& what) const {
     if (!asked) throw Problem(what + advice());
@@ -25,7 +25,7 @@ struct Insistence {
   void warn(const std::string& what) const;
 };
 
-/// "3 of its 1024 values are NaN or infinite"; nothing where all are finite.
+/// "3 of its 1024 values are NaN or infinite"; nothing if all are finite.
 std::optional<std::string> not_finite(const at::Tensor& value);
 
 }  // namespace millrace

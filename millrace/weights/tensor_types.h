@@ -1,9 +1,12 @@
-// What the formats call the types of tensors.
+// What the formats call the types of tensors, and how many bytes tensors take.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,14 +33,14 @@ inline constexpr std::array<TensorType, 10> kTensorTypes = {
      {at::kByte, "U8", "u1", "torch.ByteStorage"},
      {at::kBool, "BOOL", "b1", "torch.BoolStorage"}}};
 
-/// The type that a format calls `name`. Throws Error where it has none of that name.
+/// The type that a format calls `name`. Throws Error if it is unknown.
 inline at::ScalarType type_named(std::string_view TensorType::*format, std::string_view name) {
   for (const auto& known : kTensorTypes)
     if (!name.empty() && known.*format == name) return known.type;
   throw Error("unknown type '" + std::string(name.substr(0, 40)) + "'");
 }
 
-/// What a format calls `type`. Throws Error where it has no name for it.
+/// What a format calls `type`. Throws Error if it does not have that type.
 inline std::string_view name_of(std::string_view TensorType::*format, at::ScalarType type) {
   for (const auto& known : kTensorTypes)
     if (known.type == type && !(known.*format).empty()) return known.*format;
@@ -53,6 +56,19 @@ inline at::ScalarType bytes_type(at::ScalarType type) {
 /// Undoes bytes_type().
 inline at::Tensor of_type(const at::Tensor& read, at::ScalarType type) {
   return type == at::kBool ? read.ne(0) : read;
+}
+
+/// The bytes of a tensor whose shape comes from a file; nothing if a side is negative or the
+/// product too large for any tensor.
+inline std::optional<std::uint64_t> byte_count(std::span<const std::int64_t> shape,
+                                               at::ScalarType type) {
+  std::int64_t bytes = static_cast<std::int64_t>(c10::elementSize(type));
+  bool empty = false;
+  for (const auto side : shape) {
+    empty = empty || side == 0;
+    if (side < 0 || __builtin_mul_overflow(bytes, side > 0 ? side : 1, &bytes)) return {};
+  }
+  return empty ? 0 : static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace millrace

@@ -23,7 +23,7 @@ std::string shape_text(const at::Tensor& tensor) {
   return "(" + joined(sides) + ")";
 }
 
-/// The first few of a list, for a message.
+/// The first few names, for a message.
 std::string some(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
   const auto shown = std::min(names.size(), kMost);
@@ -33,7 +33,7 @@ std::string some(const std::vector<std::string>& names) {
 /// Puts the tensors of one file into parameters.
 class Loader {
  public:
-  /// `names` are the file's classes in label order; empty: not known.
+  /// `names`: the file's classes in label order; empty: unknown.
   Loader(const TranslatedTensors& file, const std::vector<std::string>& names,
          const std::vector<std::string>& wanted, LoadReport& report)
       : classes_(classes_of(file)), report_(report) {
@@ -56,23 +56,31 @@ class Loader {
       return;
     }
     value = value.to(parameter.value.scalar_type());
-    if (const auto why = not_finite(value)) bad_.push_back("'" + parameter.name + "': " + *why);
+    if (const auto why = not_finite(value)) bad.push_back("'" + parameter.name + "': " + *why);
     parameter.value.copy_(value);
     ++report_.loaded;
   }
 
   bool has_classes() const { return classes_.has_value(); }
-  bool took_categories() const { return took_categories_; }
-  bool went_by_name() const { return went_by_name_; }
-  const std::vector<std::string>& not_finite_ones() const { return bad_; }
+
+  std::vector<std::string> bad;  // parameters with values that are not finite
+  bool took_categories = false, went_by_name = false;
 
  private:
-  /// The rows that a head's parameter wants; nothing, which has been reported, where they are of
-  /// other classes.
+  /// The rows for a head's parameter; nothing, after a report, if they are of other classes.
   std::optional<at::Tensor> in_order_of(const Parameter& parameter, const at::Tensor& value) {
     const auto& to = parameter.classes;
     const auto wanted = to.classes(parameter.value.size(0));
-    if (chosen_ && fits_by_name(parameter, value)) return by_name(parameter, value);
+    const auto named = chosen_ && wanted == wanted_ ? named_axis(to, value.size(0)) : std::nullopt;
+    if (named && value.sizes().slice(1) == parameter.value.sizes().slice(1)) {
+      if (chosen_->empty()) {
+        report_.other_classes.push_back(parameter.name +
+                                        ": no class of the file is one of the model");
+        return {};
+      }
+      went_by_name = true;
+      return with_chosen_classes(parameter.value, to, value, *named, *chosen_);
+    }
     if (!classes_ || to.repeats > 1) return value;  // the shapes will tell
     auto from = classes_->axis(value.size(0), to.values);
     if (!from) return value;  // no classes in the file: the shapes will tell
@@ -83,11 +91,11 @@ class Loader {
       report_.other_classes.push_back(
           fmt::format("{}: file {} classes, model {}", parameter.name, classes_->count, wanted));
     else if (classes_->count != wanted)
-      took_categories_ = true;
+      took_categories = true;
     return ordered;
   }
 
-  /// The axis of the file's rows, of which so many classes are known by name.
+  /// The axis of the file's rows, if its classes are those known by name.
   std::optional<ClassAxis> named_axis(const ClassAxis& to, std::int64_t rows) const {
     ClassAxis from{to.values, Background::none, to.repeats};
     if (from.classes(rows) == known_) return from;
@@ -98,33 +106,13 @@ class Loader {
     return from;
   }
 
-  bool fits_by_name(const Parameter& parameter, const at::Tensor& value) const {
-    return parameter.classes.classes(parameter.value.size(0)) == wanted_ &&
-           named_axis(parameter.classes, value.size(0)) &&
-           value.sizes().slice(1) == parameter.value.sizes().slice(1);
-  }
-
-  std::optional<at::Tensor> by_name(const Parameter& parameter, const at::Tensor& value) {
-    if (chosen_->empty()) {
-      report_.other_classes.push_back(parameter.name +
-                                      ": no class of the file is one of the model");
-      return {};
-    }
-    went_by_name_ = true;
-    return with_chosen_classes(parameter.value, parameter.classes, value,
-                               *named_axis(parameter.classes, value.size(0)), *chosen_);
-  }
-
   std::optional<FileClasses> classes_;
   LoadReport& report_;
-  // file's labels of the model's classes; empty: none is known
-  std::optional<std::vector<std::int64_t>> chosen_;
-  std::int64_t known_ = 0, wanted_ = 0;  // classes of the file, of the model
-  std::vector<std::string> bad_;
-  bool took_categories_ = false, went_by_name_ = false;
+  std::optional<std::vector<std::int64_t>> chosen_;  // file's labels of the model's classes
+  std::int64_t known_ = 0, wanted_ = 0;              // classes of the file, of the model
 };
 
-/// Says which rows went where by their classes' names.
+/// Reports rows that were taken by the names of their classes.
 void tell_of_names(const std::vector<std::string>& from, const std::vector<std::string>& to,
                    LoadReport& report) {
   if (from == to) return;
@@ -175,12 +163,12 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
   }
   for (const auto& parameter : parameters)
     if (!seen.contains(parameter.name)) report.missing.push_back(parameter.name);
-  if (const auto& bad = loader.not_finite_ones(); !bad.empty())
+  if (const auto& bad = loader.bad; !bad.empty())
     use.insistence.object<Error>(fmt::format(
         "{}: {}{}: the training that wrote it had diverged", file.string(), bad.front(),
         bad.size() > 1 ? fmt::format(", and so in {} more", counted(std::ssize(bad) - 1, "tensor"))
                        : ""));
-  if (loader.went_by_name())
+  if (loader.went_by_name)
     tell_of_names(names, use.classes, report);
   else if (!names.empty() && names.size() == use.classes.size() && names != use.classes &&
            report.other_classes.empty())
@@ -188,7 +176,7 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
         "{}: its classes are {}, the model's {}, and the detector does not say which rows of its "
         "tensors belong to which class (Parameters::set_classes)",
         file.string(), some(names), some(use.classes)));
-  if (loader.took_categories())
+  if (loader.took_categories)
     report.notes.push_back(
         "its heads have 90 classes, COCO's raw ids: the rows of the 80 categories were taken");
   if (loader.has_classes() && report.scheme == "torchvision-2019")

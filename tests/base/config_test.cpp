@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "millrace/base/errors.h"
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
@@ -19,6 +17,10 @@ class ConfigFiles : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) const {
     return scratch_.file(name, text).string();
+  }
+  /// The complaint about a file, with these overrides.
+  std::string message_of(const std::string& file, std::vector<std::string> overrides = {}) const {
+    return testing::message_of<ConfigError>([&] { load_config(file, overrides); });
   }
   testing::Scratch scratch_;
 };
@@ -41,14 +43,13 @@ TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {
 TEST_F(ConfigFiles, RefusesACircleOfBases) {
   write("a.toml", "base = \"b.toml\"\n");
   const auto file = write("b.toml", "base = \"a.toml\"\n");
-  EXPECT_THAT(testing::message_of<ConfigError>([&] { load_config(file); }),
-              HasSubstr("inherits from itself"));
+  EXPECT_THAT(message_of(file), HasSubstr("inherits from itself"));
 }
 
 TEST_F(ConfigFiles, AMissingBaseIsToldWithThePlaceThatAsksForIt) {
   write("middle.toml", "\nbase = \"nosuch.toml\"\n");
   const auto file = write("own.toml", "base = \"middle.toml\"\n");
-  EXPECT_THAT(testing::message_of<ConfigError>([&] { load_config(file); }),
+  EXPECT_THAT(message_of(file),
               AllOf(HasSubstr("middle.toml:2:8: base: "), HasSubstr("nosuch.toml")));
 }
 
@@ -68,16 +69,14 @@ TEST_F(ConfigFiles, UnsetTakesBackWhatABaseSays) {
 TEST_F(ConfigFiles, UnsetOfWhatNobodySaidIsAnError) {
   write("base.toml", "[callbacks.pictures]\nevery = '1 step'\n");
   const auto complaint = [&](const std::string& unset) {
-    const auto file = write("own.toml", "base = 'base.toml'\nunset = " + unset + "\n");
-    return testing::message_of<ConfigError>([&] { load_config(file); });
+    return message_of(write("own.toml", "base = 'base.toml'\nunset = " + unset + "\n"));
   };
   EXPECT_THAT(complaint("['callbacks.picture']"),
               AllOf(HasSubstr("own.toml:2:10: "), HasSubstr("did you mean 'pictures'?")));
   EXPECT_THAT(complaint("['callbacks.pictures.every.x']"), HasSubstr("says nothing"));
   EXPECT_THAT(complaint("['']"), HasSubstr("says nothing"));
   EXPECT_THAT(complaint("'callbacks'"), HasSubstr("takes a list of keys"));
-  const auto alone = write("alone.toml", "unset = ['callbacks']\n");
-  EXPECT_THAT(testing::message_of<ConfigError>([&] { load_config(alone); }),
+  EXPECT_THAT(message_of(write("alone.toml", "unset = ['callbacks']\n")),
               HasSubstr("this file has none"));
 }
 
@@ -88,7 +87,7 @@ std::string deep_key(int levels) {
   return key;
 }
 
-TEST(Config, RefusesWhatNestsTooDeepHoweverItIsWritten) {
+TEST_F(ConfigFiles, RefuseWhatNestsTooDeepHoweverItIsWritten) {
   const auto many = deep_key(30000), few = deep_key(60);
   const auto repeated = [](const std::string& part, int times) {
     std::string text;
@@ -104,11 +103,7 @@ TEST(Config, RefusesWhatNestsTooDeepHoweverItIsWritten) {
     EXPECT_THAT(testing::message_of<ConfigError>([&] { parse_config(text, "deep.toml"); }),
                 AllOf(HasSubstr("deep.toml:"), HasSubstr("100 levels")))
         << text.substr(0, 80);
-  std::ofstream(::testing::TempDir() + "/empty.toml") << "";
-  EXPECT_THAT(testing::message_of<ConfigError>([&] {
-                load_config(::testing::TempDir() + "/empty.toml", std::vector{many + "=1"});
-              }),
-              HasSubstr("--set"));
+  EXPECT_THAT(message_of(write("empty.toml", ""), {many + "=1"}), HasSubstr("--set"));
 }
 
 TEST(Config, TakesDotsThatAreNoLevels) {
@@ -128,14 +123,9 @@ TEST(Config, SaysLineAndColumnOfASyntaxError) {
       HasSubstr("my.toml:2:"));
 }
 
-TEST(Config, RefusesAnOverrideWithoutAKey) {
-  std::ofstream(::testing::TempDir() + "/empty.toml") << "";
+TEST_F(ConfigFiles, RefuseAnOverrideWithoutAKey) {
   for (const auto* text : {"=1", "train.seed", ".a=1", "a..b=1"})
-    EXPECT_THAT(testing::message_of<ConfigError>([&] {
-                  load_config(::testing::TempDir() + "/empty.toml", std::vector<std::string>{text});
-                }),
-                HasSubstr("--set"))
-        << text;
+    EXPECT_THAT(message_of(write("empty.toml", ""), {text}), HasSubstr("--set")) << text;
 }
 
 TEST(Config, PrintsTomlThatReadsBackEqual) {
@@ -156,9 +146,8 @@ TEST(Config, LeavesAValueThatFollowsAnotherKeyToThatKey) {
   EXPECT_THAT(to_toml(table, /*origins=*/true), ::testing::ContainsRegex("\n# b = 2 +# t.c\n"));
 }
 
-TEST(Config, MissingFileIsAnErrorWithItsName) {
-  EXPECT_THAT(testing::message_of<ConfigError>([] { load_config("no/such.toml"); }),
-              HasSubstr("no/such.toml"));
+TEST_F(ConfigFiles, ThatAreMissingAreNamed) {
+  EXPECT_THAT(message_of("no/such.toml"), HasSubstr("no/such.toml"));
 }
 
 }  // namespace

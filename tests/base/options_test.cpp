@@ -35,9 +35,11 @@ struct Example {
   }
 };
 
+/// What reading a `T` from this TOML complains of.
+template <class T = Example>
 std::string message_of(const std::string& toml) {
   return testing::message_of<ConfigError>(
-      [&] { read_options<Example>(parse_config(toml, "c.toml")); });
+      [&] { read_options<T>(parse_config(toml, "c.toml"), {"other"}); });
 }
 
 TEST(Options, ReadsOverDefaults) {
@@ -78,9 +80,8 @@ TEST(Options, AListMayNeedAValue) {
     void describe(Options& o) { o.add("sides", sides, "lengths", {.min = 1, .least = 1}); }
   };
   EXPECT_EQ(read_options<Sides>(parse_config("sides = 3", "c.toml")).sides.size(), 1U);
-  EXPECT_THAT([&] { read_options<Sides>(parse_config("sides = []", "c.toml")); },
-              ::testing::ThrowsMessage<ConfigError>(
-                  "c.toml:1:9: sides takes 1 value at least, such as [800]"));
+  EXPECT_EQ(message_of<Sides>("sides = []"),
+            "c.toml:1:9: sides takes 1 value at least, such as [800]");
 }
 
 TEST(Options, EveryIntegerIsBounded) {
@@ -109,18 +110,9 @@ TEST(Options, AChoiceIsAnEnumWhoseValuesHaveNames) {
   Config table;
   complete_options<Turn>(table);
   EXPECT_EQ(to_toml(table), "way = \"right\"\nspeed = 1.0\n");
-  const auto complaint = [](const std::string& toml) -> std::string {
-    try {
-      read_options<Turn>(parse_config(toml, "c.toml"));
-    } catch (const ConfigError& problem) {
-      return problem.what();
-    }
-    return "";
-  };
-  EXPECT_THAT(complaint("way = 'rihgt'"),
-              HasSubstr("c.toml:1:7: way = \"rihgt\" is not one of left | right | up; did you mean "
-                        "'right'?"));
-  EXPECT_THAT(complaint("way = 1"), HasSubstr("way takes a string, not an integer"));
+  EXPECT_EQ(message_of<Turn>("way = 'rihgt'"),
+            "c.toml:1:7: way = \"rihgt\" is not one of left | right | up; did you mean 'right'?");
+  EXPECT_THAT(message_of<Turn>("way = 1"), HasSubstr("way takes a string, not an integer"));
 }
 
 TEST(Options, SayWhatTheyDecideAndCountAsDecidingBatchesUntilTheyDo) {
@@ -135,7 +127,7 @@ TEST(Options, SayWhatTheyDecideAndCountAsDecidingBatchesUntilTheyDo) {
 }
 
 TEST(Options, RefusesWhatChangesNothingUnlessItIsTheDefault) {
-  const auto complaint = [](const std::string& toml) -> std::string {
+  const auto complaint = [](const std::string& toml) {
     return testing::message_of<ConfigError>([&] {
       refuse_unused<Example>(parse_config(toml, "c.toml"), {"rate", "sides"}, "on Sundays");
     });
@@ -168,15 +160,6 @@ struct Nested {
   }
 };
 
-std::string nested_complaint(const std::string& toml) {
-  try {
-    read_options<Nested>(parse_config(toml, "c.toml"), {"other"});
-  } catch (const ConfigError& problem) {
-    return problem.what();
-  }
-  return "";
-}
-
 TEST(Options, ANameWithDotsIsAnOptionInATable) {
   for (const auto* toml : {"[rpn]\nnms_thresh = 0.5\n[backbone]\ntype = 'r18'",
                            "rpn.nms_thresh = 0.5\nbackbone.type = 'r18'",
@@ -190,21 +173,21 @@ TEST(Options, ANameWithDotsIsAnOptionInATable) {
     EXPECT_EQ(value_text(*table.find_path("backbone.norm")), "\"bn\"");
     EXPECT_EQ(value_text(*table.find_path("rpn.nms_thresh")), "0.5");
   }
-  EXPECT_EQ(nested_complaint("[rpn]\nnms_thresh = 2"),
+  EXPECT_EQ(message_of<Nested>("[rpn]\nnms_thresh = 2"),
             "c.toml:2:14: rpn.nms_thresh = 2 is out of range (0 .. 1)");
-  EXPECT_THAT(nested_complaint("[rpn]\nnms_tresh = 0.5"),
+  EXPECT_THAT(message_of<Nested>("[rpn]\nnms_tresh = 0.5"),
               AllOf(HasSubstr("c.toml:2:13: unknown key 'rpn.nms_tresh'"),
                     HasSubstr("did you mean 'rpn.nms_thresh'")));
-  EXPECT_EQ(nested_complaint("rpn = 3"), "c.toml:1:7: rpn is a table, not an integer");
-  EXPECT_THAT(nested_complaint("'rpn.nms_thresh' = 0.5"), HasSubstr("unknown key"));
-  EXPECT_THAT(nested_complaint("rpn.other = 1"), HasSubstr("unknown key 'rpn.other'"));
+  EXPECT_EQ(message_of<Nested>("rpn = 3"), "c.toml:1:7: rpn is a table, not an integer");
+  EXPECT_THAT(message_of<Nested>("'rpn.nms_thresh' = 0.5"), HasSubstr("unknown key"));
+  EXPECT_THAT(message_of<Nested>("rpn.other = 1"), HasSubstr("unknown key 'rpn.other'"));
 }
 
 TEST(Options, OldNamesAreToldTogetherWithTheirPlacesAndNewNames) {
-  EXPECT_EQ(nested_complaint("backbone = 'resnet18'\nrpn_nms = 0.5\nother = 1\n"),
-            "c.toml:1:12: backbone is called backbone.type now\n"
-            "c.toml:2:11: rpn_nms is called rpn.nms_thresh now");
-  EXPECT_THAT(nested_complaint("rpn_high = 0.5"), HasSubstr("unknown key 'rpn_high'"))
+  EXPECT_EQ(message_of<Nested>("backbone = 'resnet18'\nrpn_nms = 0.5\nother = 1\n"),
+            "c.toml:1:12: model.backbone is called model.backbone.type now\n"
+            "c.toml:2:11: model.rpn_nms is called model.rpn.nms_thresh now");
+  EXPECT_THAT(message_of<Nested>("rpn_high = 0.5"), HasSubstr("unknown key 'rpn_high'"))
       << "an old name of an option that is not here";
 }
 
@@ -216,14 +199,14 @@ TEST(Options, ADurationHasAUnit) {
   EXPECT_EQ(patience("'1 second'"), 1);
   EXPECT_EQ(patience("'1.5 hours'"), 5400);
   EXPECT_EQ(
-      nested_complaint("patience = 600"),
+      message_of<Nested>("patience = 600"),
       "c.toml:1:12: patience = 600 is no duration: write it as \"600 seconds\", \"30 seconds\" "
       "or \"5 minutes\"");
   for (const auto* wrong :
        {"'5'", "'5 steps'", "'minutes'", "'-5 minutes'", "'1 minute more'", "true"})
-    EXPECT_THAT(nested_complaint(std::string("patience = ") + wrong), HasSubstr("is no duration"))
+    EXPECT_THAT(message_of<Nested>(std::string("patience = ") + wrong), HasSubstr("is no duration"))
         << wrong;
-  EXPECT_THAT(nested_complaint("patience = '3 hours'"),
+  EXPECT_THAT(message_of<Nested>("patience = '3 hours'"),
               HasSubstr("is out of range (1 .. 7200 seconds)"));
   Config table;
   complete_options<Nested>(table);

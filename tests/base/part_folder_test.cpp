@@ -1,4 +1,3 @@
-// Folders that appear whole or not at all.
 #include "millrace/base/part_folder.h"
 
 #include <gmock/gmock.h>
@@ -26,14 +25,17 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+struct PartFolders : ::testing::Test {
+  const testing::Scratch scratch;
+};
+
 void make(const fs::path& folder, const std::string& text, Existing existing) {
   PartFolder part(folder, existing);
   write_file_atomically(part.path() / "text", text);
   part.publish();
 }
 
-TEST(PartFolder, HasItsNameOnceItIsPublishedAndNothingElseIsLeft) {
-  const testing::Scratch scratch;
+TEST_F(PartFolders, HasItsNameOnceItIsPublishedAndNothingElseIsLeft) {
   {
     PartFolder part(scratch / "a/b/", Existing::refuse);
     write_file_atomically(part.path() / "text", "whole");
@@ -44,22 +46,19 @@ TEST(PartFolder, HasItsNameOnceItIsPublishedAndNothingElseIsLeft) {
   EXPECT_THAT(names_in(scratch / "a"), ElementsAre("b"));
 }
 
-TEST(PartFolder, LeavesNothingUnlessItIsPublished) {
-  const testing::Scratch scratch;
+TEST_F(PartFolders, LeavesNothingUnlessItIsPublished) {
   { const PartFolder part(scratch / "a", Existing::replace); }
   EXPECT_THAT(names_in(scratch / "."), IsEmpty());
 }
 
-TEST(PartFolder, ClearsWhatAKilledProcessLeft) {
-  const testing::Scratch scratch;
+TEST_F(PartFolders, ClearsWhatAKilledProcessLeft) {
   fs::create_directories(scratch / "a.part" / "deep");
   make(scratch / "a", "whole", Existing::refuse);
   EXPECT_THAT(names_in(scratch / "."), ElementsAre("a"));
   EXPECT_THAT(names_in(scratch / "a"), ElementsAre("text"));
 }
 
-TEST(PartFolder, RefusesWhatExistsAndWhatAnotherMakes) {
-  const testing::Scratch scratch;
+TEST_F(PartFolders, RefusesWhatExistsAndWhatAnotherMakes) {
   const auto making = std::make_unique<PartFolder>(scratch / "a", Existing::refuse);
   EXPECT_THAT([&] { PartFolder(scratch / "a", Existing::refuse); },
               ThrowsMessage<Error>(HasSubstr("another process")));
@@ -68,8 +67,7 @@ TEST(PartFolder, RefusesWhatExistsAndWhatAnotherMakes) {
               ThrowsMessage<ConfigError>(HasSubstr("exists already")));
 }
 
-TEST(PartFolder, TakesThePlaceOfAnOlderOne) {
-  const testing::Scratch scratch;
+TEST_F(PartFolders, TakesThePlaceOfAnOlderOne) {
   make(scratch / "a", "old", Existing::replace);
   make(scratch / "a", "new", Existing::replace);
   EXPECT_EQ(read_file(scratch / "a" / "text"), "new");

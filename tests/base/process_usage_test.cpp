@@ -1,6 +1,7 @@
 #include "millrace/base/process/process_usage.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -16,6 +17,14 @@ TEST(ProcessUsage, GrowsWithWhatIsUsed) {
   EXPECT_GE(rss_bytes(), memory + (32 << 20));
   EXPECT_GE(peak_rss_bytes(), memory + (32 << 20));
   EXPECT_TRUE(testing::comes_to([&] { return cpu_seconds() > cpu && process_age() > age; }));
+}
+
+TEST(FreeMemory, IsSomeOfWhatTheMachineHas) {
+  const auto free = free_memory();
+  ASSERT_TRUE(free.has_value());
+  EXPECT_GT(*free, 0);
+  EXPECT_LE(*free, static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<double>(sysconf(_SC_PAGESIZE)));
 }
 
 }  // namespace

@@ -18,7 +18,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/engine/group_plan.h"
-#include "millrace/engine/numbered_groups.h"
 #include "millrace/engine/pipeline.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"

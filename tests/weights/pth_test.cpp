@@ -1,33 +1,21 @@
-#include "millrace/weights/pth.h"
+#include "millrace/weights/formats.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 
-#include <map>
-
 #include "millrace/base/files.h"
-#include "millrace/base/random.h"
-#include "tests/support/tensors.h"
 #include "tests/weights/loader_fixtures.h"
-#include "tests/weights/zip_file.h"
 
 namespace millrace {
 namespace {
 
 using testing::by_name;
+using testing::expect_same;
 using testing::kFixtures;
 using testing::little_endian;
 using testing::same;
 using testing::Scratch;
 using testing::write_zip;
-
-void expect_same(const NamedTensors& actual, const std::map<std::string, at::Tensor>& expected) {
-  EXPECT_EQ(actual.size(), expected.size());
-  for (const auto& [name, value] : actual) {
-    ASSERT_TRUE(expected.contains(name)) << name;
-    EXPECT_TRUE(same(value, expected.at(name))) << name;
-  }
-}
 
 /// "X": text of a pickle.
 std::string text(const std::string& characters) {
@@ -101,14 +89,10 @@ TEST_F(Pth, ReadsPickledArrays) {
            text(type) + "\x89\x88tR(K\x03" + text(order) +
            "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK" + std::string("\0", 1) +
            "tb\x89"
-           "C\x08"
-           "\1\0\2\0\3\0\4\0" +
-           "tb";
+           "C\x08" +
+           std::string("\1\0\2\0\3\0\4\0", 8) + "tb";
   };
-  const auto zeros = std::string("\1\0\2\0\3\0\4\0", 8);
-  auto good = dict(array("i2", "<"));
-  const auto place = good.find("C\x08") + 2;
-  good.replace(place, good.size() - place, zeros + "tbs.");
+  const auto good = dict(array("i2", "<"));
   const auto file = scratch_.file("a.pkl", good);
   const auto read = read_pth(file);
   ASSERT_EQ(read.size(), 1U);
@@ -234,19 +218,9 @@ TEST_F(Pth, EveryTruncationIsAnError) {
 }
 
 TEST_F(Pth, DamageIsAnErrorOrOtherValuesButNeverACrash) {
-  Rng rng{1};
-  for (const char* name : {"views.pth", "legacy.pth", "checkpoint.pth"}) {
-    const auto bytes = read_file(kFixtures / name);
-    for (int round = 0; round < 1000; ++round) {
-      auto damaged = bytes;
-      for (int i = 0; i < 3; ++i) damaged[rng.below(2000)] = static_cast<char>(rng.below(256));
-      try {
-        read_pth(scratch_.file("damaged.pth", damaged));
-      } catch (const Error& error) {
-        EXPECT_THAT(error.what(), ::testing::HasSubstr("damaged.pth"));
-      }
-    }
-  }
+  for (const char* name : {"views.pth", "legacy.pth", "checkpoint.pth"})
+    testing::expect_no_crash(scratch_, read_file(kFixtures / name), read_pth,
+                             [](Rng& rng) { return rng.below(2000); });
 }
 
 TEST_F(Pth, NoticesAFlippedBitInTheValuesOfATensor) {

@@ -12,11 +12,8 @@
 
 #include "millrace/weights/formats.h"
 #include "millrace/weights/model_card.h"
-#include "millrace/weights/npz.h"
-#include "millrace/weights/safetensors.h"
 #include "tests/support/data.h"
-#include "tests/support/scratch.h"
-#include "tests/support/tensors.h"
+#include "tests/weights/loader_fixtures.h"
 
 namespace millrace {
 namespace {
@@ -25,9 +22,13 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::same;
-using testing::Scratch;
 
-/// A model of tensors of zeros.
+struct LoadWeights : ::testing::Test {
+  const testing::Scratch scratch;
+  const std::filesystem::path file = scratch / "w.safetensors";
+};
+
+/// A model of zeros.
 Parameters model_of(const std::vector<std::pair<std::string, std::vector<std::int64_t>>>& shapes) {
   Parameters parameters;
   for (const auto& [name, shape] : shapes)
@@ -41,15 +42,13 @@ at::Tensor value_of(const Parameters& parameters, const std::string& name) {
   return parameters.find(name)->value.detach();
 }
 
-TEST(LoadWeights, ReportsWhatDidNotFit) {
-  const Scratch scratch;
+TEST_F(LoadWeights, ReportsWhatDidNotFit) {
   const auto weight = at::arange(6, at::kFloat).view({2, 3});
   write_safetensors(
-      scratch / "w.safetensors",
-      {{"a.weight", weight}, {"extra", at::zeros({1})}, {"head.weight", at::zeros({81, 4})}});
+      file, {{"a.weight", weight}, {"extra", at::zeros({1})}, {"head.weight", at::zeros({81, 4})}});
   const auto model = model_of({{"a.weight", {2, 3}}, {"b.weight", {2}}, {"head.weight", {7, 4}}});
 
-  const auto report = load_weights(model, scratch / "w.safetensors");
+  const auto report = load_weights(model, file);
 
   EXPECT_EQ(report.loaded, 1U);
   EXPECT_THAT(report.missing, ElementsAre("b.weight"));
@@ -59,37 +58,34 @@ TEST(LoadWeights, ReportsWhatDidNotFit) {
   EXPECT_TRUE(model.find("a.weight")->trainable());
 }
 
-TEST(LoadWeights, ReadsOtherPrecisionsAndDropsCountersAndWrappers) {
-  const Scratch scratch;
-  write_safetensors(scratch / "w.safetensors",
-                    {{"model.a", at::full({2}, 1.5, at::kHalf)},
-                     {"b", at::full({2}, 2.5, at::kBFloat16)},
-                     {"bn1.num_batches_tracked", at::zeros({}, at::kLong)}});
+TEST_F(LoadWeights, ReadsOtherPrecisionsAndDropsCountersAndWrappers) {
+  write_safetensors(file, {{"model.a", at::full({2}, 1.5, at::kHalf)},
+                           {"b", at::full({2}, 2.5, at::kBFloat16)},
+                           {"bn1.num_batches_tracked", at::zeros({}, at::kLong)}});
   const auto model = model_of({{"a", {2}}, {"b", {2}}});
-  const auto report = load_weights(model, scratch / "w.safetensors");
+  const auto report = load_weights(model, file);
   EXPECT_EQ(report.loaded, 2U);
   EXPECT_THAT(report.unused, IsEmpty());
   EXPECT_TRUE(same(value_of(model, "a"), at::full({2}, 1.5)));
   EXPECT_TRUE(same(value_of(model, "b"), at::full({2}, 2.5)));
 }
 
-TEST(LoadWeights, ReadsTheOtherNamesOfTorchvision) {
-  const std::filesystem::path fixtures = "tests/parity/goldens/loader";
+TEST_F(LoadWeights, ReadsTheOtherNamesOfTorchvision) {
   const std::map<std::string, std::string> schemes = {{"zip.pth", "torchvision"},
                                                       {"legacy.pth", "torchvision-2019"},
                                                       {"module_prefix.pth", "torchvision"},
                                                       {"checkpoint.pth", "torchvision"},
                                                       {"fp32.safetensors", "torchvision"}};
-  for (const auto& [file, scheme] : schemes) {
+  for (const auto& [name, scheme] : schemes) {
     const auto model = model_of({{"backbone.body.conv1.weight", {4, 3, 7, 7}},
                                  {"rpn.head.conv.0.0.weight", {5, 5, 3, 3}},
                                  {"backbone.fpn.inner_blocks.0.0.bias", {5}},
                                  {"roi_heads.mask_head.0.0.weight", {5, 5, 3, 3}}});
-    const auto report = load_weights(model, fixtures / file);
-    EXPECT_EQ(report.scheme, scheme) << file;
-    EXPECT_EQ(report.loaded, 4U) << file;
-    EXPECT_EQ(report.unused.size(), 9U) << file;
-    EXPECT_EQ(report.notes.size(), file == "legacy.pth" ? 1U : 0U);
+    const auto report = load_weights(model, testing::kFixtures / name);
+    EXPECT_EQ(report.scheme, scheme) << name;
+    EXPECT_EQ(report.loaded, 4U) << name;
+    EXPECT_EQ(report.unused.size(), 9U) << name;
+    EXPECT_EQ(report.notes.size(), name == "legacy.pth" ? 1U : 0U);
   }
 }
 
@@ -123,13 +119,12 @@ Parameters model_with_heads(std::int64_t classes, Background background) {
   return model;
 }
 
-TEST(LoadWeights, HeadsComeIntoTheModelsOrderOfClasses) {
-  const Scratch scratch;
+TEST_F(LoadWeights, HeadsComeIntoTheModelsOrderOfClasses) {
   for (const auto from : {Background::first, Background::last})
     for (const auto to : {Background::first, Background::last}) {
-      write_safetensors(scratch / "w.safetensors", heads(3, from));
+      write_safetensors(file, heads(3, from));
       const auto model = model_with_heads(3, to);
-      const auto report = load_weights(model, scratch / "w.safetensors");
+      const auto report = load_weights(model, file);
       EXPECT_EQ(report.loaded, 3U);
       for (const auto& [name, expected] : heads(3, to)) {
         // A background that the file does not have is left at zero.
@@ -141,11 +136,10 @@ TEST(LoadWeights, HeadsComeIntoTheModelsOrderOfClasses) {
     }
 }
 
-TEST(LoadWeights, OfNinetyRawIdsTheRowsOfTheCategoriesAreTaken) {
-  const Scratch scratch;
-  write_safetensors(scratch / "w.safetensors", heads(90, Background::first));
+TEST_F(LoadWeights, OfNinetyRawIdsTheRowsOfTheCategoriesAreTaken) {
+  write_safetensors(file, heads(90, Background::first));
   const auto model = model_with_heads(80, Background::last);
-  const auto report = load_weights(model, scratch / "w.safetensors");
+  const auto report = load_weights(model, file);
   EXPECT_EQ(report.loaded, 3U);
   EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("rows of the 80 categories")));
   const auto scores = value_of(model, kScores).flatten();
@@ -156,14 +150,13 @@ TEST(LoadWeights, OfNinetyRawIdsTheRowsOfTheCategoriesAreTaken) {
   EXPECT_EQ(value_of(model, kBoxes)[79 * 4 + 3].item<float>(), 89);
 }
 
-TEST(LoadWeights, HeadsForAnotherNumberOfClassesKeepTheirValuesAndAreReported) {
-  const Scratch scratch;
+TEST_F(LoadWeights, HeadsForAnotherNumberOfClassesKeepTheirValuesAndAreReported) {
   auto stored = heads(3, Background::first);
   stored.emplace_back("a", at::full({2}, 1.5));
-  write_safetensors(scratch / "w.safetensors", stored);
+  write_safetensors(file, stored);
   auto model = model_with_heads(5, Background::first);
   model.add("a", at::zeros({2}), ParameterKind::weight);
-  const auto report = load_weights(model, scratch / "w.safetensors");
+  const auto report = load_weights(model, file);
   EXPECT_EQ(report.loaded, 1U);
   EXPECT_THAT(report.other_classes, Contains(std::string(kScores) + ": file 3 classes, model 5"));
   EXPECT_EQ(report.other_classes.size(), 3U);
@@ -176,14 +169,12 @@ Metadata card(std::vector<std::string> classes) {
   return to_metadata({.classes = std::move(classes)});
 }
 
-TEST(LoadWeights, RowsOfHeadsGoByTheNamesOfTheirClasses) {
-  const Scratch scratch;
+TEST_F(LoadWeights, RowsOfHeadsGoByTheNamesOfTheirClasses) {
   for (const auto from : {Background::first, Background::last})
     for (const auto to : {Background::first, Background::last}) {
-      write_weights(scratch / "w.safetensors", heads(3, from), card({"cat", "dog", "owl"}));
+      write_weights(file, heads(3, from), card({"cat", "dog", "owl"}));
       const auto model = model_with_heads(3, to);
-      const auto report =
-          load_weights(model, scratch / "w.safetensors", {.classes = {"owl", "cat", "dog"}});
+      const auto report = load_weights(model, file, {.classes = {"owl", "cat", "dog"}});
       EXPECT_EQ(report.loaded, 3U);
       EXPECT_THAT(report.not_loaded(), IsEmpty());
       const auto rows = value_of(model, kScores).flatten().narrow(0, to == Background::first, 3);
@@ -194,39 +185,32 @@ TEST(LoadWeights, RowsOfHeadsGoByTheNamesOfTheirClasses) {
     }
 }
 
-TEST(LoadWeights, ClassesThatTheFileDoesNotKnowKeepTheirRowsAndAreNamed) {
-  const Scratch scratch;
-  write_weights(scratch / "w.safetensors", heads(3, Background::last), card({"cat", "dog", "owl"}));
+TEST_F(LoadWeights, ClassesThatTheFileDoesNotKnowKeepTheirRowsAndAreNamed) {
+  write_weights(file, heads(3, Background::last), card({"cat", "dog", "owl"}));
   auto model = model_with_heads(4, Background::last);
   model.find(kScores)->value.detach().fill_(-1);
-  const auto report =
-      load_weights(model, scratch / "w.safetensors", {.classes = {"bee", "owl", "ant", "cat"}});
+  const auto report = load_weights(model, file, {.classes = {"bee", "owl", "ant", "cat"}});
   EXPECT_TRUE(
       same(value_of(model, kScores).flatten(), at::tensor({-1.0F, 2.0F, -1.0F, 0.0F, 100.0F})));
   EXPECT_THAT(report.new_classes, ElementsAre("bee", "ant"));
   EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("not used: dog")));
   EXPECT_EQ(report.not_loaded().size(), 2U);
 
-  const auto none =
-      load_weights(model_of({{kScores, {4, 1}}, {"a", {1}}}), scratch / "w.safetensors");
+  const auto none = load_weights(model_of({{kScores, {4, 1}}, {"a", {1}}}), file);
   EXPECT_EQ(none.loaded, 1U) << "without names the rows are taken as they are";
 }
 
-TEST(LoadWeights, RowsThatRepeatOnceAnAnchorGoByName) {
-  const Scratch scratch;
+TEST_F(LoadWeights, RowsThatRepeatOnceAnAnchorGoByName) {
   // Two anchors a cell, three classes.
-  write_weights(scratch / "w.safetensors", {{"logits.bias", at::arange(6, at::kFloat)}},
-                card({"cat", "dog", "owl"}));
+  write_weights(file, {{"logits.bias", at::arange(6, at::kFloat)}}, card({"cat", "dog", "owl"}));
   auto model = model_of({{"logits.bias", {6}}});
   model.set_classes("logits", {.values = 1, .repeats = 2});
-  load_weights(model, scratch / "w.safetensors", {.classes = {"owl", "cat", "dog"}});
+  load_weights(model, file, {.classes = {"owl", "cat", "dog"}});
   EXPECT_TRUE(
       same(value_of(model, "logits.bias"), at::tensor({2.0F, 0.0F, 1.0F, 5.0F, 3.0F, 4.0F})));
 }
 
-TEST(LoadWeights, OtherClassesForADetectorThatDoesNotSayWhichRowsAreWhichAreRefused) {
-  const Scratch scratch;
-  const auto file = scratch / "w.safetensors";
+TEST_F(LoadWeights, OtherClassesForADetectorThatDoesNotSayWhichRowsAreWhichAreRefused) {
   write_weights(file, {{"logits.bias", at::arange(2, at::kFloat)}}, card({"cat", "dog"}));
   const auto model = model_of({{"logits.bias", {2}}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file, {.classes = {"dog", "cat"}}), file,
@@ -234,9 +218,7 @@ TEST(LoadWeights, OtherClassesForADetectorThatDoesNotSayWhichRowsAreWhichAreRefu
   EXPECT_EQ(load_weights(model, file, {.classes = {"cat", "dog"}}).loaded, 1U);
 }
 
-TEST(LoadWeights, ThatAreNotFiniteAreRefusedUnlessAskedFor) {
-  const Scratch scratch;
-  const auto file = scratch / "w.safetensors";
+TEST_F(LoadWeights, ThatAreNotFiniteAreRefusedUnlessAskedFor) {
   auto bad = at::full({4}, 1.0F);
   bad[1] = std::numeric_limits<float>::quiet_NaN();
   bad[2] = std::numeric_limits<float>::infinity();
@@ -250,23 +232,19 @@ TEST(LoadWeights, ThatAreNotFiniteAreRefusedUnlessAskedFor) {
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "'a': 2 of its 2 values");
 }
 
-TEST(LoadWeights, ReadsACheckpointFolder) {
-  const Scratch scratch;
+TEST_F(LoadWeights, ReadsACheckpointFolder) {
   write_safetensors(scratch / "model.safetensors", {{"a", at::full({2}, 1.5)}});
   EXPECT_EQ(load_weights(model_of({{"a", {2}}}), scratch / "").loaded, 1U);
 }
 
-TEST(LoadWeights, NothingThatFitsIsAnError) {
-  const Scratch scratch;
-  const auto file = scratch / "w.safetensors";
+TEST_F(LoadWeights, NothingThatFitsIsAnError) {
   write_safetensors(file, {{"x", at::zeros({1})}, {"y", at::zeros({1})}});
   const auto model = model_of({{"a", {2}}, {"y", {2}}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file,
                         "2 tensors (x, y: file (1), model (2)); the model wants a");
 }
 
-TEST(LoadWeights, WrongFilesAreErrors) {
-  const Scratch scratch;
+TEST_F(LoadWeights, WrongFilesAreErrors) {
   const auto model = model_of({{"a", {2}}});
   const auto none = scratch / "none.npz";
   MILLRACE_EXPECT_ERROR(load_weights(model, none), none, "there is no such file");
@@ -276,9 +254,9 @@ TEST(LoadWeights, WrongFilesAreErrors) {
   MILLRACE_EXPECT_ERROR(load_weights(model, empty), empty, "cannot be read as a zip archive");
 }
 
-TEST(LoadWeights, ReadsTensorpacksResNet50) {
+TEST_F(LoadWeights, ReadsTensorpacksResNet50) {
   MILLRACE_NEEDS_DATA("weights");
-  const auto file = testing::data_folder() / "weights" / "R50_C1-C4_imagenet_msra_fp16.npz";
+  const auto npz = testing::data_folder() / "weights" / "R50_C1-C4_imagenet_msra_fp16.npz";
   const auto model = model_of({{"backbone.body.conv1.weight", {64, 3, 7, 7}},
                                {"backbone.body.bn1.weight", {64}},
                                {"backbone.body.bn1.running_var", {64}},
@@ -288,15 +266,14 @@ TEST(LoadWeights, ReadsTensorpacksResNet50) {
                                {"backbone.body.layer3.5.bn3.bias", {1024}},
                                {"backbone.body.layer4.0.conv1.weight", {512, 1024, 1, 1}}});
 
-  const auto report = load_weights(model, file);
+  const auto report = load_weights(model, npz);
 
   EXPECT_EQ(report.loaded, 7U);
   EXPECT_THAT(report.missing, ElementsAre("backbone.body.layer4.0.conv1.weight"));
   EXPECT_THAT(report.mismatched, IsEmpty());
   EXPECT_EQ(report.unused.size(), 215U - 7U);
   EXPECT_THAT(report.unused, Contains("group0/block0/conv1/W"));
-  const auto read = read_npz(file);
-  const std::map<std::string, at::Tensor> stored(read.begin(), read.end());
+  const auto stored = testing::by_name(read_npz(npz));
   const auto kernel = value_of(model, "backbone.body.layer3.5.conv2.weight");
   EXPECT_EQ(kernel[5][7][0][2].item<float>(),
             stored.at("group2/block5/conv2/W")[0][2][7][5].item<float>());
@@ -306,24 +283,23 @@ TEST(LoadWeights, ReadsTensorpacksResNet50) {
       same(value_of(model, "backbone.body.bn1.running_var"), stored.at("conv0/bn/variance/EMA")));
 }
 
-TEST(LoadWeights, AFoldedNormBecomesOneThatOnlyAddsTheBias) {
+TEST_F(LoadWeights, AFoldedNormBecomesOneThatOnlyAddsTheBias) {
   MILLRACE_NEEDS_DATA("weights");
-  const auto file =
+  const auto npz =
       testing::data_folder() / "weights" / "R18_C1-C4_imagenet_torchvision_bnfolded_fp16.npz";
   const std::string norm = "backbone.body.layer2.0.downsample.1";
   const auto model = model_of({{norm + ".weight", {128}},
                                {norm + ".bias", {128}},
                                {norm + ".running_mean", {128}},
                                {norm + ".running_var", {128}}});
-  EXPECT_EQ(load_weights(model, file).loaded, 4U);
+  EXPECT_EQ(load_weights(model, npz).loaded, 4U);
 
   const auto scale =
       value_of(model, norm + ".weight") * at::rsqrt(value_of(model, norm + ".running_var") + 1e-5);
   const auto shift =
       value_of(model, norm + ".bias") - value_of(model, norm + ".running_mean") * scale;
   EXPECT_TRUE(same(scale, at::full({128}, 1.0)));
-  const auto read = read_npz(file);
-  const std::map<std::string, at::Tensor> stored(read.begin(), read.end());
+  const auto stored = testing::by_name(read_npz(npz));
   EXPECT_TRUE(same(shift, stored.at("group1/block0/convshortcut/b")));
 }
 

@@ -32,7 +32,7 @@ UniqueFd file_without_name() {
   return file;
 }
 
-/// Whether `more` has a value for the variable "NAME=value". Of two values, shells and getenv take
+/// Whether `more` sets the variable "NAME=value" too. Given two values, shells and getenv take
 /// different ones.
 bool is_set_by(const std::vector<std::string>& more, std::string_view variable) {
   const auto name = variable.substr(0, variable.find('=') + 1);

@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "millrace/base/unique_fd.h"
+#include "millrace/base/files.h"
 
 namespace millrace {
 
 /// For one thread. Leaves no zombie.
 class ChildProcess {
  public:
-  /// Starts `/bin/sh -c command` in a process group of its own, with `more` ("NAME=value") added to
-  /// the environment and nothing to read. Throws Error.
+  /// Starts `/bin/sh -c command` in its own process group, with `more` ("NAME=value") added to the
+  /// environment and an empty standard input. Throws Error.
   ChildProcess(const std::string& command, const std::vector<std::string>& more);
 
-  /// Ends what still runs.
+  /// Ends the command.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -25,13 +25,13 @@ class ChildProcess {
   /// Does not wait.
   bool has_ended();
 
-  /// Asks its whole group to end (SIGTERM), a second later the system ends it.
+  /// Sends SIGTERM to its group, a second later SIGKILL.
   void end();
 
-  /// How it failed, "exit code 3" or "signal 15"; empty: it succeeded. Once it has ended.
+  /// "exit code 3" or "signal 15"; empty: success. REQUIRES: it has ended.
   std::string failure() const;
 
-  /// The first 64 KiB of what it has written so far to standard output and standard error.
+  /// The first 64 KiB that it has written to standard output and standard error.
   std::string output() const;
 
  private:

@@ -1,21 +1,25 @@
-// What this process has used so far, and how old it is.
+// What this process has used so far and may still use, and how old it is.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace millrace {
 
 /// User and system time of all its threads.
 double cpu_seconds();
 
-/// The memory that is resident now; 0 where the system does not tell.
+/// Memory resident now; 0: unknown.
 std::int64_t rss_bytes();
 
-/// The most memory that was resident at any time.
+/// The most memory resident at any time.
 std::int64_t peak_rss_bytes();
 
-/// Seconds since the system started the process (before any library was loaded), to 10 ms; 0 where
-/// it does not say.
+/// Seconds since the process was started (before any library was loaded), to 10 ms; 0: unknown.
 double process_age();
+
+/// Bytes that can be allocated before the system swaps or kills: MemAvailable, or less if a control
+/// group of this process (a container, a job of a cluster) has a limit. Nothing: unknown.
+std::optional<double> free_memory();
 
 }  // namespace millrace

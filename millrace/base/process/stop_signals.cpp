@@ -1,5 +1,6 @@
 #include "millrace/base/process/stop_signals.h"
 
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,13 +57,46 @@ extern "C" void give_up(int) {
   ::_exit(exit_code_when_given_up);
 }
 
-}  // namespace
-
-SignalHandling::SignalHandling(void (*handler)(int)) {
+struct sigaction action_of(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
+  return action;
+}
+
+void set_mask(int how) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int each : kStopSignals) sigaddset(&signals, each);
+  ::pthread_sigmask(how, &signals, nullptr);
+}
+
+/// Unlike SIG_IGN, a handler is not inherited by child processes.
+void survive(int signal) {
+  const auto action = action_of([](int) {});
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+std::string_view signal_name(int signal) {
+  constexpr std::string_view kNames[] = {"SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"};
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+    if (kStopSignals[i] == signal) return kNames[i];
+  return "";
+}
+
+void hold_stop_signals() { set_mask(SIG_BLOCK); }
+
+void release_stop_signals() { set_mask(SIG_UNBLOCK); }
+
+void survive_file_size_limit() { survive(SIGXFSZ); }
+
+void survive_broken_pipes() { survive(SIGPIPE); }
+
+SignalHandling::SignalHandling(void (*handler)(int)) {
+  const auto action = action_of(handler);
   for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
     ::sigaction(kStopSignals[i], nullptr, &before_[i]);
     if (kStopSignals[i] != SIGHUP || before_[i].sa_handler != SIG_IGN)

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
-#include "millrace/base/unique_fd.h"
 
 namespace millrace::serving {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <zmq.hpp>
 
-#include "millrace/base/unique_fd.h"
+#include "millrace/base/files.h"
 
 namespace millrace::serving {
 

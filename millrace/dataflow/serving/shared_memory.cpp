@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/unique_fd.h"
+#include "millrace/base/files.h"
 
 namespace millrace::serving {
 namespace {

@@ -8,7 +8,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
-#include "millrace/base/wildcards.h"
 
 namespace millrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "millrace/base/config.h"
-#include "millrace/base/file_lock.h"
+#include "millrace/base/files.h"
 
 namespace millrace {
 

@@ -4,7 +4,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/free_memory.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/trainer/out_of_memory.h"
