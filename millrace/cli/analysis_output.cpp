@@ -145,13 +145,14 @@ Json spread_json(const Analysis& analysis) {
           {"category_ap", std::move(classes)}};
 }
 
-Json versus_json(const coco::Comparison& versus) {
+Json versus_json(const Analysis& analysis) {
+  const auto& versus = *analysis.versus;
   Json classes = Json::array();
   for (std::size_t k = 0; k < versus.category_p.size(); ++k) {
     classes.push_back(to_json(versus.difference.category_ap[k]));
     classes.back()["p"] = versus.category_p[k];
   }
-  return {{"draws", versus.draws},
+  return {{"draws", analysis.draws},
           {"AP", versus.b.ap},
           {"AP50", versus.b.ap50},
           {"difference",
@@ -208,7 +209,7 @@ std::string analysis_text(const Analysis& analysis, bool analyzed) {
 void add_analysis(Json& json, const Analysis& analysis, bool analyzed) {
   if (analyzed) add_parts(json, analysis);
   if (analysis.spread) json["bootstrap"] = spread_json(analysis);
-  if (analysis.versus) json["versus"] = versus_json(*analysis.versus);
+  if (analysis.versus) json["versus"] = versus_json(analysis);
 }
 
 std::string analysis_csv(const Analysis& analysis) {

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "millrace/cli/command.h"
-#include "millrace/doctor/check_classes.h"
-#include "millrace/doctor/check_sizes.h"
-#include "millrace/doctor/findings.h"
+#include "millrace/doctor/checks.h"
 
 namespace millrace::cli {
 

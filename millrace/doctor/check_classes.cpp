@@ -1,16 +1,14 @@
-#include "millrace/doctor/check_classes.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
 #include "millrace/base/text.h"
+#include "millrace/doctor/checks.h"
 
 namespace millrace {
 namespace {
 
-using coco::FindingExample;
 using coco::FindingKind;
 using enum coco::Severity;
 
@@ -18,8 +16,8 @@ constexpr FindingKind kUnknown{"class-unknown", error, "classes that a split has
                                "training stops before its first step"};
 constexpr FindingKind kNamedTwice{
     "category-name-twice", error, "categories with the name of another",
-    "classes are told by their names: training stops before its first "
-    "step, unless data.classes leaves both out"};
+    "classes are told by their names: training stops before its first step, unless data.classes "
+    "leaves both out"};
 constexpr FindingKind kNothingToLearn{"class-unlearned", warning,
                                       "classes without an object to train on",
                                       "they are never found; where the evaluation has objects of "
@@ -43,8 +41,6 @@ constexpr FindingKind kImbalance{"class-imbalance", note,
                                  "rare classes are learned late or not at all; see the source "
                                  "repeat_factor"};
 
-constexpr std::uint64_t kHundred = 100;
-
 std::string text(const DataSplit& split, coco::TextRef name) {
   return std::string(split.annotations->text(name));
 }
@@ -58,16 +54,12 @@ void compare_categories(const NamedSplit& train, const NamedSplit& other,
     const auto same = std::ranges::find(
         known, name, [&](const coco::Category& one) { return text(train.data, one.name); });
     if (same == known.end())
-      findings.add(kOnlyScored, [&] {
-        return FindingExample{.category = category.id,
-                              .what = fmt::format("'{}' of {}", name, other.name)};
-      });
+      findings.add(kOnlyScored,
+                   {.category = category.id, .what = fmt::format("'{}' of {}", name, other.name)});
     else if (same->id != category.id)
-      findings.add(kOtherId, [&] {
-        return FindingExample{.category = category.id,
+      findings.add(kOtherId, {.category = category.id,
                               .what = fmt::format("'{}' of {} is category {} in {}", name,
-                                                  other.name, same->id, train.name)};
-      });
+                                                  other.name, same->id, train.name)});
   }
 }
 
@@ -101,27 +93,22 @@ void check_categories(const NamedSplit& split, coco::Findings& findings) {
   for (const auto& category : categories) {
     const auto name = text(split.data, category.name);
     const auto [first, is_new] = named.try_emplace(name, category.id);
-    if (is_new) continue;
-    findings.add(kNamedTwice, [&, first = first] {
-      return FindingExample{.category = category.id,
-                            .what = fmt::format("'{}' is category {} too", name, first->second)};
-    });
+    if (!is_new)
+      findings.add(kNamedTwice,
+                   {.category = category.id,
+                    .what = fmt::format("'{}' is category {} too", name, first->second)});
   }
   std::vector<std::string> known;
   for (const auto& [name, id] : named) known.push_back(name);
   for (std::size_t k = 0; k < split.data.classes.size(); ++k) {
     if (split.data.category_ids[k] != kNoCategory) continue;
     const auto& name = split.data.classes[k];
-    findings.add(kUnknown, [&] {
-      return FindingExample{.what = fmt::format("'{}'{}", name, suggestion(name, known))};
-    });
+    findings.add(kUnknown, {.what = fmt::format("'{}'{}", name, suggestion(name, known))});
   }
   const auto count = std::ssize(categories);
   if (count > 0 && (categories.front().id != 1 || categories.back().id != count))
-    findings.add(kGaps, [&] {
-      return FindingExample{.what = fmt::format("{} categories, ids from {} to {}", count,
-                                                categories.front().id, categories.back().id)};
-    });
+    findings.add(kGaps, {.what = fmt::format("{} categories, ids from {} to {}", count,
+                                             categories.front().id, categories.back().id)});
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table) {
@@ -149,24 +136,19 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
   for (const bool missed : {true, false})  // what costs scores comes first
     for (std::size_t k = 0; k < classes.size(); ++k)
       if (table[k][0].objects == 0 && (evaluated(k) > 0) == missed)
-        findings.add(kNothingToLearn, [&] {
-          return FindingExample{
-              .what = fmt::format("'{}', with {} to evaluate on", classes[k], evaluated(k))};
-        });
+        findings.add(kNothingToLearn, {.what = fmt::format("'{}', with {} to evaluate on",
+                                                           classes[k], evaluated(k))});
   for (std::size_t s = 1; s < splits.size(); ++s)
     for (std::size_t k = 0; k < classes.size(); ++k)
-      if (table[k][s].objects == 0)
-        findings.add(kNothingToScore, [&] { return FindingExample{.what = classes[k]}; });
+      if (table[k][s].objects == 0) findings.add(kNothingToScore, {.what = classes[k]});
   const auto found = extreme_classes(table);
   if (!found) return;
   const auto [most, least] = *found;
   const auto larger = table[most][0].objects, smaller = table[least][0].objects;
-  if (larger > kHundred * smaller)
-    findings.add(kImbalance, [&] {
-      return FindingExample{.what =
-                                fmt::format("{}: {} objects of '{}', {} of '{}'", splits[0].name,
-                                            larger, classes[most], smaller, classes[least])};
-    });
+  if (larger > 100 * smaller)
+    findings.add(kImbalance,
+                 {.what = fmt::format("{}: {} objects of '{}', {} of '{}'", splits[0].name, larger,
+                                      classes[most], smaller, classes[least])});
 }
 
 }  // namespace millrace

@@ -1,19 +1,16 @@
-#include "millrace/doctor/check_copies.h"
-
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <tuple>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/doctor/checks.h"
 
 namespace millrace {
 namespace {
 
-namespace fs = std::filesystem;
 using coco::FindingKind;
 using enum coco::Severity;
 
@@ -34,8 +31,7 @@ struct Entry {
   auto key() const { return std::tuple(bytes, digest.high, digest.low, split, image); }
 };
 
-/// Leaves those whose content another has too, with all of one content together, by split and
-/// image.
+/// Keeps those with the content of another, sorted by content, split and image.
 void keep_alike(std::vector<Entry>& entries) {
   std::ranges::sort(entries, {}, &Entry::key);
   std::vector<Entry> alike;
@@ -48,75 +44,53 @@ void keep_alike(std::vector<Entry>& entries) {
   entries = std::move(alike);
 }
 
-class Copies {
- public:
-  explicit Copies(std::span<const MarkedSplit> splits) : splits_(splits) {}
-
-  void check(coco::Findings& findings) const {
-    auto entries = marked();
-    keep_alike(entries);
-    tbb::parallel_for(std::size_t{0}, entries.size(), [&](std::size_t i) {
-      try {
-        const auto bytes = read_file(path(entries[i]));
-        entries[i].digest = wide_digest(bytes.data(), bytes.size());
-      } catch (const Error&) {  // gone since its mark was taken
-        entries[i].bytes = 0;
-      }
-    });
-    std::erase_if(entries, [](const Entry& one) { return one.bytes == 0; });
-    keep_alike(entries);
-
-    // The first of each content is the original; then by split and image, as people look for them.
-    std::vector<std::pair<Entry, Entry>> pairs;  // copy, original
-    for (std::size_t i = 1, first = 0; i < entries.size(); ++i) {
-      if (entries[i].content() != entries[first].content())
-        first = i;
-      else if (path(entries[i]) != path(entries[first]))  // else told as a shared file
-        pairs.emplace_back(entries[i], entries[first]);
-    }
-    std::ranges::sort(
-        pairs, {}, [](const auto& pair) { return std::pair(pair.first.split, pair.first.image); });
-    for (const auto& [copy, original] : pairs) tell(copy, original, findings);
-  }
-
- private:
-  std::vector<Entry> marked() const {
-    std::vector<Entry> entries;
-    for (std::size_t s = 0; s < splits_.size(); ++s)
-      for (std::size_t i = 0; i < splits_[s].marks.size(); ++i)
-        if (const auto& mark = splits_[s].marks[i]; mark.bytes > 0)
-          entries.push_back({mark.bytes, mark.head, s, i});
-    return entries;
-  }
-
-  const coco::Image& image(const Entry& one) const {
-    return splits_[one.split].split.annotations->images[one.image];
-  }
-  std::string name(const Entry& one) const {
-    return std::string(splits_[one.split].split.annotations->text(image(one).file_name));
-  }
-  fs::path path(const Entry& one) const {
-    return (splits_[one.split].split.images / name(one)).lexically_normal();
-  }
-
-  void tell(const Entry& copy, const Entry& original, coco::Findings& findings) const {
-    findings.add(copy.split == original.split ? kCopy : kLeak, [&] {
-      return coco::FindingExample{
-          .image = image(copy).id,
-          .file = name(copy),
-          .what =
-              fmt::format("in {} the same bytes as image {} ({}) in {}", splits_[copy.split].name,
-                          image(original).id, name(original), splits_[original.split].name)};
-    });
-  }
-
-  std::span<const MarkedSplit> splits_;
-};
-
 }  // namespace
 
 void check_copies(std::span<const MarkedSplit> splits, coco::Findings& findings) {
-  Copies(splits).check(findings);
+  const auto image = [&](const Entry& one) -> const coco::Image& {
+    return splits[one.split].split.annotations->images[one.image];
+  };
+  const auto name = [&](const Entry& one) {
+    return std::string(splits[one.split].split.annotations->text(image(one).file_name));
+  };
+  const auto path = [&](const Entry& one) {
+    return (splits[one.split].split.images / name(one)).lexically_normal();
+  };
+  std::vector<Entry> entries;
+  for (std::size_t s = 0; s < splits.size(); ++s)
+    for (std::size_t i = 0; i < splits[s].marks.size(); ++i)
+      if (const auto& mark = splits[s].marks[i]; mark.bytes > 0)
+        entries.push_back({mark.bytes, mark.head, s, i});
+  keep_alike(entries);
+  tbb::parallel_for(std::size_t{0}, entries.size(), [&](std::size_t i) {
+    try {
+      const auto bytes = read_file(path(entries[i]));
+      entries[i].digest = wide_digest(bytes.data(), bytes.size());
+    } catch (const Error&) {  // gone since its mark was taken
+      entries[i].bytes = 0;
+    }
+  });
+  std::erase_if(entries, [](const Entry& one) { return one.bytes == 0; });
+  keep_alike(entries);
+
+  // The first of each content is the original; then by split and image, as people look for them.
+  std::vector<std::pair<Entry, Entry>> pairs;  // copy, original
+  for (std::size_t i = 1, first = 0; i < entries.size(); ++i) {
+    if (entries[i].content() != entries[first].content())
+      first = i;
+    else if (path(entries[i]) !=
+             path(entries[first]))  // else it is a shared file: check_file_names
+      pairs.emplace_back(entries[i], entries[first]);
+  }
+  std::ranges::sort(pairs, {},
+                    [](const auto& pair) { return std::pair(pair.first.split, pair.first.image); });
+  for (const auto& [copy, original] : pairs)
+    findings.add(
+        copy.split == original.split ? kCopy : kLeak,
+        {.image = image(copy).id,
+         .file = name(copy),
+         .what = fmt::format("in {} the same bytes as image {} ({}) in {}", splits[copy.split].name,
+                             image(original).id, name(original), splits[original.split].name)});
 }
 
 }  // namespace millrace

@@ -1,9 +1,6 @@
-#include "millrace/doctor/check_images.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <new>
@@ -11,19 +8,19 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/image/image_head.h"
+#include "millrace/dataflow/stages/decode.h"
 #include "millrace/doctor/check_each.h"
+#include "millrace/doctor/checks.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-using coco::FindingExample;
 using coco::FindingKind;
 using enum coco::Severity;
 
@@ -47,9 +44,9 @@ constexpr FindingKind kShared{"file-name-twice", error, "images with the file of
                               "background"};
 constexpr FindingKind kOrphan{"file-orphan", note, "image files that no image names",
                               "none: they are not used"};
+constexpr FindingKind kUnusable{"sample-unusable", error, "samples that cannot be used", kSkipped};
 
-// Holds what stands in front of the pixels of nearly any JPEG.
-constexpr std::uint64_t kHead = 64 << 10;
+constexpr std::uint64_t kHead = 64 << 10;  // bytes before the pixels of nearly any JPEG
 
 /// The format that the first bytes of a file tell; empty: none that is known here.
 std::string_view format_of_content(std::string_view bytes) {
@@ -66,25 +63,14 @@ std::string_view format_of_content(std::string_view bytes) {
 
 /// The format that a file's name tells, by its extension.
 std::string_view format_of_name(const fs::path& file) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKnown = {
-      {{".jpg", "JPEG"},
-       {".jpeg", "JPEG"},
-       {".png", "PNG"},
-       {".bmp", "BMP"},
-       {".gif", "GIF"},
-       {".webp", "WebP"},
-       {".tif", "TIFF"},
-       {".tiff", "TIFF"}}};
+  static const std::map<std::string, std::string_view> kKnown = {
+      {".jpg", "JPEG"}, {".jpeg", "JPEG"}, {".png", "PNG"},  {".bmp", "BMP"},
+      {".gif", "GIF"},  {".webp", "WebP"}, {".tif", "TIFF"}, {".tiff", "TIFF"}};
   auto extension = file.extension().string();
   std::ranges::transform(extension, extension.begin(),
                          [](unsigned char c) { return std::tolower(c); });
-  const auto* found =
-      std::ranges::find(kKnown, extension, &std::pair<std::string_view, std::string_view>::first);
+  const auto found = kKnown.find(extension);
   return found == kKnown.end() ? std::string_view{} : found->second;
-}
-
-FileMark mark_of(std::string_view head, std::uint64_t bytes) {
-  return {bytes, wide_digest(head.data(), head.size())};
 }
 
 /// Checks one file after the other.
@@ -116,7 +102,7 @@ class FileCheck {
     const InputFile file(path_);
     std::string bytes(std::min(file.size(), kHead), '\0');
     file.read(0, bytes);
-    mark_ = mark_of(bytes, file.size());
+    mark_ = {file.size(), wide_digest(bytes.data(), bytes.size())};
     const auto format = format_of_content(bytes), named = format_of_name(path_);
     if (!format.empty() && !named.empty() && format != named)
       tell(kMisnamed, fmt::format("is {}", format));
@@ -126,14 +112,14 @@ class FileCheck {
     bytes.resize(file.size());
     file.read(head, std::span(bytes).subspan(head));
     const auto turn = check_head(bytes, name_, annotated());
-    // At the least size that the decoder can give: it goes through all data just the same.
+    // The smallest size that the decoder can give: it reads all data just the same
     if (how == ImageCheck::decode || !turn)
       decode_rgb(bytes, name_, annotated(), /*strict=*/true, /*enough=*/{1, 1});
     if (turn) check_turn(bytes, *turn);
     return mark_;
   }
 
-  /// Whether the first bytes tell that all is right. What is wrong with them may be that they end.
+  /// Whether the first bytes suffice to say that all is right.
   bool check_beginning(std::string_view head) {
     try {
       const auto turn = check_head(head, name_, annotated());
@@ -152,10 +138,8 @@ class FileCheck {
   cv::Size annotated() const { return {image_.width, image_.height}; }
 
   void tell(const FindingKind& kind, std::string_view what) {
-    findings_.add(kind, [&] {
-      if (what.starts_with(name_ + ": ")) what.remove_prefix(name_.size() + 2);
-      return FindingExample{.image = image_.id, .file = name_, .what = std::string(what)};
-    });
+    if (what.starts_with(name_ + ": ")) what.remove_prefix(name_.size() + 2);
+    findings_.add(kind, {.image = image_.id, .file = name_, .what = std::string(what)});
   }
 
   const coco::Image& image_;
@@ -189,21 +173,32 @@ void check_file_names(const DataSplit& split, coco::Findings& findings) {
     const auto path = (split.images / name).lexically_normal();
     folders.insert(path.parent_path());
     const auto [first, is_new] = named.try_emplace(path.string(), image.id);
-    if (is_new) continue;
-    findings.add(kShared, [&, first = first] {
-      return FindingExample{.image = image.id,
-                            .file = name,
-                            .what = fmt::format("is the file of image {} too", first->second)};
-    });
+    if (!is_new)
+      findings.add(kShared, {.image = image.id,
+                             .file = name,
+                             .what = fmt::format("is the file of image {} too", first->second)});
   }
   for (const auto& folder : folders) {
     if (!fs::is_directory(folder)) continue;  // told as missing files
     for (const auto& file : images_in(folder))
       if (!named.contains(file.lexically_normal().string()))
-        findings.add(kOrphan, [&] {
-          return FindingExample{.file = file.lexically_relative(split.images).string()};
-        });
+        findings.add(kOrphan, {.file = file.lexically_relative(split.images).string()});
   }
+}
+
+void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
+                   const std::function<void()>& on_sample) {
+  const Decode decoder{.short_side = 1};  // the smallest: it reads all data just the same
+  const auto count = static_cast<std::size_t>(source.size());
+  coco::check_each(count, findings, [&](std::size_t i, coco::Findings& part) {
+    try {
+      auto sample = source[static_cast<std::int64_t>(i)];
+      if (decode) decoder(std::move(sample));
+    } catch (const DataError& problem) {
+      part.add(kUnusable, {.what = problem.what()});
+    }
+    on_sample();
+  });
 }
 
 }  // namespace millrace

@@ -1,5 +1,3 @@
-#include "millrace/doctor/check_objects.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,16 +5,15 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "millrace/doctor/check_each.h"
+#include "millrace/doctor/checks.h"
 
 namespace millrace::coco {
 namespace {
 
 using enum Severity;
+using namespace std::string_view_literals;
 
 constexpr FindingKind kUnusable{"box-unusable", error, "boxes without an area inside their image",
                                 "the object is left out of training; in evaluation it is missed"};
@@ -108,18 +105,9 @@ Bounds bounds_of(const Segmentation& shape) {
   return bounds;
 }
 
-/// How far, and where, bounds reach beyond an image; negative: nowhere.
-std::pair<double, std::string_view> overhang(const Bounds& bounds, const Image& image) {
-  return std::max({std::pair<double, std::string_view>{-bounds.x1, "left"},
-                   {-bounds.y1, "top"},
-                   {bounds.x2 - image.width, "right"},
-                   {bounds.y2 - image.height, "bottom"}});
-}
-
-/// The furthest that a side of the one is from that of the other.
-double distance(const Bounds& a, const Bounds& b) {
-  return std::max(
-      {std::abs(a.x1 - b.x1), std::abs(a.y1 - b.y1), std::abs(a.x2 - b.x2), std::abs(a.y2 - b.y2)});
+Bounds box_of(const Annotation& object) {
+  const auto [x, y, width, height] = object.bbox;
+  return {x, y, x + width, y + height};
 }
 
 double iou(const Bounds& a, const Bounds& b) {
@@ -127,159 +115,127 @@ double iou(const Bounds& a, const Bounds& b) {
   return shared > 0 ? shared / (a.area() + b.area() - shared) : 0;
 }
 
-/// Checks the objects of one image after the other.
-class Checks {
- public:
-  Checks(const Dataset& data, std::vector<bool> counts, bool with_shapes)
-      : data_(data),
-        counts_(std::move(counts)),
-        with_shapes_(with_shapes),
-        has_shapes_(std::ranges::any_of(data.annotations, [](const Annotation& one) {
-          return one.shape.kind != ShapeKind::none;
-        })) {}
+bool holds_pixels(const Segmentation& shape, const Image& image) {
+  if (const auto* mask = std::get_if<Rle>(&shape)) return area(*mask) > 0;
+  return area(from_polygons(std::get<std::vector<Polygon>>(shape),
+                            static_cast<std::uint32_t>(image.height),
+                            static_cast<std::uint32_t>(image.width))) > 0;
+}
 
-  /// Whether the image has an object to learn.
-  bool check(const Image& image, Findings& findings) const {
-    bool usable = false;
-    std::vector<const Annotation*> objects;
-    for (const Annotation& object : data_.objects(image)) {
-      if (!counts_[static_cast<std::size_t>(data_.category_index(object.category_id))]) continue;
-      objects.push_back(&object);
-      const auto tell = [&](const FindingKind& kind, const auto& what) {
-        findings.add(kind, [&] { return example(object, image, what()); });
-      };
-      const bool has_area = clipped_box(object, image).has_area();
-      usable = usable || (coco::has_pixels(object, image) && !object.crowd && !object.ignored);
-      if (object.id == 0) tell(kIdZero, [] { return ""; });
-      if (object.ignored) tell(kIgnored, [] { return ""; });
-      check_box(object, image, has_area, tell);
-      if (with_shapes_) check_shape(object, image, has_area, tell);
-    }
-    find_twins(objects, image, findings);
-    if (!usable)
-      findings.add(kEmptyImage, [&] {
-        return FindingExample{.image = image.id, .file = std::string(data_.text(image.file_name))};
-      });
-    return usable;
+/// The objects of one image, and what is found of them.
+struct ImageObjects {
+  const Dataset& data;
+  const Image& image;
+  Findings& findings;
+
+  std::string file() const { return std::string(data.text(image.file_name)); }
+  Bounds whole() const { return {0, 0, double(image.width), double(image.height)}; }
+
+  void tell(const FindingKind& kind, const Annotation& object, std::string what = "") const {
+    findings.add(
+        kind,
+        {.annotation = object.id, .image = image.id, .file = file(), .what = std::move(what)});
   }
 
- private:
-  FindingExample example(const Annotation& object, const Image& image, std::string what) const {
-    return {.annotation = object.id,
-            .image = image.id,
-            .file = std::string(data_.text(image.file_name)),
-            .what = std::move(what)};
+  /// Where, and how far, bounds reach beyond the image; "" if nowhere.
+  std::string overhang(const Bounds& bounds) const {
+    const auto [far, side] = std::max({std::pair{-bounds.x1, "left"sv},
+                                       {-bounds.y1, "top"sv},
+                                       {bounds.x2 - image.width, "right"sv},
+                                       {bounds.y2 - image.height, "bottom"sv}});
+    return far > kFar ? fmt::format("{:.4g} pixels beyond the {}", far, side) : "";
   }
 
-  template <typename F>
-  void check_box(const Annotation& object, const Image& image, bool has_area, const F& tell) const {
-    const auto [x, y, width, height] = object.bbox;
-    const auto text = [&, x = x, y = y, width = width, height = height] {
-      return fmt::format("box [{:g}, {:g}, {:g}, {:g}] in {} x {}", x, y, width, height,
+  void check_box(const Annotation& object, bool has_area) const {
+    const double(&box)[4] = object.bbox;
+    const auto text = [&] {
+      return fmt::format("box [{:g}, {:g}, {:g}, {:g}] in {} x {}", box[0], box[1], box[2], box[3],
                          image.width, image.height);
     };
-    if (!has_area) return tell(kUnusable, text);
-    if (const auto [far, side] = overhang(box_of(object), image); far > kFar)
-      tell(kOutside, [&, by = far, at = side] {
-        return fmt::format("{}: {:.4g} pixels beyond the {}", text(), by, at);
-      });
-    const double longer = std::max(width, height), shorter = std::min(width, height);
-    if (!coco::has_pixels(object, image))
-      tell(kThin, text);
-    else if (longer > kElongated * shorter)
-      tell(kLong, text);
-    if (object.area <= 0)
-      tell(kNoArea, [&] { return fmt::format("area {:g}, {}", object.area, text()); });
+    if (!has_area) return tell(kUnusable, object, text());
+    if (const auto where = overhang(box_of(object)); !where.empty())
+      tell(kOutside, object, text() + ": " + where);
+    if (!has_pixels(object, image))
+      tell(kThin, object, text());
+    else if (std::max(box[2], box[3]) > kElongated * std::min(box[2], box[3]))
+      tell(kLong, object, text());
+    if (object.area <= 0) tell(kNoArea, object, fmt::format("area {:g}, {}", object.area, text()));
   }
 
-  template <typename F>
-  void check_shape(const Annotation& object, const Image& image, bool has_area,
-                   const F& tell) const {
-    if (object.shape.kind == ShapeKind::none) {
-      if (has_shapes_) tell(kMissing, [] { return ""; });
-      return;
-    }
-    const auto plain = [] { return ""; };
-    if (object.shape.kind == ShapeKind::polygons && object.crowd) tell(kCrowdPolygon, plain);
-    if (object.shape.kind == ShapeKind::mask && !object.crowd) tell(kMaskNoCrowd, plain);
-
-    const Segmentation shape = data_.segmentation(object);
-    const double area = shape_area(shape);
+  void check_shape(const Annotation& object, bool has_area) const {
+    if (object.shape.kind == ShapeKind::polygons && object.crowd) tell(kCrowdPolygon, object);
+    if (object.shape.kind == ShapeKind::mask && !object.crowd) tell(kMaskNoCrowd, object);
+    const Segmentation shape = data.segmentation(object);
     const Bounds around = bounds_of(shape);
-    if (const auto [far, side] = overhang(around, image); far > kFar)
-      tell(kShapeOutside,
-           [by = far, at = side] { return fmt::format("{:.4g} pixels beyond the {}", by, at); });
+    if (const auto where = overhang(around); !where.empty()) tell(kShapeOutside, object, where);
+    const bool is_empty = !holds_pixels(shape, image);
     if (object.crowd) {  // its shape is only scored on
-      if (!holds_pixels(shape, image)) tell(kCrowdEmpty, plain);
+      if (is_empty) tell(kCrowdEmpty, object);
       return;
     }
-    if (!holds_pixels(shape, image))
-      return tell(area > 0 && around.in(whole(image)).area() > 0 ? kSubpixel : kEmpty, plain);
-    if (has_area) compare(box_of(object), around, image, tell);
+    const double area = shape_area(shape);
+    if (is_empty)
+      return tell(area > 0 && around.in(whole()).area() > 0 ? kSubpixel : kEmpty, object);
+    if (has_area) compare(object, around.in(whole()));
     if (object.area > 0 && std::abs(object.area - area) > std::max(kAreaLeast, kAreaShare * area))
-      tell(kArea,
-           [&] { return fmt::format("area {:.6g}, of the shape {:.6g}", object.area, area); });
+      tell(kArea, object, fmt::format("area {:.6g}, of the shape {:.6g}", object.area, area));
   }
 
-  template <typename F>
-  void compare(Bounds box, Bounds around, const Image& image, const F& tell) const {
-    box = box.in(whole(image)), around = around.in(whole(image));
-    const double off = distance(box, around);
+  /// Compares an object's box with the box around its shape.
+  void compare(const Annotation& object, const Bounds& around) const {
+    const Bounds box = box_of(object).in(whole());
+    const double off = std::max({std::abs(box.x1 - around.x1), std::abs(box.y1 - around.y1),
+                                 std::abs(box.x2 - around.x2), std::abs(box.y2 - around.y2)});
     if (off <= kOffset) return;
     const double shared = iou(box, around);
-    tell(shared < kLeastIou ? kApart : kOff,
-         [&] { return fmt::format("{:.4g} pixels off, IoU {:.2f}", off, shared); });
+    tell(shared < kLeastIou ? kApart : kOff, object,
+         fmt::format("{:.4g} pixels off, IoU {:.2f}", off, shared));
   }
 
-  void find_twins(std::vector<const Annotation*>& objects, const Image& image,
-                  Findings& findings) const {
+  void find_twins(std::vector<const Annotation*> objects) const {
     const auto key = [](const Annotation* one) {
       return std::pair(one->category_id, std::to_array(one->bbox));
     };
     std::ranges::stable_sort(objects, {}, key);
-    for (std::size_t i = 1; i < objects.size(); ++i) {
-      if (key(objects[i]) != key(objects[i - 1])) continue;
-      if (objects[i]->crowd || objects[i - 1]->crowd) continue;
-      findings.add(kTwice, [&] {
-        return example(*objects[i], image, fmt::format("as annotation {}", objects[i - 1]->id));
-      });
-    }
+    for (std::size_t i = 1; i < objects.size(); ++i)
+      if (key(objects[i]) == key(objects[i - 1]) && !objects[i]->crowd && !objects[i - 1]->crowd)
+        tell(kTwice, *objects[i], fmt::format("as annotation {}", objects[i - 1]->id));
   }
-
-  static Bounds box_of(const Annotation& object) {
-    const auto [x, y, width, height] = object.bbox;
-    return {x, y, x + width, y + height};
-  }
-
-  static Bounds whole(const Image& image) {
-    return {0, 0, double(image.width), double(image.height)};
-  }
-
-  static bool holds_pixels(const Segmentation& shape, const Image& image) {
-    if (const auto* mask = std::get_if<Rle>(&shape)) return coco::area(*mask) > 0;
-    return coco::area(from_polygons(std::get<std::vector<Polygon>>(shape),
-                                    static_cast<std::uint32_t>(image.height),
-                                    static_cast<std::uint32_t>(image.width))) > 0;
-  }
-
-  const Dataset& data_;
-  std::vector<bool> counts_;  // by Dataset::category_index
-  bool with_shapes_;
-  bool has_shapes_;
 };
 
 }  // namespace
 
 std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> category_ids,
                           bool with_shapes, Findings& findings) {
-  std::vector<bool> counts;
+  const bool has_shapes = std::ranges::any_of(
+      data.annotations, [](const Annotation& one) { return one.shape.kind != ShapeKind::none; });
+  std::vector<bool> counts;  // by Dataset::category_index
   for (const Category& category : data.categories)
     counts.push_back(std::ranges::count(category_ids, category.id) > 0);
-  const Checks checks(data, std::move(counts), with_shapes);
-  std::atomic<std::size_t> usable = 0;
-  check_each(data.images.size(), findings,
-             [&](std::size_t i, Findings& part) { usable += checks.check(data.images[i], part); });
-  return usable;
+  std::atomic<std::size_t> images = 0;
+  check_each(data.images.size(), findings, [&](std::size_t i, Findings& part) {
+    const ImageObjects checks{data, data.images[i], part};
+    bool usable = false;
+    std::vector<const Annotation*> objects;
+    for (const Annotation& object : data.objects(checks.image)) {
+      if (!counts[static_cast<std::size_t>(data.category_index(object.category_id))]) continue;
+      objects.push_back(&object);
+      const bool has_area = clipped_box(object, checks.image).has_area();
+      usable = usable || (has_pixels(object, checks.image) && !object.crowd && !object.ignored);
+      if (object.id == 0) checks.tell(kIdZero, object);
+      if (object.ignored) checks.tell(kIgnored, object);
+      checks.check_box(object, has_area);
+      if (!with_shapes) continue;
+      if (object.shape.kind != ShapeKind::none)
+        checks.check_shape(object, has_area);
+      else if (has_shapes)
+        checks.tell(kMissing, object);
+    }
+    checks.find_twins(std::move(objects));
+    if (!usable) part.add(kEmptyImage, {.image = checks.image.id, .file = checks.file()});
+    images += usable;
+  });
+  return images;
 }
 
 }  // namespace millrace::coco

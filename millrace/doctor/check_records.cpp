@@ -1,9 +1,7 @@
-#include "millrace/doctor/check_records.h"
-
 #include <fmt/format.h>
 
-#include "millrace/base/errors.h"
-#include "millrace/coco/data/sound_records.h"
+#include "millrace/coco/data/readers.h"
+#include "millrace/doctor/checks.h"
 
 namespace millrace::coco {
 namespace {
@@ -72,17 +70,15 @@ std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json,
                                              Findings& findings) {
   try {
     return read_sound_records(
-        json, {.unreadable =
-                   [&](const RecordFault& fault) {
-                     findings.add(kind_of(fault), [&] { return example_of(fault); });
-                   },
-               .contradiction =
-                   [&](const Contradiction& problem) {
-                     findings.add(kClashes[static_cast<std::size_t>(problem.clash)],
-                                  [&] { return example_of(problem); });
-                   }});
+        json,
+        {.unreadable =
+             [&](const RecordFault& fault) { findings.add(kind_of(fault), example_of(fault)); },
+         .contradiction =
+             [&](const Contradiction& problem) {
+               findings.add(kClashes[static_cast<std::size_t>(problem.clash)], example_of(problem));
+             }});
   } catch (const Error& problem) {
-    findings.add(kFile, [&] { return FindingExample{.what = problem.what()}; });
+    findings.add(kFile, {.what = problem.what()});
     return nullptr;
   }
 }

@@ -1,22 +1,18 @@
-#include "millrace/doctor/check_sizes.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "millrace/dataflow/detection/image_sizes.h"
+#include "millrace/doctor/checks.h"
 
 namespace millrace {
 namespace {
 
-using enum coco::Severity;
-
-constexpr coco::FindingKind kTiny{"object-tiny", note,
-                                  "objects under 16 pixels when their image is resized",
-                                  "little is left of them after the first layers of a network; "
-                                  "larger sides, such as data.short_side, show more"};
+constexpr coco::FindingKind kTiny{
+    "object-tiny", coco::Severity::note, "objects under 16 pixels when their image is resized",
+    "little is left of them after the first layers of a network; larger sides, such as "
+    "data.short_side, show more"};
 
 }  // namespace
 
@@ -37,12 +33,10 @@ SizeCounts check_sizes(const DataSplit& split, std::int64_t short_side, std::int
       const auto kind = std::ranges::upper_bound(kSizeBounds, pixels) - kSizeBounds.begin();
       ++counts[static_cast<std::size_t>(kind)];
       if (kind == 0)
-        findings.add(kTiny, [&] {
-          return coco::FindingExample{.annotation = object.id,
-                                      .image = image.id,
-                                      .file = std::string(data.text(image.file_name)),
-                                      .what = fmt::format("{:.3g} pixels", pixels)};
-        });
+        findings.add(kTiny, {.annotation = object.id,
+                             .image = image.id,
+                             .file = std::string(data.text(image.file_name)),
+                             .what = fmt::format("{:.3g} pixels", pixels)});
     }
   }
   return counts;

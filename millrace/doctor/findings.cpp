@@ -19,6 +19,12 @@ std::string FindingExample::text() const {
   return where + ": " + what;
 }
 
+void Findings::add(const FindingKind& kind, FindingExample example) {
+  Finding& finding = by_name_.try_emplace(kind.name, Finding{kind, 0, {}}).first->second;
+  ++finding.count;
+  if (finding.examples.size() < max_examples_) finding.examples.push_back(std::move(example));
+}
+
 void Findings::append(const Findings& others) {
   for (const auto& [name, more] : others.by_name_) {
     Finding& finding = by_name_.try_emplace(name, Finding{more.kind, 0, {}}).first->second;

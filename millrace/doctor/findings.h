@@ -23,11 +23,10 @@ struct FindingKind {
   std::string_view effect;  // what happens then
 };
 
-/// Where a fault is. What is not known, or plays no part, stays away.
+/// Where a fault is. What is unknown or irrelevant is empty.
 struct FindingExample {
   std::optional<std::int64_t> annotation = {}, image = {}, category = {};  // ids
-  std::string file = {};
-  std::string what = {};
+  std::string file = {}, what = {};
 
   /// "annotation 12, image 3 (a.jpg): the box reaches 9 pixels beyond it"
   std::string text() const;
@@ -40,26 +39,19 @@ struct Finding {
   std::vector<FindingExample> examples;  // the first few
 };
 
-/// Those of a whole data set, or of a part. The findings of parts, appended in their order, are
-/// those of the whole, however it was cut: so they do not depend on the number of threads. Not for
-/// several threads at once.
+/// The findings of a data set, or of a part of it: those of parts, appended in order, equal those
+/// of the whole, so they do not depend on the number of threads. Not thread-safe.
 class Findings {
  public:
   /// Keeps so many examples of each kind.
   explicit Findings(std::size_t max_examples) : max_examples_(max_examples) {}
 
-  /// `example` makes a FindingExample; it is called only where there is room for one.
-  template <typename F>
-  void add(const FindingKind& kind, F example) {
-    Finding& finding = by_name_.try_emplace(kind.name, Finding{kind, 0, {}}).first->second;
-    ++finding.count;
-    if (finding.examples.size() < max_examples_) finding.examples.push_back(example());
-  }
+  void add(const FindingKind& kind, FindingExample example);
   void append(const Findings& others);
   /// Without any, for a part.
   Findings none() const { return Findings(max_examples_); }
 
-  /// Errors first; those of one severity by name.
+  /// Errors first; within a severity by name.
   std::vector<Finding> sorted() const;
 
  private:

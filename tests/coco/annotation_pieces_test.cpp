@@ -1,5 +1,5 @@
 // Reading in pieces: the same data set and the same messages as reading in order.
-#include "millrace/coco/data/annotation_pieces.h"
+#include "millrace/coco/data/readers.h"
 
 #include <gmock/gmock.h>
 #include <tbb/global_control.h>

@@ -1,4 +1,4 @@
-// Annotation files: what is read, and how each fault is told.
+// Annotation files: what is read, and how each fault is reported.
 #include "millrace/coco/data/annotations.h"
 
 #include <fmt/format.h>
@@ -15,9 +15,9 @@
 namespace millrace::coco {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using namespace std::string_literals;
 
 /// A small data set whose parts can be replaced.
 struct Text {
@@ -41,10 +41,22 @@ struct Text {
   }
 };
 
-std::string with(const std::string& segmentation) {
-  Text text;
-  text.annotation += R"(, "segmentation": )" + segmentation;
-  return text.message();
+/// A replaced part of the text, and what must be reported then.
+struct Fault {
+  std::string part, told;
+};
+
+/// Expects each fault to be reported, or nothing, after `put(Text&, part)`.
+template <typename F>
+void expect_told(const std::vector<Fault>& faults, F put) {
+  for (const auto& [part, told] : faults) {
+    Text text;
+    put(text, part);
+    if (told.empty())
+      EXPECT_EQ(text.message(), "") << part;
+    else
+      EXPECT_THAT(text.message(), HasSubstr(told)) << part;
+  }
 }
 
 TEST(Annotations, AreReadInAnyOrderOfFieldsAndSections) {
@@ -71,10 +83,9 @@ TEST(Annotations, AreReadInAnyOrderOfFieldsAndSections) {
 
 TEST(Annotations, StandByImageInTheOrderOfTheFile) {
   Text text;
-  for (const auto& [id, image] : {std::pair(50, 2), {30, 1}, {40, 2}, {20, 1}}) {
+  for (const auto& [id, image] : {std::pair(50, 2), {30, 1}, {40, 2}, {20, 1}})
     text.more += fmt::format(
         R"(, {{"id": {}, "image_id": {}, "category_id": 9, "bbox": [0,0,0,0]}})", id, image);
-  }
   const auto set = text.read();
   std::vector<std::int64_t> ids;
   for (const auto& one : set->annotations) ids.push_back(one.id);
@@ -97,9 +108,8 @@ TEST(Annotations, ShapesArePolygonsRunLengthsOrNothing) {
       R"(, {{"id": {}, "image_id": 1, "category_id": 7, "bbox": [0,0,1,1], "iscrowd": 1, "segmentation": {}}})";
   int id = 100;
   for (const auto* shape : {R"({"size": [5, 6], "counts": [2, 3, 25]})",
-                            R"({"counts": "23i0", "size": [5, 6]})", "[]", "null"}) {
+                            R"({"counts": "23i0", "size": [5, 6]})", "[]", "null"})
     text.more += fmt::format(fmt::runtime(field), id++, shape);
-  }
   const auto set = text.read();
   const auto& all = set->annotations;
   const auto polygons = set->segmentation(all[0]);
@@ -116,124 +126,99 @@ TEST(Annotations, ShapesArePolygonsRunLengthsOrNothing) {
 }
 
 TEST(Annotations, WhatIsNoJsonIsTold) {
-  EXPECT_THAT(Text::message_of(""), HasSubstr("x.json: the file is empty"));
-  EXPECT_THAT(Text::message_of(" \n"), HasSubstr("the file is empty"));
-  EXPECT_THAT(Text::message_of("hello"), HasSubstr("x.json: line 1, byte 0: not JSON"));
-  EXPECT_THAT(Text::message_of("[1, 2]"),
-              HasSubstr("line 1, byte 0: not JSON of the expected form"));
-  EXPECT_THAT(Text::message_of("{\"images\": [\xff]}"),
-              HasSubstr("line 1, byte 12: not JSON: the text is not UTF-8"));
+  const std::string sound = Text{}.json();
+  const Fault faults[] = {
+      {"", "x.json: the file is empty"},
+      {" \n", "the file is empty"},
+      {"hello", "x.json: line 1, byte 0: not JSON"},
+      {"[1, 2]", "line 1, byte 0: not JSON of the expected form"},
+      {"{\"images\": [\xff]}", "line 1, byte 12: not JSON: the text is not UTF-8"},
+      {sound + " }", "text goes on after the end"},
+      {sound.substr(0, sound.size() / 2), "the file is truncated"},
+      {"{}", "'images' is missing"},
+      {R"({"images": []})", "'annotations' is missing"},
+      {R"({"images": [], "annotations": []})", "'categories' is missing"}};
+  for (const auto& [json, told] : faults) EXPECT_THAT(Text::message_of(json), HasSubstr(told));
   for (const std::size_t before : {0, 1, 2, 3, 4, 5, 1 << 20, (1 << 20) + 1, (3 << 20) + 2}) {
     std::string text = "{\"";
     while (text.size() < before) text += "\u20ac";
     const auto byte = fmt::format("byte {}: not JSON: the text is not UTF-8", text.size());
     EXPECT_THAT(Text::message_of(text + "\xc3(\": 1}"), HasSubstr(byte));
   }
-  EXPECT_THAT(Text::message_of(Text{}.json() + " }"), HasSubstr("text goes on behind the end"));
-  const std::string whole = Text{}.json();
-  EXPECT_THAT(Text::message_of(whole.substr(0, whole.size() / 2)),
-              HasSubstr("the file is truncated"));
 }
 
-TEST(Annotations, MissingPartsAreTold) {
-  EXPECT_THAT(Text::message_of("{}"), HasSubstr("'images' is missing"));
-  EXPECT_THAT(Text::message_of(R"({"images": []})"), HasSubstr("'annotations' is missing"));
-  EXPECT_THAT(Text::message_of(R"({"images": [], "annotations": []})"),
-              HasSubstr("'categories' is missing"));
-  Text text;
-  text.images = R"([{"id": 1, "file_name": "a", "width": 6}])";
-  EXPECT_THAT(text.message(), HasSubstr("images[0] (id 1): 'height' is missing"));
-  text = {};
-  text.annotation = R"("image_id": 1, "category_id": 7)";
-  EXPECT_THAT(text.message(), HasSubstr("annotations[0] (id 41): 'bbox' is missing"));
-  text = {};
-  text.categories = R"([{"id": 1}])";
-  EXPECT_THAT(text.message(), HasSubstr("categories[0] (id 1): 'name' is missing"));
-}
-
-TEST(Annotations, WrongTypesAreToldWithLineByteAndId) {
-  Text text;
-  text.annotation = R"("image_id": "1")";
-  EXPECT_EQ(text.message(),
-            "x.json: line 1, byte 54: annotations[0] (id 41): 'image_id' is not an integer");
-  text.annotation = R"("image_id": 1.5)";
-  EXPECT_THAT(text.message(), HasSubstr("'image_id' is not an integer"));
-  text.annotation = R"("image_id": 9223372036854775808)";
-  EXPECT_THAT(text.message(), HasSubstr("'image_id' is not an integer below 2^63"));
-  text.annotation = R"("iscrowd": "no")";
-  EXPECT_THAT(text.message(), HasSubstr("'iscrowd' is not a finite number"));
-  text.annotation = R"("area": [])";
-  EXPECT_THAT(text.message(), HasSubstr("'area' is not a finite number"));
-  text = {};
-  text.images = R"({"id": 1})";
-  EXPECT_THAT(text.message(), HasSubstr("x.json: line 2, byte 121: 'images' is not an array"));
-  text.images = "[7]";
-  EXPECT_THAT(text.message(), HasSubstr("images[0] is not an object"));
-  text.images = R"([{"id": 1, "file_name": 3}])";
-  EXPECT_THAT(text.message(), HasSubstr("images[0] (id 1): 'file_name' is not a string"));
-  text.images = R"([{"id": 1, "width": 0}])";
-  EXPECT_THAT(text.message(), HasSubstr("'width' is 0; an image has 1 to"));
+TEST(Annotations, FaultyFieldsAreToldWithLineByteAndId) {
+  expect_told({{R"("image_id": 1, "category_id": 7)", "annotations[0] (id 41): 'bbox' is missing"},
+               {R"("image_id": "1")",
+                "x.json: line 1, byte 54: annotations[0] (id 41): 'image_id' is not an integer"},
+               {R"("image_id": 1.5)", "'image_id' is not an integer"},
+               {R"("image_id": 9223372036854775808)", "'image_id' is not an integer below 2^63"},
+               {R"("iscrowd": "no")", "'iscrowd' is not a finite number"},
+               {R"("area": [])", "'area' is not a finite number"}},
+              [](Text& text, const std::string& part) { text.annotation = part; });
+  expect_told(
+      {{R"({"id": 1})", "x.json: line 2, byte 121: 'images' is not an array"},
+       {"[7]", "images[0] is not an object"},
+       {R"([{"id": 1, "file_name": 3}])", "images[0] (id 1): 'file_name' is not a string"},
+       {R"([{"id": 1, "width": 0}])", "'width' is 0; an image has 1 to"},
+       {R"([{"id": 1, "file_name": "a", "width": 6}])", "images[0] (id 1): 'height' is missing"}},
+      [](Text& text, const std::string& part) { text.images = part; });
+  expect_told({{R"([{"id": 1}])", "categories[0] (id 1): 'name' is missing"}},
+              [](Text& text, const std::string& part) { text.categories = part; });
 }
 
 TEST(Annotations, BadBoxesAreTold) {
-  const auto message = [](const std::string& box) {
-    Text text;
-    text.annotation = R"("image_id": 1, "category_id": 7, "bbox": )" + box;
-    return text.message();
-  };
-  EXPECT_EQ(message("[5, 5, 0, 0]"), "");  // the training pipeline counts and skips it
-  EXPECT_THAT(message("[0, 0, -1, 5]"),
-              HasSubstr("annotations[0] (id 41): 'bbox' has a negative size: -1 x 5"));
-  EXPECT_THAT(message("[0, 0, 1]"), HasSubstr("'bbox' has 3 numbers, not 4"));
-  EXPECT_THAT(message("[0, 0, 1, 1, 1]"), HasSubstr("'bbox' has 5 numbers, not 4"));
-  EXPECT_THAT(message("[]"), HasSubstr("'bbox' is empty"));
-  EXPECT_THAT(message("[0, 0, 1, NaN]"), HasSubstr("'bbox' is not a finite number"));
-  EXPECT_THAT(message("[0, 0, 1, 1e999]"), HasSubstr("'bbox' is not a finite number"));
-  EXPECT_THAT(message("[0, 0, 1, null]"), HasSubstr("'bbox' is not a finite number"));
+  expect_told({{"[5, 5, 0, 0]", ""},  // the training pipeline counts and skips it
+               {"[0, 0, -1, 5]", "annotations[0] (id 41): 'bbox' has a negative size: -1 x 5"},
+               {"[0, 0, 1]", "'bbox' has 3 numbers, not 4"},
+               {"[0, 0, 1, 1, 1]", "'bbox' has 5 numbers, not 4"},
+               {"[]", "'bbox' is empty"},
+               {"[0, 0, 1, NaN]", "'bbox' is not a finite number"},
+               {"[0, 0, 1, 1e999]", "'bbox' is not a finite number"},
+               {"[0, 0, 1, null]", "'bbox' is not a finite number"}},
+              [](Text& text, const std::string& part) {
+                text.annotation = R"("image_id": 1, "category_id": 7, "bbox": )" + part;
+              });
 }
 
 TEST(Annotations, BadShapesAreTold) {
-  EXPECT_THAT(with("[[1, 2, 3, 4]]"),
-              HasSubstr("(id 41): polygon 0 has 4 numbers; three or more points"));
-  EXPECT_THAT(with("[[0,0,1,1,2,2],[1,2,3,4,5,6,7]]"), HasSubstr("polygon 1 has 7 numbers"));
-  EXPECT_THAT(with("[[]]"), HasSubstr("polygon 0 has 0 numbers"));
-  EXPECT_THAT(with("[1,2,3,4,5,6]"), HasSubstr("'polygon 0' is not an array"));
-  EXPECT_THAT(with("[[1,2,3,4,5,\"6\"]]"), HasSubstr("'polygon 0' holds no finite number here"));
-  EXPECT_THAT(with("true"), HasSubstr("neither polygons nor run lengths"));
-  EXPECT_THAT(with("{}"), HasSubstr("'size' is missing"));
-  EXPECT_THAT(with(R"({"size": [5, 6]})"), HasSubstr("'counts' is missing"));
-  EXPECT_THAT(with(R"({"size": [5, 6.5], "counts": []})"),
-              HasSubstr("'size' is not two sizes in pixels"));
-  EXPECT_THAT(with(R"({"size": [5, 6], "counts": [29]})"),
-              HasSubstr("the runs do not add up to 5 x 6 pixels"));
-  EXPECT_THAT(with(R"({"size": [5, 6], "counts": [31]})"),
-              HasSubstr("the runs do not add up to 5 x 6 pixels"));
-  EXPECT_THAT(with(R"({"size": [5, 6], "counts": [-1, 31]})"), HasSubstr("a run is negative"));
-  EXPECT_THAT(with(R"({"size": [5, 6], "counts": "5"})"),
-              HasSubstr("the runs add up to 5 pixels; 5 x 6 are 30"));
-  EXPECT_THAT(with(R"({"size": [5, 6], "counts": "5 "})"),
-              HasSubstr("counts: byte 1: no character"));
-  EXPECT_THAT(with(R"({"size": [6, 5], "counts": [30]})"),
-              HasSubstr("(id 41): its mask is 6 x 5, its image 5 x 6 (height x width)"));
+  expect_told({{"[[1, 2, 3, 4]]", "(id 41): polygon 0 has 4 numbers; three or more points"},
+               {"[[0,0,1,1,2,2],[1,2,3,4,5,6,7]]", "polygon 1 has 7 numbers"},
+               {"[[]]", "polygon 0 has 0 numbers"},
+               {"[1,2,3,4,5,6]", "'polygon 0' is not an array"},
+               {"[[1,2,3,4,5,\"6\"]]", "'polygon 0' holds no finite number here"},
+               {"true", "neither polygons nor run lengths"},
+               {"{}", "'size' is missing"},
+               {R"({"size": [5, 6]})", "'counts' is missing"},
+               {R"({"size": [5, 6.5], "counts": []})", "'size' is not two sizes in pixels"},
+               {R"({"size": [5, 6], "counts": [29]})", "the runs do not add up to 5 x 6 pixels"},
+               {R"({"size": [5, 6], "counts": [31]})", "the runs do not add up to 5 x 6 pixels"},
+               {R"({"size": [5, 6], "counts": [-1, 31]})", "a run is negative"},
+               {R"({"size": [5, 6], "counts": "5"})", "the runs add up to 5 pixels; 5 x 6 are 30"},
+               {R"({"size": [5, 6], "counts": "5 "})", "counts: byte 1: no character"},
+               {R"({"size": [6, 5], "counts": [30]})",
+                "(id 41): its mask is 6 x 5, its image 5 x 6 (height x width)"}},
+              [](Text& text, const std::string& part) {
+                text.annotation += R"(, "segmentation": )" + part;
+              });
 }
 
-TEST(Annotations, WhatOnePartSaysOfAnotherIsChecked) {
-  Text text;
-  text.annotation = R"("image_id": 3, "category_id": 7, "bbox": [0,0,1,1])";
-  EXPECT_THAT(text.message(),
-              HasSubstr("line 1, byte 41: annotations[0] (id 41): there is no image with id 3"));
-  text.annotation = R"("image_id": 1, "category_id": 8, "bbox": [0,0,1,1])";
-  EXPECT_THAT(text.message(), HasSubstr("annotations[0] (id 41): there is no category with id 8"));
-  text = {};
-  text.more = R"(, {"id": 41, "image_id": 1, "category_id": 7, "bbox": [0,0,1,1]})";
-  EXPECT_THAT(text.message(),
-              HasSubstr("annotations[1] (id 41): annotations[0] has this id already"));
-  text = {};
-  text.categories = R"([{"id": 7, "name": "a"}, {"id": 7, "name": "b"}])";
-  EXPECT_THAT(text.message(), HasSubstr("category id 7 is there twice"));
-  text.images =
-      R"([{"id": 1, "file_name": "a", "width": 6, "height": 5}, {"id": 1, "file_name": "a", "width": 6, "height": 5}])";
-  EXPECT_THAT(text.message(), HasSubstr("image id 1 is there twice"));
+TEST(Annotations, ContradictionsAreTold) {
+  const auto at = R"(line 1, byte 41: annotations[0] (id 41): )";
+  expect_told({{R"("image_id": 3, "category_id": 7)", at + "there is no image with id 3"s},
+               {R"("image_id": 1, "category_id": 8)", at + "there is no category with id 8"s}},
+              [](Text& text, const std::string& part) {
+                text.annotation = part + R"(, "bbox": [0,0,1,1])";
+              });
+  expect_told({{R"(, {"id": 41, "image_id": 1, "category_id": 7, "bbox": [0,0,1,1]})",
+                "annotations[1] (id 41): annotations[0] has this id already"}},
+              [](Text& text, const std::string& part) { text.more = part; });
+  expect_told(
+      {{R"([{"id": 7, "name": "a"}, {"id": 7, "name": "b"}])", "category id 7 is there twice"}},
+      [](Text& text, const std::string& part) { text.categories = part; });
+  const std::string image = R"({"id": 1, "file_name": "a", "width": 6, "height": 5})";
+  expect_told({{"[" + image + ", " + image + "]", "image id 1 is there twice"}},
+              [](Text& text, const std::string& part) { text.images = part; });
 }
 
 TEST(Annotations, AFileThatIsNotThereIsTold) {
@@ -266,9 +251,7 @@ TEST(Annotations, OfRealPhotosAreRead) {
   EXPECT_EQ(set->images.size(), 88U);
   EXPECT_EQ(set->categories.size(), 80U);
   std::size_t polygons = 0;
-  for (const auto& one : set->annotations) {
-    polygons += one.shape.kind == ShapeKind::polygons;
-  }
+  for (const auto& one : set->annotations) polygons += one.shape.kind == ShapeKind::polygons;
   EXPECT_GT(polygons, set->annotations.size() * 9 / 10);
 }
 

@@ -1,5 +1,4 @@
-// What no reader may fall over: files of another kind, cut or endless ones, and every field with
-// every wrong value.
+// Files of another kind, truncated or endless ones, and every field with every wrong value.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -49,18 +48,17 @@ TEST(BadFiles, OfAnotherKindAreToldByTheirFirstBytes) {
       EXPECT_THAT(message, HasSubstr(file.string() + ": ")) << reader.name;
       return message;
     };
+    const std::string wrong = "byte 0: not JSON of the expected form: ";
     EXPECT_THAT(told(""), HasSubstr("the file is empty"));
     EXPECT_THAT(told(" \n\n"), HasSubstr("the file is empty"));
-    EXPECT_THAT(told("  hello"),
-                HasSubstr("byte 2: not JSON of the expected form: " + reader.opening));
-    EXPECT_THAT(told("\xef\xbb\xbf{}"),
-                HasSubstr("byte 0: not JSON of the expected form: a byte order mark"));
-    EXPECT_THAT(told(std::string("\xff\xfe{\0", 4)),
-                HasSubstr("byte 0: not JSON of the expected form: UTF-16"));
-    EXPECT_THAT(told(std::string("\0\0\0", 3)), HasSubstr("byte 0: not JSON"));
+    EXPECT_THAT(told("hello"), HasSubstr(wrong + reader.opening));
+    EXPECT_THAT(told("  hello"), HasSubstr("byte 2: not JSON"));
+    EXPECT_THAT(told("\xef\xbb\xbf{}"), HasSubstr(wrong + "a byte order mark"));
+    EXPECT_THAT(told(std::string("\xff\xfe{\0", 4)), HasSubstr(wrong + "UTF-16"));
+    EXPECT_THAT(told(std::string("\0\0\0", 3)), HasSubstr(wrong));
     EXPECT_THAT(told(std::string(100000, '[')), HasSubstr("not JSON of the expected form"));
     EXPECT_THAT(told(std::string(100000, '{')), HasSubstr("not JSON of the expected form"));
-    EXPECT_THAT(told(R"({"images": ")" + std::string("\xc3(", 2) + "\"}"), HasSubstr("not JSON"));
+    EXPECT_THAT(told("{\"images\": \"\xc3(\"}"), HasSubstr("not JSON"));
   }
 }
 
@@ -156,40 +154,26 @@ std::vector<std::string> no_integers() {
   return values;
 }
 std::vector<std::string> no_boxes() {
-  std::vector<std::string> values = {"7",           "\"1,2,3,4\"", "{}",          "[1,2,3]",
-                                     "[1,2,3,4,5]", "[[1,2,3,4]]", "[1,2,3,null]"};
+  std::vector<std::string> values = {"7",           "\"1,2,3,4\"", "{}",           "[1,2,3]",
+                                     "[1,2,3,4,5]", "[[1,2,3,4]]", "[1,2,3,null]", "[1,2,-3,4]",
+                                     "[1,2,3,-4]"};
   for (const auto& number : kNoNumbers) values.push_back("[1,2,3," + number + "]");
   return values;
 }
 const std::vector<std::string> kNoShapes = {
-    "7",
-    "\"x\"",
-    "true",
-    "{}",
-    "[7]",
-    "[{}]",
-    R"({"size": [5, 6]})",
-    R"({"counts": [30]})",
-    R"({"size": [5], "counts": [30]})",
-    R"({"size": [5, 6, 1], "counts": [30]})",
-    R"({"size": ["5", 6], "counts": [30]})",
-    R"({"size": [-5, -6], "counts": [30]})",
-    R"({"size": [5.5, 6], "counts": [33]})",
-    R"({"size": [1e999, 6], "counts": [30]})",
-    R"({"size": [4294967296, 1], "counts": [30]})",
-    R"({"size": [65536, 65536], "counts": [30]})",
-    R"({"size": [5, 6], "counts": [29]})",
-    R"({"size": [5, 6], "counts": [31]})",
-    R"({"size": [5, 6], "counts": [-1, 31]})",
-    R"({"size": [5, 6], "counts": [1.5, 28.5]})",
-    R"({"size": [5, 6], "counts": ["30"]})",
+    "7", "\"x\"", "true", "{}", "[7]", "[{}]",
+    // run lengths
+    R"({"size": [5, 6]})", R"({"counts": [30]})", R"({"size": [5], "counts": [30]})",
+    R"({"size": [5, 6, 1], "counts": [30]})", R"({"size": ["5", 6], "counts": [30]})",
+    R"({"size": [-5, -6], "counts": [30]})", R"({"size": [5.5, 6], "counts": [33]})",
+    R"({"size": [1e999, 6], "counts": [30]})", R"({"size": [4294967296, 1], "counts": [30]})",
+    R"({"size": [65536, 65536], "counts": [30]})", R"({"size": [5, 6], "counts": [29]})",
+    R"({"size": [5, 6], "counts": [31]})", R"({"size": [5, 6], "counts": [-1, 31]})",
+    R"({"size": [5, 6], "counts": [1.5, 28.5]})", R"({"size": [5, 6], "counts": ["30"]})",
     R"({"size": [5, 6], "counts": [9223372036854775807, 9223372036854775807]})",
-    R"({"size": [5, 6], "counts": "N"})",
-    R"({"size": [5, 6], "counts": "oooooooo"})",
-    R"({"size": [5, 6], "counts": "\u0000"})",
-    R"({"size": [5, 6], "counts": "\ud800"})",
-    R"({"size": [5, 6], "counts": 30})",
-    R"({"size": [5, 6], "counts": null})"};
+    R"({"size": [5, 6], "counts": "N"})", R"({"size": [5, 6], "counts": "oooooooo"})",
+    R"({"size": [5, 6], "counts": "\u0000"})", R"({"size": [5, 6], "counts": "\ud800"})",
+    R"({"size": [5, 6], "counts": 30})", R"({"size": [5, 6], "counts": null})"};
 
 /// Fields of a record and their text; one of them replaced.
 using Fields = std::map<std::string, std::string>;
@@ -201,93 +185,77 @@ std::string record(Fields fields, const std::string& name, const std::string& va
   return text + "}";
 }
 
-/// Expects each of `values` in the field to be told with a byte of the file.
-void expect_refused(const Reader& reader, const Fields& fields, const std::string& field,
-                    const std::vector<std::string>& values, const std::string& before,
-                    const std::string& behind) {
+/// Wrong values of each field.
+using Wrongs = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+/// Expects each wrong value to be reported with its byte, in a record between two texts.
+void expect_refused(const Reader& reader, const Fields& fields, const std::string& before,
+                    const std::string& after, const Wrongs& wrongs) {
   const Scratch scratch;
-  ASSERT_EQ(
-      reader.message(scratch.file("x", before + record(fields, field, fields.at(field)) + behind)),
-      "");
-  for (const auto& value : values) {
-    const auto text = before + record(fields, field, value) + behind;
-    EXPECT_THAT(reader.message(scratch.file("x", text)),
-                AllOf(HasSubstr((scratch / "x").string() + ": "), HasSubstr("byte ")))
-        << text;
+  for (const auto& [field, values] : wrongs) {
+    const auto sound = before + record(fields, field, fields.at(field)) + after;
+    ASSERT_EQ(reader.message(scratch.file("x", sound)), "");
+    for (const auto& value : values) {
+      const auto text = before + record(fields, field, value) + after;
+      EXPECT_THAT(reader.message(scratch.file("x", text)),
+                  AllOf(HasSubstr((scratch / "x").string() + ": "), HasSubstr("byte ")))
+          << text;
+    }
   }
 }
 
 TEST(BadFiles, EveryFieldOfAResultIsChecked) {
-  const Fields fields = {{"image_id", "1"},
-                         {"category_id", "2"},
-                         {"score", "0.5"},
-                         {"bbox", "[1, 2, 3, 4]"},
-                         {"segmentation", R"({"size": [5, 6], "counts": [30]})"}};
-  const auto refused = [&](const std::string& field, const std::vector<std::string>& values) {
-    expect_refused(readers()[1], fields, field, values,
-                   R"([{"image_id":1,"category_id":1,"bbox":[0,0,1,1],"score":1},)", "]");
-  };
-  refused("image_id", no_integers());
-  refused("category_id", no_integers());
-  refused("score", kNoNumbers);
-  refused("bbox", no_boxes());
-  refused("bbox", {"[1, 2, -3, 4]", "[1, 2, 3, -4]"});
-  refused("segmentation", kNoShapes);
+  expect_refused(readers()[1],
+                 {{"image_id", "1"},
+                  {"category_id", "2"},
+                  {"score", "0.5"},
+                  {"bbox", "[1, 2, 3, 4]"},
+                  {"segmentation", R"({"size": [5, 6], "counts": [30]})"}},
+                 R"([{"image_id":1,"category_id":1,"bbox":[0,0,1,1],"score":1},)", "]",
+                 {{"image_id", no_integers()},
+                  {"category_id", no_integers()},
+                  {"score", kNoNumbers},
+                  {"bbox", no_boxes()},
+                  {"segmentation", kNoShapes}});
 }
 
 TEST(BadFiles, EveryFieldOfAnAnnotationIsChecked) {
-  const Fields fields = {{"id", "4"},
-                         {"image_id", "1"},
-                         {"category_id", "2"},
-                         {"area", "3"},
-                         {"iscrowd", "0"},
-                         {"bbox", "[1, 2, 3, 4]"},
-                         {"segmentation", "[[1, 1, 2, 1, 2, 2]]"}};
-  const auto refused = [&](const std::string& field, const std::vector<std::string>& values) {
-    expect_refused(
-        readers()[0], fields, field, values,
-        R"({"images": [{"id": 1, "file_name": "a", "width": 6, "height": 5}], "categories": [{"id": 2, "name": "b"}],
-                       "annotations": [)",
-        "]}");
-  };
-  refused("id", no_integers());
-  refused("image_id", no_integers());
-  refused("category_id", no_integers());
-  refused("area", kNoNumbers);
-  refused("iscrowd", kNoNumbers);
-  refused("bbox", no_boxes());
-  refused("bbox", {"[1, 2, -3, 4]", "[1, 2, 3, -4]"});
-  refused("segmentation", kNoShapes);
-  refused("segmentation",
-          {"[[]]", "[[1, 2, 3, 4]]", "[[1, 2, 3, 4, 5, 6, 7]]", "[[1, 2, 3, 4, 5, NaN]]",
-           "[[1, 2, 3, 4, 5, 1e999]]", R"({"size": [6, 5], "counts": [30]})"});
+  expect_refused(
+      readers()[0],
+      {{"id", "4"},
+       {"image_id", "1"},
+       {"category_id", "2"},
+       {"area", "3"},
+       {"iscrowd", "0"},
+       {"bbox", "[1, 2, 3, 4]"},
+       {"segmentation", "[[1, 1, 2, 1, 2, 2]]"}},
+      R"({"images": [{"id": 1, "file_name": "a", "width": 6, "height": 5}], "categories": [{"id": 2, "name": "b"}],
+          "annotations": [)",
+      "]}",
+      {{"id", no_integers()},
+       {"image_id", no_integers()},
+       {"category_id", no_integers()},
+       {"area", kNoNumbers},
+       {"iscrowd", kNoNumbers},
+       {"bbox", no_boxes()},
+       {"segmentation", kNoShapes},
+       {"segmentation",
+        {"[[]]", "[[1, 2, 3, 4]]", "[[1, 2, 3, 4, 5, 6, 7]]", "[[1, 2, 3, 4, 5, NaN]]",
+         "[[1, 2, 3, 4, 5, 1e999]]", R"({"size": [6, 5], "counts": [30]})"}}});
 }
 
 TEST(BadFiles, EveryFieldOfImagesAndCategoriesIsChecked) {
-  const auto sides = [] {
-    auto values = no_integers();
-    values.insert(values.end(), {"0", "-1", "2147483648", "1048577"});
-    return values;
-  }();
+  auto no_sides = no_integers();
+  no_sides.insert(no_sides.end(), {"0", "-1", "2147483648", "1048577"});
   const std::vector<std::string> no_texts = {"7",           "null",     "[]",       "{}", "true",
                                              "\"\\ud800\"", "\"\x01\"", "\"\xff\"", "\"", "'a'"};
-  const Fields image = {{"id", "1"}, {"file_name", "\"a\""}, {"width", "6"}, {"height", "5"}};
-  const auto refused_image = [&](const std::string& field, const std::vector<std::string>& values) {
-    expect_refused(readers()[0], image, field, values,
-                   R"({"categories": [], "annotations": [], "images": [)", "]}");
-  };
-  refused_image("id", no_integers());
-  refused_image("width", sides);
-  refused_image("height", sides);
-  refused_image("file_name", no_texts);
-  const Fields category = {{"id", "1"}, {"name", "\"a\""}};
-  const auto refused_category = [&](const std::string& field,
-                                    const std::vector<std::string>& values) {
-    expect_refused(readers()[0], category, field, values,
-                   R"({"images": [], "annotations": [], "categories": [)", "]}");
-  };
-  refused_category("id", no_integers());
-  refused_category("name", no_texts);
+  expect_refused(
+      readers()[0], {{"id", "1"}, {"file_name", "\"a\""}, {"width", "6"}, {"height", "5"}},
+      R"({"categories": [], "annotations": [], "images": [)", "]}",
+      {{"id", no_integers()}, {"width", no_sides}, {"height", no_sides}, {"file_name", no_texts}});
+  expect_refused(readers()[0], {{"id", "1"}, {"name", "\"a\""}},
+                 R"({"images": [], "annotations": [], "categories": [)", "]}",
+                 {{"id", no_integers()}, {"name", no_texts}});
 }
 
 TEST(BadFiles, ImagesOfMorePixelsThanRunLengthsCountAreRefused) {

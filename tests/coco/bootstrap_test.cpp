@@ -1,8 +1,7 @@
-// AP under weights of the images, and the intervals made from it.
+// AP under weights of the images, its intervals, and whether results differ.
 #include "millrace/coco/analysis/bootstrap.h"
 
 #include <gtest/gtest.h>
-#include <tbb/task_arena.h>
 
 #include "tests/coco/result_sets.h"
 
@@ -90,19 +89,6 @@ TEST(WeightedAp, WithoutObjectsThereIsNothingToSay) {
   EXPECT_EQ(mean(measured(set, std::vector<std::uint16_t>(30, 0))).ap, -1);
 }
 
-TEST(Bootstrap, TheNumberOfThreadsDoesNotMatter) {
-  const ResultSet set = random_results(2);
-  const auto with = [&](int threads) {
-    return tbb::task_arena(threads).execute([&] { return spread(drawn(set, 100)); });
-  };
-  const Spread one = with(1), many = with(2);
-  EXPECT_EQ(many.ap.low, one.ap.low);
-  EXPECT_EQ(many.ap.high, one.ap.high);
-  EXPECT_EQ(many.ap50.low, one.ap50.low);
-  for (std::size_t k = 0; k < one.category_ap.size(); ++k)
-    EXPECT_EQ(many.category_ap[k].high, one.category_ap[k].high);
-}
-
 TEST(Bootstrap, ImagesThatAreAllAlikeLeaveNoDoubt) {
   const ResultSet set = copied(random_results(3, 1), {20});
   const Spread sure = spread(drawn(set, 50));
@@ -132,6 +118,112 @@ TEST(Bootstrap, ACategoryWithoutObjectsHasNoInterval) {
   const Spread result = spread(drawn(set, 20));
   EXPECT_EQ(result.ap.value, 0);
   EXPECT_TRUE(std::isnan(result.category_ap[1].low));
+}
+
+Comparison compared(const ResultSet& set, const std::vector<Detection>& a,
+                    const std::vector<Detection>& b) {
+  const auto truth = set.data();
+  const Matches of_a = match(*truth, Detections(a), {}, {}),
+                of_b = match(*truth, Detections(b), {}, {});
+  return compare(*truth, of_a, resample(weighted(*truth, of_a), truth->images.size(), 200), of_b,
+                 /*class_agnostic=*/false);
+}
+
+TEST(Comparison, EqualResultsDoNotDiffer) {
+  const ResultSet set = random_results(1);
+  const Comparison same = compared(set, set.found, set.found);
+  EXPECT_EQ(same.difference.ap.value, 0);
+  EXPECT_EQ(same.difference.ap.low, 0);
+  EXPECT_EQ(same.difference.ap.high, 0);
+  EXPECT_EQ(same.p, 1);
+  EXPECT_FALSE(same.significant());
+  for (const double p : same.category_p) EXPECT_EQ(p, 1);
+}
+
+TEST(Comparison, WithoutACategoryItsApIsLost) {
+  const ResultSet set = random_results(2);
+  const Evaluation plain = evaluate(*set.data(), Detections(set.found), {});
+  auto without = set.found;
+  std::erase_if(without, [](const Detection& one) { return one.category_id == 20; });
+  const Comparison lost = compared(set, set.found, without);
+  ASSERT_GT(plain.category_ap[1], .05);
+  EXPECT_NEAR(lost.difference.category_ap[1].value, plain.category_ap[1], kClose);
+  EXPECT_NEAR(lost.difference.ap.value, plain.category_ap[1] / 4, kClose);
+  EXPECT_LT(lost.category_p[1], .05);
+  for (const std::size_t k : {0U, 2U, 3U}) {
+    EXPECT_EQ(lost.difference.category_ap[k].value, 0);
+    EXPECT_EQ(lost.category_p[k], 1);
+  }
+}
+
+TEST(Comparison, TheOtherWayRoundOnlySignsChange) {
+  const ResultSet set = random_results(3);
+  auto worse = set.found;
+  for (auto& one : worse) (*one.bbox)[0] += 4;
+  const Comparison there = compared(set, set.found, worse), back = compared(set, worse, set.found);
+  EXPECT_EQ(there.difference.ap.value, -back.difference.ap.value);
+  EXPECT_NEAR(there.difference.ap.low, -back.difference.ap.high, kClose);
+  EXPECT_NEAR(there.difference.ap50.high, -back.difference.ap50.low, kClose);
+  EXPECT_EQ(there.p, back.p);
+}
+
+/// An object in each image.
+ResultSet one_object_each(int images) {
+  ResultSet set(images, 1);
+  for (int i = 1; i <= images; ++i) {
+    set.object(i, 1, {10, 10, 50, 50});
+    set.detection(i, 1, {10, 10, 50, 50}, 1. / (i + 1));
+  }
+  return set;
+}
+
+// One side finds everything and the other nothing. The difference is 1 only if all coins agree.
+TEST(Comparison, ManyImagesMakeADifferenceSure) {
+  const ResultSet many = one_object_each(20);  // 2 of 2^20 tosses: none of the 200
+  const Comparison sure = compared(many, many.found, {});
+  EXPECT_NEAR(sure.difference.ap.value, 1, kClose);
+  EXPECT_EQ(sure.p, 1 / 201.);
+  EXPECT_TRUE(sure.significant());
+
+  const ResultSet one = one_object_each(1);  // the side is all that a toss can change
+  EXPECT_EQ(compared(one, one.found, {}).p, 1);
+}
+
+// Half the images from either side, by hand and by weights.
+TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
+  const ResultSet set = random_results(4);
+  auto other = random_results(4).found;
+  for (auto& one : other) (*one.bbox)[1] += 3, one.score = 1 - one.score;
+  std::vector<Detection> mixed;
+  std::ranges::copy_if(set.found, std::back_inserter(mixed),
+                       [](const Detection& one) { return one.image_id % 2 == 0; });
+  std::ranges::copy_if(other, std::back_inserter(mixed),
+                       [](const Detection& one) { return one.image_id % 2 == 1; });
+  const auto truth = set.data();
+  const Matches a = match(*truth, Detections(set.found), {}, {}),
+                b = match(*truth, Detections(other), {}, {});
+  const Matches* both[] = {&a, &b};
+  const WeightedAp ap(*truth, both, false);
+  std::vector<std::uint16_t> weights(60);
+  for (std::size_t i = 0; i < 30; ++i)
+    weights[i + (i % 2 == 1 ? 0 : 30)] = 1;  // position i has id i + 1
+  std::vector<ApPair> categories(4);
+  ap.measure(weights, categories);
+  EXPECT_NEAR(mean(categories).ap, evaluate(*truth, Detections(mixed), {}).stats[0], kClose);
+}
+
+TEST(Comparison, TheSentenceSaysItAll) {
+  Comparison made;
+  made.a = {.4231, .6}, made.b = {.4210, .6};
+  made.difference.ap = {.0021, -.0005, .0047};
+  made.p = .13;
+  EXPECT_EQ(
+      sentence(made),
+      "+0.21 AP (42.31 against 42.10), 95 % interval -0.05 .. +0.47, p = 0.130: within noise");
+  made.p = .01;
+  EXPECT_TRUE(sentence(made).ends_with("p = 0.010: better"));
+  made.a.ap = -1;
+  EXPECT_EQ(sentence(made), "no objects to find: nothing to compare");
 }
 
 }  // namespace

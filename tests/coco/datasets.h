@@ -5,11 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "millrace/coco/data/annotations.h"
+#include "millrace/coco/data/records.h"
 
 namespace millrace::coco {
 
@@ -67,13 +66,7 @@ inline void expect_equal(const Dataset& a, const Dataset& b) {
   const auto bytes = [](auto array) {
     return std::string_view(reinterpret_cast<const char*>(array.data()), array.size_bytes());
   };
-  EXPECT_TRUE(bytes(a.images) == bytes(b.images));
-  EXPECT_TRUE(bytes(a.annotations) == bytes(b.annotations));
-  EXPECT_TRUE(bytes(a.categories) == bytes(b.categories));
-  EXPECT_TRUE(bytes(a.coordinates) == bytes(b.coordinates));
-  EXPECT_TRUE(bytes(a.polygon_ends) == bytes(b.polygon_ends));
-  EXPECT_TRUE(bytes(a.runs) == bytes(b.runs));
-  EXPECT_EQ(bytes(a.names), bytes(b.names));
+  each_array([&](auto x, auto y) { EXPECT_TRUE(bytes(x) == bytes(y)); }, a, b);
   ASSERT_EQ(a.annotations.size(), b.annotations.size());
   for (std::size_t i = 0; i < a.annotations.size(); ++i)
     ASSERT_EQ(a.segmentation(a.annotations[i]), b.segmentation(b.annotations[i]));

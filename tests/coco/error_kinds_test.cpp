@@ -2,7 +2,6 @@
 #include "millrace/coco/analysis/error_kinds.h"
 
 #include <gtest/gtest.h>
-#include <tbb/task_arena.h>
 
 #include "tests/coco/result_sets.h"
 
@@ -154,16 +153,6 @@ TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
     EXPECT_NEAR(errors.all.ap50 + errors.all.false_positives,
                 evaluate(*truth, Detections(right), {}).stats[1], kClose);
   }
-}
-
-TEST(ErrorKinds, TheNumberOfThreadsDoesNotMatter) {
-  const ResultSet set = random_results(7, 100);
-  const auto with = [&](int threads) {
-    return tbb::task_arena(threads).execute([&] { return report(set); });
-  };
-  const ErrorReport one = with(1), many = with(2);
-  EXPECT_EQ(one.all.cost, many.all.cost);
-  EXPECT_EQ(one.all.count, many.all.count);
 }
 
 // Made by tidecv 1.0.1 from the same files, per cent. It differs elsewhere: it takes recalls of i /

@@ -7,8 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "millrace/coco/data/records.h"
-#include "tests/coco/random_results.h"
+#include "tests/coco/result_sets.h"
 #include "tests/support/data.h"
 
 namespace millrace::coco {
@@ -16,8 +15,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr double kRounding = 1e-12;
 
 nlohmann::json load(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -38,33 +35,24 @@ void expect_figures(const std::filesystem::path& folder) {
     options.iou = run["iouType"] == "segm" ? IouType::mask : IouType::box;
     options.class_agnostic = run["useCats"] == 0;
     const Evaluation result = evaluate(*truth, detections, options);
-    for (std::size_t i = 0; i < result.stats.size(); ++i) {
-      EXPECT_NEAR(result.stats[i], run["stats"][i].get<double>(), kRounding) << kStatNames[i];
-    }
+    for (std::size_t i = 0; i < result.stats.size(); ++i)
+      EXPECT_NEAR(result.stats[i], run["stats"][i].get<double>(), kClose) << kStatNames[i];
     for (const auto& [id, ap] : run["per_category_AP"].items()) {
       const int k = truth->category_index(std::stoll(id));
       ASSERT_GE(k, 0);
-      EXPECT_NEAR(result.category_ap[static_cast<std::size_t>(k)], ap.get<double>(), kRounding)
-          << id;
+      EXPECT_NEAR(result.category_ap[static_cast<std::size_t>(k)], ap.get<double>(), kClose) << id;
     }
   }
 }
 
 TEST(Evaluate, HandMadeSet) { expect_figures("tests/coco/fixture"); }
 
-TEST(Evaluate, OfficialFakeResults) {
-  MILLRACE_NEEDS_DATA("eval/cocoapi100");
-  expect_figures(testing::data_folder() / "eval/cocoapi100");
-}
-
-TEST(Evaluate, EdgeCases) {
-  MILLRACE_NEEDS_DATA("eval/hotcoco_edge");
-  expect_figures(testing::data_folder() / "eval/hotcoco_edge");
-}
-
-TEST(Evaluate, PerturbedTruthWithTiesAndEmptyMasks) {
-  MILLRACE_NEEDS_DATA("eval/syn_A_val");
-  expect_figures(testing::data_folder() / "eval/syn_A_val");
+// The official fake results; edge cases; perturbed truth with ties and empty masks.
+TEST(Evaluate, RecordedFigures) {
+  for (const char* set : {"eval/cocoapi100", "eval/hotcoco_edge", "eval/syn_A_val"}) {
+    MILLRACE_NEEDS_DATA(set);
+    expect_figures(testing::data_folder() / set);
+  }
 }
 
 TEST(Evaluate, TableIsTheOfficialOne) {
@@ -73,22 +61,12 @@ TEST(Evaluate, TableIsTheOfficialOne) {
   const auto truth = read_dataset(folder / "instances_val2014_100.json");
   const auto found = read_detections(folder / "instances_val2014_fakebbox100_results.json");
   const std::string text = table(evaluate(*truth, found, {}), IouType::box);
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          " Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.505\n"));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          " Average Precision  (AP) @[ IoU=0.75      | area=   all | maxDets=100 ] = 0.573\n"));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          " Average Recall     (AR) @[ IoU=0.50:0.95 | area=medium | maxDets=100 ] = 0.566\n"));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          " Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=  1 ] = 0.387\n"));
+  for (const char* line :
+       {" Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.505\n",
+        " Average Precision  (AP) @[ IoU=0.75      | area=   all | maxDets=100 ] = 0.573\n",
+        " Average Recall     (AR) @[ IoU=0.50:0.95 | area=medium | maxDets=100 ] = 0.566\n",
+        " Average Recall     (AR) @[ IoU=0.50:0.95 | area=   all | maxDets=  1 ] = 0.387\n"})
+    EXPECT_THAT(text, HasSubstr(line));
 }
 
 /// A set of one category with so many objects of 40 x 40, side by side in one image.
@@ -109,12 +87,7 @@ Evaluation evaluate(const Records& set, std::span<const Detection> found,
 
 TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {  // pycocotools puts 'iscrowd' in its place
   auto set = row_of(3);
-  std::vector<Detection> found(2);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    found[i] = {.image_id = 1,
-                .category_id = 1,
-                .bbox = Xywh{50. * static_cast<double>(i), 0, 40, 40},
-                .score = 0.9};
+  const std::vector found = {on(set.annotations[0], .9), on(set.annotations[1], .9)};
   const auto expected = evaluate(set, found, {});
   for (auto& object : set.annotations) object.ignored = true;
   EXPECT_EQ(evaluate(set, found, {}).stats, expected.stats);
@@ -147,7 +120,7 @@ TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
   set.annotations[1].crowd = true;
   std::vector found = {on(set.annotations[0], .5)};
   for (int i = 0; i < 5; ++i) found.push_back(on(set.annotations[1], .9));
-  EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kRounding);
+  EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kClose);
 }
 
 TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
@@ -177,7 +150,7 @@ TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
   found[1].image_id = 7;
   found[2].category_id = 7;
   const auto result = evaluate(set, found, {});
-  EXPECT_NEAR(result.stats[0], 1, kRounding);
+  EXPECT_NEAR(result.stats[0], 1, kClose);
   EXPECT_EQ(result.unknown_images, 1);
   EXPECT_EQ(result.unknown_categories, 1);
 }
@@ -188,12 +161,12 @@ TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
       set.add_mask(from_polygons(std::vector<Polygon>{{0, 0, 40, 0, 40, 40, 0, 40}}, 100, 100000));
   const auto result =
       evaluate(set, std::vector{on(set.annotations[0], .9)}, {.iou = IouType::mask});
-  EXPECT_NEAR(result.stats[0], 1, kRounding);
+  EXPECT_NEAR(result.stats[0], 1, kClose);
 }
 
 TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    RandomResults set(seed);
+    ResultSet set = mixed_results(seed);
     const auto result = evaluate(set.truth, set.found, {});
     std::shuffle(set.found.begin(), set.found.end(), std::mt19937(seed));
     expect_equal(evaluate(set.truth, set.found, {}), result);
@@ -202,26 +175,26 @@ TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
 
 TEST(Evaluate, DuplicatesNeverRaiseAp) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    RandomResults set(seed);
+    ResultSet set = mixed_results(seed);
     const auto result = evaluate(set.truth, set.found, {});
     std::mt19937 random(seed);
     for (std::size_t i = set.found.size(); i-- > 0;)
       if (random() % 2) set.found.push_back(set.found[i]);
     const auto more = evaluate(set.truth, set.found, {});
     for (std::size_t k = 0; k < result.category_ap.size(); ++k)
-      EXPECT_LE(more.category_ap[k], result.category_ap[k] + kRounding);
+      EXPECT_LE(more.category_ap[k], result.category_ap[k] + kClose);
   }
 }
 
 TEST(Evaluate, LimitsAreTakenInAscendingOrder) {
-  const RandomResults set(6);
+  const ResultSet set = mixed_results(6);
   const auto result = evaluate(set.truth, set.found, {.max_detections = {100, 1, 10}});
   expect_equal(result, evaluate(set.truth, set.found, {}));
   EXPECT_THAT(result.max_detections, ElementsAre(1, 10, 100));
 }
 
 TEST(Evaluate, FewerThanThreeLimitsAreFilledWithTheLast) {
-  const RandomResults set(6);
+  const ResultSet set = mixed_results(6);
   const auto usual = evaluate(set.truth, set.found, {}).stats;
   const auto one = evaluate(set.truth, set.found, {.max_detections = {100}}).stats;
   EXPECT_EQ(one[0], usual[0]);
@@ -230,7 +203,7 @@ TEST(Evaluate, FewerThanThreeLimitsAreFilledWithTheLast) {
 }
 
 TEST(Evaluate, ApIsTakenWithAHundredDetectionsOrNotAtAll) {
-  const RandomResults set(6);
+  const ResultSet set = mixed_results(6);
   const auto result = evaluate(set.truth, set.found, {.max_detections = {5, 50, 500}});
   EXPECT_EQ(result.stats[0], -1);  // as pycocotools
   EXPECT_GT(result.stats[1], 0);
@@ -242,14 +215,14 @@ TEST(Evaluate, NoLimitIsRefused) {
   EXPECT_THROW(evaluate(row_of(1), {}, {.max_detections = {0, 1}}), std::invalid_argument);
 }
 
-TEST(Evaluate, AMaskMustBeThereWhereTheAreaIsTakenFromIt) {
+TEST(Evaluate, AMaskMustBeThereIfTheAreaIsTakenFromIt) {
   const Records set = row_of(1);
   const std::vector found = {on(set.annotations[0], .9)};
   EXPECT_THROW(evaluate(set, found, {.area = AreaFrom::mask}), Error);
 }
 
 TEST(Evaluate, MasksWithoutBoxesNeedNoOption) {
-  RandomResults set(11);
+  ResultSet set = mixed_results(11);
   set.add_masks();
   for (auto& one : set.found) one.bbox.reset();
   for (const auto iou : {IouType::box, IouType::mask})
@@ -258,29 +231,25 @@ TEST(Evaluate, MasksWithoutBoxesNeedNoOption) {
 }
 
 TEST(Evaluate, TiesOfDifferentImagesGoByImage) {
-  RandomResults set(5);
+  ResultSet set = mixed_results(5);
   for (auto& one : set.found) one.score = .5;
   const auto result = evaluate(set.truth, set.found, {});
-  const auto image_less = [](const Detection& a, const Detection& b) {
-    return a.image_id > b.image_id;
-  };
-  std::stable_sort(set.found.begin(), set.found.end(), image_less);
+  std::ranges::stable_sort(set.found, std::ranges::greater(), &Detection::image_id);
   expect_equal(evaluate(set.truth, set.found, {}), result);
 }
 
 TEST(Evaluate, TheNumberOfThreadsDoesNotMatter) {
   for (const bool joined : {false, true}) {
-    const RandomResults set(3);
+    const ResultSet set = mixed_results(3);
     const auto result = evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = 1});
-    for (const int threads : {2, 3, 8}) {
+    for (const int threads : {2, 3, 8})
       expect_equal(evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = threads}),
                    result);
-    }
   }
 }
 
 TEST(Evaluate, ChosenImagesAreLikeASetOfThemAlone) {
-  const RandomResults set(4);
+  const ResultSet set = mixed_results(4);
   Records part = set.truth;
   std::erase_if(part.images, [](const Image& image) { return image.id > 2; });
   std::erase_if(part.annotations, [](const Annotation& one) { return one.image_id > 2; });

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "millrace/base/errors.h"
-#include "tests/coco/random_results.h"
+#include "tests/coco/result_sets.h"
 #include "tests/support/thrown.h"
 
 namespace millrace::coco {
@@ -25,9 +25,9 @@ struct Stream {
   std::map<std::int64_t, std::vector<Detection>> found;
 
   explicit Stream(unsigned seed, bool masks = false) {
-    RandomResults set(seed);
+    ResultSet set = mixed_results(seed);
     if (masks) set.add_masks();
-    truth = assemble(set.truth, "made");
+    truth = set.data();
     all = Detections(set.found);
     for (const auto& image : truth->images) images.push_back(image.id);
     std::ranges::shuffle(images, std::mt19937(seed));

@@ -47,23 +47,16 @@ TEST(Masks, EncodeGoesDownTheColumnsZerosFirst) {
   const std::uint8_t bitmap[] = {0, 1, 1,   //
                                  1, 1, 0};  //
   EXPECT_THAT(encode(bitmap, 2, 3).counts, ElementsAre(1, 4, 1));
+  EXPECT_THAT(encode(bitmap + 2, 1, 1).counts, ElementsAre(0, 1))
+      << "an empty run before the inside";
 }
 
-TEST(Masks, EncodeStartsWithAnEmptyRunWhereTheFirstPixelIsInside) {
-  const std::uint8_t bitmap[] = {1, 0};
-  EXPECT_THAT(encode(bitmap, 1, 2).counts, ElementsAre(0, 1, 1));
-}
-
-TEST(Masks, DecodeUndoesEncode) {
-  for (const auto& c : random_cases()) {
-    EXPECT_EQ(bitmap_of(encode(c.bitmap.data(), c.height, c.width)), c.bitmap);
-  }
-}
-
-TEST(Masks, CountsTextUndoesItself) {
+TEST(Masks, DecodeUndoesEncodeAndAreaCountsThePixelsInside) {
   for (const auto& c : random_cases()) {
     const Rle mask = encode(c.bitmap.data(), c.height, c.width);
+    EXPECT_EQ(bitmap_of(mask), c.bitmap);
     EXPECT_EQ(decode_counts(encode_counts(mask), c.height, c.width), mask);
+    EXPECT_EQ(area(mask), std::accumulate(c.bitmap.begin(), c.bitmap.end(), std::uint64_t{0}));
   }
 }
 
@@ -74,29 +67,15 @@ TEST(Masks, CountsTextHoldsTheLargestRuns) {
   EXPECT_EQ(decode_counts(encode_counts(jumps), jumps.height, jumps.width), jumps);
 }
 
-TEST(Masks, AreaCountsThePixelsInside) {
-  for (const auto& c : random_cases()) {
-    const auto inside = std::accumulate(c.bitmap.begin(), c.bitmap.end(), std::uint64_t{0});
-    EXPECT_EQ(area(encode(c.bitmap.data(), c.height, c.width)), inside);
-  }
-}
-
-TEST(Masks, BoundingBoxOfASpot) {
+TEST(Masks, BoundingBoxIsThatOfCoco) {
   std::vector<std::uint8_t> bitmap(10 * 20, 0);
-  for (int y = 3; y < 6; ++y) {
+  for (int y = 3; y < 6; ++y)
     for (int x = 7; x < 12; ++x) bitmap[y * 20 + x] = 1;
-  }
   EXPECT_EQ(bounding_box(encode(bitmap.data(), 10, 20)), (Box{7, 3, 12, 6}));
-}
-
-TEST(Masks, BoundingBoxOfNothingIsNothing) {
-  EXPECT_EQ(bounding_box(Rle{4, 5, {20}}), Box{});
-  EXPECT_EQ(bounding_box(Rle{4, 5, {3, 0, 17}}), Box{});
-  EXPECT_EQ(bounding_box(Rle{}), Box{});
-}
-
-TEST(Masks, ARunIntoTheNextColumnTakesTheFullHeight) {  // as COCO has it
-  EXPECT_EQ(bounding_box(Rle{4, 5, {6, 4, 10}}), (Box{1, 0, 3, 4}));
+  EXPECT_EQ(bounding_box(Rle{4, 5, {6, 4, 10}}), (Box{1, 0, 3, 4}))
+      << "a run into the next column takes the full height";
+  for (const Rle& nothing : {Rle{4, 5, {20}}, Rle{4, 5, {3, 0, 17}}, Rle{}})
+    EXPECT_EQ(bounding_box(nothing), Box{});
 }
 
 TEST(Masks, DifferenceIsThatOfBitmaps) {
@@ -110,10 +89,6 @@ TEST(Masks, DifferenceIsThatOfBitmaps) {
     for (std::size_t k = 0; k < left.size(); ++k) left[k] = left[k] && !right[k];
     ASSERT_EQ(result, encode(left.data(), height, width));
   }
-}
-
-TEST(Masks, DifferenceNeedsMasksOfOneSize) {
-  EXPECT_THROW(difference(Rle{2, 3, {6}}, Rle{3, 2, {6}}), Error);
 }
 
 TEST(Masks, AWindowShowsThePixelsUnderIt) {
@@ -132,38 +107,26 @@ TEST(Masks, AWindowShowsThePixelsUnderIt) {
   }
 }
 
-TEST(Masks, MergeIsTheUnionOfBitmaps) {
+TEST(Masks, MergeAndIntersectAreTheUnionAndIntersectionOfBitmaps) {
   std::mt19937 random(2);
-  for (int i = 0; i < 100; ++i) {
-    std::vector<std::uint8_t> all(12 * 17, 0);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::uint8_t> any(12 * 17, 0), all(12 * 17, 1);
     std::vector<Rle> masks;
     for (unsigned k = 0; k < 1 + random() % 4; ++k) {
       const auto one = random_bitmap(random, 12, 17);
-      for (std::size_t p = 0; p < all.size(); ++p) all[p] |= one[p];
+      for (std::size_t p = 0; p < all.size(); ++p) any[p] |= one[p], all[p] &= one[p];
       masks.push_back(encode(one.data(), 12, 17));
     }
-    EXPECT_EQ(merge(masks), encode(all.data(), 12, 17));
-  }
-}
-
-TEST(Masks, IntersectGivesThePixelsThatAllShare) {
-  std::mt19937 random(6);
-  for (int i = 0; i < 100; ++i) {
-    std::vector<std::uint8_t> all(12 * 17, 1);
-    std::vector<Rle> masks;
-    for (unsigned k = 0; k < 1 + random() % 4; ++k) {
-      const auto one = random_bitmap(random, 12, 17);
-      for (std::size_t p = 0; p < all.size(); ++p) all[p] &= one[p];
-      masks.push_back(encode(one.data(), 12, 17));
-    }
+    EXPECT_EQ(merge(masks), encode(any.data(), 12, 17));
     EXPECT_EQ(intersect(masks), encode(all.data(), 12, 17));
   }
 }
 
-TEST(Masks, MergeAndIntersectRefuseDifferentSizes) {
+TEST(Masks, OfDifferentSizesHaveNothingInCommon) {
   const Rle masks[] = {{2, 3, {6}}, {3, 2, {6}}};
   EXPECT_THROW(merge(masks), Error);
   EXPECT_THROW(intersect(masks), Error);
+  EXPECT_THROW(difference(masks[0], masks[1]), Error);
 }
 
 TEST(Masks, WithoutPixelsAreAllowed) {
@@ -216,14 +179,17 @@ TEST(Masks, IouOfDifferentSizesIsMinusOneWhereBoxesMeet) {
 }
 
 TEST(Masks, BadCountsAreToldWithTheirByte) {
-  EXPECT_THAT(message_of("0 1", 1, 2), HasSubstr("byte 1: no character of run lengths"));
-  EXPECT_THAT(message_of("1\xff", 1, 2), HasSubstr("byte 1: no character of run lengths"));
-  EXPECT_THAT(message_of("1Q", 1, 2), HasSubstr("byte 2: the text ends inside a number"));
-  EXPECT_THAT(message_of("oooooooooo", 1, 2), HasSubstr("byte 7: a number is too long"));
-  EXPECT_THAT(message_of("O", 1, 2), HasSubstr("byte 0: a run is negative"));
-  EXPECT_THAT(message_of("13", 1, 2), HasSubstr("byte 1: the runs leave the mask of 1 x 2 pixels"));
-  EXPECT_THAT(message_of("1", 1, 2), HasSubstr("the runs add up to 1 pixels; 1 x 2 are 2"));
-  EXPECT_THAT(message_of("", 1, 2), HasSubstr("the runs add up to 0 pixels"));
+  const std::pair<std::string_view, std::string> faults[] = {
+      {"0 1", "byte 1: no character of run lengths"},
+      {"1\xff", "byte 1: no character of run lengths"},
+      {"1Q", "byte 2: the text ends inside a number"},
+      {"oooooooooo", "byte 7: a number is too long"},
+      {"O", "byte 0: a run is negative"},
+      {"13", "byte 1: the runs leave the mask of 1 x 2 pixels"},
+      {"1", "the runs add up to 1 pixels; 1 x 2 are 2"},
+      {"", "the runs add up to 0 pixels"}};
+  for (const auto& [counts, told] : faults)
+    EXPECT_THAT(message_of(counts, 1, 2), HasSubstr(told)) << counts;
   EXPECT_THAT(message_of("0", 70000, 70000), HasSubstr("a mask of 70000 x 70000 is too large"));
 }
 

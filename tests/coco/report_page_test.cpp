@@ -82,17 +82,40 @@ TEST(ReportPage, NamesAreText) {
   EXPECT_THAT(html, HasSubstr("found &lt;&amp;&quot;&gt; .json"));
 }
 
-TEST(ReportPage, EqualInputGivesEqualBytes) {
-  const auto with = [](int threads) {
-    return page(random_results(3), {.threads = threads}, 20, true);
+TEST(Analysis, TheNumberOfThreadsDoesNotMatter) {
+  const ResultSet set = random_results(3, 100);
+  auto worse = set.found;
+  for (auto& one : worse) (*one.bbox)[0] += 2;
+  const Detections versus(worse);
+  const auto with = [&](int threads) {
+    return analyze(*set.data(), Detections(set.found), {.threads = threads}, 50, &versus);
   };
-  EXPECT_EQ(with(1), with(2));
+  const Analysis one = with(1), many = with(2);
+  EXPECT_EQ(one.errors.all.cost, many.errors.all.cost);
+  EXPECT_EQ(one.errors.all.count, many.errors.all.count);
+  EXPECT_EQ(one.confusion.counts, many.confusion.counts);
+  const auto numbers = [](const Spread& spread) {
+    std::vector<double> all;
+    for (const auto& [value, low, high] : {spread.ap, spread.ap50})
+      all.insert(all.end(), {value, low, high});
+    for (const auto& [value, low, high] : spread.category_ap)
+      all.insert(all.end(), {value, low, high});
+    return all;
+  };
+  EXPECT_EQ(numbers(*one.spread), numbers(*many.spread));
+  EXPECT_EQ(numbers(one.versus->difference), numbers(many.versus->difference));
+  EXPECT_EQ(one.versus->category_p, many.versus->category_p);
+  EXPECT_EQ(sentence(*one.versus), sentence(*many.versus));
+  const auto written = [](const Analysis& analysis) {
+    return report_page(analysis, IouType::box, {});
+  };
+  EXPECT_EQ(written(one), written(many));
 }
 
 TEST(Svg, PointsLieWhereTheAxesSay) {
   Plot plot(156, 156, {0, 10, 2, "x"}, {0, 1, 2, "y"}, "a test");
   const PlotPoint ends[] = {{0, 0}, {10, 1}};
-  plot.line(ends, "curve");
+  plot.line(ends, "curve", "a line");
   // The field is 100 x 100 pixels from (44, 12) on; y grows upwards.
   EXPECT_THAT(plot.svg(), HasSubstr("points=\"44.0,112.0 144.0,12.0 \""));
 }

@@ -1,8 +1,9 @@
 // Small data sets with results, made by hand or by chance.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
+#include <gtest/gtest.h>
+
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct Rectangle {
 constexpr Rectangle kHere{0, 0, 100, 100}, kElsewhere{0, 150, 100, 100};  // they share nothing
 constexpr double kClose = 1e-12;  // what rounding may do to a figure
 
+/// A detection that lies exactly on an object.
+inline Detection on(const Annotation& object, double score) {
+  return {object.image_id, object.category_id, std::to_array(object.bbox), score, {}};
+}
+
 /// Images of 300 x 300 with ids from 1, categories c1, c2, ... with ids 10, 20, ...
 struct ResultSet {
   Records truth;
@@ -32,14 +38,8 @@ struct ResultSet {
 
   void object(int image, int category, Rectangle box, bool crowd = false) {
     const auto id = static_cast<std::int64_t>(truth.annotations.size()) + 1;
-    const Polygon outline = {box.x,
-                             box.y,
-                             box.x + box.width,
-                             box.y,
-                             box.x + box.width,
-                             box.y + box.height,
-                             box.x,
-                             box.y + box.height};
+    const double right = box.x + box.width, bottom = box.y + box.height;
+    const Polygon outline = {box.x, box.y, right, box.y, right, bottom, box.x, bottom};
     truth.add({.id = id,
                .image_id = image,
                .category_id = 10 * category,
@@ -53,20 +53,40 @@ struct ResultSet {
     found.push_back({image, 10 * category, Xywh{box.x, box.y, box.width, box.height}, score, {}});
   }
 
+  /// Gives every box its pixels as a mask, with a hole in those of detections.
+  void add_masks() {
+    const auto filled = [](const auto& box) {
+      const double x1 = box[0], y1 = box[1], x2 = x1 + box[2], y2 = y1 + box[3];
+      return from_polygons(std::vector<Polygon>{{x1, y1, x2, y1, x2, y2, x1, y2}}, 300, 300);
+    };
+    for (auto& one : truth.annotations) one.shape = truth.add_mask(filled(one.bbox));
+    for (auto& one : found) {
+      const Xywh& box = *one.bbox;
+      one.mask = difference(filled(box), filled(Xywh{box[0] + 10, box[1] + 10, 20, 20}));
+    }
+  }
+
   std::shared_ptr<const Dataset> data() const { return assemble(truth, "made"); }
 };
+
+inline void expect_equal(const Evaluation& a, const Evaluation& b) {
+  EXPECT_EQ(a.stats, b.stats);
+  EXPECT_EQ(a.precision, b.precision);
+  EXPECT_EQ(a.recall, b.recall);
+  EXPECT_EQ(a.scores, b.scores);
+}
 
 /// Boxes by chance: hits, shifted and misnamed ones, duplicates and detections of nothing; every
 /// score its own.
 inline ResultSet random_results(std::uint64_t seed, int images = 30, int categories = 4,
-                                bool crowds = true) {
+                                bool crowds = true, double largest = 90) {
   ResultSet set(images, categories);
   Rng rng{seed};
   const auto category = [&] { return static_cast<int>(rng.between(1, categories)); };
   for (int i = 1; i <= images; ++i) {
     for (auto n = rng.below(8); n > 0; --n) {
-      const Rectangle box{rng.uniform(0, 200), rng.uniform(0, 200), rng.uniform(10, 90),
-                          rng.uniform(10, 90)};
+      const Rectangle box{rng.uniform(0, 200), rng.uniform(0, 200), rng.uniform(10, largest),
+                          rng.uniform(10, largest)};
       const int k = category();
       set.object(i, k, box, crowds && rng.chance(.1));
       for (auto d = rng.below(4); d > 0; --d) {
@@ -77,12 +97,16 @@ inline ResultSet random_results(std::uint64_t seed, int images = 30, int categor
                       rng.uniform());
       }
     }
-    for (auto n = rng.below(3); n > 0; --n) {
+    for (auto n = rng.below(3); n > 0; --n)
       set.detection(i, category(), {rng.uniform(0, 200), rng.uniform(0, 200), 30, 30},
                     rng.uniform());
-    }
   }
   return set;
+}
+
+/// The same for twelve images, with objects in every range of areas.
+inline ResultSet mixed_results(std::uint64_t seed) {
+  return random_results(seed, 12, 4, true, 130);
 }
 
 }  // namespace millrace::coco

@@ -1,5 +1,6 @@
 // What is found wrong with image files, classes and sources: each kind alone, in an otherwise sound
 // set.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tbb/global_control.h>
@@ -13,11 +14,7 @@
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/store/record_store.h"
-#include "millrace/doctor/check_classes.h"
-#include "millrace/doctor/check_copies.h"
-#include "millrace/doctor/check_images.h"
-#include "millrace/doctor/check_samples.h"
-#include "millrace/doctor/check_sizes.h"
+#include "millrace/doctor/checks.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/data.h"
 
@@ -92,9 +89,8 @@ TEST_F(ImageChecks, ATruncatedImageIsToldWhereItIsDecoded) {
 }
 
 TEST_F(ImageChecks, AFileOfAnotherFormatThanItsNameIsNoted) {
-  const auto pixels = cv::imread(files_.image(1).string());
   std::vector<std::uint8_t> png;
-  cv::imencode(".png", pixels, png);
+  cv::imencode(".png", cv::imread(files_.image(1).string()), png);
   write(files_.image(1), {png.begin(), png.end()});
   EXPECT_THAT(check(), ElementsAre("image-misnamed 1: image 101 (picture1.jpg): is PNG"));
 }
@@ -192,9 +188,8 @@ struct TwoSplits {
 
   std::vector<std::string> check(ImageCheck how = ImageCheck::decode) const {
     coco::Findings findings(3);
-    std::vector<MarkedSplit> marked;
-    marked.push_back({"train", train, check_images(train, how, findings, [] {})});
-    marked.push_back({"val", val, check_images(val, how, findings, [] {})});
+    const MarkedSplit marked[] = {{"train", train, check_images(train, how, findings, [] {})},
+                                  {"val", val, check_images(val, how, findings, [] {})}};
     check_copies(marked, findings);
     return lines(findings);
   }
@@ -215,7 +210,7 @@ TEST(CheckCopies, APhotoInBothSplitsIsTold) {
                     "as image 103 (picture3.jpg) in train"));
 }
 
-TEST(CheckCopies, FilesThatDifferOnlyBehindTheirBeginningAreNoCopies) {
+TEST(CheckCopies, FilesThatDifferOnlyAfterTheirBeginningAreNoCopies) {
   const TwoSplits splits;
   const auto bytes = read_file(splits.files.image(3));
   const std::string padding(200 << 10, '\0');  // after the end of the picture
@@ -287,10 +282,10 @@ TEST(CheckClasses, ANameOfTwoCategoriesIsTold) {
 }
 
 TEST(CheckClasses, GapsInTheIdsOfCategoriesAreNoted) {
-  EXPECT_THAT(check({split_of("train", {{1, "cat", 3}, {7, "dog", 4}}, {"cat", "dog"})}),
-              ElementsAre("category-id-gaps 1: 2 categories, ids from 1 to 7"));
-  EXPECT_THAT(check({split_of("train", {{0, "cat", 3}, {1, "dog", 4}}, {"cat", "dog"})}),
-              ElementsAre("category-id-gaps 1: 2 categories, ids from 0 to 1"));
+  for (const auto& [cat, dog] : {std::pair(1, 7), {0, 1}})
+    EXPECT_THAT(
+        check({split_of("train", {{cat, "cat", 3}, {dog, "dog", 4}}, {"cat", "dog"})}),
+        ElementsAre(fmt::format("category-id-gaps 1: 2 categories, ids from {} to {}", cat, dog)));
 }
 
 TEST(CheckClasses, ClassesWithoutObjectsAreTold) {
@@ -330,8 +325,7 @@ TEST(CheckSizes, TellsWhatIsTinyWhenResized) {
     EXPECT_EQ(lines(findings).empty(), counts[0] == 0);
     return counts;
   };
-  EXPECT_THAT(sizes(100), ElementsAre(2, 0, 0, 0));
-  EXPECT_THAT(sizes(177), ElementsAre(2, 0, 0, 0));
+  for (const int tiny : {100, 177}) EXPECT_THAT(sizes(tiny), ElementsAre(2, 0, 0, 0));
   EXPECT_THAT(sizes(178), ElementsAre(0, 2, 0, 0));
   EXPECT_THAT(sizes(800), ElementsAre(0, 0, 2, 0));
   EXPECT_THAT(sizes(2000), ElementsAre(0, 0, 0, 2));

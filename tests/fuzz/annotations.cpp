@@ -2,10 +2,8 @@
 // pieces.
 #include <tbb/task_arena.h>
 
-#include <optional>
-
 #include "millrace/base/errors.h"
-#include "millrace/coco/data/annotation_pieces.h"
+#include "millrace/coco/data/readers.h"
 #include "tests/fuzz/laws.h"
 
 namespace millrace::fuzz {
@@ -21,12 +19,6 @@ Set data_set_of(F read) {
     MILLRACE_LAW(*error.what() != '\0');
     return nullptr;
   }
-}
-
-template <typename T>
-bool equal(std::span<const T> a, std::span<const T> b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 void expect_sound(const coco::Dataset& data) {
@@ -47,7 +39,7 @@ void expect_sound(const coco::Dataset& data) {
   MILLRACE_LAW(objects == data.annotations.size());
 }
 
-void check(std::string_view text) {
+void check_text(std::string_view text) {
   const Set whole = data_set_of([&] { return coco::parse_dataset(text, "fuzz"); });
   if (whole) expect_sound(*whole);
   const MemoryFile file(text);
@@ -57,21 +49,19 @@ void check(std::string_view text) {
   });
   if (!pieces) return;
   MILLRACE_LAW(whole);
-  MILLRACE_LAW(equal(whole->images, pieces->images));
-  MILLRACE_LAW(equal(whole->annotations, pieces->annotations));
-  MILLRACE_LAW(equal(whole->categories, pieces->categories));
-  MILLRACE_LAW(equal(whole->coordinates, pieces->coordinates));
-  MILLRACE_LAW(equal(whole->polygon_ends, pieces->polygon_ends));
-  MILLRACE_LAW(equal(whole->runs, pieces->runs));
-  MILLRACE_LAW(equal(whole->names, pieces->names));
+  coco::each_array(
+      [](auto a, auto b) {
+        MILLRACE_LAW(a.size() == b.size());
+        MILLRACE_LAW(a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+      },
+      *whole, *pieces);
 }
 
 }  // namespace
-}  // namespace millrace::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void check(Input input) {
   static tbb::task_arena one_thread(1);
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  one_thread.execute([&] { millrace::fuzz::check(text); });
-  return 0;
+  one_thread.execute([&] { check_text(input.rest()); });
 }
+
+}  // namespace millrace::fuzz

@@ -1,5 +1,5 @@
-// What every fuzz target uses: laws that end the run where they are broken, numbers out of the
-// input, and texts as files.
+// What every fuzz target uses: its entry point, laws that end the run if they are broken, numbers
+// from the input, and texts as files.
 #pragma once
 
 #include <sys/mman.h>
@@ -26,7 +26,7 @@
 
 namespace millrace::fuzz {
 
-/// Takes values off the front of an input; zeros once it is used up.
+/// Takes values from the front of an input; zeros once it is used up.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : bytes_(data, size) {}
@@ -49,6 +49,9 @@ class Input {
   std::span<const std::uint8_t> bytes_;
 };
 
+/// The target: throws for no input, and keeps its laws.
+void check(Input input);
+
 /// A text as a file in memory, for what reads files.
 class MemoryFile {
  public:
@@ -66,3 +69,8 @@ class MemoryFile {
 };
 
 }  // namespace millrace::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  millrace::fuzz::check({data, size});
+  return 0;
+}

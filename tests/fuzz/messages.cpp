@@ -46,6 +46,8 @@ void check_message(std::string_view bytes, std::string_view pixels) {
   }
 }
 
+}  // namespace
+
 void check(Input input) {
   const auto kind = input.take<std::uint8_t>();
   const std::size_t count = input.take<std::uint8_t>();
@@ -56,10 +58,4 @@ void check(Input input) {
   if (kind % 4 >= 2) check_batch(bytes, pixels);
 }
 
-}  // namespace
 }  // namespace millrace::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  millrace::fuzz::check({data, size});
-  return 0;
-}

@@ -23,7 +23,10 @@ void expect_view_within_storage(const PickledTensor& tensor) {
   MILLRACE_LAW(last < tensor.storage.count);
 }
 
-void check(std::string_view bytes) {
+}  // namespace
+
+void check(Input input) {
+  const std::string_view bytes = input.rest();
   try {
     const Pickle pickle(bytes);
     MILLRACE_LAW(pickle.size() <= bytes.size());
@@ -40,10 +43,4 @@ void check(std::string_view bytes) {
   }
 }
 
-}  // namespace
 }  // namespace millrace::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  millrace::fuzz::check({reinterpret_cast<const char*>(data), size});
-  return 0;
-}

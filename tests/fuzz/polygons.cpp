@@ -16,6 +16,8 @@ double coordinate(Input& input, bool near) {
   return near ? input.take<std::int16_t>() / 100. : input.take<double>();
 }
 
+}  // namespace
+
 void check(Input input) {
   const std::uint32_t height = input.take<std::uint8_t>(), width = input.take<std::uint8_t>();
   const auto kind = input.take<std::uint8_t>();
@@ -50,10 +52,4 @@ void check(Input input) {
   MILLRACE_LAW(std::ranges::all_of(cells, [](std::uint8_t cell) { return cell <= 1; }));
 }
 
-}  // namespace
 }  // namespace millrace::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  millrace::fuzz::check({data, size});
-  return 0;
-}

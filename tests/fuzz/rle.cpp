@@ -72,6 +72,8 @@ void expect_laws_of_window(const Rle& mask, std::int64_t x, std::int64_t y, std:
                coco::encode(after.data(), height, width));
 }
 
+}  // namespace
+
 void check(Input input) {
   const std::uint32_t height = input.take<std::uint8_t>(), width = input.take<std::uint8_t>();
   const auto x = input.take<std::int8_t>(), y = input.take<std::int8_t>();
@@ -93,10 +95,4 @@ void check(Input input) {
   }
 }
 
-}  // namespace
 }  // namespace millrace::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  millrace::fuzz::check({data, size});
-  return 0;
-}

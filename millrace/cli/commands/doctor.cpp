@@ -19,17 +19,12 @@
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
-#include "millrace/doctor/check_copies.h"
-#include "millrace/doctor/check_images.h"
-#include "millrace/doctor/check_objects.h"
-#include "millrace/doctor/check_records.h"
-#include "millrace/doctor/check_samples.h"
+#include "millrace/doctor/checks.h"
 #include "millrace/trainer/detector/make_detector.h"
 
 namespace millrace::cli {
 namespace {
 
-using coco::FindingExample;
 using coco::FindingKind;
 using coco::Findings;
 using enum coco::Severity;
@@ -118,9 +113,7 @@ class Doctor {
       const auto usable = coco::check_objects(*data, split.category_ids, learns_shapes(), findings);
       const bool is_empty = (recipe_.data.filter_empty ? usable : data->images.size()) == 0;
       if (trains && is_empty)
-        findings.add(kNothing, [&] {
-          return FindingExample{.what = "see data.classes and data.filter_empty"};
-        });
+        findings.add(kNothing, {.what = "see data.classes and data.filter_empty"});
       report_.splits.push_back(facts(name, split, trains, findings));
       if (trains && !is_empty)
         train_objects_ = count_objects(DetectionSource(split, /*filter_empty=*/false));
@@ -140,16 +133,14 @@ class Doctor {
   void ask_model() {
     if (!train_objects_ || classes_.empty()) return;
     auto findings = across_.none();
-    const auto tell = [&](const FindingKind& kind, const std::string& what) {
-      findings.add(kind, [&] { return FindingExample{.what = what}; });
-    };
     const auto detector = make_detector(recipe_.model_type, recipe_.model, {.classes = classes_});
     const TrainingFacts facts{.starts_random = recipe_.weights.empty(),
                               .count_objects = [&] { return *train_objects_; }};
     try {
-      for (const auto& warning : warnings_of(*detector, facts)) tell(kDoubtful, warning);
+      for (const auto& warning : warnings_of(*detector, facts))
+        findings.add(kDoubtful, {.what = warning});
     } catch (const ConfigError& problem) {
-      tell(kRefused, problem.what());
+      findings.add(kRefused, {.what = problem.what()});
     }
     report_.add("the model", findings);
   }
@@ -195,7 +186,7 @@ class Doctor {
     } catch (const ConfigError&) {
       throw;
     } catch (const Error& problem) {
-      findings.add(kSource, [&] { return FindingExample{.what = problem.what()}; });
+      findings.add(kSource, {.what = problem.what()});
     }
     report_.add(name, findings);
     report_.unexamined.push_back(

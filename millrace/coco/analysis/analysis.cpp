@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "millrace/coco/evaluation/accumulate.h"
 #include "millrace/coco/evaluation/arena.h"
 #include "millrace/coco/evaluation/summary.h"
 
@@ -14,11 +13,9 @@ std::vector<double> precision_of(const Evaluation& evaluation, std::size_t k) {
   const Layout layout(evaluation);
   std::vector<double> precision;
   precision.reserve(kThresholds * kRecalls);
-  for (std::size_t t = 0; t < kThresholds; ++t) {
-    for (std::size_t r = 0; r < kRecalls; ++r) {
+  for (std::size_t t = 0; t < kThresholds; ++t)
+    for (std::size_t r = 0; r < kRecalls; ++r)
       precision.push_back(evaluation.precision[layout.at(t, r, k, 0, layout.limits - 1)]);
-    }
-  }
   return precision;
 }
 
@@ -30,9 +27,8 @@ std::vector<CategoryReport> categories_of(const Dataset& truth, const Matches& m
     one.id = evaluation.category_ids[k];
     one.name = joined ? "all" : std::string(truth.text(truth.categories[k].name));
     one.objects = matches.truths[k][0];
-    for (std::size_t i = matches.first[k]; i < matches.first[k + 1]; ++i) {
+    for (std::size_t i = matches.first[k]; i < matches.first[k + 1]; ++i)
       one.detections += !(matches.detections[i].outcomes[0].ignored & 1);
-    }
     one.stats = category_stats(evaluation, k);
     one.precision = precision_of(evaluation, k);
   }
@@ -44,14 +40,12 @@ std::vector<double> mean_precision(const std::vector<CategoryReport>& categories
   double count = 0;
   for (const CategoryReport& one : categories) {
     if (one.objects == 0) continue;
-    for (std::size_t i = 0; i < sum.size(); ++i) {
+    for (std::size_t i = 0; i < sum.size(); ++i)
       sum[i] = (count == 0 ? 0 : sum[i]) + one.precision[i];
-    }
     ++count;
   }
-  if (count > 0) {
+  if (count > 0)
     for (double& value : sum) value /= count;
-  }
   return sum;
 }
 
@@ -60,9 +54,8 @@ std::vector<double> mean_precision(const std::vector<CategoryReport>& categories
 std::vector<std::size_t> weakest_first(const Analysis& analysis) {
   const auto ap = [&](std::size_t k) { return analysis.evaluation.category_ap[k]; };
   std::vector<std::size_t> order;
-  for (std::size_t k = 0; k < analysis.categories.size(); ++k) {
+  for (std::size_t k = 0; k < analysis.categories.size(); ++k)
     if (ap(k) >= 0) order.push_back(k);
-  }
   std::ranges::stable_sort(order, {}, ap);
   return order;
 }

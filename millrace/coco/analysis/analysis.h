@@ -1,5 +1,4 @@
-// Everything beyond the twelve figures, together: what tables, JSON, CSV and the page are made
-// from.
+// All that is known beyond the twelve figures: what tables, JSON, CSV and the page are made from.
 #pragma once
 
 #include <array>
@@ -9,10 +8,8 @@
 #include <vector>
 
 #include "millrace/coco/analysis/bootstrap.h"
-#include "millrace/coco/analysis/comparison.h"
 #include "millrace/coco/analysis/confusion.h"
 #include "millrace/coco/analysis/error_kinds.h"
-#include "millrace/coco/analysis/operating_point.h"
 
 namespace millrace::coco {
 
@@ -44,9 +41,8 @@ struct Analysis {
 /// Positions of the categories that have something to find, the least AP first.
 std::vector<std::size_t> weakest_first(const Analysis& analysis);
 
-/// Matches and scores once and looks at the outcome from all sides. With `draws` > 0 also the
-/// bootstrap, and with `versus` the comparison with other results, by as many draws. REQUIRES:
-/// draws > 0 where `versus` is there.
+/// Matches and scores once, and analyzes the outcome. With `draws` > 0 also the bootstrap, and with
+/// `versus` the comparison with other results, by as many draws. REQUIRES: draws > 0 with `versus`.
 Analysis analyze(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
                  std::size_t draws = 0, const Detections* versus = nullptr);
 

@@ -1,24 +1,38 @@
 #include "millrace/coco/analysis/bootstrap.h"
 
+#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
-#include <span>
 
 #include "millrace/base/random.h"
 
 namespace millrace::coco {
 namespace {
 
-// Of the draws: one for all, or results could not be compared
-constexpr std::uint64_t kDrawSeed = 2020;
+constexpr std::uint64_t kDrawSeed = 2020;  // one for all, or results could not be compared
+constexpr std::uint64_t kCoinSeed = 2021;
+constexpr double kRounding = 1e-12;  // differences of AP that only rounding makes
 
 std::vector<std::uint16_t> draw_images(std::size_t n, std::uint64_t number) {
   Rng rng{kDrawSeed, number};
   std::vector<std::uint16_t> times(n);
   for (std::size_t i = 0; i < n; ++i) ++times[rng.below(n)];
   return times;
+}
+
+/// For each image of the first and then of the second result whether side `a` takes it.
+std::vector<std::uint16_t> toss(std::size_t images, std::uint64_t number) {
+  Rng rng{kCoinSeed, number};
+  std::vector<std::uint16_t> taken(2 * images);
+  for (std::size_t i = 0; i < images; ++i) {
+    taken[i] = rng.chance(.5);
+    taken[images + i] = !taken[i];
+  }
+  return taken;
 }
 
 /// numpy's percentile: linear between the two nearest. REQUIRES: sorted, not empty.
@@ -29,14 +43,7 @@ double percentile(const std::vector<double>& values, double part) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-Interval interval(double value, std::vector<double> draws) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  if (draws.empty()) return {kNone, kNone, kNone};
-  std::sort(draws.begin(), draws.end());
-  return {value, 2 * value - percentile(draws, .975), 2 * value - percentile(draws, .025)};
-}
-
-/// The interval of what `figure` says of two scored draws; of one where b is null.
+/// The interval of the difference of `figure` over a and b, or of a alone if b is null.
 template <class Figure>
 Interval interval(const Resamples& a, const Resamples* b, const Figure& figure) {
   const auto difference = [&](const std::vector<ApPair>& left, const std::vector<ApPair>* right) {
@@ -47,7 +54,11 @@ Interval interval(const Resamples& a, const Resamples* b, const Figure& figure) 
     if (figure(a.draws[i]) < 0) continue;  // nothing to find: as little for b
     draws.push_back(difference(a.draws[i], b ? &b->draws[i] : nullptr));
   }
-  return interval(difference(a.whole, b ? &b->whole : nullptr), std::move(draws));
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  if (draws.empty()) return {kNone, kNone, kNone};
+  std::ranges::sort(draws);
+  const double value = difference(a.whole, b ? &b->whole : nullptr);
+  return {value, 2 * value - percentile(draws, .975), 2 * value - percentile(draws, .025)};
 }
 
 Spread spread(const Resamples& a, const Resamples* b) {
@@ -55,9 +66,8 @@ Spread spread(const Resamples& a, const Resamples* b) {
   Spread result{interval(a, b, [](const Draw& draw) { return mean(draw).ap; }),
                 interval(a, b, [](const Draw& draw) { return mean(draw).ap50; }),
                 {}};
-  for (std::size_t k = 0; k < a.whole.size(); ++k) {
+  for (std::size_t k = 0; k < a.whole.size(); ++k)
     result.category_ap.push_back(interval(a, b, [k](const Draw& draw) { return draw[k].ap; }));
-  }
   return result;
 }
 
@@ -80,10 +90,71 @@ Spread spread(const Resamples& result) {
     one.low = std::max(one.low, 0.), one.high = std::min(one.high, 1.);
   };
   cut(all.ap), cut(all.ap50);
-  std::for_each(all.category_ap.begin(), all.category_ap.end(), cut);
+  std::ranges::for_each(all.category_ap, cut);
   return all;
 }
 
 Spread spread(const Resamples& a, const Resamples& b) { return spread(a, &b); }
+
+Comparison compare(const Dataset& truth, const Matches& a, const Resamples& draws_of_a,
+                   const Matches& b, bool class_agnostic) {
+  const std::size_t images = truth.images.size(), draws = draws_of_a.draws.size();
+  const Matches* alone[] = {&b};
+  const Resamples draws_of_b = resample(WeightedAp(truth, alone, class_agnostic), images, draws);
+  Comparison result;
+  result.a = mean(draws_of_a.whole), result.b = mean(draws_of_b.whole);
+  result.difference = spread(draws_of_a, draws_of_b);
+
+  const Matches* both[] = {&a, &b};
+  const WeightedAp mixed(truth, both, class_agnostic);
+  const std::size_t categories = mixed.categories();
+  // Whether AP of each category, and of all (last), differs at least as much as observed
+  std::vector<std::vector<std::uint8_t>> as_far(draws);
+  tbb::parallel_for(std::size_t{0}, draws, [&](std::size_t i) {
+    auto taken = toss(images, i);
+    std::vector<ApPair> left(categories), right(categories);
+    mixed.measure(taken, left);
+    for (auto& weight : taken) weight = !weight;
+    mixed.measure(taken, right);
+    const auto differs = [](double difference, double observed) {
+      return std::abs(difference) >= std::abs(observed) - kRounding;
+    };
+    for (std::size_t k = 0; k < categories; ++k)
+      as_far[i].push_back(
+          differs(left[k].ap - right[k].ap, draws_of_a.whole[k].ap - draws_of_b.whole[k].ap));
+    as_far[i].push_back(differs(mean(left).ap - mean(right).ap, result.a.ap - result.b.ap));
+  });
+  std::vector<double> p(categories + 1, 1);
+  for (const auto& one : as_far)
+    for (std::size_t k = 0; k <= categories; ++k) p[k] += one[k];
+  for (double& value : p) value /= static_cast<double>(draws + 1);
+  result.p = p.back();
+  p.pop_back();
+  result.category_p = std::move(p);
+  return result;
+}
+
+std::vector<std::size_t> most_different(const Comparison& comparison, std::size_t most) {
+  const auto& intervals = comparison.difference.category_ap;
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < intervals.size(); ++k)
+    if (std::abs(intervals[k].value) > 0) order.push_back(k);  // not if it is NaN
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](std::size_t k) { return std::abs(intervals[k].value); });
+  if (order.size() > most) order.resize(most);
+  return order;
+}
+
+std::string sentence(const Comparison& comparison) {
+  if (comparison.a.ap < 0) return "no objects to find: nothing to compare";
+  const Interval& ap = comparison.difference.ap;
+  return fmt::format(
+      "{:+.2f} AP ({:.2f} against {:.2f}), 95 % interval {:+.2f} .. {:+.2f}, p = {:.3f}: {}",
+      100 * ap.value, 100 * comparison.a.ap, 100 * comparison.b.ap, 100 * ap.low, 100 * ap.high,
+      comparison.p,
+      !comparison.significant() ? "within noise"
+      : ap.value > 0            ? "better"
+                                : "worse");
+}
 
 }  // namespace millrace::coco

@@ -1,29 +1,30 @@
-// How sure a figure is: the spread of AP over images drawn again (Efron's bootstrap).
+// How sure AP is, and whether two results differ: resampling over images.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "millrace/coco/analysis/weighted_ap.h"
 
 namespace millrace::coco {
 
-/// AP of each category (K), of the images as they are and of draws of as many images with
-/// replacement.
+/// AP of each category (K), of the images as they are and of bootstrap draws: as many images with
+/// replacement (Efron).
 struct Resamples {
   std::vector<ApPair> whole;
   std::vector<std::vector<ApPair>> draws;
 };
 
 /// Draws n images from n so many times and scores `result` each time, by all threads of the
-/// caller's arena: equal for any number of them. Draw i depends on i and n alone, so results over
-/// the same images share their draws.
+/// caller's arena, with the same result for any number. Draw i depends on i and n alone, so results
+/// over the same images share their draws.
 Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws);
 
-/// A figure and its 95 % interval, the basic one: as far above the figure as the 2.5th percentile
-/// of the draws lies below it, and the other way round. AP of fewer different objects comes out
-/// higher, and a draw has fewer than the set; the percentiles themselves would add that error where
-/// this takes it away (docs/analysis.md has the coverage of both). NaN where no draw says anything.
+/// A figure and its basic 95 % interval: as far above the figure as the 2.5th percentile of the
+/// draws lies below it, and the other way round. AP of fewer different objects is higher, and a
+/// draw has fewer than the set: percentiles would add that bias, this removes it (docs/analysis.md
+/// has the coverage of both). NaN if no draw has anything to find.
 struct Interval {
   double value, low, high;
 };
@@ -36,5 +37,30 @@ struct Spread {
 Spread spread(const Resamples& result);
 /// The spread of the difference a - b, draw by draw. REQUIRES: the same images and draws.
 Spread spread(const Resamples& a, const Resamples& b);
+
+/// Two results over the same images.
+struct Comparison {
+  ApPair a, b;
+  Spread difference;  // a - b: the same draws for both
+  /// Two-sided paired permutation test over images: how often AP differs at least as much if a coin
+  /// gives each image to either side. The observed split counts as one, so it is never 0.
+  double p = 1;
+  /// The same for each category (K); 1 where there is nothing to find.
+  std::vector<double> category_p;
+
+  bool significant() const { return p < .05; }
+};
+
+/// Draws and permutes as often as `draws_of_a`, by all threads of the caller's arena, with the same
+/// result for any number. REQUIRES: `draws_of_a` is `resample` of a alone.
+Comparison compare(const Dataset& truth, const Matches& a, const Resamples& draws_of_a,
+                   const Matches& b, bool class_agnostic);
+
+/// Positions of the categories whose AP differs, at most so many, the largest difference of either
+/// sign first.
+std::vector<std::size_t> most_different(const Comparison& comparison, std::size_t most);
+
+/// "+0.21 AP (42.31 against 42.10), 95 % interval -0.05 .. +0.47, p = 0.13: within noise"
+std::string sentence(const Comparison& comparison);
 
 }  // namespace millrace::coco

@@ -1,10 +1,48 @@
 #include "millrace/coco/analysis/confusion.h"
 
+#include <tbb/parallel_sort.h>
+
 #include <algorithm>
 #include <functional>
 #include <tuple>
 
 namespace millrace::coco {
+
+OperatingPoints operating_points(const Matches& matches) {
+  struct Item {
+    double score;
+    bool hit;
+  };
+  std::vector<Item> items;
+  items.reserve(matches.detections.size());
+  for (const Scored& one : matches.detections) {
+    const auto [hit, ignored] = one.outcomes[0];
+    if (!(ignored & 1)) items.push_back({one.score, (hit & 1) != 0});
+  }
+  // Those of one score are taken together below: their order does not matter.
+  tbb::parallel_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return score_fall(a.score) < score_fall(b.score);
+  });
+  double objects = 0;
+  for (const auto& count : matches.truths) objects += static_cast<double>(count[0]);
+
+  OperatingPoints result;
+  if (objects == 0) return result;
+  constexpr std::size_t kPoints = 200;
+  double hits = 0;
+  for (std::size_t i = 0, drawn = 0; i < items.size(); ++i) {
+    hits += items[i].hit;
+    if (i + 1 < items.size() && items[i + 1].score == items[i].score) continue;
+    const auto counted = static_cast<double>(i + 1);
+    const OperatingPoint point{items[i].score, hits / counted, hits / objects,
+                               2 * hits / (counted + objects)};
+    if (point.f1 > result.best.f1) result.best = point;
+    if ((i + 1) * kPoints < drawn * items.size()) continue;
+    result.curve.push_back(point);
+    drawn = (i + 1) * kPoints / items.size() + 1;
+  }
+  return result;
+}
 
 Confusion::Confusion(const Matches& matches, double score)
     : matches_(matches),
@@ -29,18 +67,16 @@ void Confusion::add(const ImagePairs& pairs) {
       count(categories_, found.category);
     }
   }
-  for (std::size_t o = 0; o < pairs.objects.size(); ++o) {
+  for (std::size_t o = 0; o < pairs.objects.size(); ++o)
     if (!taken[o] && !pairs.objects[o].crowd) count(pairs.objects[o].category, categories_);
-  }
 }
 
 std::vector<ConfusedPair> confused_pairs(const ConfusionMatrix& matrix, std::size_t most) {
   std::vector<ConfusedPair> pairs;
   for (std::size_t truth = 0; truth < matrix.categories; ++truth) {
     double objects = 0;
-    for (std::size_t found = 0; found <= matrix.categories; ++found) {
+    for (std::size_t found = 0; found <= matrix.categories; ++found)
       objects += static_cast<double>(matrix.at(truth, found));
-    }
     for (std::size_t found = 0; found < matrix.categories; ++found) {
       const std::int64_t count = matrix.at(truth, found);
       if (truth == found || count == 0) continue;
@@ -57,10 +93,8 @@ std::vector<ConfusedPair> confused_pairs(const ConfusionMatrix& matrix, std::siz
 ConfusionMatrix Confusion::matrix() const {
   ConfusionMatrix matrix{categories_, score_,
                          std::vector<std::int64_t>((categories_ + 1) * (categories_ + 1), 0)};
-  for (const auto& part : counts_) {
-    std::transform(part.begin(), part.end(), matrix.counts.begin(), matrix.counts.begin(),
-                   std::plus<>());
-  }
+  for (const auto& part : counts_)
+    std::ranges::transform(part, matrix.counts, matrix.counts.begin(), std::plus<>());
   return matrix;
 }
 

@@ -1,4 +1,5 @@
-// Which class is taken for which.
+// What a detector gives at one threshold of score, as it is used: precision, recall and which class
+// is taken for which.
 #pragma once
 
 #include <tbb/enumerable_thread_specific.h>
@@ -10,13 +11,27 @@
 
 namespace millrace::coco {
 
-/// Counts of (K + 1) x (K + 1) pairs: rows are what is there, columns what was found; the last row
-/// and column are background. As Ultralytics' and supervision's matrices, but that the pairs are
-/// those of the evaluator's greedy rule: of the detections with at least `score`, the better score
-/// first, each takes the free object of any class that it overlaps most at IoU >= .5 (of equals one
-/// of its own class). A detection that is left counts as an object seen in the background, unless a
-/// crowd of its class takes it in; an object that is left as taken for background. Crowds are no
-/// objects.
+/// All categories together at IoU .5, of the detections with at least this score.
+struct OperatingPoint {
+  double score = 0;
+  double precision = 0, recall = 0, f1 = 0;
+};
+
+struct OperatingPoints {
+  OperatingPoint best;  // the highest F1; the highest score of equals
+  // By falling score, at most 200 of equal distance in number of detections
+  std::vector<OperatingPoint> curve;
+};
+
+/// Empty curve and all zero if nothing is found or to be found.
+OperatingPoints operating_points(const Matches& matches);
+
+/// Counts of (K + 1) x (K + 1) pairs: rows are objects, columns detections; the last row and column
+/// are background. As Ultralytics' and supervision's matrices, except that pairs follow the
+/// evaluator's greedy rule: of the detections with at least `score`, best first, each takes the
+/// free object of any class that it overlaps most at IoU >= .5 (of equals one of its own class). A
+/// detection without an object counts as background, unless a crowd of its class takes it in, and
+/// so does an object without a detection. Crowds are no objects.
 struct ConfusionMatrix {
   std::size_t categories = 0;
   double score = 0;
@@ -34,7 +49,7 @@ struct ConfusedPair {
   double share;  // share of the objects
 };
 
-/// The most frequent ones, at most so many; of equals the largest share, then the first.
+/// The most frequent, at most so many; of equals the largest share first.
 std::vector<ConfusedPair> confused_pairs(const ConfusionMatrix& matrix, std::size_t most);
 
 /// Takes in image by image, from any thread.
@@ -51,8 +66,7 @@ class Confusion {
   const Matches& matches_;
   std::size_t categories_;
   double score_;
-  // Sums: any order gives the same
-  tbb::enumerable_thread_specific<std::vector<std::int64_t>> counts_;
+  tbb::enumerable_thread_specific<std::vector<std::int64_t>> counts_;  // to be summed
 };
 
 }  // namespace millrace::coco

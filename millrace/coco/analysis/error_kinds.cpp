@@ -10,12 +10,12 @@
 namespace millrace::coco {
 namespace {
 
-/// What a detection is to the list of a category.
+/// What a detection is in the list of a category.
 enum class Role : std::uint8_t {
   hit,
-  mendable,  // wrong; a hit where its error is mended
-  wrong,     // wrong; gone where its error is mended
-  guest,     // not in the list; a hit in it where its class is mended
+  mendable,  // wrong; a hit once its error is mended
+  wrong,     // wrong; gone once its error is mended
+  guest,     // not in the list; a hit in it once its class is mended
 };
 
 struct Point {
@@ -24,10 +24,6 @@ struct Point {
   Role role;
   ErrorKind kind;  // what a detection is that hits nothing
 };
-
-bool comes_before(const Point& a, const Point& b) {
-  return std::tie(a.fall, a.image, a.match) < std::tie(b.fall, b.image, b.match);
-}
 
 enum class Answer { right, wrong, absent };
 
@@ -62,12 +58,10 @@ void fill_costs(const std::vector<Point>& points, const ObjectCounts& objects, E
   const auto gain = [&](std::int64_t count, const auto& answer) {
     return ap50(points, count, answer) - now;
   };
-  for (std::size_t e = 0; e < kErrorKinds; ++e) {
+  costs.cost[static_cast<std::size_t>(ErrorKind::missed)] =
+      gain(objects.all - objects.missed, as_it_is);
+  for (std::size_t e = 0; e < static_cast<std::size_t>(ErrorKind::missed); ++e) {
     const auto kind = static_cast<ErrorKind>(e);
-    if (kind == ErrorKind::missed) {
-      costs.cost[e] = gain(objects.all - objects.missed, as_it_is);
-      continue;
-    }
     costs.cost[e] = gain(objects.all, [&](const Point& point) {
       if (point.role == Role::hit || point.kind != kind) return as_it_is(point);
       // One with a wrong class leaves this list for that of its object, where it is a guest.
@@ -97,8 +91,8 @@ ErrorCosts of_all(const std::vector<ErrorCosts>& categories) {
   }
   if (count == 0) return all;
   for (double* figure : {&all.ap50, &all.false_positives, &all.false_negatives}) *figure /= count;
-  // Fewer wrong detections move precision between the 101 recalls and may cost a little: as TIDE,
-  // that is no gain.
+  // Fewer wrong detections move precision between the 101 recalls and may cost a little: no gain,
+  // as in TIDE.
   for (double& cost : all.cost) cost = std::max(cost / count, 0.);
   return all;
 }
@@ -116,9 +110,8 @@ ErrorKinds::ErrorKinds(const Dataset& truth, const Matches& matches)
 
 void ErrorKinds::add(const ImagePairs& pairs) {
   std::vector<bool> taken(pairs.objects.size()), claimed(pairs.objects.size());
-  for (const auto& object : pairs.objects) {
+  for (const auto& object : pairs.objects)
     if (!object.crowd) objects_[object.annotation] = {object.category, Fate::missed};
-  }
   const auto outcome = [&](std::size_t f) {
     return matches_.detections[pairs.found[f].match].outcomes[0];
   };
@@ -137,9 +130,8 @@ void ErrorKinds::add(const ImagePairs& pairs) {
     else
       verdict = this->verdict(pairs, f, taken, claimed);
   }
-  for (std::size_t o = 0; o < pairs.objects.size(); ++o) {
+  for (std::size_t o = 0; o < pairs.objects.size(); ++o)
     if (claimed[o]) objects_[pairs.objects[o].annotation].fate = Fate::mendable;
-  }
 }
 
 ErrorKinds::Verdict ErrorKinds::verdict(const ImagePairs& pairs, std::size_t f,
@@ -161,7 +153,7 @@ ErrorKinds::Verdict ErrorKinds::verdict(const ImagePairs& pairs, std::size_t f,
   const auto error = [&](ErrorKind kind, std::size_t o) {
     Verdict result{static_cast<std::uint8_t>(kind), kNothing};
     if (o == none || taken[o] || claimed[o]) return result;
-    claimed[o] = true;  // by the best score: those to come can find it no more
+    claimed[o] = true;  // by the best score: later ones can no longer find it
     result.mended = pairs.objects[o].category;
     return result;
   };
@@ -204,7 +196,8 @@ ErrorReport ErrorKinds::report() const {
     }
   }
   tbb::parallel_for(std::size_t{0}, categories, [&](std::size_t k) {
-    std::sort(lists[k].begin(), lists[k].end(), comes_before);
+    std::ranges::sort(lists[k], {},
+                      [](const Point& p) { return std::tuple(p.fall, p.image, p.match); });
     if (objects[k].all > 0) fill_costs(lists[k], objects[k], report.categories[k]);
   });
   report.all = of_all(report.categories);

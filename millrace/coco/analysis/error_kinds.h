@@ -12,7 +12,7 @@
 
 namespace millrace::coco {
 
-/// What is wrong at IoU .5. Of a detection: location where it fits, else the first of class,
+/// What is wrong at IoU .5. A detection's is location if that fits, else the first of class,
 /// duplicate and background that fits, else both.
 enum class ErrorKind : std::uint8_t {
   category,    // IoU of at least .5 with an object of another class
@@ -29,11 +29,11 @@ inline constexpr std::array<std::string_view, kErrorKinds> kErrorNames = {
 /// Errors of one category, or of all.
 struct ErrorCosts {
   double ap50 = -1;  // as the evaluator has it; -1 and no costs where there is nothing to find
-  /// AP50 that is gained where the errors of one kind alone are mended: a wrong class or location
-  /// becomes a hit, of those that compete for one object the best score; the other wrong detections
-  /// go; a missed object no longer counts.
+  /// AP50 gained if the errors of one kind alone are mended: a wrong class or location becomes a
+  /// hit (the best score of those that compete for an object), other wrong detections go, and a
+  /// missed object no longer counts.
   std::array<double, kErrorKinds> cost{};
-  /// The same where no detection is wrong, and where no object is left unfound.
+  /// The same if no detection is wrong, and if every object is found.
   double false_positives = 0, false_negatives = 0;
   std::array<std::int64_t, kErrorKinds> count{};
 };
@@ -41,13 +41,13 @@ struct ErrorCosts {
 /// The kind that costs most; none where no kind costs anything.
 std::optional<ErrorKind> dearest(const ErrorCosts& errors);
 
-/// How the errors lie. Detections that count neither as right nor as wrong are no errors.
+/// Detections that count neither as right nor as wrong are no errors.
 struct ErrorReport {
   ErrorCosts all;  // costs: the mean over the categories that have something to find, at least 0
   std::vector<ErrorCosts> categories;  // (K)
 };
 
-/// Takes in image by image what is wrong, from any thread.
+/// Collects errors image by image, from any thread.
 class ErrorKinds {
  public:
   /// Borrows the matches.
@@ -63,7 +63,7 @@ class ErrorKinds {
   static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
   struct Verdict {
     std::uint8_t what = kIgnored;
-    std::uint32_t mended = kNothing;  // the category that it is a hit of where its error is mended
+    std::uint32_t mended = kNothing;  // the category that it is a hit of once its error is mended
   };
   enum class Fate : std::uint8_t { does_not_count, found, mendable, missed };
   struct Object {

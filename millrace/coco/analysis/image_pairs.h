@@ -1,4 +1,4 @@
-// Everything found in an image beside everything that is there: for questions across categories.
+// All detections and all objects of an image, for questions across categories.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace millrace::coco {
 
 inline constexpr double kForeground = .5;  // least IoU with an object that is found
-inline constexpr double kBackground = .1;  // most IoU with an object that has nothing to do with it
+inline constexpr double kBackground = .1;  // most IoU with an unrelated object
 
 /// The detections that count and the objects of one image. Overlaps below kBackground may be 0.
 struct ImagePairs {
@@ -36,9 +36,9 @@ struct ImagePairs {
   }
 };
 
-/// The object that a detection takes at kForeground: of those that are no crowd and not taken the
-/// one that it overlaps most; of equals one of its own category, and of these the last (as
-/// pycocotools). objects.size() where none is left.
+/// The object that a detection takes at kForeground: the one that it overlaps most of those that
+/// are no crowd and not taken; of equals one of its own category, and of these the last (as
+/// pycocotools). objects.size() if there is none.
 std::size_t best_free(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,
                       bool own_category_only);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "millrace/base/text.h"
 #include "millrace/coco/analysis/svg.h"
@@ -22,36 +21,29 @@ std::string begin(double width, double height, std::string_view style, std::stri
 
 void rect(std::string& out, double x, double y, double width, double height, std::string_view style,
           std::string_view title = "", double opacity = 1) {
-  fmt::format_to(std::back_inserter(out),
-                 "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"",
-                 style, x, y, width, height);
-  if (opacity < 1) fmt::format_to(std::back_inserter(out), " fill-opacity=\"{:.2f}\"", opacity);
-  if (title.empty())
-    out += "/>\n";
-  else
-    fmt::format_to(std::back_inserter(out), "><title>{}</title></rect>\n", escaped(title));
+  out +=
+      fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"",
+                  style, x, y, width, height);
+  if (opacity < 1) out += fmt::format(" fill-opacity=\"{:.2f}\"", opacity);
+  out += title.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", escaped(title));
 }
 
 void text(std::string& out, double x, double y, std::string_view style, std::string_view text) {
-  fmt::format_to(std::back_inserter(out),
-                 "<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style, x, y,
-                 escaped(text));
+  out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style, x, y,
+                     escaped(text));
 }
 
 void stroke(std::string& out, double x1, double y1, double x2, double y2, std::string_view style) {
-  fmt::format_to(std::back_inserter(out),
-                 "<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-                 style, x1, y1, x2, y2);
+  out +=
+      fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+                  style, x1, y1, x2, y2);
 }
 
-/// The least of 1, 2, 5, 10, 20 ... that is not less.
+/// The least of ... 1, 2, 5, 10, 20 ... that is not less.
 double round_up(double value) {
-  double unit = 1e-3;
-  for (;; unit *= 10) {
-    for (const double factor : {1., 2., 5.}) {
+  for (double unit = 1e-3;; unit *= 10)
+    for (const double factor : {1., 2., 5.})
       if (unit * factor >= value) return unit * factor;
-    }
-  }
 }
 
 }  // namespace
@@ -108,7 +100,7 @@ std::string precision_chart(const Analysis& analysis) {
 std::string score_chart(const OperatingPoints& points) {
   const double last = points.curve.empty() ? 0 : points.curve.back().score;
   const double first = points.curve.empty() ? 1 : points.curve.front().score;
-  // Scores are probabilities as a rule; where they are not, the axis is as long as they reach.
+  // Scores are mostly probabilities; if not, the axis is as long as they reach
   PlotAxis axis{std::min(0., last), first <= 1 ? 1 : round_up(first), 5,
                 "score from which on detections count"};
   Plot plot(560, 380, axis, {0, 1, 5, "at IoU .5, all classes"},
@@ -121,19 +113,17 @@ std::string score_chart(const OperatingPoints& points) {
   draw("curve precision", "precision", &OperatingPoint::precision);
   draw("curve recall", "recall", &OperatingPoint::recall);
   draw("curve f1", "F1", &OperatingPoint::f1);
-  const OperatingPoint& best = points.best;
-  plot.dot({best.score, best.f1}, "best",
-           fmt::format("best F1 {:.3f} at score {:.3f}", best.f1, best.score));
+  plot.dot({points.best.score, points.best.f1}, "best",
+           fmt::format("best F1 {:.3f} at score {:.3f}", points.best.f1, points.best.score));
   return plot.svg();
 }
 
 std::string small_curve(const CategoryReport& category) {
   std::string out =
       "<svg class=\"small\" viewBox=\"0 0 50 18\" aria-hidden=\"true\"><polyline points=\"";
-  for (std::size_t r = 0; r < kRecalls; r += 4) {
-    fmt::format_to(std::back_inserter(out), "{:g},{:.1f} ", static_cast<double>(r) / 2,
-                   17 - 16 * std::max(0., category.precision[r]));
-  }
+  for (std::size_t r = 0; r < kRecalls; r += 4)
+    out += fmt::format("{:g},{:.1f} ", static_cast<double>(r) / 2,
+                       17 - 16 * std::max(0., category.precision[r]));
   return out + "\"/></svg>";
 }
 
@@ -141,9 +131,8 @@ std::string ap_bar(const CategoryReport& category, const Interval* interval) {
   std::string out = "<svg class=\"ap\" viewBox=\"0 0 100 12\" aria-hidden=\"true\">";
   rect(out, 0, 2, 100, 8, "track");
   rect(out, 0, 2, 100 * std::max(0., category.stats[0]), 8, "bar");
-  if (interval && !std::isnan(interval->low)) {
+  if (interval && !std::isnan(interval->low))
     stroke(out, 100 * interval->low, 6, 100 * interval->high, 6, "whisker");
-  }
   return out + "</svg>";
 }
 
@@ -157,13 +146,11 @@ std::string confusion_chart(const Analysis& analysis) {
   };
   std::string out = begin(label + cell * side + 4, label + cell * side + 4, "chart matrix",
                           "Confusion matrix: rows are what is there, columns what was found");
-  fmt::format_to(std::back_inserter(out), "<g style=\"font-size:{:.0f}px\">\n",
-                 std::min(12., cell * .9));
+  out += fmt::format("<g style=\"font-size:{:.0f}px\">\n", std::min(12., cell * .9));
   for (std::size_t row = 0; row < n; ++row) {
     const double y = label + cell * static_cast<double>(row);
     text(out, label - 5, y + cell * .72, "label end", name(row));
-    fmt::format_to(
-        std::back_inserter(out),
+    out += fmt::format(
         "<text class=\"label\" transform=\"translate({:.1f} {:.1f}) rotate(-90)\">{}</text>\n",
         y + cell * .72, label - 5, escaped(name(row)));
     std::int64_t sum = 0;
@@ -178,10 +165,9 @@ std::string confusion_chart(const Analysis& analysis) {
            row == column ? "right" : "wrong",
            fmt::format("{} as {}: {} ({:.1f} %)", name(row), name(column), count, 100 * share),
            .08 + .92 * std::sqrt(share));
-      if (cell >= 28) {
+      if (cell >= 28)
         text(out, label + cell * (static_cast<double>(column) + .5), y + cell * .62, "count middle",
-             fmt::format("{}", count));
-      }
+             std::to_string(count));
     }
   }
   return out + "</g></svg>\n";
@@ -190,16 +176,11 @@ std::string confusion_chart(const Analysis& analysis) {
 std::string difference_chart(const Analysis& analysis) {
   constexpr double kLabel = 150, kField = 430, kRow = 18;
   const Spread& difference = analysis.versus->difference;
-  struct Row {
-    std::string name;
-    Interval interval;
-  };
-  std::vector<Row> rows;
-  for (const std::size_t k : most_different(*analysis.versus, kDrawnDifferences)) {
-    rows.push_back({analysis.categories[k].name, difference.category_ap[k]});
-  }
-  std::ranges::stable_sort(
-      rows, [](const Row& a, const Row& b) { return a.interval.value > b.interval.value; });
+  std::vector<std::pair<std::string, Interval>> rows;
+  for (const std::size_t k : most_different(*analysis.versus, kDrawnDifferences))
+    rows.emplace_back(analysis.categories[k].name, difference.category_ap[k]);
+  std::ranges::stable_sort(rows, std::ranges::greater(),
+                           [](const auto& row) { return row.second.value; });
   if (!std::isnan(difference.ap.value)) rows.insert(rows.begin(), {"all classes", difference.ap});
   double most = .01;
   for (const auto& [name, one] : rows)
@@ -218,9 +199,8 @@ std::string difference_chart(const Analysis& analysis) {
     const char* style = one.low > 0 ? "better" : one.high < 0 ? "worse" : "unsure";
     text(out, kLabel - 8, y + 4, "label end", name);
     stroke(out, at(one.low), y, at(one.high), y, style);
-    fmt::format_to(std::back_inserter(out),
-                   "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", style,
-                   at(one.value), y);
+    out += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", style,
+                       at(one.value), y);
     text(out, kLabel + kField + 76, y + 4, "value end", fmt::format("{:+.2f}", 100 * one.value));
     y += kRow;
   }

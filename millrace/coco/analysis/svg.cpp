@@ -8,24 +8,12 @@ namespace millrace::coco {
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
+  for (const char c : text)
+    result += c == '&'   ? "&amp;"
+              : c == '<' ? "&lt;"
+              : c == '>' ? "&gt;"
+              : c == '"' ? "&quot;"
+                         : std::string(1, c);
   return result;
 }
 
@@ -83,13 +71,6 @@ void Plot::dot(PlotPoint at, std::string_view style, std::string_view title) {
       std::back_inserter(text_),
       "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}</title></circle>\n",
       style, x, y, escaped(title));
-}
-
-void Plot::text(PlotPoint at, std::string_view text, std::string_view style, Anchor anchor) {
-  const auto [x, y] = place(at);
-  fmt::format_to(std::back_inserter(text_),
-                 "<text class=\"{} {}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style,
-                 anchor == Anchor::end ? "end" : "start", x, y, escaped(text));
 }
 
 }  // namespace millrace::coco

@@ -22,20 +22,17 @@ struct PlotAxis {
   std::string name;
 };
 
-/// A chart of two axes. What is added later lies above.
+/// A chart of two axes. What is added later is drawn above.
 class Plot {
  public:
-  /// Pixels of the whole drawing; it shrinks with its column. `about` says what is seen to those
-  /// who cannot see it.
+  /// Pixels of the whole drawing, which shrinks with its column. `about` is the text for those who
+  /// cannot see it.
   Plot(int width, int height, const PlotAxis& x, const PlotAxis& y, std::string_view about);
 
-  /// A polyline; `title` shows where the pointer rests. Nothing for fewer than two points.
-  void line(std::span<const PlotPoint> points, std::string_view style, std::string_view title = "",
+  /// A polyline whose `title` shows under the pointer. Nothing for fewer than two points.
+  void line(std::span<const PlotPoint> points, std::string_view style, std::string_view title,
             double opacity = 1);
   void dot(PlotPoint at, std::string_view style, std::string_view title);
-  /// Text that ends at its point, or begins there.
-  enum class Anchor { start, end };
-  void text(PlotPoint at, std::string_view text, std::string_view style, Anchor anchor);
 
   std::string svg() const { return text_ + "</svg>\n"; }
 

@@ -27,8 +27,8 @@ WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> res
                        bool class_agnostic)
     : lists_(results.front()->truths.size()) {
   const auto images = static_cast<std::uint32_t>(truth.images.size());
-  for (std::uint32_t from = 0; from < results.size(); ++from) {
-    for (std::uint32_t i = 0; i < images; ++i) {
+  for (std::uint32_t from = 0; from < results.size(); ++from)
+    for (std::uint32_t i = 0; i < images; ++i)
       for (const Annotation& object : truth.objects(truth.images[i])) {
         if (!counts(object, /*area=*/0)) continue;
         const int k = class_agnostic ? 0 : truth.category_index(object.category_id);
@@ -37,8 +37,6 @@ WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> res
         if (objects.empty() || objects.back().image != image) objects.push_back({image, 0});
         ++objects.back().count;
       }
-    }
-  }
   struct Item {
     std::uint64_t fall;   // as `score_fall`
     std::uint32_t image;  // in the weights
@@ -55,10 +53,9 @@ WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> res
             {score_fall(one.score), from * images + one.image, one.rank, one.outcomes[0]});
       }
     }
-    std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
-      // Ties by image as pycocotools has them, whichever result the image is taken from.
-      const std::uint32_t left = a.image % images, right = b.image % images;
-      return std::tie(a.fall, left, a.image, a.rank) < std::tie(b.fall, right, b.image, b.rank);
+    std::ranges::sort(items, {}, [&](const Item& one) {
+      // Ties by image as in pycocotools, whichever result the image is taken from
+      return std::tuple(one.fall, one.image % images, one.image, one.rank);
     });
     List& list = lists_[k];
     list.images.reserve(items.size());
@@ -66,9 +63,8 @@ WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> res
       const auto position = static_cast<std::uint32_t>(list.images.size());
       list.images.push_back(item.image);
       const auto [hit, ignored] = item.outcome;
-      if (hit | ignored) {
+      if (hit | ignored)
         list.events.push_back({position, static_cast<std::uint16_t>(hit & ~ignored), ignored});
-      }
     }
   });
 }

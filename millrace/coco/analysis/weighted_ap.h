@@ -1,4 +1,4 @@
-// AP where images count several times or not at all: what resampling over images is made of.
+// AP with images that count several times or not at all, for resampling over images.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace millrace::coco {
 
-/// AP over all thresholds and at IoU .5; -1 where there is nothing to find.
+/// AP over all thresholds and at IoU .5; -1 if there is nothing to find.
 struct ApPair {
   double ap = -1, ap50 = -1;
 };
@@ -22,20 +22,19 @@ ApPair mean(std::span<const ApPair> categories);
 /// thread may measure.
 class WeightedAp {
  public:
-  /// Results over one data set. Their images follow one another in the weights: with results a and
-  /// b of n images, weight i speaks of an image of a, weight n + i of the same image of b. What of
-  /// both counts is scored as one list, so that weights which take each image from either a or b
-  /// score the mixture. REQUIRES: one result or more.
+  /// Results over one data set. With results a and b of n images, weight i is that of an image in
+  /// a, weight n + i of the same image in b. Both are scored as one list, so that weights which
+  /// take each image from either a or b score the mixture. REQUIRES: one result or more.
   WeightedAp(const Dataset& truth, std::span<const Matches* const> results, bool class_agnostic);
 
   std::size_t categories() const { return lists_.size(); }
 
-  /// AP of each category, all areas, of all the detections that were matched. REQUIRES: a weight
-  /// for each image of each of the results.
+  /// AP of each category, all areas, of all matched detections. REQUIRES: a weight for each image
+  /// of each result.
   void measure(std::span<const std::uint16_t> weights, std::span<ApPair> categories) const;
 
  private:
-  /// A detection that is a hit or does not count, at some threshold; bit t speaks of threshold t.
+  /// A detection that is a hit or does not count, at some threshold; bit t is for threshold t.
   struct Event {
     std::uint32_t position;  // in `images`
     std::uint16_t hit, ignored;

@@ -11,19 +11,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <functional>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <type_traits>
-#include <vector>
 
 #include "millrace/base/digest.h"
-#include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/coco/data/json.h"
+#include "millrace/coco/data/records.h"
 
 namespace millrace::coco {
 namespace {
@@ -33,10 +29,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSuffix = ".annotations";  // after a digest
 constexpr std::size_t kDigits = 32;
 constexpr auto kKept = std::chrono::days(90);     // after its last use
-constexpr auto kWriting = std::chrono::hours(1);  // longer than that no writer takes
+constexpr auto kWriting = std::chrono::hours(1);  // more than a writer takes
 
-/// The digest of the digests of blocks, which all threads of the caller's arena take side by side.
-/// `block(offset, size)` gives the digest of a block.
+/// The digest of the digests of blocks, which all threads of the caller's arena compute.
+/// `block(offset, size)` gives that of a block.
 template <typename F>
 WideDigest digest_of_blocks(std::uint64_t size, F block) {
   constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
@@ -67,17 +63,6 @@ Key key_of(const InputFile& file) {
   return {digest_of_blocks(file.size(), block), file.size()};
 }
 
-/// Hands on the arrays of a data set in the order of a cache, where each is aligned without a gap.
-template <typename Data, typename F>
-void each_array(Data& data, F use) {
-  use(data.images);
-  use(data.annotations);
-  use(data.categories);
-  use(data.coordinates);
-  use(data.polygon_ends);
-  use(data.runs);
-  use(data.names);
-}
 constexpr std::size_t kArrays = 7;
 
 template <typename T>
@@ -85,12 +70,12 @@ std::string_view as_text(const T* data, std::size_t count) {
   return {reinterpret_cast<const char*>(data), count * sizeof(T)};
 }
 
-/// The first bytes of a cache; the arrays of the data set follow to the end of the file.
+/// The first bytes of a cache; the arrays of the data set follow, in the order of `each_array`,
+/// each aligned without a gap.
 ///
-/// The checksum is all that is looked at of the arrays: offsets that lie in range would not be
-/// enough for the rest of the program, which relies on everything that the reader checks (ids that
-/// ascend, runs that fill their image). It is no defence against somebody who can write to the
-/// folder.
+/// Only the checksum protects the arrays: offsets in range would not be enough, since the program
+/// relies on everything that the reader checks (ascending ids, runs that fill their image). It is
+/// no defence against somebody who can write to the folder.
 struct Header {
   std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
   std::uint32_t byte_order = 0x01020304;
@@ -106,13 +91,15 @@ struct Header {
   /// What the checksum of these arrays has to be.
   WideDigest sum(const Dataset& data) const {
     std::vector<WideDigest> digests;
-    each_array(data, [&](auto array) {
-      const auto bytes = as_text(array.data(), array.size());
-      digests.push_back(
-          digest_of_blocks(bytes.size(), [&](std::uint64_t offset, std::uint64_t size) {
-            return wide_digest(bytes.data() + offset, size);
-          }));
-    });
+    each_array(
+        [&](auto array) {
+          const auto bytes = as_text(array.data(), array.size());
+          digests.push_back(
+              digest_of_blocks(bytes.size(), [&](std::uint64_t offset, std::uint64_t size) {
+                return wide_digest(bytes.data() + offset, size);
+              }));
+        },
+        data);
     digests.push_back(wide_digest(this, offsetof(Header, checksum)));
     return wide_digest(digests.data(), digests.size() * sizeof(WideDigest));
   }
@@ -120,43 +107,37 @@ struct Header {
 static_assert(std::has_unique_object_representations_v<Header> && sizeof(Header) % 16 == 0 &&
                   std::has_unique_object_representations_v<Image> &&
                   std::has_unique_object_representations_v<Category> && sizeof(Annotation) == 88,
-              "no padding that a digest would read, and arrays behind the header are aligned");
+              "no padding that a digest would read, and arrays after the header are aligned");
 
-/// A file that holds a data set of this content, or why it does not.
-struct Opened {
-  std::shared_ptr<Dataset> data;
-  std::string fault;
-};
-
-Opened open_cache(const fs::path& file, const Key& key) {
+/// The data set of a cache file. Throws Error saying why it cannot be used.
+std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key) {
   const auto mapped = map_file(file);
   const Header expected;
-  const auto fault = [](const char* why) { return Opened{nullptr, why}; };
-  if (mapped.size < sizeof(Header)) return fault("it is truncated");
+  if (mapped.size < sizeof(Header)) throw Error("it is truncated");
   const auto& header = *reinterpret_cast<const Header*>(mapped.data.get());
-  if (header.magic != expected.magic) return fault("it is no cache of annotations");
+  if (header.magic != expected.magic) throw Error("it is no cache of annotations");
   if (header.byte_order != expected.byte_order)
-    return fault("it is of a machine of another byte order");
+    throw Error("it is of a machine of another byte order");
   if (header.version != expected.version || header.sizes != expected.sizes)
-    return fault("it is of another version of this program");
-  if (!(header.key == key)) return fault("it is of other content");
+    throw Error("it is of another version of this program");
+  if (!(header.key == key)) throw Error("it is of other content");
 
   auto data = std::make_shared<Dataset>();
   data->memory = mapped.data;
   const std::byte* at = mapped.data.get() + sizeof(Header);
   std::size_t left = mapped.size - sizeof(Header), i = 0;
-  bool fits = true;
-  each_array(*data, [&]<typename T>(std::span<const T>& array) {
-    const std::uint64_t count = header.lengths[i++];
-    fits = fits && count <= left / sizeof(T);
-    if (!fits) return;
-    array = {reinterpret_cast<const T*>(at), static_cast<std::size_t>(count)};
-    at += array.size_bytes();
-    left -= array.size_bytes();
-  });
-  if (!fits || left > 0) return fault("it has a wrong length");
-  if (!(header.checksum == header.sum(*data))) return fault("its checksum is wrong");
-  return {std::move(data), {}};
+  each_array(
+      [&]<typename T>(std::span<const T>& array) {
+        const std::uint64_t count = header.lengths[i++];
+        if (count > left / sizeof(T)) throw Error("it has a wrong length");
+        array = {reinterpret_cast<const T*>(at), static_cast<std::size_t>(count)};
+        at += array.size_bytes();
+        left -= array.size_bytes();
+      },
+      *data);
+  if (left > 0) throw Error("it has a wrong length");
+  if (!(header.checksum == header.sum(*data))) throw Error("its checksum is wrong");
+  return data;
 }
 
 /// Where caches lie, and whether the user said so.
@@ -170,7 +151,7 @@ std::string environment(const char* name) {
   return set ? set : "";
 }
 
-/// Nothing where no cache is wanted or the user has no such place.
+/// Nothing if no cache is wanted or the user has no such folder.
 std::optional<Folder> cache_folder() {
   if (const auto named = environment("MILLRACE_CACHE"); named == "off")
     return {};
@@ -188,26 +169,23 @@ class Cache {
   Cache(Folder folder, const Key& key)
       : folder_(std::move(folder)), key_(key), file_(folder_.path / key.name()) {}
 
-  /// nullptr where there is none that can be used; a warning says why.
+  /// nullptr if there is none that can be used; a warning says why.
   std::shared_ptr<const Dataset> load(const std::string& source) const {
-    std::error_code unknown;  // told by `can_store`
+    std::error_code unknown;  // reported by `can_store`
     if (!fs::exists(file_, unknown)) return nullptr;
     try {
-      auto opened = open_cache(file_, key_);
-      if (opened.data) {
-        fs::last_write_time(file_, fs::file_time_type::clock::now(), unknown);  // used; see kKept
-        opened.data->source = source;
-        return opened.data;
-      }
-      spdlog::warn("the cached annotations {} cannot be used and are made anew: {}", file_.string(),
-                   opened.fault);
+      auto data = open_cache(file_, key_);
+      fs::last_write_time(file_, fs::file_time_type::clock::now(), unknown);  // used; see kKept
+      data->source = source;
+      return data;
     } catch (const Error& problem) {
-      spdlog::warn("cached annotations cannot be used and are made anew: {}", problem.what());
+      spdlog::warn("the cached annotations {} cannot be used and are made anew: {}", file_.string(),
+                   problem.what());
+      return nullptr;
     }
-    return nullptr;
   }
 
-  /// Where the folder cannot be used, throws ConfigError or warns; false then.
+  /// If the folder cannot be used, throws ConfigError, or warns and returns false.
   bool can_store() const {
     try {
       make_writable_folder(folder_.path);
@@ -222,7 +200,7 @@ class Cache {
     }
   }
 
-  /// Writes the cache, unless the file has changed since its key was taken; warns where that fails.
+  /// Writes the cache, unless the file has changed since its key was taken; warns if that fails.
   void store(const Dataset& data) const {
     try {
       if (!(key_of(InputFile(data.source)) == key_)) return;
@@ -230,10 +208,12 @@ class Cache {
       Header header{.key = key_};
       std::size_t i = 0;
       std::vector<std::string_view> parts{{as_text(&header, 1)}};
-      each_array(data, [&](auto array) {
-        header.lengths[i++] = array.size();
-        parts.push_back(as_text(array.data(), array.size()));
-      });
+      each_array(
+          [&](auto array) {
+            header.lengths[i++] = array.size();
+            parts.push_back(as_text(array.data(), array.size()));
+          },
+          data);
       header.checksum = header.sum(data);
       replace_file(file_, parts);
       spdlog::info("{}: cached for the next start in {}", data.source, file_.string());
@@ -272,27 +252,13 @@ class Cache {
 };
 
 /// Threads that write caches; the end of the program waits for them.
-class Writers {
- public:
-  void start(std::function<void()> write) {
-    const std::lock_guard lock(mutex_);
-    threads_.emplace_back([write = std::move(write)] {
-      tbb::task_arena(1).execute(write);  // nobody waits: the other cores are for what is trained
-    });
-  }
-  void finish() {
-    std::vector<std::jthread> threads;  // joined here
-    const std::lock_guard lock(mutex_);
-    threads.swap(threads_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::jthread> threads_;
+struct Writers {
+  std::mutex mutex;
+  std::vector<std::jthread> threads;
 };
 
 Writers& writers() {
-  static const auto logger = spdlog::default_logger();  // to be there as long as the threads
+  static const auto logger = spdlog::default_logger();  // outlives the threads
   static Writers all;
   return all;
 }
@@ -307,10 +273,19 @@ std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json) {
   const Cache cache(*folder, key_of(open_json(json, '{')));
   if (auto data = cache.load(json.string())) return data;
   auto data = read_dataset(json);
-  if (cache.can_store()) writers().start([=] { cache.store(*data); });
+  if (!cache.can_store()) return data;
+  const std::lock_guard lock(writers().mutex);
+  writers().threads.emplace_back([=] {
+    // Nobody waits for it: the other cores are for training
+    tbb::task_arena(1).execute([&] { cache.store(*data); });
+  });
   return data;
 }
 
-void finish_caching() { writers().finish(); }
+void finish_caching() {
+  std::vector<std::jthread> threads;  // joined here
+  const std::lock_guard lock(writers().mutex);
+  threads.swap(writers().threads);
+}
 
 }  // namespace millrace::coco

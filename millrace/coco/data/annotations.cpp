@@ -1,51 +1,62 @@
 #include "millrace/coco/data/annotations.h"
 
-#include <system_error>
-#include <utility>
-
-#include "millrace/coco/data/annotation_pieces.h"
-#include "millrace/coco/data/record_reader.h"
+#include <algorithm>
 
 namespace millrace::coco {
 namespace {
 
-/// Reads the sections in the order of the file, then checks what one says of another.
-std::shared_ptr<const Dataset> read_in_order(std::string json, const std::string& source) {
-  JsonText text(std::move(json), source);
-  Records records;
-  std::vector<std::size_t> begins;  // byte where each annotation begins
-  read_sections(text, records, [&](json::value section) {
-    constexpr std::string_view kSection = "annotations";
-    text.each_record(array(section, kSection), kSection, [&](json::object fields, const char* at) {
-      read_annotation(fields, at, records);
-      begins.push_back(text.offset(at));
-    });
-  });
-  try {
-    return assemble(std::move(records), source);
-  } catch (const Contradiction& problem) {
-    if (problem.annotation) text.fail(begins[*problem.annotation], problem.what());
-    text.fail(problem.what());
-  }
+/// Position of the record with this id among records that ascend by id, or -1.
+template <typename Record>
+std::ptrdiff_t find_id(std::span<const Record> records, std::int64_t id) {
+  const auto at = std::ranges::lower_bound(records, id, {}, &Record::id);
+  return at != records.end() && at->id == id ? at - records.begin() : -1;
 }
 
 }  // namespace
 
-std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json) {
-  std::error_code no_size;  // a pipe has no size, and can be read only once
-  if (const auto size = std::filesystem::file_size(json, no_size);
-      !no_size && size >= 2 * kPieceBytes) {
-    try {
-      if (auto records = read_pieces(open_json(json, '{'), kPieceBytes))
-        return assemble(std::move(*records), json.string());
-    } catch (const Contradiction&) {  // told below, with its place in the file
-    }
-  }
-  return read_in_order(read_json(json, '{'), json.string());
+Box clipped_box(const Annotation& object, const Image& image) {
+  const auto [x, y, width, height] = object.bbox;
+  const auto inside = [](double value, std::int32_t side) {
+    return static_cast<float>(std::clamp(value, 0.0, static_cast<double>(side)));
+  };
+  return {inside(x, image.width), inside(y, image.height), inside(x + width, image.width),
+          inside(y + height, image.height)};
 }
 
-std::shared_ptr<const Dataset> parse_dataset(std::string_view json, const std::string& source) {
-  return read_in_order(std::string(json), source);
+bool has_pixels(const Annotation& object, const Image& image) {
+  constexpr double kLeast = 1 - 1e-6;  // pixels; x + width - x is not quite width
+  const auto inside = [](double begin, double length, std::int32_t side) {
+    return std::min(begin + length, static_cast<double>(side)) - std::max(begin, 0.0);
+  };
+  const auto [x, y, width, height] = object.bbox;
+  return inside(x, width, image.width) >= kLeast && inside(y, height, image.height) >= kLeast;
+}
+
+Segmentation Dataset::segmentation(const Annotation& object) const {
+  const auto& [first, count, kind] = object.shape;
+  if (kind == ShapeKind::mask) {
+    const auto mask = runs.subspan(first, count);
+    return Rle{mask[0], mask[1], {mask.begin() + 2, mask.end()}};
+  }
+  if (kind == ShapeKind::none) return {};
+  std::vector<Polygon> polygons;
+  polygons.reserve(count);
+  std::uint64_t begin = first == 0 ? 0 : polygon_ends[first - 1];
+  for (const std::uint64_t end : polygon_ends.subspan(first, count)) {
+    polygons.emplace_back(coordinates.begin() + static_cast<std::ptrdiff_t>(begin),
+                          coordinates.begin() + static_cast<std::ptrdiff_t>(end));
+    begin = end;
+  }
+  return polygons;
+}
+
+int Dataset::category_index(std::int64_t id) const {
+  return static_cast<int>(find_id(categories, id));
+}
+
+const Image* Dataset::find_image(std::int64_t id) const {
+  const std::ptrdiff_t at = find_id(images, id);
+  return at < 0 ? nullptr : &images[static_cast<std::size_t>(at)];
 }
 
 }  // namespace millrace::coco

@@ -20,10 +20,8 @@ std::size_t first_fault_of_utf8(std::string_view text) {
     return begin + count <= text.size() && simdjson::validate_utf8(text.data() + begin, count);
   };
   std::size_t at = 0;
-  for (const std::size_t most :
-       {std::size_t{1} << 20, std::size_t{4}}) {  // blocks, then characters
-    for (std::size_t step = most;
-         step + 4 > most && step > 0;) {  // one of four ends between characters
+  for (const std::size_t most : {std::size_t{1} << 20, std::size_t{4}}) {  // blocks, characters
+    for (std::size_t step = most; step + 4 > most && step > 0;) {  // a character has 1 to 4 bytes
       if (sound(at, step))
         at += step, step = most;
       else
@@ -33,8 +31,7 @@ std::size_t first_fault_of_utf8(std::string_view text) {
   return at;
 }
 
-}  // namespace
-
+/// Throws Error unless the first bytes of a file are of the expected form: see `open_json`.
 void expect_opening(std::string_view head, std::string_view source, char opening) {
   constexpr std::string_view kSpace = " \t\r\n";
   const auto refuse = [&](std::size_t byte, std::string_view why) {
@@ -47,16 +44,16 @@ void expect_opening(std::string_view head, std::string_view source, char opening
   const auto first = head.find_first_not_of(kSpace);
   if (first == head.npos) return;  // the reader says that there is nothing, or that it ends
   const bool object = opening == '{';
-  if (head[first] != opening) {
-    refuse(first, object ? "an object, '{', has to stand here"
-                         : "an array of objects, '[', has to stand here");
-  }
+  if (head[first] != opening)
+    refuse(first, object ? "an object, '{', must begin here"
+                         : "an array of objects, '[', must begin here");
   const auto second = head.find_first_not_of(kSpace, first + 1);
   if (second == head.npos) return;
   if (object ? head[second] != '"' && head[second] != '}' : head[second] == '[')
-    refuse(second,
-           object ? "a name in quotes has to stand here" : "an object, '{', has to stand here");
+    refuse(second, object ? "a name in quotes must begin here" : "an object, '{', must begin here");
 }
+
+}  // namespace
 
 InputFile open_json(const std::filesystem::path& file, char opening) {
   InputFile opened(file);
@@ -84,9 +81,8 @@ std::int64_t integer(json::value value, std::string_view field) {
   if (read.is_int64()) return read.get_int64();
   constexpr double kExact = 9007199254740992.;  // 2^53: up to here doubles are exact
   const double real = read.as_double();
-  if (read.is_uint64() || real != std::floor(real) || std::abs(real) > kExact) {
+  if (read.is_uint64() || real != std::floor(real) || std::abs(real) > kExact)
     wrong(value, field, "an integer below 2^63");
-  }
   return static_cast<std::int64_t>(real);
 }
 
@@ -123,17 +119,15 @@ bool numbers_if_any(json::value value, std::string_view field, std::span<double>
     if (count < out.size()) out[count] = number(item, field);
     ++count;
   }
-  if (count != out.size() && count != 0) {
+  if (count != out.size() && count != 0)
     throw Wrong{at, fmt::format("'{}' has {} numbers, not {}", field, count, out.size())};
-  }
   return count > 0;
 }
 
 void numbers(json::value value, std::string_view field, std::span<double> out) {
   const char* at = place(value);
-  if (!numbers_if_any(value, field, out)) {
+  if (!numbers_if_any(value, field, out))
     throw Wrong{at, fmt::format("'{}' is empty; it needs {} numbers", field, out.size())};
-  }
 }
 
 JsonText::JsonText(std::string text, std::string source)

@@ -19,19 +19,19 @@ namespace millrace::coco {
 
 namespace json = simdjson::ondemand;
 
-/// Something wrong at a place in the text. `JsonText` turns it into an Error that names file, line,
-/// byte and record.
+/// An error at a place in the text. `JsonText` turns it into an Error that names file, line, byte
+/// and record.
 struct Wrong {
   const char* at;
   std::string why;
   std::string_view field = {};  // the innermost field that is wrong; empty: the record itself
 };
 
-/// A record that cannot be read, for those who go on after it.
+/// A record that cannot be read, for those who continue after it.
 struct RecordFault {
   std::string_view section;
   std::size_t index = 0;           // in the section
-  std::optional<std::int64_t> id;  // where it can be read
+  std::optional<std::int64_t> id;  // if it can be read
   std::size_t byte = 0;            // offset of the fault in the text
   std::string_view field;          // see Wrong
   std::string why;
@@ -49,15 +49,11 @@ void numbers(json::value value, std::string_view field, std::span<double> out);
 /// The same, or false for an empty array.
 bool numbers_if_any(json::value value, std::string_view field, std::span<double> out);
 
-/// Looks at the first bytes of a text: it has to be UTF-8 and open with `opening`, the brace of an
-/// object or the bracket of an array of objects. Throws Error, so that large files of another kind
-/// are refused before they are read.
-void expect_opening(std::string_view head, std::string_view source, char opening);
-
-/// A JSON file that opens so, to be read in parts. Throws Error.
+/// A JSON file to be read in parts. Its first bytes must be UTF-8 and `opening`, the brace of an
+/// object or the bracket of an array of objects: else throws Error before a large file is read.
 InputFile open_json(const std::filesystem::path& file, char opening);
 
-/// The text of a JSON file or pipe that opens so. Throws Error.
+/// The text of such a file or pipe. Throws Error.
 std::string read_json(const std::filesystem::path& file, char opening);
 
 /// Where a value begins, for Wrong.
@@ -75,13 +71,16 @@ template <typename F>
 Field<F> required(std::string_view name, F read) {
   return {name, true, std::move(read)};
 }
+inline auto required(std::string_view name, std::int64_t& to) {
+  return required(name, [&to, name](json::value value) { to = integer(value, name); });
+}
 template <typename F>
 Field<F> optional(std::string_view name, F read) {
   return {name, false, std::move(read)};
 }
 
-/// Hands each field of an object that begins at `at` to its reader, in any order; other fields are
-/// left alone. Throws Wrong where a required one is missing.
+/// Hands each field of an object that begins at `at` to its reader, in any order, and ignores other
+/// fields. Throws Wrong if a required one is missing.
 template <typename... Fs>
 void read_fields(json::object fields, const char* at, Field<Fs>... known) {
   for (json::field field : fields) {
@@ -112,16 +111,14 @@ class JsonText {
   /// Without a text: see `replace`.
   explicit JsonText(std::string source) : source_(std::move(source)) {}
 
-  /// Takes the text that `fill(std::string&)` leaves in place of the present one, whose memory it
-  /// finds there.
+  /// Replaces the text by what `fill(std::string&)` makes of it, so that its memory is used again.
   template <typename F>
   void replace(F fill) {
     fill(text_);
     begin();
   }
 
-  /// From now on a record that is wrong is told to `on_fault` and left out, instead of ending
-  /// everything.
+  /// From now on a record that is wrong is reported to `on_fault` and left out instead of thrown.
   void tolerate(std::function<void(RecordFault)> on_fault) { on_fault_ = std::move(on_fault); }
 
   /// Reads the document as one object; see `read_fields`.
@@ -130,8 +127,8 @@ class JsonText {
     checked([&] { read_fields(document_.get_object(), text_.data(), std::move(fields)...); });
   }
 
-  /// Calls `on_record(object, begin)` for each object of an array; its faults are told with
-  /// section, index and id.
+  /// Calls `on_record(object, begin)` for each object of an array; its errors get section, index
+  /// and id.
   template <typename F>
   void each_record(json::array records, std::string_view section, F on_record) {
     std::size_t index = 0;
@@ -150,14 +147,13 @@ class JsonText {
     }
   }
 
-  /// The same where the document itself is the array.
+  /// The same if the document itself is the array.
   template <typename F>
   void each_record(std::string_view section, F on_record) {
     checked([&] { each_record(document_.get_array(), section, on_record); });
   }
 
-  /// The same where the text begins with the array and goes on with anything; the byte of the
-  /// closing bracket.
+  /// The same if anything may follow the array. Returns the byte of the closing bracket.
   template <typename F>
   std::size_t each_record_of_prefix(std::string_view section, F on_record) {
     translated([&] { each_record(document_.get_array(), section, on_record); });
@@ -176,9 +172,8 @@ class JsonText {
   template <typename F>
   void checked(F read) {
     translated(read);
-    if (const char* at = here(); at != text_.data() + text_.size()) {
-      fail(at, "text goes on behind the end of the JSON document");
-    }
+    if (const char* at = here(); at != text_.data() + text_.size())
+      fail(at, "text goes on after the end of the JSON document");
   }
   template <typename F>
   void translated(F read) {
@@ -192,7 +187,7 @@ class JsonText {
   }
   void begin();
   [[noreturn]] void fail_json(simdjson::error_code code);
-  /// Where reading stands: the end of the text once all is read.
+  /// The current position: the end of the text once all is read.
   const char* here();
   static std::optional<std::int64_t> id_of(json::object& record);
   static std::string named(std::string_view section, std::size_t index,

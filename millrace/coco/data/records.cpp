@@ -5,8 +5,6 @@
 #include <tbb/parallel_sort.h>
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 #include <utility>
 
 namespace millrace::coco {
@@ -21,16 +19,14 @@ template <typename Record>
 void order_by_id(std::vector<Record>& records, Clash clash, std::string_view noun,
                  const Tell& tell) {
   std::ranges::stable_sort(records, {}, &Record::id);
-  for (std::size_t i = 1; i < records.size(); ++i) {
-    const std::int64_t id = records[i].id;
-    if (records[i - 1].id == id)
+  for (std::size_t i = 1; i < records.size(); ++i)
+    if (const std::int64_t id = records[i].id; records[i - 1].id == id)
       tell({clash, id, fmt::format("{} id {} is there twice", noun, id)});
-  }
   const auto same = [](const Record& a, const Record& b) { return a.id == b.id; };
   records.erase(std::unique(records.begin(), records.end(), same), records.end());
 }
 
-/// Leaves out, in `owners`, annotations whose id an earlier one has.
+/// Sets the owner of annotations with the id of an earlier one to kNowhere.
 void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_t>& owners,
                const Tell& tell) {
   using Seen = std::pair<std::int64_t, std::size_t>;  // id, position
@@ -50,7 +46,7 @@ void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_
   }
 }
 
-/// Why an annotation cannot belong to its image, or nothing.
+/// Why an annotation does not fit its image or category; nothing if it does.
 std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, const Image* image,
                                                       const Dataset& data) {
   if (!image) return {{Clash::no_image, fmt::format("there is no image with id {}", one.image_id)}};
@@ -66,7 +62,7 @@ std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, con
   return {};
 }
 
-/// The position of each annotation's image; kNowhere of one that does not fit.
+/// The position of each annotation's image; kNowhere for one that does not fit.
 std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
   const auto& all = data.annotations;
   std::vector<std::uint32_t> owners(all.size());
@@ -85,8 +81,7 @@ std::vector<std::uint32_t> find_images(const Dataset& data, const Tell& tell) {
   return owners;
 }
 
-/// Puts annotations after those of earlier images, and after earlier ones of their own image; says
-/// in the images where.
+/// The annotations by image, those of an image in their order; sets the images' ranges.
 std::vector<Annotation> grouped(const std::vector<Annotation>& annotations,
                                 const std::vector<std::uint32_t>& owners,
                                 std::vector<Image>& images) {
@@ -146,16 +141,6 @@ void Records::add(Annotation one, const Segmentation& shape) {
   annotations.push_back(one);
 }
 
-void Records::clear() {
-  images.clear();
-  annotations.clear();
-  categories.clear();
-  coordinates.clear();
-  polygon_ends.clear();
-  runs.clear();
-  names.clear();
-}
-
 void Records::add_annotations(const Records& others) {
   const auto append = [](auto& to, const auto& from) {
     to.insert(to.end(), from.begin(), from.end());
@@ -192,13 +177,7 @@ std::shared_ptr<const Dataset> assemble(Records given, std::string source,
   auto data = std::make_shared<Dataset>();
   data->source = std::move(source);
   data->memory = records;
-  data->images = records->images;
-  data->annotations = records->annotations;
-  data->categories = records->categories;
-  data->coordinates = records->coordinates;
-  data->polygon_ends = records->polygon_ends;
-  data->runs = records->runs;
-  data->names = records->names;
+  each_array([](auto& view, auto& array) { view = array; }, *data, *records);
   records->annotations = grouped(records->annotations, find_images(*data, tell), records->images);
   data->annotations = records->annotations;
   return data;

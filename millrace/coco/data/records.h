@@ -15,8 +15,19 @@
 
 namespace millrace::coco {
 
-/// Growing arrays of a data set, see Dataset; what refers to them counts from the beginning of
-/// these.
+/// Calls `use` with one array after the other of data sets, the same of each.
+template <typename F, typename... Sets>
+void each_array(F use, Sets&... sets) {
+  use(sets.images...);
+  use(sets.annotations...);
+  use(sets.categories...);
+  use(sets.coordinates...);
+  use(sets.polygon_ends...);
+  use(sets.runs...);
+  use(sets.names...);
+}
+
+/// The growing arrays of a Dataset; references count from the beginning of these.
 struct Records {
   std::vector<Image> images;
   std::vector<Annotation> annotations;
@@ -29,17 +40,18 @@ struct Records {
   void add_image(std::int64_t id, std::string_view file_name, std::int32_t width,
                  std::int32_t height);
   void add_category(std::int64_t id, std::string_view name);
-  /// Its image and category may follow later.
+  /// Its image and category may be added later.
   void add(Annotation one, const Segmentation& shape = {});
   ShapeRef add_mask(const Rle& mask);
   TextRef add_text(std::string_view text);
   /// Keeps the memory.
-  void clear();
+  void clear() {
+    each_array([](auto& array) { array.clear(); }, *this);
+  }
   /// Appends the annotations of others and their shapes.
   void add_annotations(const Records& others);
 };
 
-/// How records may not fit each other.
 enum class Clash {
   image_twice,
   category_twice,
@@ -49,7 +61,7 @@ enum class Clash {
   mask_size
 };
 
-/// A record that does not fit the others. The message names it.
+/// A record that contradicts another. The message names it.
 struct Contradiction : Error {
   Contradiction(Clash which, std::int64_t of, const std::string& message)
       : Error(message), clash(which), id(of) {}
@@ -63,10 +75,10 @@ struct Contradiction : Error {
   std::string why;
 };
 
-/// Orders the records and checks what one says of another, by all threads of the caller's arena.
-/// Throws Contradiction: an id is there twice, an annotation has an unknown image or category, or a
-/// mask of another size than its image. With `on_contradiction`, each one is told to it in turn and
-/// the record (of two with one id the later) left out.
+/// Sorts the records and checks them against each other, on all threads of the caller's arena.
+/// Throws Contradiction for a duplicate id, an annotation of an unknown image or category, or a
+/// mask of another size than its image. With `on_contradiction`, calls it for each instead and
+/// leaves the record (of two with one id the later) out.
 std::shared_ptr<const Dataset> assemble(
     Records records, std::string source,
     const std::function<void(const Contradiction&)>& on_contradiction = {});

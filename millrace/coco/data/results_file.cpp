@@ -3,21 +3,15 @@
 
 #include <cmath>
 #include <iterator>
-#include <optional>
-#include <system_error>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
-#include "millrace/coco/data/detections.h"
-#include "millrace/coco/data/json.h"
 #include "millrace/coco/data/list_pieces.h"
-#include "millrace/coco/data/results_pieces.h"
+#include "millrace/coco/data/readers.h"
 #include "millrace/coco/data/segmentation.h"
 
 namespace millrace::coco {
 namespace {
 
-/// Reads detections one after the other.
 class DetectionReader {
  public:
   explicit DetectionReader(const Dataset* images) : images_(images) {}
@@ -30,10 +24,8 @@ class DetectionReader {
     Detections::Record one;
     shape_.counts = {};
     shape_.polygons.clear();
-    read_fields(fields, at,
-                required("image_id", [&](json::value v) { one.image_id = integer(v, "image_id"); }),
-                required("category_id",
-                         [&](json::value v) { one.category_id = integer(v, "category_id"); }),
+    read_fields(fields, at, required("image_id", one.image_id),
+                required("category_id", one.category_id),
                 required("score", [&](json::value v) { one.score = number(v, "score"); }),
                 optional("bbox", [&](json::value v) { one.has_bbox = read_box(v, one.bbox); }),
                 optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }));
@@ -71,10 +63,9 @@ class DetectionReader {
 
 /// Appends a number that reads back as the same bits.
 void put(std::string& out, double value, std::size_t index, std::string_view field) {
-  if (!std::isfinite(value)) {
+  if (!std::isfinite(value))
     throw Error(
         fmt::format("detection {}: its {} is {}; JSON has no such number", index, field, value));
-  }
   fmt::format_to(std::back_inserter(out), "{}", value);
 }
 
@@ -87,22 +78,11 @@ void put_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
-Detections read_in_order(std::string json, const std::string& source, const Dataset* images) {
-  JsonText text(std::move(json), source);
-  DetectionReader reader(images);
-  text.each_record("detections",
-                   [&](json::object fields, const char* at) { reader.read(fields, at); });
-  return std::move(reader.detections);
-}
-
-constexpr std::size_t kHead = 4096;  // bytes that say what a file is
-// Where a second thread gains more than the cutting costs.
-constexpr std::size_t kPiece = std::size_t{1} << 20;
-
 }  // namespace
 
 std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t piece_bytes,
                                              const Dataset* images) {
+  constexpr std::size_t kHead = 4096;  // bytes searched for a bracket, or compared with white space
   const std::string head = text_at(file, 0, kHead);
   const std::size_t first = skip_space(head, 0);
   if (head.substr(first, 1) != "[") return {};
@@ -118,13 +98,14 @@ std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t 
 }
 
 Detections read_detections(const std::filesystem::path& json, const Dataset* images) {
-  std::error_code no_size;  // a pipe has no size, and can be read only once
-  if (const auto size = std::filesystem::file_size(json, no_size); !no_size && size >= 2 * kPiece) {
-    const InputFile file(json);
-    expect_opening(text_at(file, 0, kHead), json.string(), '[');
-    if (auto detections = read_result_pieces(file, kPiece, images)) return std::move(*detections);
-  }
-  return read_in_order(read_json(json, '['), json.string(), images);
+  if (is_worth_pieces(json))
+    if (auto detections = read_result_pieces(open_json(json, '['), kPieceBytes, images))
+      return std::move(*detections);
+  JsonText text(read_json(json, '['), json.string());
+  DetectionReader reader(images);
+  text.each_record("detections",
+                   [&](json::object fields, const char* at) { reader.read(fields, at); });
+  return std::move(reader.detections);
 }
 
 void write_detections(const std::filesystem::path& json, const Detections& detections) {

@@ -19,16 +19,14 @@ ShapeRef read_polygons(json::array parts, Records& records) {
     const std::size_t begin = records.coordinates.size();
     for (json::value coordinate : part.get_array()) {
       double read = 0;
-      if (coordinate.get_double().get(read) != simdjson::SUCCESS) {
+      if (coordinate.get_double().get(read) != simdjson::SUCCESS)
         throw Wrong{place(coordinate), fmt::format("'{}' holds no finite number here", field())};
-      }
       records.coordinates.push_back(read);
     }
     const std::size_t count = records.coordinates.size() - begin;
-    if (count < 6 || count % 2 == 1) {
+    if (count < 6 || count % 2 == 1)
       throw Wrong{at, fmt::format("{} has {} numbers; three or more points as x y are needed",
                                   field(), count)};
-    }
     records.polygon_ends.push_back(records.coordinates.size());
     ++shape.count;
   }
@@ -36,9 +34,8 @@ ShapeRef read_polygons(json::array parts, Records& records) {
 }
 
 std::uint32_t side(double value, const char* at) {
-  if (value < 0 || value > UINT32_MAX || value != std::floor(value)) {
+  if (value < 0 || value > UINT32_MAX || value != std::floor(value))
     throw Wrong{at, "'size' is not two sizes in pixels"};
-  }
   return static_cast<std::uint32_t>(value);
 }
 
@@ -53,9 +50,8 @@ Rle from_runs(const std::vector<std::int64_t>& runs, std::uint32_t height, std::
     if (sum > pixels) break;
     mask.counts.push_back(static_cast<std::uint32_t>(run));
   }
-  if (sum != pixels || pixels > UINT32_MAX) {
+  if (sum != pixels || pixels > UINT32_MAX)
     throw Error(fmt::format("counts: the runs do not add up to {} x {} pixels", height, width));
-  }
   return mask;
 }
 
@@ -77,12 +73,11 @@ struct RleFields {
                          }),
                 required("counts", [&](json::value value) {
                   counts_at = place(value);
-                  if (*counts_at == '"') {
+                  if (*counts_at == '"')
                     compressed = text(value, "counts");
-                  } else {
+                  else
                     for (json::value run : array(value, "counts"))
                       runs.push_back(integer(run, "counts"));
-                  }
                 }));
     height = side(size[0], size_at), width = side(size[1], size_at);
   }
@@ -99,16 +94,14 @@ struct RleFields {
 
 void expect_null(json::value value) {
   const char* at = place(value);
-  if (*at != 'n' || !value.is_null()) {
+  if (*at != 'n' || !value.is_null())
     throw Wrong{at, "'segmentation' is neither polygons nor run lengths"};
-  }
 }
 
 double polygon_area(std::span<const double> polygon) {
   double doubled = 0;
-  for (std::size_t i = 0, last = polygon.size() - 2; i < polygon.size(); last = i, i += 2) {
+  for (std::size_t i = 0, last = polygon.size() - 2; i < polygon.size(); last = i, i += 2)
     doubled += polygon[last] * polygon[i + 1] - polygon[i] * polygon[last + 1];
-  }
   return std::abs(doubled) / 2;
 }
 
@@ -117,9 +110,8 @@ double polygon_area(std::span<const double> polygon) {
 bool read_box(json::value value, std::span<double, 4> box) {
   const char* at = place(value);
   const bool any = numbers_if_any(value, "bbox", box);
-  if (any && (box[2] < 0 || box[3] < 0)) {
+  if (any && (box[2] < 0 || box[3] < 0))
     throw Wrong{at, fmt::format("'bbox' has a negative size: {} x {}", box[2], box[3])};
-  }
   return any;
 }
 
@@ -163,12 +155,11 @@ double shape_area(const Segmentation& shape) {
 }
 
 double shape_area(const ShapeRef& shape, const Records& records) {
+  double sum = 0;
   if (shape.kind == ShapeKind::mask) {  // every second run is inside
-    double sum = 0;
     for (std::size_t i = 3; i < shape.count; i += 2) sum += records.runs[shape.first + i];
     return sum;
   }
-  double sum = 0;
   for (std::size_t k = shape.first; k < shape.first + shape.count; ++k) {
     const std::uint64_t begin = k == 0 ? 0 : records.polygon_ends[k - 1];
     sum += polygon_area(

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <functional>
+#include <limits>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
@@ -23,21 +24,17 @@ constexpr double kTextOpacity = 0.85;  // opacity of the plates behind text
 
 /// Sizes that grow with the picture, in pixels.
 struct Style {
-  explicit Style(cv::Size picture)
-      : unit(std::max(1.0, std::min(picture.width, picture.height) / 600.0)),
-        line(static_cast<int>(std::lround(unit))),
-        text_height(static_cast<int>(std::lround(9 * unit))),
-        margin(std::max(2, static_cast<int>(std::lround(3 * unit)))) {}
+  explicit Style(cv::Size picture) {
+    const double unit = std::max(1.0, std::min(picture.width, picture.height) / 600.0);
+    line = static_cast<int>(std::lround(unit));
+    text_height = static_cast<int>(std::lround(9 * unit));
+    margin = std::max(2, static_cast<int>(std::lround(3 * unit)));
+  }
 
-  double unit;
   int line;         // width of boxes and of masks' edges
   int text_height;  // height of capitals
   int margin;       // around text on its plate
 };
-
-cv::Scalar scalar(cv::Vec3b colour) {
-  return {double(colour[0]), double(colour[1]), double(colour[2])};
-}
 
 /// Black or white, whichever is easier to read on `ground` (Rec. 709 luma).
 cv::Vec3b contrasting(cv::Vec3b ground) {
@@ -45,8 +42,8 @@ cv::Vec3b contrasting(cv::Vec3b ground) {
   return luma > 120 ? cv::Vec3b(0, 0, 0) : cv::Vec3b(255, 255, 255);
 }
 
-/// Text as coverage 0..255. OpenCV's stroke fonts are drawn four times too large and averaged down,
-/// which makes them as smooth as outline fonts.
+/// Text as coverage 0..255. OpenCV's stroke fonts are drawn four times as large and averaged, to be
+/// as smooth as outline fonts.
 cv::Mat1b render(const std::string& text, int height) {
   constexpr int over = 4;
   constexpr int font = cv::FONT_HERSHEY_DUPLEX;
@@ -93,64 +90,52 @@ struct Plate {
   }
 };
 
-/// Finds room for plates beside boxes: where the least lies under them already.
-class Placer {
- public:
-  explicit Placer(cv::Size picture) : picture_(picture) {}
-
-  cv::Point place(cv::Size plate, const cv::Rect& box) {
-    const int w = plate.width, h = plate.height;
-    const std::array candidates = {
-        cv::Point(box.x, box.y - h),                  // above, left
-        cv::Point(box.x + box.width - w, box.y - h),  // above, right
-        cv::Point(box.x, box.y + box.height),         // below
-        cv::Point(box.x, box.y),                      // inside, at the top
-        cv::Point(box.x + box.width, box.y),          // to the right
-        cv::Point(box.x - w, box.y),                  // to the left
-        cv::Point(box.x + box.width - w, box.y + box.height - h),
-        cv::Point(box.x, box.y - 2 * h),
-        cv::Point(box.x, box.y + box.height + h),
-    };
-    cv::Rect best;
-    int least = std::numeric_limits<int>::max();
-    for (auto at : candidates) {
-      at.x = std::clamp(at.x, 0, std::max(0, picture_.width - w));
-      at.y = std::clamp(at.y, 0, std::max(0, picture_.height - h));
-      const cv::Rect here(at, plate);
-      int hidden = 0;
-      for (const auto& other : taken_) hidden += (here & other).area();
-      if (hidden < least) least = hidden, best = here;
-      if (least == 0) break;
-    }
-    taken_.push_back(best);
-    return best.tl();
+/// Where a plate beside a box hides the fewest pixels of those in `taken`, which it joins.
+cv::Point place(cv::Size picture, cv::Size plate, const cv::Rect& box,
+                std::vector<cv::Rect>& taken) {
+  const int w = plate.width, h = plate.height;
+  const std::array candidates = {
+      cv::Point(box.x, box.y - h),                  // above, left
+      cv::Point(box.x + box.width - w, box.y - h),  // above, right
+      cv::Point(box.x, box.y + box.height),         // below
+      cv::Point(box.x, box.y),                      // inside, at the top
+      cv::Point(box.x + box.width, box.y),          // to the right
+      cv::Point(box.x - w, box.y),                  // to the left
+      cv::Point(box.x + box.width - w, box.y + box.height - h),
+      cv::Point(box.x, box.y - 2 * h),
+      cv::Point(box.x, box.y + box.height + h),
+  };
+  cv::Rect best;
+  int least = std::numeric_limits<int>::max();
+  for (auto at : candidates) {
+    at.x = std::clamp(at.x, 0, std::max(0, picture.width - w));
+    at.y = std::clamp(at.y, 0, std::max(0, picture.height - h));
+    const cv::Rect here(at, plate);
+    int hidden = 0;
+    for (const auto& other : taken) hidden += (here & other).area();
+    if (hidden < least) least = hidden, best = here;
+    if (least == 0) break;
   }
-
- private:
-  cv::Size picture_;
-  std::vector<cv::Rect> taken_;
-};
-
-cv::Mat1b bitmap(const Rle& mask, cv::Size size) {
-  cv::Mat1b inside(static_cast<int>(mask.height), static_cast<int>(mask.width));
-  decode(mask, inside.data);
-  inside *= 255;
-  if (inside.size() != size) cv::resize(inside, inside, size, 0, 0, cv::INTER_LINEAR);
-  return inside;
+  taken.push_back(best);
+  return best.tl();
 }
 
 void draw_mask(cv::Mat3b& picture, const Rle& mask, cv::Vec3b colour, const Style& style) {
-  auto inside = bitmap(mask, picture.size());
+  cv::Mat1b inside(static_cast<int>(mask.height), static_cast<int>(mask.width));
+  decode(mask, inside.data);
+  inside *= 255;
+  if (inside.size() != picture.size())
+    cv::resize(inside, inside, picture.size(), 0, 0, cv::INTER_LINEAR);
   blend(picture, inside, colour, kOpacity);
   std::vector<std::vector<cv::Point>> outlines;
   cv::findContours(inside >= 128, outlines, cv::RETR_CCOMP, cv::CHAIN_APPROX_NONE);
-  cv::drawContours(picture, outlines, -1, scalar(colour), style.line, cv::LINE_AA);
+  cv::drawContours(picture, outlines, -1, cv::Scalar(colour), style.line, cv::LINE_AA);
 }
 
 /// Crowds get dashes: they are regions, not objects.
 void draw_box(cv::Mat3b& picture, const cv::Rect& box, bool dashed, cv::Vec3b colour,
               const Style& style) {
-  if (!dashed) return cv::rectangle(picture, box, scalar(colour), style.line);
+  if (!dashed) return cv::rectangle(picture, box, cv::Scalar(colour), style.line);
   const int dash = 5 * style.line;
   const std::array corners = {box.tl(), cv::Point(box.br().x, box.y), box.br(),
                               cv::Point(box.x, box.br().y)};
@@ -159,7 +144,8 @@ void draw_box(cv::Mat3b& picture, const cv::Rect& box, bool dashed, cv::Vec3b co
     const double length = std::hypot(step.x, step.y);
     for (double at = 0; at < length; at += 2 * dash)
       cv::line(picture, from + step * (at / length),
-               from + step * (std::min(at + dash, length) / length), scalar(colour), style.line);
+               from + step * (std::min(at + dash, length) / length), cv::Scalar(colour),
+               style.line);
   }
 }
 
@@ -170,20 +156,10 @@ std::string caption(const Overlay& object, std::span<const std::string> names) {
   return object.score < 0 ? text : fmt::format("{} {:.0f}%", text, 100 * object.score);
 }
 
-/// The larger objects first, so that the smaller ones stay visible.
-std::vector<std::size_t> back_to_front(std::span<const Overlay> objects) {
-  std::vector<std::size_t> order(objects.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return objects[a].box.area() > objects[b].box.area();
-  });
-  return order;
-}
-
 }  // namespace
 
 cv::Vec3b label_colour(int label) {
-  // Hues a golden angle apart never meet; lightness takes turns too.
+  // Hues a golden angle apart never meet; value and saturation vary too
   const double hue = std::fmod(0.55 + 0.6180339887498949 * label, 1.0) * 6;
   const double value = label % 3 == 1 ? 0.80 : 1.0, saturation = label % 2 == 1 ? 0.70 : 0.90;
   cv::Vec3b colour;
@@ -209,18 +185,20 @@ cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
     return cv::Rect(cv::Point(low), cv::Point(high)) & cv::Rect(cv::Point(), picture.size());
   };
 
-  const auto order = back_to_front(objects);
-  for (const auto i : order)
-    if (!objects[i].mask.counts.empty())
-      draw_mask(picture, objects[i].mask, label_colour(objects[i].label), style);
-  for (const auto i : order)
-    draw_box(picture, frame(objects[i].box), objects[i].crowd, label_colour(objects[i].label),
-             style);
-  Placer placer(picture.size());
-  for (const auto i : order) {
-    const Plate plate(caption(objects[i], names), style);
-    plate.draw(picture, placer.place(plate.size, frame(objects[i].box)), style,
-               label_colour(objects[i].label));
+  std::vector<const Overlay*> order;  // the larger first, so that the smaller stay visible
+  for (const Overlay& object : objects) order.push_back(&object);
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [](const Overlay* object) { return object->box.area(); });
+  for (const auto* object : order)
+    if (!object->mask.counts.empty())
+      draw_mask(picture, object->mask, label_colour(object->label), style);
+  for (const auto* object : order)
+    draw_box(picture, frame(object->box), object->crowd, label_colour(object->label), style);
+  std::vector<cv::Rect> taken;
+  for (const auto* object : order) {
+    const Plate plate(caption(*object, names), style);
+    plate.draw(picture, place(picture.size(), plate.size, frame(object->box), taken), style,
+               label_colour(object->label));
   }
   return picture;
 }

@@ -27,8 +27,8 @@ struct Overlay {
 cv::Vec3b label_colour(int label);
 
 /// A copy of the image with translucent masks, outlines, boxes, and "name score" beside each box
-/// where it hides least. Small images are enlarged first, so that the text can be read: to a
-/// shorter side of 480 pixels, as far as the longer one stays within 1920.
+/// where it hides least. Small images are first enlarged to a shorter side of 480 pixels, unless
+/// the longer one passes 1920, so that the text is legible.
 cv::Mat draw_objects(const cv::Mat& image, std::span<const Overlay> objects,
                      std::span<const std::string> names);
 
@@ -39,8 +39,8 @@ cv::Mat side_by_side(const cv::Mat& left, std::string_view left_title, const cv:
 /// The annotations of an image as objects to draw; labels are positions in `truth.categories`.
 std::vector<Overlay> overlays(const Dataset& truth, const Image& image);
 
-/// Writes a picture whose extension says the format (.jpg, .png), atomically; one that is too large
-/// for a JPEG is shrunk. Throws Error.
+/// Writes a picture atomically, in the format of its extension (.jpg, .png); one too large for a
+/// JPEG is shrunk. Throws Error.
 void write_picture(const std::filesystem::path& file, const cv::Mat& picture);
 
 }  // namespace millrace::coco

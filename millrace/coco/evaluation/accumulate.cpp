@@ -1,5 +1,3 @@
-#include "millrace/coco/evaluation/accumulate.h"
-
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_sort.h>
 
@@ -7,6 +5,7 @@
 #include <array>
 #include <bit>
 
+#include "millrace/coco/evaluation/arena.h"
 #include "millrace/coco/evaluation/precision_envelope.h"
 
 namespace millrace::coco {
@@ -50,7 +49,9 @@ class Accumulator {
     order_.resize(matches_.detections.size());
     tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) {
       order(k);
-      accumulate(k);
+      Curves curves(kAreas * layout_.limits * kThresholds);
+      follow(k, curves);
+      for (std::size_t t = 0; t < kThresholds; ++t) write(k, t, curves);
     });
   }
 
@@ -66,34 +67,28 @@ class Accumulator {
     tbb::parallel_sort(begin, end);
   }
 
-  void accumulate(std::size_t k) {
-    Curves curves(kAreas * layout_.limits * kThresholds);
-    follow(k, curves);
-    for (std::size_t t = 0; t < kThresholds; ++t) write(k, t, curves);
-  }
-
   /// Goes through a category's detections, best first.
   void follow(std::size_t k, Curves& curves) const {
     std::vector<RecallPoints> points;
     for (const std::int64_t truths : matches_.truths[k])
       points.emplace_back(static_cast<std::uint64_t>(std::max<std::int64_t>(truths, 1)));
     std::vector<std::uint64_t> wrong(kAreas * layout_.limits, 0);  // at every threshold
-    constexpr std::size_t kAhead = 8;  // the order of scores is none in memory
+    constexpr std::size_t kAhead = 8;  // detections to prefetch: in memory they are not by score
     for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
       if (i + kAhead < matches_.first[k + 1])
         __builtin_prefetch(&matches_.detections[order_[i + kAhead].detection]);
       const Scored& one = matches_.detections[order_[i].detection];
-      std::size_t least = layout_.limits;  // that lets it in
+      std::size_t least = layout_.limits;  // the least limit that it is within
       while (least > 0 && one.rank < out_.max_detections[least - 1]) --least;
       for (std::size_t a = 0; a < kAreas; ++a) {
         const auto [hit, ignored] = one.outcomes[a];
         const unsigned counted = kEveryThreshold & ~unsigned{ignored};
         const std::size_t begin = a * layout_.limits + least, end = (a + 1) * layout_.limits;
-        if (hit == 0 && (counted == 0 || counted == kEveryThreshold)) {  // most are so
+        if (hit == 0 && (counted == 0 || counted == kEveryThreshold)) {  // as most are
           for (std::size_t m = begin; m < end; ++m) wrong[m] += counted != 0;
           continue;
         }
-        for (std::size_t m = begin; m < end; ++m) {
+        for (std::size_t m = begin; m < end; ++m)
           for (unsigned left = counted; left != 0; left &= left - 1) {
             const auto t = static_cast<std::size_t>(std::countr_zero(left));
             Curve& curve = curves[m * kThresholds + t];
@@ -102,7 +97,6 @@ class Accumulator {
             else
               ++curve.wrong;
           }
-        }
       }
     }
   }
@@ -152,6 +146,14 @@ Evaluation accumulate(const Dataset& truth, const Matches& matches,
   Accumulator(matches, result).run();
   summarize(result);
   return result;
+}
+
+Evaluation evaluate(const Dataset& truth, const Detections& detections,
+                    const EvaluateOptions& options, std::span<const std::int64_t> image_ids) {
+  const EvaluateOptions valid = checked(options);
+  return in_arena(valid.threads, [&] {
+    return accumulate(truth, match(truth, detections, valid, image_ids), valid);
+  });
 }
 
 }  // namespace millrace::coco

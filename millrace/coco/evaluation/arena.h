@@ -8,7 +8,7 @@
 
 namespace millrace::coco {
 
-/// Runs `body` by so many threads of the process's; 0: all of them.
+/// Runs `body` on so many of the process's threads; 0: all of them.
 template <class Body>
 auto in_arena(int threads, const Body& body) {
   const int allowed = static_cast<int>(

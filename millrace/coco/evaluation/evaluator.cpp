@@ -9,8 +9,7 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
-#include "millrace/coco/evaluation/accumulate.h"
-#include "millrace/coco/evaluation/matching.h"
+#include "millrace/coco/evaluation/summary.h"
 
 namespace millrace::coco {
 namespace {

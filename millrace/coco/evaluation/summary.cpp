@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 namespace millrace::coco {
 namespace {
@@ -17,9 +16,8 @@ double pairwise_sum(std::span<const double> values) {
     std::array<double, 8> r;
     std::copy_n(values.begin(), 8, r.begin());
     std::size_t i = 8;
-    for (; i < n - n % 8; i += 8) {
+    for (; i < n - n % 8; i += 8)
       for (std::size_t k = 0; k < 8; ++k) r[k] += values[i + k];
-    }
     double sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
     for (; i < n; ++i) sum += values[i];
     return sum;
@@ -27,20 +25,6 @@ double pairwise_sum(std::span<const double> values) {
   const std::size_t half = n / 2 - n / 2 % 8;
   return pairwise_sum(values.first(half)) + pairwise_sum(values.subspan(half));
 }
-
-/// The mean of those that say something, -1 where none does.
-class Mean {
- public:
-  void add(double value) {
-    if (value > -1) values_.push_back(value);
-  }
-  double value() const {
-    return values_.empty() ? -1 : pairwise_sum(values_) / static_cast<double>(values_.size());
-  }
-
- private:
-  std::vector<double> values_;
-};
 
 enum Area : std::size_t { all, small, medium, large };
 constexpr std::array kAreaNames = {"all", "small", "medium", "large"};
@@ -72,24 +56,22 @@ std::array<Figure, 12> figures(std::span<const std::uint32_t> limits) {
 }
 
 /// The mean over thresholds, recalls, categories `first` to `last` and limits of this number, in
-/// this order.
+/// this order; -1 if there is nothing to average.
 double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::size_t last) {
   const Layout layout(e);
-  const bool any = figure.threshold == kAnyThreshold;
-  Mean result;
-  for (std::size_t t = any ? 0 : figure.threshold; t < (any ? kThresholds : figure.threshold + 1);
-       ++t) {
-    for (std::size_t r = 0; r < (figure.precision ? kRecalls : 1); ++r) {
-      for (std::size_t k = first; k < last; ++k) {
+  std::vector<double> values;
+  for (std::size_t t = 0; t < kThresholds; ++t) {
+    if (figure.threshold != kAnyThreshold && figure.threshold != t) continue;
+    for (std::size_t r = 0; r < (figure.precision ? kRecalls : 1); ++r)
+      for (std::size_t k = first; k < last; ++k)
         for (std::size_t m = 0; m < layout.limits; ++m) {
           if (e.max_detections[m] != figure.limit) continue;
-          result.add(figure.precision ? e.precision[layout.at(t, r, k, figure.area, m)]
-                                      : e.recall[layout.at(t, k, figure.area, m)]);
+          const double value = figure.precision ? e.precision[layout.at(t, r, k, figure.area, m)]
+                                                : e.recall[layout.at(t, k, figure.area, m)];
+          if (value > -1) values.push_back(value);
         }
-      }
-    }
   }
-  return result.value();
+  return values.empty() ? -1 : pairwise_sum(values) / static_cast<double>(values.size());
 }
 
 /// The twelve of categories `first` to `last`.

@@ -1,9 +1,8 @@
-// The last part of the evaluation: from the tables of precision and recall to figures.
+// The second half of the evaluation: from matches to tables of precision and recall, and figures.
 #pragma once
 
 #include <cstddef>
 
-#include "millrace/coco/evaluation/evaluate.h"
 #include "millrace/coco/evaluation/matching.h"
 
 namespace millrace::coco {
@@ -27,6 +26,9 @@ struct Layout {
     return at(t * kRecalls + r, k, a, m);
   }
 };
+
+/// Tables and figures, by the calling thread's arena. The same bits for any number of threads.
+Evaluation accumulate(const Dataset& truth, const Matches& matches, const EvaluateOptions& options);
 
 /// The twelve figures of one category alone.
 std::array<double, 12> category_stats(const Evaluation& evaluation, std::size_t category);

@@ -1,24 +1,19 @@
 #include "millrace/coco/sample/sample.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <tbb/parallel_for.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
-#include <string>
-#include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/part_folder.h"
-#include "millrace/base/random.h"
-#include "millrace/coco/sample/sample_annotations.h"
-#include "millrace/coco/sample/sample_painting.h"
 #include "millrace/coco/sample/sample_scene.h"
 
 namespace millrace::coco {
@@ -42,16 +37,12 @@ struct Entry {
   std::string image, annotations;
 };
 
-/// Writes a file that nobody reads yet; whether it reached the disk is settled when the folder is
-/// published.
+/// Writes a file that nobody reads yet; it is flushed to the disk with its folder.
 void write_new_file(const fs::path& file, const std::vector<std::uint8_t>& bytes) {
-  const auto fail = [&] {
-    throw Error(file.string() + ": cannot be written: " + std::strerror(errno));
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "wb"), std::fclose);
-  if (!out) fail();
-  if (std::fwrite(bytes.data(), 1, bytes.size(), out.get()) != bytes.size()) fail();
-  if (std::fclose(out.release()) != 0) fail();
+  std::ofstream out(file, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  out.close();
+  if (!out) throw Error(file.string() + ": cannot be written: " + std::strerror(errno));
 }
 
 Entry make_image(const fs::path& folder, std::int64_t id, std::int64_t seed) {
@@ -69,7 +60,7 @@ Entry make_image(const fs::path& folder, std::int64_t id, std::int64_t seed) {
   return {image.dump(), annotate(scene, id)};
 }
 
-/// The start of an annotation file, up to the images.
+/// The start of an annotation file, before the images.
 std::string preamble(const SampleOptions& options) {
   Json categories = Json::array();
   for (const auto& kind : kinds()) {
@@ -85,18 +76,12 @@ std::string preamble(const SampleOptions& options) {
                      license.dump(), categories.dump());
 }
 
-/// The texts of a list, leaving out empty ones.
-void append_list(std::string& text, std::string_view name, const std::vector<Entry>& entries,
-                 std::string Entry::*part) {
-  text += fmt::format("\"{}\": [", name);
-  const char* before = "\n";
-  for (const auto& entry : entries) {
-    if ((entry.*part).empty()) continue;
-    text += before;
-    text += entry.*part;
-    before = ",\n";
-  }
-  text += "\n]";
+/// A list of texts, without empty ones.
+std::string list_of(const std::vector<Entry>& entries, std::string Entry::*part) {
+  std::vector<std::string_view> texts;
+  for (const auto& entry : entries)
+    if (const std::string& text = entry.*part; !text.empty()) texts.push_back(text);
+  return fmt::format("[{}{}\n]", texts.empty() ? "" : "\n", fmt::join(texts, ",\n"));
 }
 
 void write_split(const fs::path& root, const Split& split, const SampleOptions& options) {
@@ -109,12 +94,10 @@ void write_split(const fs::path& root, const Split& split, const SampleOptions& 
     if (const auto n = ++done; n % 10000 == 0)
       spdlog::info("{}: {} of {} images drawn", split.name, n, split.images);
   });
-  auto text = preamble(options);
-  append_list(text, "images", entries, &Entry::image);
-  text += ",\n";
-  append_list(text, "annotations", entries, &Entry::annotations);
-  text += "}\n";
-  write_file_atomically(root / "annotations" / ("instances_" + split.name + ".json"), text);
+  write_file_atomically(
+      root / "annotations" / ("instances_" + split.name + ".json"),
+      fmt::format("{}\"images\": {},\n\"annotations\": {}}}\n", preamble(options),
+                  list_of(entries, &Entry::image), list_of(entries, &Entry::annotations)));
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
-#include "millrace/coco/sample/sample_annotations.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <opencv2/imgproc.hpp>
-#include <optional>
 
 #include "millrace/coco/masks/masks.h"
 #include "millrace/coco/sample/sample_contours.h"
+#include "millrace/coco/sample/sample_scene.h"
 
 namespace millrace::coco {
 namespace {
@@ -23,28 +21,23 @@ Polygon simplified(const Boundary& boundary, double tolerance) {
   std::vector<cv::Point2f> corners;
   cv::approxPolyDP(boundary.points, corners, tolerance, /*closed=*/true);
   Polygon polygon;
-  for (const auto corner : corners) {
-    polygon.push_back(corner.x);
-    polygon.push_back(corner.y);
-  }
+  for (const auto corner : corners) polygon.insert(polygon.end(), {corner.x, corner.y});
   return polygon;
 }
-
-/// A part or hole of a pixel or two, as left along the edge of what lies in front.
-bool is_speck(const Boundary& boundary) { return boundary.points.size() < 9; }
 
 struct Shape {
   Json segmentation;
   Rle mask;  // what the segmentation says
 };
 
-/// The mask as the coarsest polygons that give back nearly every pixel, and its box too where any
-/// do; none where it has holes.
+/// The mask as the coarsest polygons that give back nearly every pixel, preferably its box too;
+/// nothing if it has holes.
 std::optional<Shape> as_polygons(const cv::Mat1b& visible) {
   constexpr double least_iou = 0.98;
   constexpr std::uint8_t crowd = 0;
   auto boundaries = trace_boundaries(visible);
-  std::erase_if(boundaries, is_speck);
+  // Parts and holes of a pixel or two are left over at the edges of what lies in front
+  std::erase_if(boundaries, [](const Boundary& one) { return one.points.size() < 9; });
   if (boundaries.empty() || std::ranges::any_of(boundaries, &Boundary::hole)) return std::nullopt;
   const auto wanted = rle_of(visible);
   std::optional<Shape> close;
@@ -61,17 +54,12 @@ std::optional<Shape> as_polygons(const cv::Mat1b& visible) {
   return close;
 }
 
-Shape as_run_lengths(const cv::Mat1b& visible, bool as_list) {
-  auto mask = rle_of(visible);
-  Json counts = as_list ? Json(mask.counts) : Json(encode_counts(mask));
-  return {{{"counts", std::move(counts)}, {"size", {mask.height, mask.width}}}, std::move(mask)};
-}
-
 Shape shape_of(const Thing& thing, const cv::Mat1b& visible) {
-  if (!thing.crowd) {
+  if (!thing.crowd)
     if (auto shape = as_polygons(visible)) return *std::move(shape);
-  }
-  return as_run_lengths(visible, /*as_list=*/thing.crowd);
+  auto mask = rle_of(visible);
+  Json counts = thing.crowd ? Json(mask.counts) : Json(encode_counts(mask));
+  return {{{"counts", std::move(counts)}, {"size", {mask.height, mask.width}}}, std::move(mask)};
 }
 
 }  // namespace

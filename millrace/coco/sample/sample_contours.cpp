@@ -30,10 +30,10 @@ class Walker {
       twice_area += x * dy - y * dx;
       x += dx;
       y += dy;
-      // Ahead lie two pixels: at the right hand and at the left. The corner decides where to turn.
-      if (!inside_ahead(x, y, way, /*right=*/true))
+      // The pixels ahead, at the right hand and at the left, decide where to turn at the corner
+      if (!inside_ahead(x, y, way))
         way = (way + 1) % 4;
-      else if (inside_ahead(x, y, way, /*right=*/false))
+      else if (inside_ahead(x, y, (way + 3) % 4))
         way = (way + 3) % 4;
     } while (x != start_x || y != start_y || way != 0);
     boundary.hole = twice_area < 0;
@@ -45,14 +45,12 @@ class Walker {
     return x >= 0 && y >= 0 && x < mask_.cols && y < mask_.rows && mask_(y, x) != 0;
   }
 
-  /// The pixel ahead of corner (x, y) on one side of the way.
-  bool inside_ahead(int x, int y, int way, bool right) const {
+  /// The pixel ahead of corner (x, y) at the right hand. That at the left hand is the right one of
+  /// the way before, counter-clockwise.
+  bool inside_ahead(int x, int y, int way) const {
     static constexpr std::array<std::array<int, 2>, 4> kRight = {
         {{0, 0}, {-1, 0}, {-1, -1}, {0, -1}}};
-    static constexpr std::array<std::array<int, 2>, 4> kLeft = {
-        {{0, -1}, {0, 0}, {-1, 0}, {-1, -1}}};
-    const auto [dx, dy] = right ? kRight[way] : kLeft[way];
-    return inside(x + dx, y + dy);
+    return inside(x + kRight[way][0], y + kRight[way][1]);
   }
 
   const cv::Mat1b& mask_;

@@ -1,10 +1,9 @@
-#include "millrace/coco/sample/sample_painting.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <opencv2/imgproc.hpp>
 
+#include "millrace/coco/sample/sample_scene.h"
 #include "millrace/coco/sample/sample_texture.h"
 
 namespace millrace::coco {

@@ -14,20 +14,10 @@ constexpr double kEmpty = 0.03, kCrowd = 0.05, kStick = 0.25;  // chances of a p
 constexpr double kLeastVisible = 0.34;  // share of an object, the part outside the picture included
 constexpr int kLeastPixels = 60;
 
-constexpr std::array<std::array<int, 2>, 10> kSizes = {{{256, 192},
-                                                        {256, 192},
-                                                        {192, 256},
-                                                        {224, 224},
-                                                        {256, 144},
-                                                        {144, 256},
-                                                        {256, 170},
-                                                        {170, 256},
-                                                        {240, 180},
-                                                        {200, 250}}};
-
 cv::Size draw_size(Rng& rng) {
-  const auto [width, height] = kSizes[rng.below(kSizes.size())];
-  return {width, height};
+  static const cv::Size kSizes[] = {{256, 192}, {256, 192}, {192, 256}, {224, 224}, {256, 144},
+                                    {144, 256}, {256, 170}, {170, 256}, {240, 180}, {200, 250}};
+  return kSizes[rng.below(std::size(kSizes))];
 }
 
 /// Square pixels. Small, medium and large are COCO's: under 32 x 32, under 96 x 96, the rest.

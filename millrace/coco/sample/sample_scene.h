@@ -1,9 +1,11 @@
-// What stands where in one picture of the sample, decided before anything is painted, so that the
+// One picture of the sample: what stands where is decided before anything is painted, so that the
 // annotations are exact whatever the painting does. Pure; any thread may call it.
 #pragma once
 
+#include <cstdint>
 #include <opencv2/core.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "millrace/base/random.h"
@@ -30,5 +32,13 @@ struct Scene {
 
 /// Every object left in the scene shows at least a third of itself.
 Scene plan_scene(Rng& rng);
+
+/// The picture of a scene, blue green red: surfaces, light, shadows, lens and film.
+cv::Mat3b paint(const Scene& scene, Rng& rng);
+
+/// The things of a scene as COCO annotations: JSON objects with commas between them, "" for an
+/// empty scene. Polygons where they are exact enough, one per part; run lengths for holes and
+/// crowds. Area and box are those of the segmentation as written. Ids are 100 x image_id and up.
+std::string annotate(const Scene& scene, std::int64_t image_id);
 
 }  // namespace millrace::coco

@@ -62,8 +62,7 @@ Outline heart(Rng&) {
 /// A disc less another of nearly its size: two arcs between the points where the circles meet.
 Outline crescent(Rng& rng) {
   const double radius = rng.uniform(0.80, 0.95), shift = rng.uniform(0.42, 0.55);
-  // Position of the meeting points on the axis
-  const double along = (1 + shift * shift - radius * radius) / (2 * shift);
+  const double along = (1 + shift * shift - radius * radius) / (2 * shift);  // where they meet
   const double outside = std::acos(along), inside = std::acos((along - shift) / radius);
   auto points = arc({}, 1, outside, 2 * pi - outside);
   const auto bite = arc({shift, 0}, radius, 2 * pi - inside, inside);
@@ -73,19 +72,9 @@ Outline crescent(Rng& rng) {
 
 Outline cross(Rng& rng) {
   const double w = rng.uniform(0.27, 0.38);
-  return {rounded({{w, w},
-                   {1, w},
-                   {1, -w},
-                   {w, -w},
-                   {w, -1},
-                   {-w, -1},
-                   {-w, -w},
-                   {-1, -w},
-                   {-1, w},
-                   {-w, w},
-                   {-w, 1},
-                   {w, 1}},
-                  0.08)};
+  const Contour corners = {{w, w},   {1, w},   {1, -w}, {w, -w}, {w, -1}, {-w, -1},
+                           {-w, -w}, {-1, -w}, {-1, w}, {-w, w}, {-w, 1}, {w, 1}};
+  return {rounded(corners, 0.08)};
 }
 
 Outline triangle(Rng&) {

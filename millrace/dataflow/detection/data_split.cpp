@@ -12,7 +12,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/coco/data/annotation_cache.h"
-#include "millrace/coco/data/sound_records.h"
+#include "millrace/coco/data/readers.h"
 
 namespace millrace {
 namespace {

@@ -1,0 +1,43 @@
+// Annotation and results files, read in pieces or without their broken records, by all threads of
+// the caller's arena.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "millrace/base/files.h"
+#include "millrace/coco/data/detections.h"
+#include "millrace/coco/data/json.h"
+#include "millrace/coco/data/records.h"
+
+namespace millrace::coco {
+
+/// Called for each record that is left out, in the order of the file.
+struct FaultListener {
+  std::function<void(const RecordFault&)> unreadable;       // by itself
+  std::function<void(const Contradiction&)> contradiction;  // beside the others; see `assemble`
+};
+
+/// Reads a file by the rules of `read_dataset`, but leaves out each record that breaks them. Throws
+/// Error, with the byte, if the file as a whole cannot be read, and what the listener throws.
+std::shared_ptr<const Dataset> read_sound_records(const std::filesystem::path& json,
+                                                  const FaultListener& listener);
+
+/// Where a second thread gains more than the cutting costs.
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+/// Whether a file is so large that it is read in pieces. No pipe is: it can be read only once.
+bool is_worth_pieces(const std::filesystem::path& file);
+
+/// Reads the annotations, or the results, in pieces (see `read_list`), so that no text is held for
+/// long. Nothing if that fails: then reading the file in order gives the records or the error. The
+/// same for any size of pieces and number of threads.
+std::optional<Records> read_pieces(const InputFile& file, std::size_t piece_bytes);
+/// `images` as in `read_detections`.
+std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t piece_bytes,
+                                             const Dataset* images);
+
+}  // namespace millrace::coco
