@@ -1,4 +1,4 @@
-// Checks that run side by side.
+// Checks in parallel.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -11,8 +11,8 @@
 
 namespace millrace::coco {
 
-/// Calls `check(i, Findings&)` for each i below `count`, by all threads of the caller's arena.
-/// `findings` gets the same as from a plain loop.
+/// Calls `check(i, Findings&)` for each i below `count`, by all threads of the caller's arena; adds
+/// the same to `findings` as a plain loop.
 template <typename F>
 void check_each(std::size_t count, Findings& findings, const F& check) {
   using Range = tbb::blocked_range<std::size_t>;

@@ -115,13 +115,6 @@ double iou(const Bounds& a, const Bounds& b) {
   return shared > 0 ? shared / (a.area() + b.area() - shared) : 0;
 }
 
-bool holds_pixels(const Segmentation& shape, const Image& image) {
-  if (const auto* mask = std::get_if<Rle>(&shape)) return area(*mask) > 0;
-  return area(from_polygons(std::get<std::vector<Polygon>>(shape),
-                            static_cast<std::uint32_t>(image.height),
-                            static_cast<std::uint32_t>(image.width))) > 0;
-}
-
 /// The objects of one image, and what is found of them.
 struct ImageObjects {
   const Dataset& data;
@@ -168,17 +161,18 @@ struct ImageObjects {
     const Segmentation shape = data.segmentation(object);
     const Bounds around = bounds_of(shape);
     if (const auto where = overhang(around); !where.empty()) tell(kShapeOutside, object, where);
-    const bool is_empty = !holds_pixels(shape, image);
+    const bool is_empty = area(mask_of(shape, static_cast<std::uint32_t>(image.height),
+                                       static_cast<std::uint32_t>(image.width))) == 0;
     if (object.crowd) {  // its shape is only scored on
       if (is_empty) tell(kCrowdEmpty, object);
       return;
     }
-    const double area = shape_area(shape);
+    const double size = shape_area(shape);
     if (is_empty)
-      return tell(area > 0 && around.in(whole()).area() > 0 ? kSubpixel : kEmpty, object);
+      return tell(size > 0 && around.in(whole()).area() > 0 ? kSubpixel : kEmpty, object);
     if (has_area) compare(object, around.in(whole()));
-    if (object.area > 0 && std::abs(object.area - area) > std::max(kAreaLeast, kAreaShare * area))
-      tell(kArea, object, fmt::format("area {:.6g}, of the shape {:.6g}", object.area, area));
+    if (object.area > 0 && std::abs(object.area - size) > std::max(kAreaLeast, kAreaShare * size))
+      tell(kArea, object, fmt::format("area {:.6g}, of the shape {:.6g}", object.area, size));
   }
 
   /// Compares an object's box with the box around its shape.

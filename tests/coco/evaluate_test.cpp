@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "tests/coco/result_sets.h"
 #include "tests/support/data.h"

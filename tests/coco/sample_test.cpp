@@ -17,8 +17,8 @@
 #include "millrace/base/random.h"
 #include "millrace/coco/data/annotations.h"
 #include "millrace/coco/masks/masks.h"
-#include "millrace/coco/sample/sample_contours.h"
 #include "millrace/coco/sample/sample_scene.h"
+#include "millrace/coco/sample/sample_shapes.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::coco {
@@ -60,12 +60,9 @@ class MadeSample : public ::testing::Test {
   static std::shared_ptr<const Dataset> read(const std::string& split) {
     return read_dataset(root() / "annotations" / ("instances_" + split + ".json"));
   }
-  static Rle mask_of(const Dataset& set, const Annotation& object, const Image& image) {
-    const auto shape = set.segmentation(object);
-    if (const auto* rle = std::get_if<Rle>(&shape)) return *rle;
-    return from_polygons(std::get<std::vector<Polygon>>(shape),
-                         static_cast<std::uint32_t>(image.height),
-                         static_cast<std::uint32_t>(image.width));
+  static Rle mask_in(const Dataset& set, const Annotation& object, const Image& image) {
+    return mask_of(set.segmentation(object), static_cast<std::uint32_t>(image.height),
+                   static_cast<std::uint32_t>(image.width));
   }
 
  private:
@@ -99,10 +96,9 @@ TEST(Sample, ASplitDoesNotChangeWithTheSizeOfTheOther) {
 TEST(Sample, RefusesAFolderThatExists) {
   const Scratch ground;
   fs::create_directories(ground / "mine");
-  for (const auto* name : {"mine", "mine/"}) {
+  for (const auto* name : {"mine", "mine/"})
     EXPECT_THAT([&] { make_sample(ground / name, {.train = 1, .val = 1}); },
                 ThrowsMessage<ConfigError>(HasSubstr("mine: exists already")));
-  }
   EXPECT_TRUE(fs::is_empty(ground / "mine"));
 }
 
@@ -153,7 +149,7 @@ TEST_F(MadeSample, BoxAndAreaAreThoseOfTheMask) {
   const auto dataset = read("train2017");
   for (const auto& image : dataset->images) {
     for (const auto& object : dataset->objects(image)) {
-      const auto mask = mask_of(*dataset, object, image);
+      const auto mask = mask_in(*dataset, object, image);
       const auto box = bounding_box(mask);
       EXPECT_EQ(object.area, static_cast<double>(area(mask))) << object.id;
       EXPECT_THAT(object.bbox, ::testing::ElementsAre(box.x1, box.y1, box.width(), box.height()))
@@ -173,7 +169,7 @@ TEST_F(MadeSample, EverythingThatShowsIsAnnotatedToThePixel) {
       ASSERT_FALSE(objects.empty());
       const auto& object = objects.front();
       const auto visible = scene.visible(i);
-      const auto said = mask_of(*dataset, object, image),
+      const auto said = mask_in(*dataset, object, image),
                  shown = encode(visible.data, said.height, said.width);
       const std::uint8_t crowd = 0;
       EXPECT_EQ(object.category_id, static_cast<std::int64_t>(*scene.things[i].kind + 1));

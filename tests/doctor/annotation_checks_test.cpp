@@ -234,8 +234,8 @@ TEST_F(Checks, AnIdOfZeroIsTold) {
 }
 
 TEST_F(Checks, FaultsOfBoxesAreTold) {
-  const auto box = [](const std::string& finding, const std::string& box) {
-    return std::vector{finding + " 1: annotation 10, image 1 (1.jpg): box [" + box +
+  const auto box = [](const std::string& finding, const std::string& shown) {
+    return std::vector{finding + " 1: annotation 10, image 1 (1.jpg): box [" + shown +
                        "] in 100 x 80"};
   };
   const auto outside = [&](const std::string& shown, const std::string& where) {

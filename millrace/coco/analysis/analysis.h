@@ -13,18 +13,18 @@
 
 namespace millrace::coco {
 
-/// One category; one of id -1 named "all" where categories are joined.
+/// One category; if categories are joined, one of id -1 named "all".
 struct CategoryReport {
   std::int64_t id = 0;
   std::string name;
   std::int64_t objects = 0;        // that count
   std::int64_t detections = 0;     // likewise
   std::array<double, 12> stats{};  // as Evaluation::stats, of this category alone
-  /// (T = 10, R = 101) precision at the recalls, all areas; -1 where there is nothing to find.
+  /// (T = 10, R = 101) precision at the recalls, all areas; -1 if there is nothing to find.
   std::vector<double> precision;
 };
 
-/// Beyond `evaluation`, as many detections of an image count as its largest limit says.
+/// All but `evaluation` takes its largest limit of detections.
 struct Analysis {
   Evaluation evaluation;
   std::int64_t images = 0;

@@ -1,4 +1,4 @@
-#include "millrace/coco/analysis/report_charts.h"
+#include "millrace/coco/analysis/report_page.h"
 
 #include <fmt/format.h>
 

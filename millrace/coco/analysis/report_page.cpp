@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "millrace/base/text.h"
-#include "millrace/coco/analysis/report_charts.h"
 #include "millrace/coco/analysis/report_style.h"
 #include "millrace/coco/analysis/svg.h"
 

@@ -1,6 +1,7 @@
 #include "millrace/coco/data/annotations.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace::coco {
 namespace {
@@ -24,12 +25,18 @@ Box clipped_box(const Annotation& object, const Image& image) {
 }
 
 bool has_pixels(const Annotation& object, const Image& image) {
-  constexpr double kLeast = 1 - 1e-6;  // pixels; x + width - x is not quite width
+  constexpr double kLeast = 1 - 1e-6;  // pixels; x + width - x is not exactly width
   const auto inside = [](double begin, double length, std::int32_t side) {
     return std::min(begin + length, static_cast<double>(side)) - std::max(begin, 0.0);
   };
   const auto [x, y, width, height] = object.bbox;
   return inside(x, width, image.width) >= kLeast && inside(y, height, image.height) >= kLeast;
+}
+
+Rle mask_of(Segmentation shape, std::uint32_t height, std::uint32_t width) {
+  if (auto* mask = std::get_if<Rle>(&shape)) return std::move(*mask);
+  const auto* polygons = std::get_if<std::vector<Polygon>>(&shape);
+  return from_polygons(polygons ? *polygons : std::vector<Polygon>(), height, width);
 }
 
 Segmentation Dataset::segmentation(const Annotation& object) const {

@@ -20,16 +20,19 @@ using Segmentation = std::variant<std::monostate, std::vector<Polygon>, Rle>;
 /// Area of the shape in pixels: of polygons by their vertices, of a mask by counting. 0 for none.
 double shape_area(const Segmentation& shape);
 
+/// The shape as a mask of an image of this size; none: an empty one.
+Rle mask_of(Segmentation shape, std::uint32_t height, std::uint32_t width);
+
 enum class ShapeKind : std::uint32_t { none, polygons, mask };
 
-/// Where an object's shape stands in the arrays of its data set.
+/// Where an object's shape is in the arrays of its data set.
 struct ShapeRef {
   std::uint64_t first = 0;  // position of polygons in `polygon_ends`, of a mask in `runs`
   std::uint32_t count = 0;
   ShapeKind kind = ShapeKind::none;
 };
 
-/// Where a name stands in the text of its data set.
+/// Where a name is in the text of its data set.
 struct TextRef {
   std::uint64_t first = 0, count = 0;
 };
@@ -39,11 +42,11 @@ struct Annotation {
   std::int64_t image_id = 0;
   std::int64_t category_id = 0;
   double bbox[4] = {0, 0, 0, 0};  // x y width height, pixels, as written
-  double area = 0;  // pixels; the file's field, or derived from the shape where it is absent
-  ShapeRef shape;   // see Dataset::segmentation
+  double area = 0;                // pixels; the file's field, or of the shape if that is absent
+  ShapeRef shape;                 // see Dataset::segmentation
   bool crowd = false;
   bool ignored = false;         // 'ignore': not to be learned; evaluation goes by `crowd` alone
-  std::uint8_t unused[6] = {};  // no byte is left open: equal records are equal bytes
+  std::uint8_t unused[6] = {};  // instead of padding: equal records are equal bytes
 };
 
 struct Image {
@@ -53,10 +56,10 @@ struct Image {
   std::uint32_t first = 0, count = 0;  // its annotations in Dataset::annotations
 };
 
-/// The part of an object's box that lies in its image, which is what a detector learns.
+/// The part of an object's box inside its image, which is what a detector learns.
 Box clipped_box(const Annotation& object, const Image& image);
 
-/// Whether that part is at least a pixel wide and a pixel high: less cannot be learned.
+/// Whether that part is at least a pixel wide and high: less cannot be learned.
 bool has_pixels(const Annotation& object, const Image& image);
 
 struct Category {
@@ -64,7 +67,7 @@ struct Category {
   TextRef name;  // see Dataset::text
 };
 
-/// A data set. Images and categories ascend by id; annotations stand together by image in the order
+/// A data set. Images and categories ascend by id; annotations are grouped by image, in the order
 /// of the file. Const, so any thread may read. `assemble` in millrace/coco/data/records.h makes
 /// one.
 struct Dataset {
@@ -73,10 +76,9 @@ struct Dataset {
   std::span<const Image> images;
   std::span<const Annotation> annotations;
   std::span<const Category> categories;
-  std::span<const double> coordinates;  // polygons' points: x0 y0 x1 y1 ..., pixels
-  // In `coordinates`; each begins where the last one ends
-  std::span<const std::uint64_t> polygon_ends;
-  std::span<const std::uint32_t> runs;  // for each mask: height, width, counts
+  std::span<const double> coordinates;          // polygons' points: x0 y0 x1 y1 ..., pixels
+  std::span<const std::uint64_t> polygon_ends;  // in `coordinates`; each begins at the last one's
+  std::span<const std::uint32_t> runs;          // for each mask: height, width, counts
   std::span<const char> names;
 
   std::span<const Annotation> objects(const Image& image) const {
@@ -87,15 +89,14 @@ struct Dataset {
 
   /// Position of a category id in `categories`, or -1.
   int category_index(std::int64_t id) const;
-  /// nullptr where there is none.
+  /// nullptr if there is none.
   const Image* find_image(std::int64_t id) const;
 };
 
 /// Reads an annotation file in one pass, a large one by all threads of the caller's arena. Throws
-/// Error saying what is wrong and where (byte, line, the annotation's id): no JSON, truncated,
-/// missing section or field, wrong type, duplicate id, an annotation of an unknown image or
-/// category, polygon of odd or < 6 numbers, RLE that does not fill its image, non-finite or
-/// negative box.
+/// Error with the reason and place (byte, line, the annotation's id): no JSON, truncated, missing
+/// section or field, wrong type, duplicate id, an annotation of an unknown image or category,
+/// polygon of odd or < 6 numbers, RLE that does not fill its image, non-finite or negative box.
 std::shared_ptr<const Dataset> read_dataset(const std::filesystem::path& json);
 
 /// The same from JSON text, by the calling thread; `source` names it in messages.

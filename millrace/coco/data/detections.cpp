@@ -10,6 +10,8 @@
 namespace millrace::coco {
 namespace {
 
+constexpr const char* kBroken = "detections: the partial result is broken";
+
 template <class T>
 void put(std::string& bytes, const std::vector<T>& values) {
   const std::uint64_t count = values.size();
@@ -17,14 +19,14 @@ void put(std::string& bytes, const std::vector<T>& values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), count * sizeof(T));
 }
 
-/// Takes what `put` has put from the front.
+/// Takes from the front what `put` has appended.
 template <class T>
 std::vector<T> take(std::string_view& bytes) {
   std::uint64_t count = 0;
-  if (bytes.size() < sizeof count) throw Error("detections: the partial result is broken");
+  if (bytes.size() < sizeof count) throw Error(kBroken);
   std::memcpy(&count, bytes.data(), sizeof count);
   bytes.remove_prefix(sizeof count);
-  if (count > bytes.size() / sizeof(T)) throw Error("detections: the partial result is broken");
+  if (count > bytes.size() / sizeof(T)) throw Error(kBroken);
   std::vector<T> values(count);
   if (count > 0) std::memcpy(values.data(), bytes.data(), count * sizeof(T));
   bytes.remove_prefix(count * sizeof(T));
@@ -91,7 +93,7 @@ void Detections::append_partial(std::string_view partial) {
   };
   if (!partial.empty() || std::ranges::any_of(others.records_, is_out) ||
       std::ranges::any_of(others.masks_, is_beyond))
-    throw Error("detections: the partial result is broken");
+    throw Error(kBroken);
   append(others);
 }
 

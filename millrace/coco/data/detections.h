@@ -1,5 +1,5 @@
-// What a detector found in the images of a data set: flat arrays, masks as COCO's text of run
-// lengths.
+// What a detector found in the images of a data set: flat arrays, masks as COCO's compressed
+// counts.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Detection {
   Rle mask;  // empty counts: none
 };
 
-/// Any number of detections, in the order in which they were added. Const, any thread may read.
+/// Detections in the order in which they were added. Const, any thread may read.
 class Detections {
  public:
   static constexpr std::uint32_t kNoMask = std::numeric_limits<std::uint32_t>::max();
@@ -43,7 +43,6 @@ class Detections {
     bool has_bbox = false;
   };
 
-  /// What is known of a mask without its runs.
   struct Mask {
     std::uint64_t first = 0;  // byte where its counts begin
     std::uint32_t bytes = 0;  // length of its counts
@@ -56,27 +55,25 @@ class Detections {
   std::size_t size() const { return records_.size(); }
   bool empty() const { return records_.empty(); }
   const Record& operator[](std::size_t i) const { return records_[i]; }
-  std::span<const Record> records() const { return records_; }
-  bool has_masks() const { return !masks_.empty(); }
 
   /// The mask of a record that has one.
   const Mask& mask_of(const Record& one) const { return masks_[one.mask]; }
   std::string_view counts(const Mask& mask) const {
     return std::string_view(counts_.data() + mask.first, mask.bytes);
   }
-  /// The runs of the mask of detection `i`, decoded; no counts where it has none.
+  /// The mask of detection `i`, decoded; no counts if it has none.
   Rle mask(std::size_t i) const;
-  /// The same of one that has a mask, into memory that is used again.
+  /// The same for one that has a mask, into memory that is reused.
   void decode(std::size_t i, Rle& runs) const;
 
-  /// Appends others, in their order; the first ones make room for so many `times` as many, and a
+  /// Appends others, in their order. The first ones reserve for so many `times` as many, and a
   /// little more.
   void append(const Detections& others, std::size_t times = 1);
-  /// All of them for `append_partial` elsewhere: on machines of the same byte order.
+  /// All of them for `append_partial` on machines of the same byte order.
   std::string partial() const;
-  /// Appends what `partial` gave. Throws Error where it is broken, and then appends nothing.
+  /// Appends what `partial` gave. Throws Error if it is broken, and then appends nothing.
   void append_partial(std::string_view partial);
-  /// By ascending id of the image; those of an image stay in their order.
+  /// Sorts by the image's id; those of an image stay in their order.
   void sort_by_image();
   /// Keeps the memory.
   void clear();
@@ -96,7 +93,7 @@ class Detections {
 
 /// Reads a results file: an array of detections, each with a box, a mask or both. Polygons, which
 /// pycocotools takes beside boxes, become masks of their image's size in `images`; without
-/// `images`, or of an image that is not there, they are an error. Throws Error as `read_dataset`.
+/// `images`, or for an unknown image, they are an error. Throws Error as `read_dataset`.
 Detections read_detections(const std::filesystem::path& json, const Dataset* images = nullptr);
 
 /// Writes a results file, atomically: numbers so that reading gives the same values back.

@@ -5,8 +5,7 @@
 namespace millrace::coco {
 namespace {
 
-/// The first place where a comma stands between "}" and "{": the end of the one and the beginning
-/// of the other.
+/// The first gap between records: after "}", with a comma, before "{".
 std::optional<ByteRange> find_gap(std::string_view text) {
   for (std::size_t brace = 0; (brace = text.find('}', brace)) != text.npos; ++brace) {
     const std::size_t comma = skip_space(text, brace + 1);

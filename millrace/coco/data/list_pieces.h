@@ -24,8 +24,8 @@ struct ByteRange {
   std::uint64_t begin, end;
 };
 
-/// Cuts what follows `begin` between records after about each `piece_bytes`. Where records begin is
-/// a guess ("}, {"). Nothing where pieces would be too large.
+/// Cuts what follows `begin` between records, about every `piece_bytes`. Where records begin is a
+/// guess ("}, {"). Nothing if pieces would be too large.
 std::vector<ByteRange> cut(const InputFile& file, std::uint64_t begin, std::size_t piece_bytes);
 
 /// Up to so many bytes from `begin` on.
@@ -34,8 +34,8 @@ std::string text_at(const InputFile& file, std::uint64_t begin, std::uint64_t co
 /// Position of the next character that is not white space.
 std::size_t skip_space(std::string_view text, std::size_t at);
 
-/// One piece, in memory that serves for one after the other. A `Part` takes its records: `clear()`,
-/// and `read(json::object, const char* begin)`, which may throw Wrong.
+/// Reads one piece after the other, in the same memory. A `Part` takes its records: `clear()`, and
+/// `read(json::object, const char* begin)`, which may throw Wrong.
 template <typename Part>
 class ListPiece {
  public:
@@ -56,25 +56,24 @@ class ListPiece {
           "", [&](json::object fields, const char* at) { part.read(fields, at); });
       if (end <= count) last = range.begin + end - 1;
       whole = true;
-    } catch (const Error&) {  // told by whoever reads the file in order
+    } catch (const Error&) {  // reported when the file is read in order
       whole = false;
     }
   }
 
   Part part;
   bool whole = false;                 // it could be read
-  std::optional<std::uint64_t> last;  // byte of the ']' where the list ended inside of it
+  std::optional<std::uint64_t> last;  // byte of the ']' if the list ended in it
 
  private:
   const InputFile& file_;
   JsonText text_{"a piece"};
 };
 
-/// Reads the list whose '[' stands at byte `first`. Each piece goes to a `Part` of its own, and
-/// these to `append(const Part&, pieces)` in the order of the file, one at a time. Returns the byte
-/// of the closing ']'; nothing where a guess failed or anything is wrong: no guess is trusted, but
-/// a piece that is a list of whole records proves that the next one begins at a record. Then a
-/// reader that goes through the file in order gives the records or says what is wrong.
+/// Reads the list whose '[' is at byte `first`. Each piece goes to a `Part` of its own, and these
+/// to `append(const Part&, pieces)` in the order of the file, one at a time. Returns the byte of
+/// the closing ']'; nothing if a guess failed or anything is wrong. No guess is trusted: only a
+/// piece that is a list of whole records proves that the next one begins at a record.
 template <typename Part, typename Append>
 std::optional<std::uint64_t> read_list(const InputFile& file, std::uint64_t first,
                                        std::size_t piece_bytes, const Part& empty, Append append) {

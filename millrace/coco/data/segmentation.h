@@ -10,7 +10,7 @@
 
 namespace millrace::coco {
 
-/// Reads a `bbox`, x y width height; false for []. Throws Wrong, also where a size is negative.
+/// Reads a `bbox`, x y width height; false for []. Throws Wrong, also for a negative size.
 bool read_box(json::value value, std::span<double, 4> box);
 
 /// Reads a `segmentation` into the arrays of `records`; null and [] are none. Throws Wrong.
@@ -18,7 +18,7 @@ ShapeRef read_segmentation(json::value value, Records& records);
 
 /// The `segmentation` of a detection: none, run lengths as compressed text, or polygons.
 struct DetectionShape {
-  const char* at = nullptr;  // where what matters begins, for Wrong
+  const char* at = nullptr;  // where counts or polygons begin, for Wrong
   std::uint32_t height = 0, width = 0;
   std::string_view counts;  // run lengths, unchecked; lies in the JSON's memory, or is `encoded`
   std::string encoded;      // from counts that are written as numbers
@@ -28,8 +28,7 @@ struct DetectionShape {
 /// Reads a detection's `segmentation` into `shape`; null and [] are none. Throws Wrong.
 void read_segmentation(json::value value, DetectionShape& shape);
 
-/// Area of a shape of `records` in pixels: of polygons by their vertices, of a mask by counting. 0
-/// for none.
+/// The same as `shape_area` of a Segmentation, for a shape in `records`.
 double shape_area(const ShapeRef& shape, const Records& records);
 
 }  // namespace millrace::coco

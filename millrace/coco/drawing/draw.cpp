@@ -227,11 +227,8 @@ std::vector<Overlay> overlays(const Dataset& truth, const Image& image) {
     Overlay overlay{.box = {float(x), float(y), float(x + w), float(y + h)},
                     .label = truth.category_index(object.category_id),
                     .crowd = object.crowd};
-    auto shape = truth.segmentation(object);
-    if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape))
-      overlay.mask = from_polygons(*polygons, height, width);
-    else if (auto* rle = std::get_if<Rle>(&shape))
-      overlay.mask = std::move(*rle);
+    if (object.shape.kind != ShapeKind::none)
+      overlay.mask = mask_of(truth.segmentation(object), height, width);
     result.push_back(std::move(overlay));
   }
   return result;

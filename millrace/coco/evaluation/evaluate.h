@@ -17,10 +17,10 @@ namespace millrace::coco {
 enum class IouType { box, mask };
 
 /// What the area of a detection is taken from, which decides in which ranges of areas one that hits
-/// no object counts: its box, or its mask where it has no box; or its mask.
+/// no object counts: its box (its mask if it has no box), or its mask.
 enum class AreaFrom { box, mask };
 
-/// pycocotools' rule for a results file: boxes where the first detection has one.
+/// pycocotools' rule for a results file: boxes if the first detection has one.
 AreaFrom area_from(const Detections& detections);
 
 struct EvaluateOptions {
@@ -33,12 +33,12 @@ struct EvaluateOptions {
   int threads = 0;  // 0: all cores
 };
 
-/// What pycocotools' accumulate and summarize leave.
+/// The results of pycocotools' accumulate and summarize.
 struct Evaluation {
-  /// AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl; -1 where nothing can be said.
-  /// With other limits than 1, 10, 100 as pycocotools: AP stands for 100 detections (-1 where that
-  /// is no limit), the three AR for the first three limits, the rest for the third. It fails with
-  /// fewer than three; here the last one then stands for those that are not there, and for AP.
+  /// AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl; -1 if there is nothing to
+  /// find. With limits other than 1, 10, 100 as pycocotools: AP is for 100 detections (-1 if that
+  /// is no limit), the three AR for the first three limits, the rest for the third. With fewer than
+  /// three, where pycocotools fails, the last is used for the missing ones and for AP.
   std::array<double, 12> stats{};
   std::vector<std::uint32_t> max_detections;  // the M limits, ascending
   /// (T=10, R=101, K, A=4, M), (T, K, A, M), (T, R, K, A, M), C order, as pycocotools' eval dict.
@@ -46,19 +46,18 @@ struct Evaluation {
   std::vector<std::int64_t> category_ids;  // the K categories
   /// (K) AP over all thresholds, all areas, at the largest limit; -1: none.
   std::vector<double> category_ap;
-  std::int64_t unknown_images = 0;  // detections of images that the data set lacks: left out
-  // Detections of its images and of categories that it lacks: left out
-  std::int64_t unknown_categories = 0;
+  // Detections left out: of images that the data set lacks, and of its images but unknown
+  // categories
+  std::int64_t unknown_images = 0, unknown_categories = 0;
 };
 
 /// The names of `stats` with the limits 1, 10 and 100: "AP", "AP50", ...
 extern const std::array<const char*, 12> kStatNames;
 
-/// Scores detections against a data set. They may come in any order; those of images or categories
-/// that the data set lacks are left out and counted. `image_ids` restricts the evaluation; empty:
-/// every image of the data set. Throws Error naming a detection without a mask whose area is taken
-/// from masks, std::invalid_argument for limits below 1 or none. The same bits for any number of
-/// threads.
+/// Scores detections, in any order, against a data set; those of unknown images or categories are
+/// left out and counted. `image_ids` restricts the evaluation; empty: all images. Throws Error
+/// naming a detection without a mask if areas are taken from masks, std::invalid_argument for no
+/// limits or limits below 1. The same bits for any number of threads.
 Evaluation evaluate(const Dataset& truth, const Detections& detections,
                     const EvaluateOptions& options, std::span<const std::int64_t> image_ids = {});
 
@@ -72,8 +71,8 @@ struct Scored;  // matching.h
 /// evaluators that are merged. Any thread may call anything.
 class Evaluator {
  public:
-  /// Which images the figures are about: those that were added, or all of the data set, as if
-  /// nothing had been found in those that were not.
+  /// Which images the figures are about: those added, or all of the data set, as if nothing had
+  /// been found in the others.
   enum class Scope { added, all };
 
   /// Throws std::invalid_argument as `evaluate`.
@@ -82,21 +81,20 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  /// Takes all that was found in an image, in any order: matched at once, by the calling thread.
-  /// Categories that the data set lacks are left out and counted. Throws Error naming the image: it
-  /// is not in the data set, was added before, or a detection names another image, has neither box
-  /// nor mask, or no mask where areas are taken from masks.
+  /// Takes all detections of an image, in any order, and matches them in the calling thread. Those
+  /// of unknown categories are left out and counted. Throws Error naming the image if it is unknown
+  /// or was added before, or if a detection names another image, has neither box nor mask, or no
+  /// mask while areas are taken from masks.
   void add(std::int64_t image_id, std::span<const Detection> found);
 
   /// The images that were added or merged.
   std::size_t images() const;
 
-  /// All that is known, for `merge` elsewhere: on machines of the same byte order. Equal states
-  /// give equal bytes.
+  /// The state, for `merge` on machines of the same byte order. Equal states give equal bytes.
   std::string partial() const;
 
-  /// Adds what another evaluator of the same data set and options gave. Throws Error and changes
-  /// nothing where it is of others, broken, or has an image that is here already.
+  /// Adds the state of another evaluator of the same data set and options. Throws Error and changes
+  /// nothing if they differ, it is broken, or it has an image that is here already.
   void merge(std::string_view partial);
 
   Evaluation result(Scope scope = Scope::added) const;

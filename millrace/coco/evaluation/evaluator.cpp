@@ -14,7 +14,7 @@
 namespace millrace::coco {
 namespace {
 
-/// What a partial result begins with; the digest covers everything after it.
+/// The beginning of a partial result; the digest covers everything after it.
 struct Header {
   char name[8] = {'m', 'r', 'e', 'v', 'a', 'l', '1', '\0'};
   std::uint64_t digest = 0;
@@ -32,7 +32,7 @@ void put(std::string& out, const T& value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-/// Takes a value from the front of `bytes`; false where they are too few.
+/// Takes a value from the front of `bytes`; false if they are too few.
 template <typename T>
 bool take(std::string_view& bytes, T& value) {
   if (bytes.size() < sizeof value) return false;
@@ -72,8 +72,7 @@ void Evaluator::add(std::int64_t image_id, std::span<const Detection> found) {
   std::vector<std::uint32_t> indices(found.size());
   std::iota(indices.begin(), indices.end(), 0U);
   std::vector<Scored> outcomes;
-  const std::uint32_t unknown =
-      ImageMatcher(*truth_, options_).match(*image, all, indices, outcomes);
+  const std::uint32_t unknown = match_image(*truth_, options_, *image, all, indices, outcomes);
 
   const std::lock_guard lock(mutex_);
   if (state_[position].added) fail(image_id, "it was added before");

@@ -56,40 +56,40 @@ class CategoryIndex {
   std::vector<int> small_;
 };
 
-}  // namespace
-
-AreaFrom area_from(const Detections& detections) {
-  return detections.empty() || detections[0].has_bbox ? AreaFrom::box : AreaFrom::mask;
-}
-
-EvaluateOptions checked(EvaluateOptions options) {
-  auto& limits = options.max_detections;
-  std::ranges::sort(limits);
-  if (limits.empty() || limits.front() == 0)
-    throw std::invalid_argument("max_detections: one or more numbers from 1 on are needed");
-  return options;
-}
-
-bool counts(const Annotation& object, std::size_t area) {
-  return !object.crowd && kAreaRanges[area].has(object.area);
-}
-
-void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
-                  std::span<TruthCounts> sums) {
-  for (const Annotation& object : truth.objects(image)) {
-    const auto k =
-        class_agnostic ? 0 : static_cast<std::size_t>(truth.category_index(object.category_id));
-    for (std::size_t a = 0; a < kAreas; ++a) sums[k][a] += counts(object, a);
-  }
-}
-
-class ImageMatcher::Scratch {
+/// Matches detections image by image. Not thread-safe: it reuses its memory.
+class ImageMatcher {
  public:
-  Scratch(const Dataset& truth, const EvaluateOptions& options)
+  /// Borrows both; the options are `checked`.
+  ImageMatcher(const Dataset& truth, const EvaluateOptions& options)
       : truth_(truth), options_(options), category_of_(truth) {}
 
   std::uint32_t match(const Image& image, const Detections& all,
-                      std::span<const std::uint32_t> given, std::vector<Scored>& out);
+                      std::span<const std::uint32_t> given, std::vector<Scored>& out) {
+    list(all, given);
+    list(image);
+    out.reserve(out.size() + candidates_.size());
+    const auto position = static_cast<std::uint32_t>(&image - truth_.images.data());
+    const bool joined = options_.class_agnostic;
+    auto object = all_objects_.begin();
+    for (auto begin = candidates_.begin(), end = begin; begin != candidates_.end(); begin = end) {
+      const std::uint32_t category = joined ? 0 : begin->category;
+      while (end != candidates_.end() && (joined || end->category == category)) ++end;
+      const std::size_t first = out.size();
+      found_.clear();
+      for (auto one = begin; one != end && found_.size() < options_.max_detections.back(); ++one) {
+        const auto rank = static_cast<std::uint32_t>(found_.size());
+        out.push_back({all[one->index].score, category, position, rank, one->index, {}});
+        found_.push_back(one->index);
+      }
+      objects_.clear();
+      while (!joined && object != all_objects_.end() && object->first < category) ++object;
+      for (; object != all_objects_.end() && (joined || object->first == category); ++object)
+        objects_.push_back(object->second);
+      measure(image, all);
+      match(std::span(out).subspan(first));
+    }
+    return static_cast<std::uint32_t>(given.size() - candidates_.size());
+  }
 
  private:
   struct Candidate {
@@ -103,11 +103,91 @@ class ImageMatcher::Scratch {
     std::uint16_t taken;
   };
 
-  void list(const Detections& all, std::span<const std::uint32_t> given);
-  void list(const Image& image);
-  void measure(const Image& image, const Detections& all);
-  void match(std::span<Scored> out);
-  void match(std::span<Scored> out, std::size_t area);
+  void list(const Detections& all, std::span<const std::uint32_t> given) {
+    candidates_.clear();
+    for (const std::uint32_t index : given) {
+      const int category = category_of_(all[index].category_id);
+      if (category >= 0)
+        candidates_.push_back(
+            {score_fall(all[index].score), static_cast<std::uint32_t>(category), index});
+    }
+    // Where categories are joined, equal scores still go by category.
+    if (options_.class_agnostic)
+      std::ranges::sort(candidates_, {},
+                        [](const Candidate& c) { return std::tuple(c.fall, c.category, c.index); });
+    else
+      std::ranges::sort(candidates_, {},
+                        [](const Candidate& c) { return std::tuple(c.category, c.fall, c.index); });
+  }
+
+  void list(const Image& image) {
+    all_objects_.clear();
+    for (const Annotation& object : truth_.objects(image))
+      all_objects_.emplace_back(category_of_(object.category_id), &object);
+    std::ranges::sort(all_objects_);  // those of a category in the order of the file
+  }
+
+  void measure(const Image& image, const Detections& all) {
+    areas_.clear();
+    for (const std::uint32_t index : found_) areas_.push_back(area_of(all, index, options_.area));
+    most_.assign(found_.size(), 0);
+    if (objects_.empty()) return;
+    if (options_.iou == IouType::mask)
+      mask_overlaps(all, found_, objects_, truth_, image, kIouThresholds[0], overlaps_);
+    else
+      box_overlaps(all, found_, objects_, overlaps_);
+    for (std::size_t d = 0; d < most_.size(); ++d)
+      most_[d] =
+          std::ranges::max(std::span(overlaps_).subspan(d * objects_.size(), objects_.size()));
+  }
+
+  void match(std::span<Scored> out) {
+    const bool none_near =
+        std::ranges::all_of(most_, [](double m) { return m < kIouThresholds[0]; });
+    if (!none_near)
+      for (std::size_t a = 0; a < kAreas; ++a) match(out, a);
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      for (std::size_t a = 0; a < kAreas; ++a) {
+        Outcome& outcome = out[d].outcomes[a];
+        const unsigned outside = kAreaRanges[a].has(areas_[d]) ? 0 : kEveryThreshold;
+        outcome.ignored |= static_cast<std::uint16_t>(outside & ~unsigned{outcome.hit});
+      }
+    }
+  }
+
+  /// Greedy, best score first: each detection takes the free object that it overlaps most. Objects
+  /// that do not count come last and are taken only where no other fits; crowds can be taken again.
+  void match(std::span<Scored> out, std::size_t area) {
+    targets_.clear();
+    for (std::size_t g = 0; g < objects_.size(); ++g) {
+      const Annotation& one = *objects_[g];
+      // pycocotools stores the id and tests it for truth: an object with id 0 is never hit.
+      targets_.push_back({g, one.crowd, !counts(one, area), one.id != 0, 0});
+    }
+    std::stable_partition(targets_.begin(), targets_.end(),
+                          [](const Target& t) { return !t.ignored; });
+
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      Outcome& outcome = out[d].outcomes[area];
+      const double* row = overlaps_.data() + d * targets_.size();
+      for (std::size_t t = 0; t < kThresholds && kIouThresholds[t] <= most_[d]; ++t) {
+        const auto bit = static_cast<std::uint16_t>(1U << t);
+        Target* best = nullptr;
+        double least = kIouThresholds[t];
+        for (Target& target : targets_) {
+          if ((target.taken & bit) && !target.crowd) continue;
+          if (best && !best->ignored && target.ignored) break;
+          if (row[target.column] < least) continue;
+          least = row[target.column];  // the later one of equals
+          best = &target;
+        }
+        if (!best) continue;
+        best->taken |= bit;
+        if (best->has_id) outcome.hit |= bit;
+        if (best->ignored) outcome.ignored |= bit;
+      }
+    }
+  }
 
   const Dataset& truth_;
   const EvaluateOptions& options_;
@@ -120,130 +200,6 @@ class ImageMatcher::Scratch {
   std::vector<double> areas_, overlaps_, most_;  // (D), (D, G), (D) the largest overlap
   std::vector<Target> targets_;
 };
-
-void ImageMatcher::Scratch::list(const Detections& all, std::span<const std::uint32_t> given) {
-  candidates_.clear();
-  for (const std::uint32_t index : given) {
-    const int category = category_of_(all[index].category_id);
-    if (category >= 0)
-      candidates_.push_back(
-          {score_fall(all[index].score), static_cast<std::uint32_t>(category), index});
-  }
-  // Where categories are joined, equal scores still go by category.
-  if (options_.class_agnostic)
-    std::ranges::sort(candidates_, {},
-                      [](const Candidate& c) { return std::tuple(c.fall, c.category, c.index); });
-  else
-    std::ranges::sort(candidates_, {},
-                      [](const Candidate& c) { return std::tuple(c.category, c.fall, c.index); });
-}
-
-void ImageMatcher::Scratch::list(const Image& image) {
-  all_objects_.clear();
-  for (const Annotation& object : truth_.objects(image))
-    all_objects_.emplace_back(category_of_(object.category_id), &object);
-  std::ranges::sort(all_objects_);  // those of a category in the order of the file
-}
-
-std::uint32_t ImageMatcher::Scratch::match(const Image& image, const Detections& all,
-                                           std::span<const std::uint32_t> given,
-                                           std::vector<Scored>& out) {
-  list(all, given);
-  list(image);
-  out.reserve(out.size() + candidates_.size());
-  const auto position = static_cast<std::uint32_t>(&image - truth_.images.data());
-  const bool joined = options_.class_agnostic;
-  auto object = all_objects_.begin();
-  for (auto begin = candidates_.begin(), end = begin; begin != candidates_.end(); begin = end) {
-    const std::uint32_t category = joined ? 0 : begin->category;
-    while (end != candidates_.end() && (joined || end->category == category)) ++end;
-    const std::size_t first = out.size();
-    found_.clear();
-    for (auto one = begin; one != end && found_.size() < options_.max_detections.back(); ++one) {
-      const auto rank = static_cast<std::uint32_t>(found_.size());
-      out.push_back({all[one->index].score, category, position, rank, one->index, {}});
-      found_.push_back(one->index);
-    }
-    objects_.clear();
-    while (!joined && object != all_objects_.end() && object->first < category) ++object;
-    for (; object != all_objects_.end() && (joined || object->first == category); ++object)
-      objects_.push_back(object->second);
-    measure(image, all);
-    match(std::span(out).subspan(first));
-  }
-  return static_cast<std::uint32_t>(given.size() - candidates_.size());
-}
-
-void ImageMatcher::Scratch::measure(const Image& image, const Detections& all) {
-  areas_.clear();
-  for (const std::uint32_t index : found_) areas_.push_back(area_of(all, index, options_.area));
-  most_.assign(found_.size(), 0);
-  if (objects_.empty()) return;
-  if (options_.iou == IouType::mask)
-    mask_overlaps(all, found_, objects_, truth_, image, kIouThresholds[0], overlaps_);
-  else
-    box_overlaps(all, found_, objects_, overlaps_);
-  for (std::size_t d = 0; d < most_.size(); ++d)
-    most_[d] = std::ranges::max(std::span(overlaps_).subspan(d * objects_.size(), objects_.size()));
-}
-
-void ImageMatcher::Scratch::match(std::span<Scored> out) {
-  const bool none_near = std::ranges::all_of(most_, [](double m) { return m < kIouThresholds[0]; });
-  if (!none_near)
-    for (std::size_t a = 0; a < kAreas; ++a) match(out, a);
-  for (std::size_t d = 0; d < out.size(); ++d) {
-    for (std::size_t a = 0; a < kAreas; ++a) {
-      Outcome& outcome = out[d].outcomes[a];
-      const unsigned outside = kAreaRanges[a].has(areas_[d]) ? 0 : kEveryThreshold;
-      outcome.ignored |= static_cast<std::uint16_t>(outside & ~unsigned{outcome.hit});
-    }
-  }
-}
-
-/// Greedy, best score first: each detection takes the free object that it overlaps most. Objects
-/// that do not count come last and are taken only where no other fits; crowds can be taken again.
-void ImageMatcher::Scratch::match(std::span<Scored> out, std::size_t area) {
-  targets_.clear();
-  for (std::size_t g = 0; g < objects_.size(); ++g) {
-    const Annotation& one = *objects_[g];
-    // pycocotools stores the id and tests it for truth: an object with id 0 is never hit.
-    targets_.push_back({g, one.crowd, !counts(one, area), one.id != 0, 0});
-  }
-  std::stable_partition(targets_.begin(), targets_.end(),
-                        [](const Target& t) { return !t.ignored; });
-
-  for (std::size_t d = 0; d < out.size(); ++d) {
-    Outcome& outcome = out[d].outcomes[area];
-    const double* row = overlaps_.data() + d * targets_.size();
-    for (std::size_t t = 0; t < kThresholds && kIouThresholds[t] <= most_[d]; ++t) {
-      const auto bit = static_cast<std::uint16_t>(1U << t);
-      Target* best = nullptr;
-      double least = kIouThresholds[t];
-      for (Target& target : targets_) {
-        if ((target.taken & bit) && !target.crowd) continue;
-        if (best && !best->ignored && target.ignored) break;
-        if (row[target.column] < least) continue;
-        least = row[target.column];  // the later one of equals
-        best = &target;
-      }
-      if (!best) continue;
-      best->taken |= bit;
-      if (best->has_id) outcome.hit |= bit;
-      if (best->ignored) outcome.ignored |= bit;
-    }
-  }
-}
-
-ImageMatcher::ImageMatcher(const Dataset& truth, const EvaluateOptions& options)
-    : scratch_(std::make_unique<Scratch>(truth, options)) {}
-ImageMatcher::~ImageMatcher() = default;
-
-std::uint32_t ImageMatcher::match(const Image& image, const Detections& all,
-                                  std::span<const std::uint32_t> found, std::vector<Scored>& out) {
-  return scratch_->match(image, all, found, out);
-}
-
-namespace {
 
 /// The detections of each image, in their order.
 struct ByImage {
@@ -279,6 +235,37 @@ struct ByImage {
 };
 
 }  // namespace
+
+AreaFrom area_from(const Detections& detections) {
+  return detections.empty() || detections[0].has_bbox ? AreaFrom::box : AreaFrom::mask;
+}
+
+EvaluateOptions checked(EvaluateOptions options) {
+  auto& limits = options.max_detections;
+  std::ranges::sort(limits);
+  if (limits.empty() || limits.front() == 0)
+    throw std::invalid_argument("max_detections: one or more numbers from 1 on are needed");
+  return options;
+}
+
+bool counts(const Annotation& object, std::size_t area) {
+  return !object.crowd && kAreaRanges[area].has(object.area);
+}
+
+void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
+                  std::span<TruthCounts> sums) {
+  for (const Annotation& object : truth.objects(image)) {
+    const auto k =
+        class_agnostic ? 0 : static_cast<std::size_t>(truth.category_index(object.category_id));
+    for (std::size_t a = 0; a < kAreas; ++a) sums[k][a] += counts(object, a);
+  }
+}
+
+std::uint32_t match_image(const Dataset& truth, const EvaluateOptions& options, const Image& image,
+                          const Detections& all, std::span<const std::uint32_t> found,
+                          std::vector<Scored>& out) {
+  return ImageMatcher(truth, options).match(image, all, found, out);
+}
 
 Matches gather(std::span<const std::vector<Scored>> images, std::size_t categories) {
   Matches matches;

@@ -1,11 +1,10 @@
-// The first half of the evaluation: which detections hit an object, at each threshold and for each
+// The first half of the evaluation: which detections hit an object, at each threshold and in each
 // range of areas.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,7 +28,7 @@ inline constexpr auto kIouThresholds = linspace<kThresholds>(.5, .95);
 /// A bit for each threshold.
 inline constexpr unsigned kEveryThreshold = (1U << kThresholds) - 1;
 
-/// A detection in one range of areas; bit t speaks of threshold t.
+/// A detection's outcome in one range of areas; bit t is for threshold t.
 struct Outcome {
   std::uint16_t hit = 0;
   std::uint16_t ignored = 0;  // neither right nor wrong
@@ -79,25 +78,14 @@ inline std::size_t category_count(const Dataset& truth, const EvaluateOptions& o
 void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
                   std::span<TruthCounts> sums);
 
-/// Matches detections image by image. Not for several threads: it keeps its memory.
-class ImageMatcher {
- public:
-  /// Borrows both; the options are `checked`.
-  ImageMatcher(const Dataset& truth, const EvaluateOptions& options);
-  ~ImageMatcher();
+/// Appends the outcome of the detections `found` (positions in `all`, ascending) of an image, by
+/// category and falling score. Returns how many were left out for an unknown category. The options
+/// are `checked`. Throws Error as `evaluate`.
+std::uint32_t match_image(const Dataset& truth, const EvaluateOptions& options, const Image& image,
+                          const Detections& all, std::span<const std::uint32_t> found,
+                          std::vector<Scored>& out);
 
-  /// Appends what becomes of the detections `found` (positions in `all`, ascending) of an image, by
-  /// category and falling score. Returns how many were left out for an unknown category. Throws
-  /// Error as `evaluate`.
-  std::uint32_t match(const Image& image, const Detections& all,
-                      std::span<const std::uint32_t> found, std::vector<Scored>& out);
-
- private:
-  class Scratch;
-  std::unique_ptr<Scratch> scratch_;
-};
-
-/// Puts what became of the detections of each image together, by category; `truths` are left 0.
+/// Puts the outcomes of all images together, by category; `truths` are left 0.
 Matches gather(std::span<const std::vector<Scored>> images, std::size_t categories);
 
 /// Runs in the calling thread's arena. The same for any number of threads. Throws Error as

@@ -25,14 +25,6 @@ double box_iou(const Xywh& d, const Annotation& object) {
   return shared / (object.crowd ? area : area + g[2] * g[3] - shared);
 }
 
-Rle mask_of(Segmentation shape, std::uint32_t height, std::uint32_t width) {
-  if (auto* mask = std::get_if<Rle>(&shape)) return std::move(*mask);
-  if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape)) {
-    return from_polygons(*polygons, height, width);
-  }
-  return from_polygons({}, height, width);
-}
-
 /// pycocotools' mask of a result that has only a box.
 Rle filled_box(const Detections::Record& one, std::uint32_t height, std::uint32_t width) {
   const double x1 = one.bbox[0], y1 = one.bbox[1], x2 = x1 + one.bbox[2], y2 = y1 + one.bbox[3];

@@ -1,5 +1,4 @@
-// Precision over recall from a walk down the scores, as COCO takes it: the best precision from each
-// of 101 recalls on.
+// Precision over recall as in COCO: the best precision from each of 101 recalls on.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +13,14 @@
 
 namespace millrace::coco {
 
-/// The fewest hits that reach each of the 101 recalls where `objects` are to be found. Recall 0
-/// takes one.
+/// The fewest hits that reach each of the 101 recalls of `objects`. Recall 0 takes one.
 class RecallPoints {
  public:
   /// REQUIRES: objects > 0.
   explicit RecallPoints(std::uint64_t objects) {
     const auto all = static_cast<double>(objects);
     for (std::size_t r = 0; r < kRecalls; ++r) {
-      double hits = std::max(1., std::ceil(kRecallThresholds[r] * all));  // except for rounding
+      double hits = std::max(1., std::ceil(kRecallThresholds[r] * all));  // up to rounding
       while (hits > 1 && (hits - 1) / all >= kRecallThresholds[r]) --hits;
       while (hits / all < kRecallThresholds[r]) ++hits;
       needed_[r] = static_cast<std::uint64_t>(hits);
@@ -35,11 +33,11 @@ class RecallPoints {
   std::array<std::uint64_t, kRecalls> needed_;
 };
 
-/// Precision at the 101 recalls of one category at one threshold. Detections come by falling score;
-/// only hits are added, since precision rises nowhere else.
+/// Precision at the 101 recalls of one category at one threshold. Hits are added by falling score;
+/// precision rises at no other detection.
 class PrecisionEnvelope {
  public:
-  /// Adds a hit; with it, `hits` of `counted` detections are right. Gives the last recall that is
+  /// Adds a hit; with it, `hits` of `counted` detections are right. Returns the last recall
   /// reached.
   std::size_t hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
     while (reached_ + 1 < kRecalls && hits >= points[reached_ + 1]) ++reached_;

@@ -10,7 +10,7 @@ namespace millrace::coco {
 inline constexpr std::size_t kRecalls = 101;  // thresholds of recall: 0, .01, ... 1
 inline constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
 
-/// Where things are in the tables of an Evaluation.
+/// Positions in the tables of an Evaluation.
 struct Layout {
   explicit Layout(const Evaluation& e)
       : categories(e.category_ids.size()), limits(e.max_detections.size()) {}

@@ -1,6 +1,6 @@
 // Between run lengths, which go down the columns, and bitmaps, which go along the rows: 64 columns
-// at a time, a row of them as the bits of one word, so that only the places where a column changes
-// sides are looked at one by one.
+// at a time, a row of them as the bits of one word, so that only changes within a column are
+// visited one by one.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -46,9 +46,8 @@ Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width
   struct Change {
     std::uint32_t x, y;  // column x changes sides at row y
   };
-  std::vector<Change> changes;  // row by row
-  // Of each column's, once they are in its order
-  std::vector<std::size_t> first(std::size_t{width} + 1);
+  std::vector<Change> changes;                             // row by row
+  std::vector<std::size_t> first(std::size_t{width} + 1);  // of each column's in `rows`
   std::vector<std::uint64_t> above(width / kStripe + 1);
   for (std::uint32_t y = 0; y < height; ++y) {
     const std::uint8_t* pixels = bitmap + std::size_t{y} * width;
@@ -73,17 +72,16 @@ Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width
   RunWriter out(height, width, changes.size() + 2);
   for (std::uint32_t x = 0; x < width; ++x) {
     const std::uint32_t top = x * height;
-    for (std::size_t i = first[x]; i < first[x + 1]; i += 2) {
+    for (std::size_t i = first[x]; i < first[x + 1]; i += 2)
       out.add(top + rows[i], top + (i + 1 < first[x + 1] ? rows[i + 1] : height));
-    }
   }
   return std::move(out).finish();
 }
 
 void decode(const Rle& mask, std::uint8_t* bitmap) {
   const std::uint32_t height = mask.height, width = mask.width;
-  // Bit x of word y: column x changes sides at row y. A run that goes on in the next column ends
-  // and begins there.
+  // Bit x of word y: column x changes sides at row y. A run over several columns is cut between
+  // them
   std::vector<std::uint64_t> changes(std::size_t{height} + 1);
   std::size_t run = 0;
   std::uint64_t position = 0;  // where `run` begins

@@ -34,7 +34,7 @@ std::int64_t number_at(std::string_view text, std::size_t& at) {
   }
 }
 
-/// Hands out the runs of a text, `outside` and `inside` in turn. Throws as `decode_counts`.
+/// Calls `outside` and `inside` in turn for the runs of a text. Throws as `decode_counts`.
 template <typename F, typename G>
 void each_run(std::string_view text, std::uint32_t height, std::uint32_t width, F outside,
               G inside) {
@@ -67,10 +67,9 @@ void each_run(std::string_view text, std::uint32_t height, std::uint32_t width, 
     if (at == text.size()) break;
     inside(next());
   }
-  if (sum != pixels) {
+  if (sum != pixels)
     throw Error(fmt::format("counts: the runs add up to {} pixels; {} x {} are {}", sum, height,
                             width, pixels));
-  }
 }
 
 }  // namespace
@@ -111,7 +110,7 @@ void decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t 
 MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_t width) {
   ExtentMeter meter(height, width);
   each_run(
-      counts, height, width, [&](std::uint32_t run) { meter.outside(run); },
+      counts, height, width, [&](std::uint32_t run) { meter.skip(run); },
       [&](std::uint32_t run) { meter.inside(run); });
   return meter.finish();
 }

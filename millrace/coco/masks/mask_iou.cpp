@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 
 namespace millrace::coco {
+
 // Walks the runs once; each mask's odd runs are its inside.
 std::uint64_t shared_pixels(const Rle& a, const Rle& b) {
   std::uint64_t shared = 0;

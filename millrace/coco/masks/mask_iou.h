@@ -1,4 +1,4 @@
-// How much two masks overlap, for callers that compare one mask with many. Pure; any thread.
+// IoU of two masks, for callers that compare one mask with many. Pure; any thread.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace millrace::coco {
 /// Pixels inside both masks of one size.
 std::uint64_t shared_pixels(const Rle& a, const Rle& b);
 
-/// IoU as COCO computes it: 0 where boxes are apart, else -1 where sizes differ; the union with a
-/// crowd is the detection's area. `shared()` gives the pixels inside both; it is not asked where
-/// the IoU is below `least` whatever they share, and that comes out as 0.
+/// IoU as COCO computes it: 0 if boxes are apart, else -1 if sizes differ; the union with a crowd
+/// is the detection's area. `shared()` gives the pixels inside both; it is not called, and the
+/// result 0, if the IoU is below `least` whatever they share.
 template <typename F>
 double iou(const MaskExtent& detection, const MaskExtent& truth, bool crowd, double least,
            F shared) {

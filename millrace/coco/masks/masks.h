@@ -40,7 +40,7 @@ using Polygon = std::vector<double>;
 /// runs must add up to height x width.
 std::string encode_counts(const Rle& mask);
 Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width);
-/// The same into a mask whose memory is used again; it is broken where that throws.
+/// The same into a mask whose memory is reused; it is broken if that throws.
 void decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width, Rle& mask);
 
 /// From and to a bitmap, (height, width) row-major bytes, non-zero = inside.
@@ -50,9 +50,10 @@ void decode(const Rle& mask, std::uint8_t* bitmap);
 
 /// Pixels inside.
 std::uint64_t area(const Rle& mask);
-/// The smallest box around the mask as COCO gives it: {x, y, x + w, y + h}; all zero where it is
+/// The smallest box around the mask as COCO gives it: {x, y, x + w, y + h}; all zero if it is
 /// empty.
 Box bounding_box(const Rle& mask);
+
 /// A mask without its runs.
 struct MaskExtent {
   std::uint32_t height = 0, width = 0;
@@ -61,42 +62,41 @@ struct MaskExtent {
 };
 
 MaskExtent extent_of(const Rle& mask);
-
 /// The same of counts as text. Throws Error as `decode_counts`.
 MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_t width);
 
-/// Union of masks of one size. Throws Error where sizes differ.
+/// Union of masks of one size. Throws Error if sizes differ.
 Rle merge(std::span<const Rle> masks);
-/// The pixels that all masks share (pycocotools' merge with intersect). Throws Error where sizes
+/// The pixels that all masks share (pycocotools' merge with intersect). Throws Error if sizes
 /// differ.
 Rle intersect(std::span<const Rle> masks);
-/// The pixels of `mask` that are not in `other`. Throws Error where sizes differ.
+/// The pixels of `mask` that are not in `other`. Throws Error if sizes differ.
 Rle difference(const Rle& mask, const Rle& other);
-/// The mask seen through a window of height x width pixels whose top left corner lies at (x, y) of
-/// the mask; beyond the mask there is nothing. Crops, pads and moves at once, run by run.
+/// The mask in a window of height x width pixels whose top left corner is at (x, y) of the mask,
+/// empty beyond the mask. Crops, pads and moves at once, run by run.
 Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height,
            std::uint32_t width);
 /// Rasterises polygons as COCO's rleFrPoly does (5x upsampling, its rounding) and joins them.
 /// Coordinates in double, as pycocotools has them.
 Rle from_polygons(std::span<const Polygon> polygons, std::uint32_t height, std::uint32_t width);
 
-/// IoU of each detection with each ground truth, (D, G) row-major; where `crowd[g]`, the union is
-/// the detection's area. Masks whose sizes differ give -1, as in COCO. By all threads of the
-/// caller's arena.
+/// IoU of each detection with each ground truth, (D, G) row-major; with a crowd, the union is the
+/// detection's area. Masks of different sizes give -1, as in COCO. By all threads of the caller's
+/// arena.
 std::vector<double> mask_iou(std::span<const Rle> detections, std::span<const Rle> truths,
                              std::span<const std::uint8_t> crowd);
 
 /// The part of polygons inside `box`, scaled to size x size and rasterised by COCO's rule: 0 or 1
-/// bytes row-major (detectron2's polygon mask target). Costs nothing of the full image's size.
+/// bytes row-major (detectron2's polygon mask target). The cost does not depend on the image's
+/// size.
 void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int size,
                       std::uint8_t* out);
 /// The same for run lengths: samples the mask at each cell's centre (nearest pixel).
 void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out);
 
-/// Mask probabilities (size x size, row-major) of a detection put into the image: bilinear over the
-/// box, continuous coordinates with half-pixel centres (detectron2's grid_sample paste), inside
-/// where
-/// >= threshold. Only rows and columns under the box are visited.
+/// Pastes a detection's mask probabilities (size x size, row-major) into the image: bilinear over
+/// the box, continuous coordinates with half-pixel centres (detectron2's grid_sample paste), inside
+/// from `threshold` on. Only rows and columns under the box are visited.
 Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height,
           std::uint32_t width, float threshold = 0.5F);
 

@@ -8,7 +8,7 @@
 namespace millrace::coco {
 namespace {
 
-/// One axis of a region laid over the image: which pixels it reaches, and between which two cells
+/// One axis of a region over the image: the pixels that it reaches, and between which two cells
 /// each lies. Cells have a border of zeros, so cell 0 is the one before the first.
 class Axis {
  public:

@@ -1,5 +1,4 @@
-// One side of a polygon as COCO's rleFrPoly sees it: the arithmetic alone, constexpr and C++17 so
-// that kernels share it.
+// One side of a polygon in COCO's rleFrPoly: constexpr and C++17, so that kernels share it.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +16,7 @@ class PolygonEdge {
       : PolygonEdge(GridPoint{on_grid(x0), on_grid(y0)}, GridPoint{on_grid(x1), on_grid(y1)}) {}
 
   /// Calls `crossing(position)` for each pixel column whose middle the side crosses: the pixel,
-  /// counted down the columns of a height x width mask, from which on inside and outside are
-  /// swapped.
+  /// down the columns of a height x width mask, from which on inside and outside are swapped.
   template <typename F>
   constexpr void each_crossing(std::uint32_t height, std::uint32_t width, F crossing) const {
     const std::int64_t left = std::max<std::int64_t>(std::min(xs_, xe_), 0);
@@ -48,9 +46,8 @@ class PolygonEdge {
 
   static constexpr std::int64_t magnitude(std::int64_t value) { return value < 0 ? -value : value; }
 
-  /// A coordinate on the grid, rounded as COCO does (towards zero after adding a half). Coordinates
-  /// so far out that C's conversion would be undefined stay at a bound; nothing out there is
-  /// visible.
+  /// A coordinate on the grid, rounded as COCO does (towards zero after adding a half). Invisible
+  /// ones so far out that C's conversion would be undefined stay at a bound.
   static constexpr std::int64_t on_grid(double coordinate) {
     constexpr double kFar = 1e9;
     const double scaled = kScale * coordinate + .5;
@@ -66,8 +63,7 @@ class PolygonEdge {
     return whole + (static_cast<double>(whole) < down ? 1 : 0);  // std::ceil
   }
 
-  /// The upper of the two grid rows where the side leaves the grid column `column` for the next
-  /// one.
+  /// The upper of the two grid rows where the side goes from grid column `column` to the next.
   constexpr std::int64_t row_leaving(std::int64_t column) const {
     if (flat_) return std::min(across(column - xs_), across(column + 1 - xs_));
     // Solved for the step, then settled with COCO's own rounding.

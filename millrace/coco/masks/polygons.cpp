@@ -1,6 +1,5 @@
-// Polygons as pixels, exactly as COCO's rleFrPoly: the outline is walked on a grid of fifths of a
-// pixel, and where it crosses the middle of a pixel column, inside and outside swap. COCO lists
-// every grid point of the outline; only the crossings matter, so only they are computed here.
+// Polygons as pixels, exactly as COCO's rleFrPoly, but without listing every grid point of the
+// outline: only where it crosses the middle of a pixel column do inside and outside swap.
 #include <algorithm>
 
 #include "millrace/coco/masks/masks.h"
@@ -61,9 +60,8 @@ void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int siz
   Polygon scaled;
   for (const Polygon& polygon : polygons) {
     scaled.resize(polygon.size());
-    for (std::size_t i = 0; i < polygon.size(); ++i) {
+    for (std::size_t i = 0; i < polygon.size(); ++i)
       scaled[i] = i % 2 == 0 ? (polygon[i] - box.x1) * scale_x : (polygon[i] - box.y1) * scale_y;
-    }
     Crossings(scaled, side, side).each([&](std::uint32_t begin, std::uint32_t end) {
       for (std::uint32_t i = begin; i < end; ++i) out[i % side * side + i / side] = 1;
     });

@@ -65,7 +65,7 @@ void check_sizes(const Rle& a, const Rle& b, std::string_view what) {
                             a.height, a.width, b.height, b.width, what));
 }
 
-/// All masks taken together, two by two.
+/// `both` of all masks, two by two.
 template <typename F>
 Rle folded(std::span<const Rle> masks, std::string_view what, F both) {
   if (masks.empty()) return {};
@@ -90,7 +90,7 @@ Box bounding_box(const Rle& mask) { return extent_of(mask).box; }
 MaskExtent extent_of(const Rle& mask) {
   ExtentMeter meter(mask.height, mask.width);
   for (std::size_t i = 0; i + 1 < mask.counts.size(); i += 2) {
-    meter.outside(mask.counts[i]);
+    meter.skip(mask.counts[i]);
     meter.inside(mask.counts[i + 1]);
   }
   return meter.finish();

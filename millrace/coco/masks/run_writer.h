@@ -12,7 +12,7 @@ namespace millrace::coco {
 /// Empty ones are dropped and touching ones join, so the counts are canonical.
 class RunWriter {
  public:
-  /// `runs`: how many counts to expect, about.
+  /// `runs`: about how many counts to expect.
   RunWriter(std::uint32_t height, std::uint32_t width, std::size_t runs = 0) {
     mask_.height = height, mask_.width = width;
     mask_.counts.reserve(runs);

@@ -1,5 +1,4 @@
-// The sample data set: pictures of textured shapes with exact COCO annotations, made, not
-// downloaded.
+// The sample data set: generated pictures of textured shapes with exact COCO annotations.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,7 @@ struct SampleOptions {
 };
 
 /// Writes `train2017/`, `val2017/` and `annotations/instances_{train,val}2017.json` under `folder`,
-/// which appears whole or not at all. Same options, same bytes, for any number of threads. Throws
-/// Error.
+/// which appears whole or not at all: the same bytes for any number of threads. Throws Error.
 void make_sample(const std::filesystem::path& folder, const SampleOptions& options);
 
 }  // namespace millrace::coco

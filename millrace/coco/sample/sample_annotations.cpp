@@ -3,8 +3,8 @@
 #include <opencv2/imgproc.hpp>
 
 #include "millrace/coco/masks/masks.h"
-#include "millrace/coco/sample/sample_contours.h"
 #include "millrace/coco/sample/sample_scene.h"
+#include "millrace/coco/sample/sample_shapes.h"
 
 namespace millrace::coco {
 namespace {

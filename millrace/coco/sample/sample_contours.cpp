@@ -1,4 +1,4 @@
-#include "millrace/coco/sample/sample_contours.h"
+#include "millrace/coco/sample/sample_shapes.h"
 
 #include <array>
 

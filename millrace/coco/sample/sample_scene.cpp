@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-// Random numbers drawn in one expression stand in braces, whose order the language fixes.
+// Random numbers of one expression are drawn in braces: the language fixes their order.
 
 namespace millrace::coco {
 namespace {
@@ -52,8 +52,8 @@ int full_area(const Thing& thing) {
   return total;
 }
 
-/// Adds the thing in front unless it hides more than `most_hidden` of what shows of another, or
-/// leaves anything, itself included, with too little to see.
+/// Adds the thing in front unless it hides more than `most_hidden` of what is visible of another,
+/// or leaves too little visible of anything, itself included.
 bool try_add(Scene& scene, const Thing& thing, double most_hidden) {
   auto owner = scene.owner.clone();
   stamp_owner(owner, thing, static_cast<std::uint8_t>(scene.things.size() + 1));

@@ -1,4 +1,5 @@
-// The outlines of the sample's objects, and their rasterisation. Pure; any thread may call it.
+// The outlines of the sample's objects, their rasterisation, and back from bitmaps to outlines.
+// Pure; any thread may call it.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -39,5 +40,14 @@ struct Stamp {
 };
 
 Stamp rasterize(const Outline& outline);
+
+/// A closed boundary through the midpoints of the pixel edges between inside and outside.
+struct Boundary {
+  std::vector<cv::Point2f> points;  // in pixels; pixel (0, 0) spans 0..1
+  bool hole = false;                // around outside pixels that the inside encloses
+};
+
+/// Every boundary of a mask (non-zero: inside). Pixels that touch at a corner only are apart.
+std::vector<Boundary> trace_boundaries(const cv::Mat1b& mask);
 
 }  // namespace millrace::coco

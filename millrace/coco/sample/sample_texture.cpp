@@ -29,7 +29,7 @@ double contrast(const Colour& a, const Colour& b) {
   return std::sqrt(0.2 * d[0] * d[0] + 0.45 * d[1] * d[1] + 0.35 * d[2] * d[2]);
 }
 
-/// The first of several random vivid colours that stands out, or else the one that does most.
+/// The first of several random vivid colours that stands out, else the one that stands out most.
 Colour draw_vivid(const Material& ground, double wanted, Rng& rng) {
   Colour best;
   double most = -1;
