@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <optional>
+#include <tuple>
 
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
@@ -69,6 +70,7 @@ class AnnotationCache : public ::testing::Test {
   }
 
   Scratch scratch_;
+  const fs::path json_ = scratch_.file("x.json", padded(RandomFile(1).json()));
   Variable folder_{"MILLRACE_CACHE", (scratch_ / "cache").string()};
   Log log_;
 };
@@ -106,24 +108,22 @@ TEST_F(AnnotationCache, OfRealPhotosIsEqualToTheFile) {
 }
 
 TEST_F(AnnotationCache, IsOfTheContentNotOfTheName) {
-  const auto text = padded(RandomFile(1).json());
-  read_and_cache(scratch_.file("a.json", text));
+  read_and_cache(json_);
   log_.take();
-  EXPECT_EQ(read_and_cache(scratch_.file("b.json", text))->source, (scratch_ / "b.json").string());
+  fs::rename(json_, scratch_ / "y.json");
+  EXPECT_EQ(read_and_cache(scratch_ / "y.json")->source, (scratch_ / "y.json").string());
   EXPECT_EQ(log_.take(), "");
 }
 
 TEST_F(AnnotationCache, NoticesOtherContentOfTheSameSizeAndTime) {
-  auto text = padded(RandomFile(1).json());
-  const auto json = scratch_.file("x.json", text);
-  read_and_cache(json);
-  const auto time = fs::last_write_time(json);
-  const auto area = text.find(R"("area": )") == text.npos ? text.find("\"area\":") + 7
-                                                          : text.find("\"area\": ") + 8;
+  read_and_cache(json_);
+  const auto time = fs::last_write_time(json_);
+  auto text = read_file(json_);
+  const auto area = text.find_first_of("0123456789", text.find("\"area\":"));
   text[area] = text[area] == '9' ? '8' : '9';
   scratch_.file("x.json", text);
-  fs::last_write_time(json, time);
-  expect_equal(*read_and_cache(json), *parse_dataset(text, "x"));
+  fs::last_write_time(json_, time);
+  expect_equal(*read_and_cache(json_), *parse_dataset(text, "x"));
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(2));
 }
 
@@ -134,49 +134,38 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
   const auto file = cached();
   const auto whole = read_file(file);
   const auto expect_made_anew = [&](const std::string& damaged, const std::string& why = "") {
-    scratch_.file("damaged", damaged);
-    // As a cache is written: readers may have the old one mapped
-    fs::rename(scratch_ / "damaged", file);
+    fs::rename(scratch_.file("damaged", damaged), file);  // readers may have the old one mapped
     log_.take();
     expect_equal(*read_and_cache(json), *expected);
     const auto told = log_.take();
     EXPECT_THAT(told, AllOf(HasSubstr("warning the cached annotations " + file.string() +
                                       " cannot be used and are made anew: "),
                             HasSubstr(why)));
-    // The second says where the new one is
-    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
+    EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;  // and where the new one is
     EXPECT_TRUE(read_file(file) == whole);
   };
 
-  for (std::size_t byte = 0; byte < std::min<std::size_t>(192, whole.size());
-       ++byte) {  // the header, and more
-    auto damaged = whole;
-    damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << byte % 8));
-    expect_made_anew(damaged);
-  }
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{200},
-                                 whole.size() / 2, whole.size() - 1})
+  const auto flipped = [](std::string bytes, std::size_t byte, unsigned bit) {
+    bytes[byte] = static_cast<char>(bytes[byte] ^ (1 << bit % 8));
+    return bytes;
+  };
+  for (std::size_t byte = 0; byte < 192; ++byte)  // the header, and more
+    expect_made_anew(flipped(whole, byte, byte % 8));
+  for (const std::size_t size : {0UL, 1UL, 100UL, 200UL, whole.size() / 2, whole.size() - 1})
     expect_made_anew(whole.substr(0, size));
   expect_made_anew(whole.substr(0, 20), "it is truncated");
   expect_made_anew(whole + '\0', "it has a wrong length");
   expect_made_anew("hello", "it is truncated");
   expect_made_anew(std::string(whole.size(), 'x'), "it is no cache of annotations");
-  const auto with = [&](std::size_t byte) {
-    auto damaged = whole;
-    damaged[byte] = static_cast<char>(damaged[byte] + 1);
-    return damaged;
-  };
-  expect_made_anew(with(8), "of another byte order");
-  expect_made_anew(with(12), "of another version");
-  expect_made_anew(with(whole.size() - 1), "its checksum is wrong");
+  expect_made_anew(flipped(whole, 8, 0), "of another byte order");
+  expect_made_anew(flipped(whole, 12, 0), "of another version");
+  expect_made_anew(flipped(whole, whole.size() - 1, 0), "its checksum is wrong");
 
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
     auto damaged = whole;
-    for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
-      const auto byte = random() % damaged.size();
-      damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << random() % 8));
-    }
+    for (unsigned flips = 1 + random() % 3; flips > 0; --flips)
+      damaged = flipped(damaged, random() % damaged.size(), random());
     if (damaged != whole) expect_made_anew(damaged);
   }
 }
@@ -186,12 +175,10 @@ TEST_F(AnnotationCache, OfOtherContentIsNotUsedUnderThisName) {
   read_and_cache(other);
   const auto foreign = read_file(cached());
   fs::remove_all(scratch_ / "cache");
-  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
-  read_and_cache(json);
-  scratch_.file("foreign", foreign);
-  fs::rename(scratch_ / "foreign", cached());
+  read_and_cache(json_);
+  fs::rename(scratch_.file("foreign", foreign), cached());
   log_.take();
-  expect_equal(*read_and_cache(json), *read_dataset(json));
+  expect_equal(*read_and_cache(json_), *read_dataset(json_));
   EXPECT_THAT(log_.take(), HasSubstr("it is of other content"));
 }
 
@@ -212,85 +199,77 @@ TEST_F(AnnotationCache, OfASmallFileIsNotMade) {
 }
 
 TEST_F(AnnotationCache, LiesInTheFolderOfTheUser) {
-  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
   const Variable unnamed("MILLRACE_CACHE", {});
   const Variable home("HOME", (scratch_ / "home").string());
   {
     const Variable caches("XDG_CACHE_HOME", (scratch_ / "xdg").string());
-    read_and_cache(json);
+    read_and_cache(json_);
     EXPECT_THAT(files_in(scratch_ / "xdg" / "millrace"), SizeIs(1));
   }
   const Variable none("XDG_CACHE_HOME", {});
-  read_and_cache(json);
+  read_and_cache(json_);
   EXPECT_THAT(files_in(scratch_ / "home" / ".cache" / "millrace"), SizeIs(1));
   const Variable off("MILLRACE_CACHE", "off");
   fs::remove_all(scratch_ / "home");
-  read_and_cache(json);
+  read_and_cache(json_);
   EXPECT_FALSE(fs::exists(scratch_ / "home"));
 }
 
 TEST_F(AnnotationCache, WarnsOnceWhereTheFolderCannotBeWritten) {
-  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
   const Variable unnamed("MILLRACE_CACHE", {});
-  const Variable caches("XDG_CACHE_HOME", json.string());  // a file is no folder, not even for root
-  expect_equal(*read_and_cache(json), *read_dataset(json));
+  const Variable caches("XDG_CACHE_HOME",
+                        json_.string());  // a file is no folder, not even for root
+  expect_equal(*read_and_cache(json_), *read_dataset(json_));
   EXPECT_THAT(
       log_.take(),
       AllOf(HasSubstr("warning annotations cannot be cached, so that each start reads them anew: " +
-                      json.string() + "/millrace"),
+                      json_.string() + "/millrace"),
             HasSubstr("MILLRACE_CACHE names another folder")));
-  expect_equal(*read_and_cache(json), *read_dataset(json));
+  expect_equal(*read_and_cache(json_), *read_dataset(json_));
   EXPECT_EQ(log_.take(), "");
 }
 
 TEST_F(AnnotationCache, RefusesAFolderOfTheUsersThatCannotBeWritten) {
-  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
-  const Variable named("MILLRACE_CACHE", json.string() + "/cache");
-  EXPECT_THAT([&] { read_and_cache(json); },
+  const Variable named("MILLRACE_CACHE", json_.string() + "/cache");
+  EXPECT_THAT([&] { read_and_cache(json_); },
               ::testing::ThrowsMessage<ConfigError>(
-                  AllOf(HasSubstr("MILLRACE_CACHE: " + json.string() + "/cache"),
+                  AllOf(HasSubstr("MILLRACE_CACHE: " + json_.string() + "/cache"),
                         HasSubstr("or set it to 'off'"))));
 }
 
 TEST_F(AnnotationCache, IsWrittenWhileTheDataSetIsUsed) {
-  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
-  auto data = read_dataset_cached(json);
-  const auto again = read_dataset_cached(json);  // from the cache or from the file
+  auto data = read_dataset_cached(json_);
+  const auto again = read_dataset_cached(json_);  // from the cache or from the file
   expect_equal(*again, *data);
   data.reset();
   finish_caching();
-  expect_equal(*read_dataset_cached(json), *again);
+  expect_equal(*read_dataset_cached(json_), *again);
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(1));
 }
 
 TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
-  const auto used = scratch_.file("a.json", padded(RandomFile(1).json())),
-             other = scratch_.file("b.json", padded(RandomFile(2).json()));
-  read_and_cache(used);
-  const auto kept = cached();
-  const auto named = [](char digit, const std::string& rest) {
+  using std::chrono::days, std::chrono::hours;
+  read_and_cache(json_);
+  const auto used = cached().filename().string();
+  const auto named = [](char digit, const std::string& rest = "") {
     return std::string(32, digit) + ".annotations" + rest;
   };
-  const auto aged = [&](const std::string& name, std::chrono::hours age) {
+  const std::tuple<std::string, hours, bool> files[] = {
+      {named('0'), days(100), false},
+      {named('1'), days(80), true},
+      {named('2', ".aBcDeF.part"), hours(2), false},
+      {named('3', ".aBcDeF.part"), hours(0), true},
+      {"my.annotations", days(1000), true},  // not ours
+      {used, days(100), true}};              // used again below
+  for (const auto& [name, age, kept] : files) {
     const auto file = scratch_ / "cache" / name;
-    if (!fs::exists(file)) std::ofstream(file) << "x";
+    if (name != used) std::ofstream(file) << "x";
     fs::last_write_time(file, fs::file_time_type::clock::now() - age);
-  };
-  using std::chrono::days, std::chrono::hours;
-  aged(named('0', ""), days(100));
-  aged(named('1', ""), days(80));
-  aged(named('2', ".aBcDeF.part"), hours(2));
-  aged(named('3', ".aBcDeF.part"), hours(0));
-  aged("my.annotations", days(1000));  // not ours
-  aged(kept.filename().string(), days(100));
-  read_and_cache(used);  // so that it is used again
-  read_and_cache(other);
-  EXPECT_TRUE(fs::exists(kept));
-  EXPECT_FALSE(fs::exists(scratch_ / "cache" / named('0', "")));
-  EXPECT_TRUE(fs::exists(scratch_ / "cache" / named('1', "")));
-  EXPECT_FALSE(fs::exists(scratch_ / "cache" / named('2', ".aBcDeF.part")));
-  EXPECT_TRUE(fs::exists(scratch_ / "cache" / named('3', ".aBcDeF.part")));
-  EXPECT_TRUE(fs::exists(scratch_ / "cache" / "my.annotations"));
+  }
+  read_and_cache(json_);
+  read_and_cache(scratch_.file("b.json", padded(RandomFile(2).json())));
+  for (const auto& [name, age, kept] : files)
+    EXPECT_EQ(fs::exists(scratch_ / "cache" / name), kept) << name;
 }
 
 /// Runs in processes of its own, see below.
@@ -327,8 +306,7 @@ void expect_success(pid_t process) {
 }
 
 TEST_F(AnnotationCache, IsWrittenBeforeTheProgramEnds) {
-  const auto json = scratch_.file("x.json", padded(RandomFile(1).json()));
-  const Variable file("MILLRACE_TEST_JSON", json.string());
+  const Variable file("MILLRACE_TEST_JSON", json_.string());
   expect_success(start_process("EndsAtOnce"));
   EXPECT_FALSE(cached().empty());
 }

@@ -40,40 +40,25 @@ TEST(Confusion, RowsAreWhatIsThereAndColumnsWhatWasFound) {
                                                     1, 0, 0));
 }
 
-TEST(Confusion, DetectionsBelowTheScoreDoNotCount) {
-  ResultSet set(1, 1);
-  set.object(1, 1, kHere);
-  set.detection(1, 1, kHere, .4);
-  EXPECT_THAT(confusion(set, .4).counts, ElementsAre(1, 0, 0, 0));
-  EXPECT_THAT(confusion(set, .5).counts, ElementsAre(0, 1, 0, 0));
-}
-
-TEST(Confusion, TheBetterScoreTakesTheObject) {
-  ResultSet set(1, 2);
-  set.object(1, 1, kHere);
-  set.detection(1, 1, kHere, .5);
-  set.detection(1, 2, kNear, .6);
-  EXPECT_THAT(confusion(set, 0).counts, ElementsAre(0, 1, 0,  //
-                                                    0, 0, 0,  //
-                                                    1, 0, 0));
-}
-
-TEST(Confusion, OfEqualObjectsThatOfItsClassIsTaken) {
-  for (const int first : {1, 2}) {
-    ResultSet set(1, 2);
-    set.object(1, first, kHere);
-    set.object(1, 3 - first, kHere);
-    set.detection(1, 1, kHere, .9);
-    EXPECT_THAT(confusion(set, 0).counts, ElementsAre(1, 0, 0, 0, 0, 1, 0, 0, 0));
-  }
-}
-
-TEST(Confusion, CrowdsTakeInTheirOwnClass) {
-  ResultSet set(1, 2);
-  set.object(1, 1, kHere, /*crowd=*/true);
-  set.detection(1, 1, {10, 10, 20, 20}, .9);
-  set.detection(1, 2, {10, 10, 20, 20}, .8);
-  EXPECT_THAT(confusion(set, 0).counts, ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 0));
+TEST(Confusion, FollowsTheGreedyRule) {
+  const auto counts = [](const std::vector<Object>& objects, const std::vector<Found>& found,
+                         double score = 0) {
+    return confusion(scene(objects, found), score).counts;
+  };
+  const std::vector<Object> one = {{1, kHere}};
+  EXPECT_THAT(counts(one, {{1, kHere, .4}}, .4), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(counts(one, {{1, kHere, .4}}, .5), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0, 0));
+  // The better score takes the object
+  EXPECT_THAT(counts(one, {{1, kHere, .5}, {2, kNear, .6}}),
+              ElementsAre(0, 1, 0, 0, 0, 0, 1, 0, 0));
+  // Of equal objects that of its class is taken
+  for (const int first : {1, 2})
+    EXPECT_THAT(counts({{first, kHere}, {3 - first, kHere}}, {{1, kHere, .9}}),
+                ElementsAre(1, 0, 0, 0, 0, 1, 0, 0, 0));
+  // Crowds take in their own class
+  constexpr Rectangle kInside{10, 10, 20, 20};
+  EXPECT_THAT(counts({{1, kHere, /*crowd=*/true}}, {{1, kInside, .9}, {2, kInside, .8}}),
+              ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 0));
 }
 
 TEST(Confusion, RowsAddUpToTheObjects) {
@@ -91,10 +76,8 @@ TEST(Confusion, RowsAddUpToTheObjects) {
 }
 
 TEST(Confusion, JoinedCategoriesAreOne) {
-  ResultSet set(1, 2);
-  set.object(1, 1, kHere);
-  set.detection(1, 2, kHere, .9);
-  EXPECT_THAT(confusion(set, 0, {.class_agnostic = true}).counts, ElementsAre(1, 0, 0, 0));
+  EXPECT_THAT(confusion(scene({{1, kHere}}, {{2, kHere, .9}}), 0, {.class_agnostic = true}).counts,
+              ElementsAre(1, 0, 0, 0));
 }
 
 TEST(Confusion, PairsComeByFrequency) {
@@ -112,15 +95,10 @@ TEST(Confusion, PairsComeByFrequency) {
 // By falling score: hit, wrong, hit, wrong, of three objects. F1 is 2 hits / (detections +
 // objects): 2/4, 2/5, 4/6, 4/7.
 TEST(OperatingPoints, TheBestHasTheHighestF1) {
-  ResultSet set(1, 1);
-  set.object(1, 1, kHere);
-  set.object(1, 1, kElsewhere);
-  set.object(1, 1, {200, 0, 50, 50});
-  set.detection(1, 1, kHere, .9);
-  set.detection(1, 1, {200, 200, 50, 50}, .8);
-  set.detection(1, 1, kElsewhere, .7);
-  set.detection(1, 1, {120, 200, 50, 50}, .6);
-  const auto points = operating_points(set);
+  constexpr Rectangle kThird{200, 0, 50, 50}, kWrong{200, 200, 50, 50}, kToo{120, 200, 50, 50};
+  const auto points = operating_points(
+      scene({{1, kHere}, {1, kElsewhere}, {1, kThird}},
+            {{1, kHere, .9}, {1, kWrong, .8}, {1, kElsewhere, .7}, {1, kToo, .6}}));
   EXPECT_EQ(points.best.score, .7);
   EXPECT_DOUBLE_EQ(points.best.precision, 2 / 3.);
   EXPECT_DOUBLE_EQ(points.best.recall, 2 / 3.);
@@ -130,11 +108,7 @@ TEST(OperatingPoints, TheBestHasTheHighestF1) {
 }
 
 TEST(OperatingPoints, EqualScoresAreOnePoint) {
-  ResultSet set(1, 1);
-  set.object(1, 1, kHere);
-  set.detection(1, 1, kElsewhere, .9);
-  set.detection(1, 1, kHere, .9);
-  const auto points = operating_points(set);
+  const auto points = operating_points(scene({{1, kHere}}, {{1, kElsewhere, .9}, {1, kHere, .9}}));
   ASSERT_EQ(points.curve.size(), 1U);
   EXPECT_DOUBLE_EQ(points.best.precision, .5);
 }

@@ -1,4 +1,4 @@
-// Pictures for people: what the code promises about them, short of taste.
+// What drawn pictures promise, apart from taste.
 #include "millrace/coco/drawing/draw.h"
 
 #include <gtest/gtest.h>
@@ -30,24 +30,16 @@ TEST(Draw, TheFirstLabelsHaveDifferentColours) {
   EXPECT_EQ(colours.size(), 91U);
 }
 
-TEST(Draw, LeavesTheImageAlone) {
+TEST(Draw, LeavesTheImageAloneAndChangesNothingIfNothingIsFound) {
   const auto image = grey(640, 480), before = image.clone();
   draw_objects(image, std::vector<Overlay>{{.box = {10, 10, 100, 100}}}, kNames);
   EXPECT_EQ(cv::norm(image, before, cv::NORM_INF), 0);
+  EXPECT_EQ(cv::norm(image, draw_objects(image, {}, kNames), cv::NORM_INF), 0);
 }
 
-TEST(Draw, NothingFoundChangesNothing) {
-  const auto image = grey(640, 480);
-  const auto picture = draw_objects(image, {}, kNames);
-  EXPECT_EQ(cv::norm(image, picture, cv::NORM_INF), 0);
-}
-
-TEST(Draw, EnlargesSmallImages) {
+TEST(Draw, EnlargesSmallImagesWithinBounds) {
   EXPECT_EQ(draw_objects(grey(160, 120), {}, kNames).size(), cv::Size(640, 480));
   EXPECT_EQ(draw_objects(grey(900, 700), {}, kNames).size(), cv::Size(900, 700));
-}
-
-TEST(Draw, EnlargesNarrowImagesWithinBounds) {
   EXPECT_EQ(draw_objects(grey(300, 30), {}, kNames).size(), cv::Size(1920, 192));
   EXPECT_EQ(draw_objects(grey(9, 3000), {}, kNames).size(), cv::Size(9, 3000));
 }

@@ -130,7 +130,7 @@ TEST(PycocotoolsFigures, AreTheSameToTheLastBit) {
                            {"max_dets", limits[seed % 7 < 5 ? seed % 7 : 0]}});
   }
   const auto in = scratch.file("cases.json", cases.dump()), out = scratch / "answers.json";
-  ASSERT_EQ(millrace::testing::run_python("tests/coco/pycocotools_figures.py '" + in.string() +
+  ASSERT_EQ(millrace::testing::run_python("tests/coco/pycocotools_answers.py '" + in.string() +
                                           "' '" + out.string() + "'"),
             0);
   const json answers = json::parse(std::ifstream(out));

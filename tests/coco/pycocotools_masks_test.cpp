@@ -43,7 +43,7 @@ class Pycocotools : public ::testing::Test {
   /// What it says of `cases`.
   json answers(const json& cases) const {
     scratch_.file("cases.json", cases.dump());
-    EXPECT_EQ(millrace::testing::run_python("tests/coco/pycocotools_masks.py '" +
+    EXPECT_EQ(millrace::testing::run_python("tests/coco/pycocotools_answers.py '" +
                                             (scratch_ / "cases.json").string() + "' '" +
                                             (scratch_ / "answers.json").string() + "'"),
               0);

@@ -69,6 +69,25 @@ struct ResultSet {
   std::shared_ptr<const Dataset> data() const { return assemble(truth, "made"); }
 };
 
+struct Object {
+  int category;
+  Rectangle box;
+  bool crowd = false;
+};
+struct Found {
+  int category;
+  Rectangle box;
+  double score;
+};
+
+/// One image with two categories.
+inline ResultSet scene(const std::vector<Object>& objects, const std::vector<Found>& found) {
+  ResultSet set(1, 2);
+  for (const auto& [category, box, crowd] : objects) set.object(1, category, box, crowd);
+  for (const auto& [category, box, score] : found) set.detection(1, category, box, score);
+  return set;
+}
+
 inline void expect_equal(const Evaluation& a, const Evaluation& b) {
   EXPECT_EQ(a.stats, b.stats);
   EXPECT_EQ(a.precision, b.precision);

@@ -1,0 +1,72 @@
+"""What pycocotools answers to the cases in a JSON file, which pycocotools_figures_test.cpp (a list of
+evaluations) or pycocotools_masks_test.cpp (lists of masks by kind) writes: IN OUT.
+"""
+import contextlib
+import io
+import json
+import sys
+
+import numpy as np
+from pycocotools import mask
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+
+def evaluated(case):
+    truth = COCO(case["gt"])
+    found = truth.loadRes(case["dt"])
+    run = COCOeval(truth, found, case["iou"])
+    run.params.useCats = case["use_cats"]
+    run.params.maxDets = case["max_dets"]
+    run.evaluate()
+    run.accumulate()
+    out = {name: np.ascontiguousarray(run.eval[name]).ravel().tolist()
+           for name in ("precision", "recall", "scores")}
+    if len(case["max_dets"]) >= 3:
+        run.summarize()
+        out["stats"] = run.stats.tolist()
+    return out
+
+
+def text(rle):
+    return {"size": rle["size"], "counts": rle["counts"].decode()}
+
+
+def facts(rle):
+    return text(rle) | {"area": int(mask.area(rle)), "bbox": mask.toBbox(rle).tolist()}
+
+
+def bitmap(c):
+    pixels = np.array(c["pixels"], dtype=np.uint8).reshape(c["height"], c["width"])
+    rle = mask.encode(np.asfortranarray(pixels))
+    assert (mask.decode(rle) == (pixels != 0)).all()
+    return facts(rle)
+
+
+def group(c):
+    dt, gt = ([{"size": c["size"], "counts": s.encode()} for s in c[side]]
+              for side in ("found", "truth"))
+    return {"union": text(mask.merge(dt)), "shared": text(mask.merge(dt, intersect=True)),
+            "iou": mask.iou(dt, gt, c["crowd"]).ravel().tolist()}
+
+
+def masks(cases):
+    def polygons(c):
+        return facts(mask.merge(mask.frPyObjects(c["parts"], c["height"], c["width"])))
+
+    def box(c):
+        return facts(mask.frPyObjects(np.array([c["box"]]), c["height"], c["width"])[0])
+
+    def runs(c):
+        return facts(mask.frPyObjects([c], *c["size"])[0])
+
+    kinds = {"polygons": polygons, "boxes": box, "runs": runs, "bitmaps": bitmap, "groups": group}
+    return {kind: [answer(c) for c in cases[kind]] for kind, answer in kinds.items()}
+
+
+with open(sys.argv[1]) as f:
+    cases = json.load(f)
+with contextlib.redirect_stdout(io.StringIO()):
+    answers = [evaluated(case) for case in cases] if isinstance(cases, list) else masks(cases)
+with open(sys.argv[2], "w") as f:
+    json.dump(answers, f)
