@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "millrace/base/errors.h"
+#include "millrace/trainer/detector/make_detector.h"
 
 namespace millrace {
 
