@@ -37,7 +37,6 @@ set(public_headers
   millrace/models/backbones/pyramid_options.h
   millrace/models/layers/layers.h
   millrace/models/layers/losses.h
-  millrace/models/layers/model_options.h
   millrace/models/layers/objects.h
   millrace/models/ops/boxes.h
   millrace/models/pyramid_detector.h

@@ -21,7 +21,6 @@
 
 #include <millrace/models/layers/layers.h>
 #include <millrace/models/layers/losses.h>
-#include <millrace/models/layers/model_options.h>
 #include <millrace/models/pyramid_detector.h>
 
 namespace {
@@ -43,10 +42,6 @@ struct CentersOptions : PyramidDetectorOptions {
         .decides(OfWeights::tensors);
     o.add("head.prior_prob", prior, "first probability of every centre", {.min = 1e-6, .max = 0.5});
     o.add("head.box_weight", box_weight, "of the boxes' loss beside the centres'", {.min = 0});
-  }
-
-  static CentersOptions defaults_for(const Config& table) {
-    return defaults_in_style<CentersOptions>(table);
   }
 };
 

@@ -200,12 +200,12 @@ class Options {
   std::vector<Entry> entries_;
 };
 
-/// The defaults of a struct: `T{}`, unless it has `static T defaults_for(const Config& table)`, for
-/// those that a key of the table itself chooses (a named style).
+/// The defaults of a struct: `T{}`, unless it or its base has `template <class T> static T
+/// defaults_for(const Config& table)`, for those that a key of the table chooses (a named style).
 template <class T>
 T default_options(const Config& table) {
-  if constexpr (requires { T::defaults_for(table); })
-    return T::defaults_for(table);
+  if constexpr (requires { T::template defaults_for<T>(table); })
+    return T::template defaults_for<T>(table);
   else
     return T{};
 }

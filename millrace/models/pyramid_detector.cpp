@@ -5,12 +5,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <c10/core/TensorOptions.h>
-
 #include <fmt/format.h>
+
+#include <cmath>
+#include <string_view>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/models/activation_bytes.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
@@ -31,38 +32,54 @@ at::Device with_kernels(at::Device device) {
   return device;
 }
 
+/// Outputs of convolution, normalisation and ReLU that are kept, and the gradients that are alive
+/// with them. Fitted to the peaks of `trainer bench model`.
+constexpr double kKeptPerLayer = 1.5;
+
+/// The digit after `word`, which the name contains.
+int digit_after(std::string_view name, std::string_view word) {
+  return name[name.find(word) + word.size()] - '0';
+}
+
+/// How many places a convolution's output has.
+double places(std::string_view name, double pixels, int finest, const RegionLoad& regions) {
+  const auto at_stride = [&](int log2) { return pixels / std::pow(4.0, log2); };
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+  if (has("body.layer")) return at_stride(digit_after(name, "body.layer") + 1);
+  if (has("body.")) return at_stride(1);
+  if (has("extra_blocks.")) return at_stride(6);
+  if (has("_blocks.")) return at_stride(digit_after(name, "_blocks.") + finest);
+  if (has("mask_predictor")) return 4 * regions.masks * regions.mask_cells;
+  if (has("mask_head")) return regions.masks * regions.mask_cells;
+  if (has("box_head")) return regions.boxes * regions.box_cells;
+  return at_stride(finest) * 4 / 3;  // a head on every level
+}
+
 }  // namespace
 
 void PyramidDetectorOptions::describe(Options& o) {
-  add_style(o, style);
+  o.add("style", style, "named set of numeric switches that the other options start from",
+        {"detectron2", "torchvision"});
   pyramid.describe(o);
   boxes.describe(o);
   detection.describe(o);
 }
 
-void PyramidDetectorOptions::check(const Config& table) const {
-  pyramid.check(table);
-  detection.check(table);
-}
-
-std::vector<IdleOption> PyramidDetectorOptions::idle() const {
-  return together(pyramid.idle(), detection.idle());
+void PyramidDetectorOptions::check(const Config& table, const Options& defaults) const {
+  pyramid.check(table, defaults);
+  detection.check(table, defaults);
 }
 
 PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop top,
                                  std::string mask_paste, const ModelContext& context)
-    : options_(options.pyramid),
+    : options_(options),
       finest_(top == FpnTop::pool ? 2 : 3),
       views_(views_of(options.detection)),
-      detection_(options.detection),
-      box_offset_(options.boxes.offset),
       mask_paste_(std::move(mask_paste)),
       root_(parameters_, context.seed, with_kernels(context.device)),
       pyramid_(std::make_unique<Pyramid>(root_ / "backbone", options.pyramid, top)) {}
 
 PyramidDetector::~PyramidDetector() = default;
-
-void PyramidDetector::parameters_changed() { pyramid_->refresh(); }
 
 std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks) {
   return fmt::format(
@@ -81,25 +98,25 @@ std::vector<std::string> PyramidDetector::check_training(const TrainingFacts& fa
           counted(counts.samples, "image")));
   }
   std::vector<std::string> warnings;
-  const bool has_fixed_norm = options_.norm == "frozen_bn" || options_.norm == "frozen_stats";
+  const auto& options = options_.pyramid;
+  const bool has_fixed_norm = options.norm == "frozen_bn" || options.norm == "frozen_stats";
   if (facts.starts_random && has_fixed_norm)
     warnings.push_back(fmt::format(
         "model.backbone.norm = \"{}\" starts without weights (model.weights is ''): its statistics "
-        "stay at "
-        "mean 0 and variance 1, so nothing keeps values in bounds, and {} is likely to diverge in "
+        "stay at mean 0 and variance 1, so nothing keeps values in bounds, and {} is likely to "
+        "diverge in "
         "its first steps; name weights, or set model.backbone.norm = \"gn\" and "
         "model.backbone.freeze_at = 0",
-        options_.norm, options_.backbone));
-  else if (facts.starts_random && options_.freeze_at > 0)
+        options.norm, options.backbone));
+  else if (facts.starts_random && options.freeze_at > 0)
     warnings.push_back(
         fmt::format("model.backbone.freeze_at = {} freezes layers at random values (model.weights "
-                    "is ''): name weights, "
-                    "or set model.backbone.freeze_at = 0",
-                    options_.freeze_at));
+                    "is ''): name weights, or set model.backbone.freeze_at = 0",
+                    options.freeze_at));
   if (facts.ranks > 1) {
     std::vector<std::string> by_rank;
-    if (options_.norm == "bn") by_rank.emplace_back("model.backbone.norm");
-    if (options_.fpn_norm == "bn") by_rank.emplace_back("model.fpn.norm");
+    if (options.norm == "bn") by_rank.emplace_back("model.backbone.norm");
+    if (options.fpn_norm == "bn") by_rank.emplace_back("model.fpn.norm");
     if (!by_rank.empty())
       warnings.push_back(norm_by_rank_warning(
           joined(by_rank, " and ") + (by_rank.size() > 1 ? " are" : " is"), facts.ranks));
@@ -123,11 +140,25 @@ Losses PyramidDetector::losses(const Batch& batch, const StepInfo& step) {
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
 }
 
+// From the shapes and names of the tensors: each convolution that is trained keeps its output at
+// its stride, kKeptPerLayer times over.
 double PyramidDetector::activation_bytes(std::int64_t images, double pixels) const {
   auto regions = regions_of_an_image();
   regions.boxes *= static_cast<double>(images);
   regions.masks *= static_cast<double>(images);
-  return millrace::activation_bytes(parameters_, pixels, finest_, regions);
+  double values = 0, pyramid_channels = 0;
+  for (const auto& parameter : parameters_) {
+    if (parameter.kind != ParameterKind::weight || !parameter.trainable()) continue;
+    const auto out = static_cast<double>(parameter.value.size(0));
+    if (parameter.value.dim() == 4)
+      values += out * places(parameter.name, pixels, finest_, regions);
+    else
+      values += out * regions.boxes;
+    if (parameter.name.find("_blocks.") != std::string::npos) pyramid_channels = out;
+  }
+  values +=
+      pyramid_channels * (regions.boxes * regions.box_cells + regions.masks * regions.mask_cells);
+  return sizeof(float) * kKeptPerLayer * values;
 }
 
 std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {
@@ -146,8 +177,8 @@ std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const auto& image = batch.images[i];
     merged.push_back(best_detections({at::cat(boxes[i]), at::cat(scores[i]), at::cat(labels[i])},
-                                     ImageSize(image.height, image.width), box_offset_,
-                                     detection_));
+                                     ImageSize(image.height, image.width), options_.boxes.offset,
+                                     options_.detection));
   }
   return merged;
 }

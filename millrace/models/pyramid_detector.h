@@ -28,11 +28,34 @@ struct PyramidDetectorOptions {
 
   void describe(Options& o);
   void use_torchvision() { pyramid.use_torchvision(); }
-  void check(const Config& table) const;
-  std::vector<IdleOption> idle() const;
+
+  /// Throws ConfigError for values that contradict each other (`require`) and for one that changes
+  /// nothing (`defaults.refuse_unused`).
+  void check(const Config& table, const Options& defaults) const;
+
+  /// The defaults of T, a struct derived from this one, in the style that the [model] table asks
+  /// for: its own are detectron2's, `use_torchvision()` turns them into the other set. Throws
+  /// ConfigError as `check` does.
+  template <class T>
+  static T defaults_for(const Config& table) {
+    T defaults;
+    const auto* style = table.is_table() ? table.find("style") : nullptr;
+    const auto* name = style ? std::get_if<std::string>(&style->data) : nullptr;
+    if (name && *name == "torchvision") {
+      defaults.style = *name;
+      defaults.use_torchvision();
+    }
+    T asked = defaults, unchanged = defaults;
+    Options options, normal;
+    asked.describe(options);
+    unchanged.describe(normal);
+    options.read(table, {"type", "weights"});
+    asked.check(table, normal);
+    return defaults;
+  }
 };
 
-/// What is said of batch norms, named by their options, that look at one rank's images alone.
+/// A warning about batch norms, named by their options, that see only one rank's images.
 std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
 
 /// The pyramid of a batch.
@@ -43,7 +66,7 @@ struct Features {
   NormPass pass;
 };
 
-/// Regions of the heads of the second stage, over all images of a batch, and the cells of each.
+/// Regions of the second stage's heads, and the cells of each.
 struct RegionLoad {
   double boxes = 0, box_cells = 0;   // e.g. 512 per image, 7 x 7
   double masks = 0, mask_cells = 0;  // at most; e.g. 128 per image, 14 x 14
@@ -60,7 +83,7 @@ class PyramidDetector : public Detector {
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
 
   const Parameters& parameters() const final { return parameters_; }
-  void parameters_changed() override;
+  void parameters_changed() final { parameters_.mark_changed(); }
   double activation_bytes(std::int64_t images, double pixels) const final;
 
   /// Refuses data without an object; warns of frozen layers that keep random values, and of batch
@@ -93,11 +116,9 @@ class PyramidDetector : public Detector {
   std::vector<Found> find_in_views(const Batch& batch);
   at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found);
 
-  PyramidOptions options_;
+  PyramidDetectorOptions options_;
   int finest_;  // log2 of the stride of the finest map
   std::vector<View> views_;
-  DetectionOptions detection_;
-  double box_offset_;
   std::string mask_paste_;
   Parameters parameters_;
   Scope root_;

@@ -61,6 +61,10 @@ class Parameters {
   /// Declares the rows of everything whose name starts with `prefix` to be classes.
   void set_classes(std::string_view prefix, ClassAxis axis);
 
+  /// Counts a change of values: what was computed from them is out of date then.
+  void mark_changed() { ++changes_; }
+  std::int64_t changes() const { return changes_; }
+
   /// Number of values in the trained tensors, and in all.
   std::int64_t trainable_count() const;
   std::int64_t count() const;
@@ -71,6 +75,7 @@ class Parameters {
 
  private:
   std::vector<Parameter> all_;
+  std::int64_t changes_ = 0;
 };
 
 }  // namespace millrace

@@ -94,11 +94,7 @@ void nms_of_groups(benchmark::State& state) {
   const auto group = at::arange(count).remainder(groups);
   const auto threshold = static_cast<double>(state.range(2)) / 100;
   measure(
-      state,
-      [&] {
-        return groups == 1 ? nms(candidates, scores, threshold)
-                           : batched_nms(candidates, scores, group, threshold);
-      },
+      state, [&] { return batched_nms(candidates, scores, group, threshold); },
       [](const at::Tensor& kept) { return kept.numel(); });
 }
 
@@ -110,7 +106,7 @@ struct Anchors {
   Anchors() {
     for (std::int64_t stride = 4; stride <= 64; stride *= 2) {
       const auto size = static_cast<double>(stride);
-      const auto cells = cell_anchors({8 * size}, {{}, {0.5, 1, 2}, "rounded"}, size);
+      const auto cells = cell_anchors({8 * size}, {0.5, 1, 2}, "rounded", size);
       levels.push_back(
           grid_anchors(cells, (800 + stride - 1) / stride, 1344 / stride, {size, size}));
       counts.push_back(levels.back().size(0));

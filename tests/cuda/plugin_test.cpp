@@ -1,4 +1,4 @@
-// The GPU's plug-in where there is no GPU: a sentence, whoever names it.
+// The CUDA plug-in on a machine without a GPU: an error in one sentence, from any command.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -17,8 +17,8 @@ class CudaPlugin : public Trainer {
 TEST_F(CudaPlugin, SaysThatThereIsNoGpu) {
   for (const auto* command : {"config", "run"}) {
     const auto end = trainer({command, "configs/maskrcnn.toml", "--set", plugins_});
-    // With a driver but no GPU, CUDA has the word; without a driver, or without libtorch's half,
-    // the loader.
+    // With a driver but no GPU, CUDA's own error; without a driver or libtorch's half, the
+    // loader's.
     expect_error(end, 2, "cannot load the plug-in '" MILLRACE_CUDA_PLUGIN "': it needs ");
     EXPECT_THAT(end.err, HasSubstr(" there is none: "));
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("_Z"))) << "no mangled name";

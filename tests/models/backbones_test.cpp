@@ -5,43 +5,38 @@
 #include "millrace/models/backbones/fpn.h"
 #include "millrace/models/backbones/resnet.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-std::vector<at::Tensor> maps_of(const ResNetOptions& options, Parameters& parameters) {
+std::vector<at::Tensor> maps_of(const PyramidOptions& options, Parameters& parameters) {
   const at::NoGradGuard no_grad;
   return ResNet(Scope(parameters, 1), options)(at::zeros({1, 3, 64, 96}), NormPass{});
 }
 
 TEST(ResNet, EveryDepthAndVariantGivesStridesOfFourToThirtyTwo) {
-  for (const std::int64_t depth : {18, 34, 50, 101})
+  for (const auto& [type, widen] :
+       {std::pair{"resnet18", 1}, {"resnet34", 1}, {"resnet50", 4}, {"resnet101", 4}})
     for (const bool deep : {false, true}) {
       Parameters parameters;
       const auto maps = maps_of(
-          {.depth = depth, .width = 16, .deep_stem = deep, .pool_shortcut = deep}, parameters);
+          {.backbone = type, .width = 16, .deep_stem = deep, .pool_shortcut = deep}, parameters);
       ASSERT_EQ(maps.size(), 4U);
       for (std::size_t i = 0; i < 4; ++i) {
-        const auto channels = (depth < 50 ? 16 : 64) << i;
-        EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, channels, 16 >> i, 24 >> i}))
-            << depth << (deep ? "d" : "");
+        EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, (16 * widen) << i, 16 >> i, 24 >> i}))
+            << type << (deep ? "d" : "");
       }
     }
 }
 
 TEST(ResNet, TheVariantsTensorsAreNamedAsInTimm) {
   Parameters parameters;
-  maps_of({.depth = 50, .width = 16, .deep_stem = true, .pool_shortcut = true}, parameters);
+  maps_of({.width = 16, .deep_stem = true, .pool_shortcut = true}, parameters);
   for (const auto* name :
        {"conv1.0.weight", "conv1.1.weight", "conv1.3.weight", "conv1.4.bias", "conv1.6.weight",
         "bn1.running_mean", "layer1.0.downsample.1.weight", "layer2.0.downsample.2.running_var"})
     EXPECT_TRUE(parameters.find(name)) << name;
   EXPECT_EQ(parameters.find("conv1.weight"), nullptr);
   EXPECT_EQ(parameters.find("layer2.0.downsample.0.weight"), nullptr);
-}
-
-TEST(ResNet, AnUnknownDepthIsRefused) {
-  Parameters parameters;
-  EXPECT_THROW(maps_of({.depth = 20}, parameters), std::invalid_argument);
 }
 
 TEST(Fpn, TwoLevelsOnTopHalveTheSidesAndStartWhereToldTo) {
@@ -59,4 +54,4 @@ TEST(Fpn, TwoLevelsOnTopHalveTheSidesAndStartWhereToldTo) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

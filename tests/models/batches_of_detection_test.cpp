@@ -2,12 +2,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <opencv2/core.hpp>
 
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/trainer/detector/make_detector.h"
 #include "tests/models/small_batch.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 /// Images of these sizes, padded together to multiples of 32.
@@ -42,7 +43,7 @@ const std::vector<std::pair<std::int32_t, std::int32_t>> kSizes = {{90, 64}, {64
 Batch alone(const Batch& whole, std::size_t i) {
   for (auto& [part, places] : parts_of_one_size(whole))
     for (std::size_t k = 0; k < places.size(); ++k)
-      if (places[k] == i) return testing::part_of(part, k, 1);
+      if (places[k] == i) return part_of(part, k, 1);
   return {};
 }
 
@@ -59,15 +60,10 @@ TEST(BatchParts, HaveTheSizeOfTheirImagesAndAllOfThemOnce) {
       seen.push_back(places[k]);
       const auto expected =
           batch_of({kSizes.begin(), kSizes.begin() + 1 + std::ptrdiff_t(places[k])});
-      const auto pixels = [](const Batch& of, std::size_t i, std::int32_t y, std::int32_t x) {
-        return of.pixels[(i * static_cast<std::size_t>(of.height) + static_cast<std::size_t>(y)) *
-                             static_cast<std::size_t>(of.width) * 3 +
-                         static_cast<std::size_t>(x) * 3];
-      };
-      for (std::int32_t y = 0; y < part.height; ++y)
-        for (std::int32_t x = 0; x < part.width; ++x)
-          ASSERT_EQ(pixels(part, k, y, x),
-                    y < image.height && x < image.width ? pixels(expected, places[k], y, x) : 0);
+      EXPECT_EQ(cv::norm(part.image(k), expected.image(places[k]), cv::NORM_INF), 0);
+      const auto padding = part.padded_image(k).clone();
+      padding(cv::Rect(0, 0, image.width, image.height)).setTo(0);
+      EXPECT_EQ(cv::norm(padding, cv::NORM_INF), 0);
     }
   }
   std::ranges::sort(seen);
@@ -81,44 +77,29 @@ TEST(BatchParts, ABatchOfOneSizeIsItsOwnPart) {
   EXPECT_EQ(parts[0].batch.pixels, whole.pixels);
 }
 
-class DetectionInBatches : public ::testing::TestWithParam<testing::SmallKind> {};
+class DetectionInBatches : public ::testing::TestWithParam<SmallKind> {};
 
-std::vector<testing::SmallKind> kinds() {
-  auto kinds = testing::small_kinds();
+std::vector<SmallKind> kinds() {
+  auto kinds = small_kinds();
   kinds.push_back(
-      {"maskrcnn", testing::kFewRegions +
-                       "mask.conv_dim = 8\ntest.aug_scales = [0.7, 1.0]\ntest.aug_flip = true\n"});
-  kinds.push_back({"fasterrcnn", testing::kFewRegions + "fpn.norm = 'gn'\n"});
+      {"maskrcnn",
+       kFewRegions + "mask.conv_dim = 8\ntest.aug_scales = [0.7, 1.0]\ntest.aug_flip = true\n"});
+  kinds.push_back({"fasterrcnn", kFewRegions + "fpn.norm = 'gn'\n"});
   return kinds;
 }
 
-INSTANTIATE_TEST_SUITE_P(ByName, DetectionInBatches, ::testing::ValuesIn(kinds()),
-                         [](const auto& one) {
-                           return one.param.name + std::to_string(one.index);
-                         });
+INSTANTIATE_TEST_SUITE_P(ByName, DetectionInBatches, ::testing::ValuesIn(kinds()), title_of);
 
 TEST_P(DetectionInBatches, FindsWhatItFindsInEachImageAlone) {
-  const auto model = testing::small_detector(
-      GetParam().name, GetParam().more + "test.score_thresh = 0.0\ntest.detections_per_img = 20\n",
-      "gn");
+  const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "gn");
   const auto whole = batch_of(kSizes);
   const auto together = detect_with(*model, whole);
   ASSERT_EQ(together.size(), kSizes.size());
   for (std::size_t i = 0; i < kSizes.size(); ++i) {
     SCOPED_TRACE(i);
-    const auto single = detect_with(*model, alone(whole, i))[0];
-    ASSERT_EQ(together[i].size(), single.size());
-    for (std::size_t k = 0; k < single.size(); ++k) {
-      const auto &is = together[i][k], &expected = single[k];
-      EXPECT_EQ(is.label, expected.label);
-      EXPECT_NEAR(is.score, expected.score, 1e-5);
-      EXPECT_NEAR(is.box.x1, expected.box.x1, 1e-2);
-      EXPECT_NEAR(is.box.y1, expected.box.y1, 1e-2);
-      EXPECT_NEAR(is.box.x2, expected.box.x2, 1e-2);
-      EXPECT_NEAR(is.box.y2, expected.box.y2, 1e-2);
-    }
+    expect_same_objects(together[i], detect_with(*model, alone(whole, i))[0], 1e-5, 1e-2);
   }
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

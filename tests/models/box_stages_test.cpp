@@ -1,21 +1,12 @@
 #include "millrace/models/maskrcnn/box_stages.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 
-#include "tests/models/random_boxes.h"
-#include "tests/support/tensors.h"
+#include "tests/models/operators.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::close;
-using testing::random_boxes;
-using testing::random_values;
-using testing::same;
 
 constexpr std::int64_t kChannels = 4, kClasses = 2;
 
@@ -57,7 +48,7 @@ TEST_F(Cascade, WithoutDeltasGivesTheProposalsTheMeanOfTheStagesProbabilities) {
     fill(predictor + ".cls_score.bias", bias);
     expected += at::softmax(bias, 0).narrow(0, 0, kClasses) / 3;
   }
-  const auto proposals = at::tensor({1, 2, 30, 40, 35, 5, 60, 60}, at::kFloat).view({2, 4});
+  const auto proposals = boxes_of({1, 2, 30, 40, 35, 5, 60, 60});
   const auto found = stages_->detect(features_, {proposals}, DetectionOptions{})[0];
   ASSERT_EQ(found.boxes.size(0), 4);
   for (std::int64_t d = 0; d < 4; ++d) {
@@ -82,8 +73,7 @@ TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
 }
 
 TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
-  const Truth truth{.boxes = at::tensor({5, 5, 30, 30}, at::kFloat).view({1, 4}),
-                    .labels = at::zeros({1}, at::kLong)};
+  const Truth truth{.boxes = boxes_of({5, 5, 30, 30}), .labels = at::zeros({1}, at::kLong)};
   // A single stage, with the first stage's tensors.
   auto single = options_;
   single.iou = {0.5};
@@ -112,16 +102,15 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
 }
 
 TEST(RegionSamples, AreTakenForegroundFirst) {
-  const Truth truth{.boxes = at::tensor({0, 0, 10, 10}, at::kFloat).view({1, 4}),
-                    .labels = at::zeros({1}, at::kLong)};
-  const auto boxes = at::tensor({50, 50, 60, 60, 0, 0, 10, 9, 1, 1, 3, 3}, at::kFloat).view({3, 4});
+  const Truth truth{.boxes = boxes_of({0, 0, 10, 10}), .labels = at::zeros({1}, at::kLong)};
+  const auto boxes = boxes_of({50, 50, 60, 60, 0, 0, 10, 9, 1, 1, 3, 3});
   const auto candidates = match_regions(boxes, truth, 0.5, 0);
   EXPECT_TRUE(same(candidates.matches.label, at::tensor({0, 1, 0}, at::kChar)));
-  const auto regions = take(candidates, {at::tensor({1}, at::kLong), at::tensor({2}, at::kLong)});
+  const auto regions = take(candidates, {longs({1}), longs({2})});
   EXPECT_EQ(regions.foreground, 1);
   EXPECT_TRUE(same(regions.boxes, boxes.slice(0, 1)));
-  EXPECT_TRUE(same(regions.truth, at::tensor({0}, at::kLong)));
+  EXPECT_TRUE(same(regions.truth, longs({0})));
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -17,7 +17,7 @@
 #include "millrace/trainer/optimizer/sgd.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 struct Case {
@@ -69,11 +69,10 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
 
 TEST_P(ConvolutionCases, GiveWhatTheStepsGiveOneByOneAndSoDoTheGradients) {
   const auto expected = apart(), actual = convolve(x, c, after);
-  EXPECT_TRUE(testing::close(actual, expected, 1e-6));
+  EXPECT_TRUE(close(actual, expected, 1e-6));
   const auto wanted = gradients(expected), got = gradients(actual);
   ASSERT_EQ(got.size(), wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i)
-    EXPECT_TRUE(testing::close(got[i], wanted[i], 1e-5)) << i;
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(close(got[i], wanted[i], 1e-5)) << i;
 }
 
 TEST_P(ConvolutionCases, KeepTheirGradientsInFp32WhereTheyComputeInBf16) {
@@ -84,11 +83,11 @@ TEST_P(ConvolutionCases, KeepTheirGradientsInFp32WhereTheyComputeInBf16) {
     y = convolve(x, c, after);
   }
   EXPECT_EQ(y.scalar_type(), at::kBFloat16);
-  EXPECT_TRUE(testing::close(y, apart(), 0.02));
+  EXPECT_TRUE(close(y, apart(), 0.02));
   const auto got = gradients(y);
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].scalar_type(), at::kFloat);
-    EXPECT_TRUE(testing::close(got[i], wanted[i], 0.2)) << i;
+    EXPECT_TRUE(close(got[i], wanted[i], 0.2)) << i;
   }
 }
 
@@ -117,13 +116,13 @@ TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
   Sgd sgd(parameters, {.lr = 1});
   for (int step = 0; step < 3; ++step) {
     const auto y = layer(x, {.training = true});
-    EXPECT_TRUE(testing::close(detect(), y.detach(), 1e-6)) << step;
+    EXPECT_TRUE(close(detect(), y.detach(), 1e-6)) << step;
     y.square().sum().backward();
     const auto before = detect();
     sgd.step(0.01);
-    EXPECT_FALSE(testing::close(detect(), before, 1e-4)) << step;
+    EXPECT_FALSE(close(detect(), before, 1e-4)) << step;
   }
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

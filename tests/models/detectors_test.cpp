@@ -8,49 +8,34 @@
 #include <set>
 
 #include "millrace/base/errors.h"
+#include "millrace/models/layers/views.h"
 #include "millrace/models/pyramid_detector.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::small_batch;
-using testing::small_detector;
 
-const std::string kTwoStages =
-    "rpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\nroi.batch_size_per_image = "
-    "32\nbox.fc_dim = 32\n";
-
-/// Detections of a network that has learned nothing.
-const std::string kEverything =
-    "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";
-
-struct NamedDetector {
-  std::string name, more;
-  friend void PrintTo(const NamedDetector& one, std::ostream* out) {
-    *out << one.name << " " << one.more;
-  }
-};
-
-std::vector<NamedDetector> every_detector() {
+std::vector<SmallKind> every_detector() {
   return {
-      {"maskrcnn", kTwoStages + "mask.conv_dim = 8\n"},
-      {"maskrcnn", kTwoStages + "mask.conv_dim = 8\nstyle = 'torchvision'\n"},
-      {"fasterrcnn", kTwoStages},
-      {"fasterrcnn", kTwoStages + "box.type = '4conv1fc'\nbox.norm = 'gn'\nfpn.norm = 'gn'\n"
-                                  "box.bbox_reg_loss_type = 'giou'\nbox.label_smoothing = 0.1\n"
-                                  "box.cls_agnostic_bbox_reg = true\nbackbone.deep_stem = true\n"},
-      {"cascadercnn", kTwoStages + "masks = true\nmask.conv_dim = 8\n"},
-      {"cascadercnn", kTwoStages + "style = 'torchvision'\nbox.type = '4conv1fc'\n"},
+      {"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"},
+      {"maskrcnn", kFewProposals + "mask.conv_dim = 8\nstyle = 'torchvision'\n"},
+      {"fasterrcnn", kFewProposals},
+      {"fasterrcnn", kFewProposals +
+                         "box.type = '4conv1fc'\nbox.norm = 'gn'\nfpn.norm = 'gn'\n"
+                         "box.bbox_reg_loss_type = 'giou'\nbox.label_smoothing = 0.1\n"
+                         "box.cls_agnostic_bbox_reg = true\nbackbone.deep_stem = true\n"},
+      {"cascadercnn", kFewProposals + "masks = true\nmask.conv_dim = 8\n"},
+      {"cascadercnn", kFewProposals + "style = 'torchvision'\nbox.type = '4conv1fc'\n"},
       {"retinanet", ""},
       {"retinanet", "style = 'torchvision'\n"},
       {"retinanet", "head.norm = 'gn'\nhead.bbox_reg_loss_type = 'giou'\nhead.num_convs = 1\n"}};
 }
 
-/// The share of pixels in which a mask is not the mirrored other one; 0 where there are none.
+/// The share of pixels in which a mask differs from the mirrored other one; 0 without masks.
 double unlike_mirrored(const coco::Rle& a, const coco::Rle& b) {
   const std::size_t width = a.width, pixels = width * a.height;
   std::vector<std::uint8_t> left(pixels), right(pixels);
@@ -62,19 +47,16 @@ double unlike_mirrored(const coco::Rle& a, const coco::Rle& b) {
   return static_cast<double>(unlike) / static_cast<double>(std::max<std::size_t>(1, pixels));
 }
 
-class EveryDetector : public ::testing::TestWithParam<NamedDetector> {
+class EveryDetector : public ::testing::TestWithParam<SmallKind> {
  protected:
   std::unique_ptr<Detector> detector(const std::string& more = {}) const {
     return small_detector(GetParam().name, GetParam().more + more);
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(ByName, EveryDetector, ::testing::ValuesIn(every_detector()),
-                         [](const auto& one) {
-                           return one.param.name + std::to_string(one.index);
-                         });
+INSTANTIATE_TEST_SUITE_P(ByName, EveryDetector, ::testing::ValuesIn(every_detector()), title_of);
 
-/// Running statistics and the like, joined.
+/// Running statistics and the like.
 std::vector<at::Tensor> buffers(const Detector& model) {
   std::vector<at::Tensor> values;
   for (const auto& parameter : model.parameters())
@@ -83,7 +65,7 @@ std::vector<at::Tensor> buffers(const Detector& model) {
 }
 
 bool same_all(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return testing::same(x, y); });
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same(x, y); });
 }
 
 TEST_P(EveryDetector, MeasuresItsLossesWithoutChangingAnything) {
@@ -98,7 +80,7 @@ TEST_P(EveryDetector, MeasuresItsLossesWithoutChangingAnything) {
   const auto second = measured();
   ASSERT_EQ(first.size(), second.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
-    EXPECT_TRUE(testing::same(first[i].second, second[i].second)) << first[i].first;
+    EXPECT_TRUE(same(first[i].second, second[i].second)) << first[i].first;
     EXPECT_TRUE(std::isfinite(first[i].second.item<double>())) << first[i].first;
   }
   model->losses(small_batch(), {.step = 3});
@@ -107,12 +89,7 @@ TEST_P(EveryDetector, MeasuresItsLossesWithoutChangingAnything) {
 
 TEST_P(EveryDetector, GivesEveryTrainedTensorAFiniteGradient) {
   const auto model = detector();
-  at::Tensor total;
-  for (const auto& [name, loss] : model->losses(small_batch(), {})) {
-    EXPECT_TRUE(std::isfinite(loss.item<double>())) << name;
-    total = total.defined() ? total + loss : loss;
-  }
-  total.backward();
+  total_of(model->losses(small_batch(), {})).backward();
   for (const auto& parameter : model->parameters()) {
     if (!parameter.trainable()) continue;
     ASSERT_TRUE(parameter.value.grad().defined()) << parameter.name;
@@ -124,16 +101,12 @@ TEST_P(EveryDetector, LearnsFromABatchWithoutObjectsThatThereIsNothing) {
   const auto model = detector();
   auto batch = small_batch();
   batch.objects = {{}, {}};
-  double boxes = 0;
-  at::Tensor total;
-  for (const auto& [name, loss] : model->losses(batch, {})) {
-    EXPECT_TRUE(std::isfinite(loss.item<double>())) << name;
-    if (name.find("box_reg") != std::string::npos || name == "loss_mask")
-      boxes += loss.item<double>();
-    total = total.defined() ? total + loss : loss;
-  }
-  EXPECT_EQ(boxes, 0);
-  total.backward();
+  const auto losses = model->losses(batch, {});
+  for (const auto& [name, loss] : losses)
+    if (name.find("box_reg") != std::string::npos || name == "loss_mask") {
+      EXPECT_EQ(loss.item<double>(), 0) << name;
+    }
+  total_of(losses).backward();
 }
 
 TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
@@ -159,13 +132,8 @@ TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
   const auto once = detector(kEverything)->detect(small_batch());
   const auto twice = detector(kEverything + "test.aug_scales = [1, 1]\n")->detect(small_batch());
   for (std::size_t i = 0; i < 2; ++i) {
-    ASSERT_EQ(once[i].size(), twice[i].size());
-    for (std::size_t d = 0; d < once[i].size(); ++d) {
-      EXPECT_EQ(once[i][d].score, twice[i][d].score);
-      EXPECT_EQ(once[i][d].label, twice[i][d].label);
-      EXPECT_EQ(once[i][d].box.x1, twice[i][d].box.x1);
-      EXPECT_EQ(once[i][d].mask.counts, twice[i][d].mask.counts);
-    }
+    expect_same_objects(twice[i], once[i]);
+    for (std::size_t d = 0; d < once[i].size(); ++d) EXPECT_EQ(once[i][d].mask, twice[i][d].mask);
   }
 }
 
@@ -204,7 +172,7 @@ TEST(Views, BoxesComeBackFromWhereTheyWent) {
   const auto boxes = at::tensor({1, 2, 30, 40, 50, 6, 70, 8}, at::kFloat).view({2, 4});
   for (const auto& view : {View{1.5, false}, View{0.6, true}, View{1, true}}) {
     const auto there = seen(batch, view).images[1];
-    EXPECT_TRUE(testing::close(
+    EXPECT_TRUE(close(
         out_of_view(into_view(boxes, batch.images[1], there, view), batch.images[1], there, view),
         boxes, 1e-6));
   }
@@ -241,36 +209,37 @@ TEST(CascadeRcnn, NumbersItsStages) {
 }
 
 std::string complaint(const std::string& name, const std::string& table) {
-  return testing::message_of<ConfigError>(
+  return message_of<ConfigError>(
       [&] { detectors().at(name).check(parse_config(table, "a.toml")); });
 }
 
 TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
-  EXPECT_THAT(complaint("maskrcnn", "box.bbox_reg_weights = [1, 2, 3]"),
-              HasSubstr("a.toml:1:24: box.bbox_reg_weights"));
-  EXPECT_THAT(complaint("cascadercnn", "masks = true\nroi.fg_iou_thresh = [0.5, 0.6]"),
-              HasSubstr("a.toml:2:21: roi.fg_iou_thresh wants other box.bbox_reg_weights: four "
-                        "numbers, dx dy dw dh, "
-                        "for each number of roi.fg_iou_thresh"));
-  EXPECT_THAT(complaint("cascadercnn", "box.cls_agnostic_bbox_reg = false"),
-              HasSubstr("a.toml:1:29: box.cls_agnostic_bbox_reg must be true for a cascade"));
-  EXPECT_THAT(complaint("retinanet", "\nanchors.sizes = [32, 64]"), HasSubstr("a.toml:2:17: "));
-  EXPECT_THAT(complaint("retinanet", "head.bg_iou_thresh = 0.6"), HasSubstr("head.fg_iou_thresh"));
-  EXPECT_THAT(complaint("fasterrcnn", "rpn.bg_iou_thresh = 0.8"), HasSubstr("rpn.fg_iou_thresh"));
-  EXPECT_THAT(complaint("retinanet", "pixel_mean = 3"), HasSubstr("three numbers"));
-  EXPECT_THAT(complaint("retinanet", "test.aug_scales = []"), HasSubstr("at least one scale"));
-  EXPECT_THAT(complaint("retinanet", "test.nms_type = 'soft'"),
-              HasSubstr("hard | linear | gaussian"));
-  EXPECT_THAT(complaint("fasterrcnn", "backbone.norm = 'syncbn'"), HasSubstr("is not one of"));
-  EXPECT_THAT(complaint("retinanet", "rpn.batch_size_per_image = 5"),
-              HasSubstr("unknown key 'rpn'"));
-  EXPECT_EQ(complaint("cascadercnn", "style = 'torchvision'"), "");
+  const std::vector<std::array<std::string, 3>> wrong = {
+      {"maskrcnn", "box.bbox_reg_weights = [1, 2, 3]", "a.toml:1:24: box.bbox_reg_weights"},
+      {"cascadercnn", "masks = true\nroi.fg_iou_thresh = [0.5, 0.6]",
+       "a.toml:2:21: roi.fg_iou_thresh wants other box.bbox_reg_weights: four numbers, dx dy dw "
+       "dh, "
+       "for each number of roi.fg_iou_thresh"},
+      {"cascadercnn", "box.cls_agnostic_bbox_reg = false",
+       "a.toml:1:29: box.cls_agnostic_bbox_reg must be true for a cascade"},
+      {"retinanet", "\nanchors.sizes = [32, 64]", "a.toml:2:17: "},
+      {"retinanet", "anchors.rounding = 'square'", "exact | rounded | legacy"},
+      {"retinanet", "head.bg_iou_thresh = 0.6", "head.fg_iou_thresh"},
+      {"fasterrcnn", "rpn.bg_iou_thresh = 0.8", "rpn.fg_iou_thresh"},
+      {"retinanet", "pixel_mean = 3", "three numbers"},
+      {"retinanet", "test.aug_scales = []", "at least one scale"},
+      {"retinanet", "test.nms_type = 'soft'", "hard | linear | gaussian"},
+      {"fasterrcnn", "backbone.norm = 'syncbn'", "is not one of"},
+      {"fasterrcnn", "backbone.type = 'resnet20'", "is not one of"},
+      {"retinanet", "rpn.batch_size_per_image = 5", "unknown key 'rpn'"}};
+  for (const auto& [name, table, said] : wrong)
+    EXPECT_THAT(complaint(name, table), HasSubstr(said)) << table;
 }
 
 TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) {
   EXPECT_EQ(complaint("maskrcnn", "\nbox.norm = 'gn'"),
-            "a.toml:2:12: box.norm = \"gn\" changes nothing: box.type = \"2fc\" has no "
-            "convolutions; leave it out, or at \"none\"");
+            "a.toml:2:12: box.norm changes nothing with box.type = \"2fc\", which has no "
+            "convolutions: leave it out, or where a base sets it, take it back with `unset`");
   const std::vector<std::pair<std::string, std::string>> idle = {
       {"maskrcnn", "test.soft_nms_sigma = 0.7"},
       {"retinanet", "test.nms_type = 'linear'\ntest.soft_nms_sigma = 0.7"},
@@ -287,6 +256,7 @@ TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) 
 
 TEST(DetectorOptions, ThatHaveAUseOrSayTheDefaultAreTaken) {
   const std::vector<std::pair<std::string, std::string>> fine = {
+      {"cascadercnn", "style = 'torchvision'"},
       {"maskrcnn", "box.type = '4conv1fc'\nbox.norm = 'gn'"},
       {"maskrcnn", "test.nms_type = 'gaussian'\ntest.soft_nms_sigma = 0.7"},
       {"maskrcnn", "test.soft_nms_sigma = 0.5\nbox.norm = 'none'"},
@@ -296,4 +266,4 @@ TEST(DetectorOptions, ThatHaveAUseOrSayTheDefaultAreTaken) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -2,24 +2,20 @@
 // no memory touched that is not there.
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/tensor.h>
 #include <gmock/gmock.h>
 
-#include "millrace/models/layers/normalize.h"
+#include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/trainer/detector/device_pixels.h"
 #include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/upload.h"
 #include "millrace/trainer/training_step.h"
+#include "tests/models/operators.h"
 #include "tests/models/other_device.h"
 #include "tests/models/small_batch.h"
-#include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::kOtherDevice;
-using testing::small_batch;
 
 /// Gives one batch `times` times.
 class Again final : public DataFlow<Batch> {
@@ -37,7 +33,7 @@ class Again final : public DataFlow<Batch> {
   int times_;
 };
 
-/// A batch with its pixels on the device and, as nobody is to read them any more, none on the host.
+/// A batch with its pixels on the device, and zeros on the host, where nothing should read them.
 Batch uploaded(Batch batch, at::Device device) {
   batch = upload_ahead(std::make_unique<Again>(batch, 1), device)->next()->value;
   std::fill_n(batch.pixels.get(), batch.bytes(), std::uint8_t{0});
@@ -79,7 +75,7 @@ struct Trained {
 };
 
 Trained train(const std::string& kind, const std::string& more, at::Device device) {
-  const auto model = testing::small_detector(kind, more, "frozen_bn", device);
+  const auto model = small_detector(kind, more, "frozen_bn", device);
   TrainingStep step(*model, {}, {}, Cluster::alone());
   const auto flow = upload_ahead(std::make_unique<Again>(small_batch(), 3), device);
   Trained result;
@@ -99,18 +95,13 @@ Trained train(const std::string& kind, const std::string& more, at::Device devic
   return result;
 }
 
-struct Case {
-  std::string kind, more;
-  friend void PrintTo(const Case& one, std::ostream* out) { *out << one.kind << " " << one.more; }
-};
-
-class OtherDevice : public ::testing::TestWithParam<Case> {};
+class OtherDevice : public ::testing::TestWithParam<SmallKind> {};
 
 TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
   const auto& [kind, more] = GetParam();
-  const auto before = testing::copies_on_own_streams();
+  const auto before = copies_on_own_streams();
   const auto there = train(kind, more, {kOtherDevice, 0}), here = train(kind, more, at::kCPU);
-  EXPECT_EQ(testing::copies_on_own_streams(), before + 3) << "batches that were uploaded ahead";
+  EXPECT_EQ(copies_on_own_streams(), before + 3) << "batches that were uploaded ahead";
   ASSERT_EQ(there.scalars.size(), here.scalars.size());
   for (std::size_t i = 0; i < here.scalars.size(); ++i)
     for (std::size_t k = 0; k < here.scalars[i].size(); ++k) {
@@ -122,14 +113,9 @@ TEST_P(OtherDevice, TrainsAndDetectsAsTheCpuDoes) {
     EXPECT_LT((there.values[i] - here.values[i]).abs().max().item<double>(), 1e-5) << i;
   ASSERT_EQ(there.found.size(), here.found.size());
   for (std::size_t i = 0; i < here.found.size(); ++i) {
-    ASSERT_EQ(there.found[i].size(), here.found[i].size());
-    for (std::size_t d = 0; d < here.found[i].size(); ++d) {
-      EXPECT_EQ(there.found[i][d].label, here.found[i][d].label);
-      EXPECT_NEAR(there.found[i][d].score, here.found[i][d].score, 1e-4);
-      EXPECT_NEAR(there.found[i][d].box.x1, here.found[i][d].box.x1, 1e-2);
-      EXPECT_NEAR(there.found[i][d].box.y2, here.found[i][d].box.y2, 1e-2);
+    expect_same_objects(there.found[i], here.found[i], 1e-4, 1e-2);
+    for (std::size_t d = 0; d < here.found[i].size(); ++d)
       EXPECT_EQ(there.found[i][d].mask, here.found[i][d].mask);
-    }
   }
 }
 
@@ -138,39 +124,31 @@ TEST(MaskTargetsOnADevice, AreTheCpusOfPolygonsAndRunLengthsAlike) {
   const std::vector<coco::Segmentation> shapes{std::vector<coco::Polygon>{triangle},
                                                coco::from_polygons({&triangle, 1}, 100, 100)};
   const std::vector<const coco::Segmentation*> each{&shapes[1], &shapes[0], &shapes[1]};
-  const auto boxes =
-      at::tensor({5.F, 5.F, 50.F, 70.F, 20.F, 0.F, 95.F, 95.F, 30.F, 30.F, 60.F, 60.F})
-          .view({3, 4});
+  const auto boxes = boxes_of({5, 5, 50, 70, 20, 0, 95, 95, 30, 30, 60, 60});
   for (const auto* kind : {"binary", "soft"}) {
     const auto found = mask_targets(each, boxes.to(kOtherDevice), 28, kind, 100, 100);
     EXPECT_EQ(found.device().type(), kOtherDevice);
-    EXPECT_TRUE(testing::same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100))) << kind;
+    EXPECT_TRUE(same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100))) << kind;
   }
 }
 
 TEST(DeviceWithoutKernels, IsRefusedByName) {
-  EXPECT_THAT([] { testing::small_detector("retinanet", "", "frozen_bn", at::kCUDA); },
+  EXPECT_THAT([] { small_detector("retinanet", "", "frozen_bn", at::kCUDA); },
               ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr(
                   "no plug-in with operators for the device 'cuda' is loaded")));
 }
 
-const std::string kSmall =
-    "rpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\nroi.batch_size_per_image = "
-    "32\nbox.fc_dim = 32\n"
-    "mask.conv_dim = 8\ntest.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = "
-    "0.1\n";
-const std::string kDense =
-    "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";
+const std::string kMasks = kFewProposals + kEverything + "mask.conv_dim = 8\n";
 
 INSTANTIATE_TEST_SUITE_P(
     Detectors, OtherDevice,
-    ::testing::Values(Case{"maskrcnn", kSmall},
-                      Case{"maskrcnn", kSmall + "style = 'torchvision'\n"},
-                      Case{"cascadercnn", kSmall + "masks = true\n"},
-                      Case{"retinanet", kDense + "head.norm = 'gn'\n"},
-                      Case{"retinanet",
-                           kDense + "test.nms_type = 'gaussian'\ntest.aug_flip = true\n"},
-                      Case{"centers", kDense}));
+    ::testing::Values(SmallKind{"maskrcnn", kMasks},
+                      SmallKind{"maskrcnn", kMasks + "style = 'torchvision'\n"},
+                      SmallKind{"cascadercnn", kMasks + "masks = true\n"},
+                      SmallKind{"retinanet", kEverything + "head.norm = 'gn'\n"},
+                      SmallKind{"retinanet",
+                                kEverything + "test.nms_type = 'gaussian'\ntest.aug_flip = true\n"},
+                      SmallKind{"centers", kEverything}));
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -1,22 +1,16 @@
 #include "millrace/models/maskrcnn/mask_targets.h"
 
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/arange.h>
 #include <sys/resource.h>
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "millrace/models/ops/roi_align.h"
-#include "tests/models/random_boxes.h"
-#include "tests/models/threads.h"
+#include "tests/models/operators.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::close;
-using testing::random_boxes;
-using testing::same;
 
 /// Stars in an image of height x width pixels, every third as run lengths, and two regions for
 /// each.
@@ -24,7 +18,6 @@ struct Shapes {
   std::uint32_t height, width;
   std::vector<coco::Segmentation> stars;
   std::vector<const coco::Segmentation*> matched;
-  std::vector<std::int64_t> star_of;
   at::Tensor boxes;
 
   Shapes(int count, std::uint32_t h, std::uint32_t w, double largest) : height(h), width(w) {
@@ -45,12 +38,10 @@ struct Shapes {
       for (const double shift : {0.0, 0.4 * r}) {
         for (const double side : {cx - r, cy - r, cx + r, cy + r})
           corners.push_back(static_cast<float>(side + shift));
-        star_of.push_back(i);
       }
     }
-    for (const auto star : star_of) matched.push_back(&stars[static_cast<std::size_t>(star)]);
-    boxes = at::empty({std::ssize(star_of), 4}, at::kFloat);
-    std::copy(corners.begin(), corners.end(), boxes.mutable_data_ptr<float>());
+    for (const auto& star : stars) matched.insert(matched.end(), 2, &star);
+    boxes = boxes_of(corners);
   }
 
   at::Tensor targets(const std::string& kind) const {
@@ -68,9 +59,8 @@ TEST(SoftMaskTargets, AreRoiAlignOfTheWholeBitmaps) {
                           : std::get<coco::Rle>(star),
                  bitmaps[i].mutable_data_ptr<std::uint8_t>());
   }
-  auto rois = at::zeros({40, 5});
-  rois.slice(1, 1).copy_(shapes.boxes);
-  for (std::int64_t i = 0; i < 40; ++i) rois[i][0] = shapes.star_of[static_cast<std::size_t>(i)];
+  const auto star = at::arange(40).div(2, "floor").to(at::kFloat).unsqueeze(1);
+  const auto rois = at::cat({star, shapes.boxes}, 1);
   const auto expected =
       roi_align({bitmaps.to(at::kFloat)}, rois, {}, {.height = 28, .width = 28, .aligned = false});
   EXPECT_TRUE(close(shapes.targets("soft"), expected.squeeze(1), 1e-6));
@@ -86,7 +76,7 @@ TEST(SoftMaskTargets, NeedNoBitmapsOfTheWholeImage) {
 
 TEST(MaskTargets, AreTheSameOnAnyNumberOfThreads) {
   const Shapes shapes(30, 300, 300, 90);
-  testing::expect_same_on_any_threads([&] {
+  expect_same_on_any_threads([&] {
     return std::vector{shapes.targets("soft"), shapes.targets("binary")};
   });
 }
@@ -101,12 +91,11 @@ TEST(MaskTargets, BinaryOnesAreTheSoftOnesButForTheOutline) {
 
 TEST(MaskTargets, OddRegionsAreEmpty) {
   Shapes shapes(2, 50, 60, 20);
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  shapes.boxes.slice(0, 0, 1).fill_(nan);
+  shapes.boxes.slice(0, 0, 1).fill_(kNan);
   shapes.boxes.slice(0, 1, 2).fill_(1e6);
   for (const auto* kind : {"soft", "binary"})
     EXPECT_TRUE(same(shapes.targets(kind).slice(0, 0, 2), at::zeros({2, 28, 28}))) << kind;
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -1,41 +1,32 @@
 #include "millrace/models/ops/matcher.h"
 
-#include <ATen/ops/full.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
 #include <sys/resource.h>
 
-#include <limits>
 #include <stdexcept>
+#include <string>
 
 #include "millrace/models/layers/anchors.h"
 #include "millrace/models/ops/boxes.h"
-#include "tests/models/random_boxes.h"
-#include "tests/models/threads.h"
+#include "tests/models/operators.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::random_boxes;
-using testing::random_values;
-using testing::same;
-
-/// Boxes (0, 0) - (100, height): of two, the IoU is the ratio of heights.
-at::Tensor of_heights(const std::vector<double>& heights) {
-  auto boxes = at::zeros({std::ssize(heights), 4});
-  boxes.select(1, 2).fill_(100);
-  boxes.select(1, 3).copy_(at::tensor(heights));
-  return boxes;
+/// Boxes (0, top) - (100, bottom).
+at::Tensor of_rows(const std::vector<std::pair<int, int>>& rows) {
+  std::vector<float> corners;
+  for (const auto& [top, bottom] : rows)
+    for (const int corner : {0, top, 100, bottom}) corners.push_back(static_cast<float>(corner));
+  return boxes_of(corners);
 }
 
-/// Boxes (0, top) - (100, bottom).
-at::Tensor of_rows(const std::vector<float>& tops_and_bottoms) {
-  auto boxes = at::zeros({std::ssize(tops_and_bottoms) / 2, 4});
-  boxes.select(1, 2).fill_(100);
-  boxes.slice(1, 1, 4, 2).copy_(at::tensor(tops_and_bottoms).view({-1, 2}));
-  return boxes;
+/// Boxes (0, 0) - (100, height): of two, the IoU is the ratio of heights.
+at::Tensor of_heights(const std::vector<int>& heights) {
+  std::vector<std::pair<int, int>> rows;
+  for (const int height : heights) rows.emplace_back(0, height);
+  return of_rows(rows);
 }
 
 /// The definition, on the whole table.
@@ -53,44 +44,30 @@ Matches match_by_table(const at::Tensor& truth, const at::Tensor& boxes,
   return {row, label};
 }
 
-TEST(Match, NoTruthMakesEverythingBackground) {
-  const auto [truth, label] =
-      match(at::zeros({0, 4}), random_boxes(5, 100, 20, 1), {.low_quality = true});
-  EXPECT_TRUE(same(truth, at::zeros({5}, at::kLong)));
-  EXPECT_TRUE(same(label, at::zeros({5}, at::kChar)));
-}
+struct MatchCase {
+  at::Tensor truths, boxes;
+  MatchOptions options;
+  std::vector<std::int64_t> label;
+};
 
-TEST(Match, NoBoxesGiveNoMatches) {
-  const auto [truth, label] =
-      match(random_boxes(3, 100, 20, 1), at::zeros({0, 4}), {.low_quality = true});
-  EXPECT_TRUE(same(truth, at::zeros({0}, at::kLong)));
-  EXPECT_TRUE(same(label, at::zeros({0}, at::kChar)));
-}
-
-TEST(Match, ThresholdsAreInclusiveAbove) {
-  const auto [truth, label] =
-      match(of_heights({100}), of_heights({29, 30, 69, 70}), {.low = 0.3, .high = 0.7});
-  EXPECT_TRUE(same(label, at::tensor({0, -1, -1, 1}, at::kChar)));
-}
-
-TEST(Match, LowQualityBoxesKeepTheirOwnBestTruth) {
-  // Box 1 is the best of truth 1 but overlaps truth 0 more.
-  const auto truths = of_rows({0, 100, 100, 200}), boxes = of_rows({0, 10, 40, 140, 500, 600});
-  const auto [truth, label] = match(truths, boxes, {.low = 0.6, .high = 0.7, .low_quality = true});
-  EXPECT_TRUE(same(truth, at::tensor({0, 0, 0}, at::kLong)));
-  EXPECT_TRUE(same(label, at::tensor({0, 1, 0}, at::kChar)));
-}
-
-TEST(Match, ATruthThatNoBoxOverlapsMakesNoneForeground) {
-  const auto [truth, label] =
-      match(of_rows({500, 600}), of_rows({0, 100, 100, 200}), {.low_quality = true});
-  EXPECT_TRUE(same(label, at::zeros({2}, at::kChar)));
-}
-
-TEST(Match, TiesOfTheBestBoxAllCount) {
-  const auto [truth, label] = match(of_heights({100}), of_heights({20, 10, 20}),
-                                    {.low = 0.3, .high = 0.7, .low_quality = true});
-  EXPECT_TRUE(same(label, at::tensor({1, 0, 1}, at::kChar)));
+TEST(Match, OfAFewBoxes) {
+  const MatchOptions strict{0.3, 0.7}, best{0.6, 0.7, true}, loose{0.3, 0.7, true};
+  const auto none = at::zeros({0, 4}), one = of_heights({100});
+  const std::vector<MatchCase> cases = {
+      {none, of_heights({9, 9}), loose, {0, 0}},
+      {of_heights({9, 9}), none, loose, {}},
+      {one, of_heights({29, 30, 69, 70}), strict, {0, -1, -1, 1}},  // `high` and `low` belong above
+      // Box 1 is the best of truth 1 but overlaps truth 0 more, and keeps it.
+      {of_rows({{0, 100}, {100, 200}}), of_rows({{0, 10}, {40, 140}, {500, 600}}), best, {0, 1, 0}},
+      // A truth that no box overlaps.
+      {of_rows({{500, 600}}), of_rows({{0, 100}, {100, 200}}), loose, {0, 0}},
+      {one, of_heights({20, 10, 20}), loose, {1, 0, 1}}};  // ties
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto& [truths, boxes, options, label] = cases[i];
+    const auto matches = match(truths, boxes, options);
+    EXPECT_TRUE(same(matches.truth, at::zeros({boxes.size(0)}, at::kLong))) << i;
+    EXPECT_TRUE(same(matches.label, longs(label).to(at::kChar))) << i;
+  }
 }
 
 TEST(Match, IsTheTableOfOverlapsWorkedOutBlockByBlock) {
@@ -110,18 +87,15 @@ TEST(Match, IsTheTableOfOverlapsWorkedOutBlockByBlock) {
 }
 
 TEST(Match, BoxesThatAreNotFiniteAreBackground) {
-  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  constexpr float infinite = std::numeric_limits<float>::infinity();
-  const auto boxes = at::tensor({nan, 0.F, 10.F, 10.F, 0.F, 0.F, infinite, 10.F,  //
-                                 0.F, 0.F, 10.F, 10.F, 0.F, 0.F, 10.F, nan})
-                         .view({4, 4});
+  const auto boxes = boxes_of({kNan, 0, 10, 10, 0, 0, kInfinite, 10,  //
+                               0, 0, 10, 10, 0, 0, 10, kNan});
   const auto [truth, label] = match(boxes.slice(0, 2, 3), boxes, {});
   EXPECT_TRUE(same(label, at::tensor({0, 0, 1, 0}, at::kChar)));
 }
 
 TEST(Match, IsTheSameOnAnyNumberOfThreads) {
   const auto truths = random_boxes(9, 300, 80, 1), boxes = random_boxes(9000, 300, 80, 3);
-  testing::expect_same_on_any_threads([&] {
+  expect_same_on_any_threads([&] {
     const auto [truth, label] = match(truths, boxes, {0.3, 0.7, true});
     return std::vector{truth, label};
   });
@@ -136,7 +110,7 @@ long peak_memory() {
 
 TEST(Match, NeedsFewMebibytesForAThousandObjectsAndAllAnchors) {
   const auto truths = random_boxes(1000, 1300, 200, 1);
-  const auto cells = cell_anchors({32}, {{}, {0.5, 1, 2}, "exact"}, 4);
+  const auto cells = cell_anchors({32}, {0.5, 1, 2}, "exact", 4);
   const auto anchors = grid_anchors(cells, 200, 450, {4, 4});  // 270,000
   match(truths.slice(0, 0, 1), anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
   const auto before = peak_memory();
@@ -204,4 +178,4 @@ TEST(Sample, TakesWhatThereIs) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -4,42 +4,20 @@
 #include <ATen/ops/isfinite.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "tests/models/small_batch.h"
-#include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::small_batch;
-using testing::small_detector;
-
-const std::string kTwoStages =
-    "rpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\nroi.batch_size_per_image = "
-    "32\nbox.fc_dim = 32\n";
-
-struct OddDetector {
-  std::string name, more;
-};
-
-class OddInput : public ::testing::TestWithParam<OddDetector> {
+class OddInput : public ::testing::TestWithParam<SmallKind> {
  protected:
-  std::unique_ptr<Detector> detector_ = small_detector(
-      GetParam().name, GetParam().more + "test.score_thresh = 0.0\ntest.detections_per_img = 20\n");
-
-  at::Tensor loss(const Batch& batch) {
-    at::Tensor sum;
-    for (const auto& [name, value] : detector_->losses(batch, {}))
-      sum = sum.defined() ? sum + value : value;
-    return sum;
-  }
+  std::unique_ptr<Detector> detector_ =
+      small_detector(GetParam().name, GetParam().more + kEverything);
 
   void expect_finite_loss_and_gradients(const Batch& batch) {
-    const auto sum = loss(batch);
-    EXPECT_TRUE(std::isfinite(sum.item<double>())) << sum.item<double>();
-    sum.backward();
+    total_of(detector_->losses(batch, {})).backward();
     for (const auto& [name, value, kind, classes] : detector_->parameters())
       EXPECT_TRUE(!value.grad().defined() || at::isfinite(value.grad()).all().item<bool>()) << name;
   }
@@ -57,13 +35,7 @@ class OddInput : public ::testing::TestWithParam<OddDetector> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    ByName, OddInput,
-    ::testing::Values(OddDetector{"maskrcnn", kTwoStages + "mask.conv_dim = 8\n"},
-                      OddDetector{"maskrcnn",
-                                  kTwoStages + "mask.conv_dim = 8\nstyle = 'torchvision'\n"},
-                      OddDetector{"cascadercnn", kTwoStages}, OddDetector{"retinanet", ""}),
-    [](const auto& one) { return one.param.name + std::to_string(one.index); });
+INSTANTIATE_TEST_SUITE_P(ByName, OddInput, ::testing::ValuesIn(small_kinds()), title_of);
 
 /// One image of height x width pixels with an object that fills it, as the data flow gives it: its
 /// longer side at most 1333 pixels, padded to whole strides.
@@ -120,9 +92,10 @@ TEST_P(OddInput, WeightsThatAreNoNumbersFindNothing) {
   auto batch = small_batch();
   for (const bool with_objects : {true, false}) {
     if (!with_objects) batch.objects = {Instances{}, Instances{}};
-    EXPECT_TRUE(loss(batch).defined());  // not a number, which the trainer reports
+    for (const auto& [name, loss] : detector_->losses(batch, {}))
+      EXPECT_TRUE(loss.defined()) << name;  // not a number, which the trainer reports
   }
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -29,7 +29,7 @@ const at::Device kDevice(kOtherDevice, 0);
 thread_local at::Stream current_stream(at::Stream::DEFAULT, kDevice);
 std::atomic<int> own_stream_copies = 0;
 
-/// Each block has an address, which nobody can read, and its bytes somewhere else.
+/// Each block has an address that cannot be read, and its bytes elsewhere.
 class Memory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {

@@ -1,5 +1,5 @@
-// A device that is not this process's memory, as a GPU is not: who touches its memory by other ways
-// than copies crashes, and operators refuse tensors of two devices.
+// A device with memory of its own, as a GPU has: code that touches it except by copies crashes, and
+// operators refuse tensors of two devices.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,8 +10,7 @@ namespace millrace::testing {
 /// (millrace/models/ops/operators.cpp) too.
 inline constexpr c10::DeviceType kOtherDevice = c10::DeviceType::PrivateUse1;
 
-/// Copies from the CPU's memory that were asked for while a stream of their own was the current
-/// one.
+/// Copies from the CPU's memory on a stream other than the default one.
 int copies_on_own_streams();
 
 }  // namespace millrace::testing

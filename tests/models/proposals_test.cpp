@@ -1,29 +1,17 @@
 #include "millrace/models/ops/proposals.h"
 
-#include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 
-#include <limits>
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
 #include "millrace/models/ops/nms.h"
-#include "tests/models/random_boxes.h"
-#include "tests/models/threads.h"
+#include "tests/models/operators.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::close;
-using testing::random_boxes;
-using testing::random_values;
-using testing::same;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 /// What an RPN says about three images of other sizes.
 struct Scene {
@@ -92,21 +80,16 @@ TEST(Proposals, AreTheDefinitionToTheBit) {
 TEST(Proposals, AnImageDoesNotDependOnTheOthers) {
   Scene scene;
   const auto all = scene.proposals({});
-  const Scene before = scene;
-  const std::vector<std::int64_t> order = {2, 0, 1};
-  for (std::size_t i = 0; i < 3; ++i) {
-    scene.logits[static_cast<std::int64_t>(i)].copy_(Scene{}.logits[order[i]]);
-    scene.deltas[static_cast<std::int64_t>(i)].copy_(Scene{}.deltas[order[i]]);
-    scene.sizes[i] = Scene{}.sizes[static_cast<std::size_t>(order[i])];
-  }
+  scene.logits = scene.logits.roll({1}, {0});
+  scene.deltas = scene.deltas.roll({1}, {0});
+  std::ranges::rotate(scene.sizes, scene.sizes.begin() + 2);
   const auto moved = scene.proposals({});
-  for (std::size_t i = 0; i < 3; ++i)
-    EXPECT_TRUE(same(moved[i], all[static_cast<std::size_t>(order[i])]));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(moved[(i + 1) % 3], all[i]));
 }
 
 TEST(Proposals, AreTheSameOnAnyNumberOfThreads) {
   const Scene scene;
-  testing::expect_same_on_any_threads([&] { return scene.proposals({.by_probability = true}); });
+  expect_same_on_any_threads([&] { return scene.proposals({.by_probability = true}); });
 }
 
 TEST(Proposals, LeaveOutWhatIsNotFinite) {
@@ -153,12 +136,12 @@ TEST(Proposals, TakeAnImageOfOnePixelColumnOrNone) {
 
 TEST(Proposals, ReadNarrowTypesAsFloat) {
   Scene scene;
-  scene.logits = scene.logits.to(at::kBFloat16);
-  scene.deltas = scene.deltas.to(at::kBFloat16);
-  const auto narrow = scene.proposals({});
-  scene.logits = scene.logits.to(at::kFloat);
-  scene.deltas = scene.deltas.to(at::kFloat);
-  const auto wide = scene.proposals({});
+  const auto as = [&](at::ScalarType type) {
+    scene.logits = scene.logits.to(type);
+    scene.deltas = scene.deltas.to(type);
+    return scene.proposals({});
+  };
+  const auto narrow = as(at::kBFloat16), wide = as(at::kFloat);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(narrow[i], wide[i]));
 }
 
@@ -172,4 +155,4 @@ TEST(Proposals, RefuseShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -17,10 +17,8 @@
 #include "tests/support/ranks_main.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::cluster;
 
 constexpr std::int64_t kSteps = 20;
 
@@ -47,14 +45,14 @@ struct Case {
 /// no objects.
 std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t steps = kSteps) {
   at::set_num_threads(1);  // ranks share the cores
-  const auto model = testing::small_detector(one.kind, one.more, one.norm);
+  const auto model = small_detector(one.kind, one.more, one.norm);
   TrainingStep step(*model, {}, one.optimizer, all);
   step.start_alike();
   std::vector<Batch> batches;
-  const auto whole = testing::four_images();
+  const auto whole = four_images();
   const auto own = whole.size() / one.parts / static_cast<std::size_t>(all.size());
-  for (const auto& part : testing::parts_of(whole, whole.size() / one.parts))
-    batches.push_back(testing::part_of(part, own * static_cast<std::size_t>(all.rank()), own));
+  for (const auto& part : parts_of(whole, whole.size() / one.parts))
+    batches.push_back(part_of(part, own * static_cast<std::size_t>(all.rank()), own));
   std::vector<StepFigures> scalars;
   LossScale scale;
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -100,18 +98,18 @@ TEST(SyncBn, IsBatchNormOfAllImagesAlsoWhereARankHasNone) {
   RankSum sum(*cluster, at::kCPU);
   sum(own.dweight);
   sum(own.dbias);
-  EXPECT_TRUE(testing::close(own.dweight, alone.dweight, 1e-5));
-  EXPECT_TRUE(testing::close(own.dbias, alone.dbias, 1e-5));
-  EXPECT_TRUE(testing::close(own.mean, alone.mean, 1e-6));
-  EXPECT_TRUE(testing::close(own.var, alone.var, 1e-6));
+  EXPECT_TRUE(close(own.dweight, alone.dweight, 1e-5));
+  EXPECT_TRUE(close(own.dbias, alone.dbias, 1e-5));
+  EXPECT_TRUE(close(own.mean, alone.mean, 1e-6));
+  EXPECT_TRUE(close(own.var, alone.var, 1e-6));
   if (!has_one) return;
-  EXPECT_TRUE(testing::close(own.y, alone.y.narrow(0, cluster->rank(), 1), 1e-5));
-  EXPECT_TRUE(testing::close(own.dx, alone.dx.narrow(0, cluster->rank(), 1), 1e-5));
+  EXPECT_TRUE(close(own.y, alone.y.narrow(0, cluster->rank(), 1), 1e-5));
+  EXPECT_TRUE(close(own.dx, alone.dx.narrow(0, cluster->rank(), 1), 1e-5));
 }
 
 class RanksTrain : public ::testing::TestWithParam<Case> {};
 
-const std::string kMasks = testing::kFewRegions + "mask.conv_dim = 8\n";
+const std::string kMasks = kFewRegions + "mask.conv_dim = 8\n";
 
 INSTANTIATE_TEST_SUITE_P(
     ByName, RanksTrain,
@@ -164,4 +162,4 @@ TEST_P(RanksTrain, LikeOneProcessAndLikeTheRunBefore) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -12,14 +12,16 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/renamed_keys.h"
 #include "millrace/trainer/detector/make_detector.h"
+#include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-/// [model] as the version before the names changed has written it into a run's config.toml.
-const std::string kCascade = R"(backbone = "resnet18"
+/// [model] as the version before the names changed has written it into a run's config.toml: what
+/// both detectors have, and each one's own.
+const std::string kBoth = R"(backbone = "resnet18"
 width = 32
 norm = "sync_bn"
 freeze_at = 0
@@ -28,21 +30,6 @@ pixel_mean = [103.53, 116.28, 123.675]
 pixel_std = [57.375, 57.12, 58.395]
 fpn_channels = 64
 fpn_norm = "sync_bn"
-anchor_sizes = [16, 32, 64, 128, 256]
-name = "cascadercnn"
-rpn_batch = 128
-rpn_pre_nms_train = 500
-rpn_pre_nms_test = 300
-rpn_post_nms_train = 200
-rpn_post_nms_test = 100
-roi_batch = 64
-roi_sampling_ratio = 2
-box_channels = 256
-mask_channels = 48
-mask_convs = 2
-mask_init = 0
-masks = true
-box_head = "4conv1fc"
 weights = ""
 style = "detectron2"
 norm_epsilon = 1e-05
@@ -63,8 +50,24 @@ test_flip = false
 anchor_ratios = [0.5, 1.0, 2.0]
 anchor_cells = "exact"
 anchor_stride = "level"
-anchor_scales = 1
 anchor_order = "size"
+)";
+const std::string kCascade = kBoth + R"(anchor_sizes = [16, 32, 64, 128, 256]
+name = "cascadercnn"
+rpn_batch = 128
+rpn_pre_nms_train = 500
+rpn_pre_nms_test = 300
+rpn_post_nms_train = 200
+rpn_post_nms_test = 100
+roi_batch = 64
+roi_sampling_ratio = 2
+box_channels = 256
+mask_channels = 48
+mask_convs = 2
+mask_init = 0
+masks = true
+box_head = "4conv1fc"
+anchor_scales = 1
 anchor_boundary = -1.0
 rpn_high = 0.7
 rpn_low = 0.3
@@ -92,43 +95,13 @@ mask_size = 14
 mask_target = "binary"
 mask_paste = "grid"
 )";
-const std::string kRetinaNet = R"(backbone = "resnet18"
-width = 32
-norm = "sync_bn"
-freeze_at = 0
-pixel_order = "bgr"
-pixel_mean = [103.53, 116.28, 123.675]
-pixel_std = [57.375, 57.12, 58.395]
-fpn_channels = 64
-fpn_norm = "sync_bn"
-anchor_sizes = [16, 32, 64, 96, 128]
+const std::string kRetinaNet = kBoth + R"(anchor_sizes = [16, 32, 64, 96, 128]
 name = "retinanet"
 retina_convs = 2
 retina_norm = "gn"
-weights = ""
-style = "detectron2"
-norm_epsilon = 1e-05
-stride_in_1x1 = true
-deep_stem = false
-pool_shortcut = false
-zero_init_residual = false
-box_offset = 0.0
-max_log_scale = 4.135166556742356
-score_threshold = 0.05
-detection_nms = 0.5
-nms_kind = "hard"
-soft_nms_sigma = 0.5
-detections = 100
-detection_min_side = 0.0
-test_scales = [1.0]
-test_flip = false
 background = "none"
 p6_from = "c5"
-anchor_ratios = [0.5, 1.0, 2.0]
-anchor_cells = "exact"
-anchor_stride = "level"
 anchor_scales = 3
-anchor_order = "size"
 retina_high = 0.5
 retina_low = 0.4
 retina_prior = 0.01
@@ -166,20 +139,15 @@ TEST_P(OldModel, WithNewNamesStaysAsItIs) {
 }
 
 TEST_P(OldModel, EveryOldKeyIsAnErrorThatNamesTheNewOne) {
-  std::string complaint;
-  try {
+  const auto complaint = message_of<ConfigError>([&] {
     detector.check(without(old, {"name", "weights"}));
-  } catch (const ConfigError& problem) {
-    complaint = problem.what();
-  }
+  });
   std::size_t renamed = 0;
   for (const auto& [key, value] : old.table()) {
     if (key == "name" || now.find_path(key)) continue;
-    const auto same = [&, &at = value](const auto& leaf) {
-      return leaf.second->origin.line == at.origin.line;
-    };
     const auto values = leaves(now);
-    const auto moved = std::ranges::find_if(values, same);
+    const auto moved = std::ranges::find(values, value.origin.line,
+                                         [](const auto& leaf) { return leaf.second->origin.line; });
     ASSERT_NE(moved, values.end()) << key;
     EXPECT_THAT(complaint, HasSubstr(value.origin.text() + ": " + key + " is called " +
                                      moved->first + " now"));
@@ -189,4 +157,4 @@ TEST_P(OldModel, EveryOldKeyIsAnErrorThatNamesTheNewOne) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -1,6 +1,7 @@
 // A batch of made-up pixels and objects, and small detectors to feed it to.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "millrace/base/random.h"
 #include "millrace/trainer/detector/detector.h"
+#include "millrace/weights/safetensors.h"
+#include "tests/support/tensors.h"
 
 namespace millrace::testing {
 
@@ -16,18 +19,13 @@ namespace millrace::testing {
 /// one crowd.
 inline Batch small_batch() {
   Batch batch{.height = 64, .width = 96};
-  batch.images = {{.original_width = 192,
-                   .original_height = 128,
-                   .width = 96,
-                   .height = 64,
-                   .scale_x = 0.5F,
-                   .scale_y = 0.5F},
-                  {.original_width = 160,
-                   .original_height = 120,
-                   .width = 80,
-                   .height = 60,
-                   .scale_x = 0.5F,
-                   .scale_y = 0.5F}};
+  for (const auto& [width, height] : {std::pair{96, 64}, {80, 60}})
+    batch.images.push_back({.original_width = 2 * width,
+                            .original_height = 2 * height,
+                            .width = width,
+                            .height = height,
+                            .scale_x = 0.5F,
+                            .scale_y = 0.5F});
   batch.pixels.reset(new std::uint8_t[batch.bytes()]());
   Rng rng{1};
   for (std::int32_t i = 0; i < 2; ++i)
@@ -95,8 +93,8 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 at::Device device = at::kCPU) {
   const auto table =
       parse_config("backbone.type = 'resnet18'\nbackbone.width = 16\nbackbone.norm = '" + norm +
-                       "'\nbackbone.freeze_at = 0\nfpn.out_channels = 16\n"
-                       "pixel_std = [57.0, 57.0, 57.0]\n" +
+                       "'\nfpn.out_channels = 16\npixel_std = [57.0, 57.0, 57.0]\n" +
+                       (more.find("freeze_at") < more.size() ? "" : "backbone.freeze_at = 0\n") +
                        (name == "centers" ? "" : "anchors.sizes = [8, 16, 32, 48, 64]\n") + more,
                    "small.toml");
   return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1, device});
@@ -110,8 +108,17 @@ struct SmallKind {
   }
 };
 
+inline std::string title_of(const ::testing::TestParamInfo<SmallKind>& one) {
+  return one.param.name + std::to_string(one.index);
+}
+
 inline const std::string kFewRegions =
     "rpn.post_nms_top_n_train = 40\nroi.batch_size_per_image = 32\nbox.fc_dim = 32\n";
+/// Few when detecting, too.
+inline const std::string kFewProposals = kFewRegions + "rpn.post_nms_top_n_test = 40\n";
+/// Detections of a network that has learned nothing.
+inline const std::string kEverything =
+    "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";
 
 inline std::vector<SmallKind> small_kinds() {
   return {{"maskrcnn", kFewRegions + "mask.conv_dim = 8\n"},
@@ -120,6 +127,45 @@ inline std::vector<SmallKind> small_kinds() {
           {"cascadercnn", kFewRegions + "masks = true\nmask.conv_dim = 8\n"},
           {"retinanet", ""},
           {"retinanet", "style = 'torchvision'\n"}};
+}
+
+/// Every parameter's value.
+inline NamedTensors copies_of(const Detector& model) {
+  NamedTensors copies;
+  for (const auto& parameter : model.parameters())
+    copies.emplace_back(parameter.name, parameter.value.detach().clone());
+  return copies;
+}
+
+inline void expect_same(const NamedTensors& values, const NamedTensors& expected) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    EXPECT_TRUE(same(values[i].second, expected[i].second)) << values[i].first;
+}
+
+/// What training descends. Expects each loss to be finite.
+inline at::Tensor total_of(const Losses& losses) {
+  at::Tensor total;
+  for (const auto& [name, loss] : losses) {
+    EXPECT_TRUE(std::isfinite(loss.item<double>())) << name;
+    total = total.defined() ? total + loss : loss;
+  }
+  return total;
+}
+
+inline void expect_same_objects(const std::vector<DetectedObject>& found,
+                                const std::vector<DetectedObject>& expected, double score = 0,
+                                double pixels = 0) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto &is = found[i].box, &box = expected[i].box;
+    EXPECT_EQ(found[i].label, expected[i].label);
+    EXPECT_NEAR(found[i].score, expected[i].score, score);
+    EXPECT_NEAR(is.x1, box.x1, pixels);
+    EXPECT_NEAR(is.y1, box.y1, pixels);
+    EXPECT_NEAR(is.x2, box.x2, pixels);
+    EXPECT_NEAR(is.y2, box.y2, pixels);
+  }
 }
 
 }  // namespace millrace::testing

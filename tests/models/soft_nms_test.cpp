@@ -1,49 +1,34 @@
 #include "millrace/models/ops/soft_nms.h"
 
-#include <ATen/ops/full.h>
-#include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
-
 #include <cmath>
 #include <stdexcept>
 
 #include "millrace/models/ops/nms.h"
-#include "tests/models/random_boxes.h"
-#include "tests/models/threads.h"
+#include "tests/models/operators.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::close;
-using testing::random_boxes;
-using testing::random_values;
-using testing::same;
-
 /// Two boxes of IoU 1/3 and one apart.
-const at::Tensor kBoxes =
-    at::tensor({0, 0, 20, 10, 10, 0, 30, 10, 100, 100, 110, 110}, at::kFloat).view({3, 4});
+const at::Tensor kBoxes = boxes_of({0, 0, 20, 10, 10, 0, 30, 10, 100, 100, 110, 110});
 const at::Tensor kScores = at::tensor({0.9F, 0.8F, 0.3F});
 
-TEST(SoftNms, LowersScoresByTheGaussianOfTheOverlap) {
-  const auto [kept, scores] =
-      soft_nms(kBoxes, kScores, at::zeros({3}, at::kLong), {.gaussian = true, .sigma = 0.5});
+TEST(SoftNms, LowersScoresByTheOverlapInTheirGroup) {
   const auto left = static_cast<float>(0.8 * std::exp(-1.0 / 9 / 0.5));
-  EXPECT_TRUE(same(kept, at::tensor({0, 1, 2}, at::kLong)));
-  EXPECT_TRUE(close(scores, at::tensor({0.9F, left, 0.3F}), 1e-6));
-}
-
-TEST(SoftNms, LinearlyLowersOnlyWhatOverlapsMoreThanTheThreshold) {
-  const auto groups = at::zeros({3}, at::kLong);
-  const auto low = soft_nms(kBoxes, kScores, groups, {.gaussian = false, .threshold = 0.3});
-  EXPECT_TRUE(close(low.scores, at::tensor({0.9F, 0.8F * 2 / 3, 0.3F}), 1e-6));
-  const auto high = soft_nms(kBoxes, kScores, groups, {.gaussian = false, .threshold = 0.4});
-  EXPECT_TRUE(same(high.scores, kScores));
-}
-
-TEST(SoftNms, ABoxThatLostItsScoreGoesAndNoOtherSuffersFromIt) {
-  const auto [kept, scores] =
-      soft_nms(kBoxes, kScores, at::zeros({3}, at::kLong), {.sigma = 0.5, .score_threshold = 0.7});
-  EXPECT_TRUE(same(kept, at::tensor({0}, at::kLong)));
+  const auto all = longs({0, 1, 2}), one_group = longs({0, 0, 0});
+  const auto softened = [](const at::Tensor& groups, const SoftNmsOptions& options) {
+    return soft_nms(kBoxes, kScores, groups, options);
+  };
+  const auto gaussian = softened(one_group, {.gaussian = true, .sigma = 0.5});
+  EXPECT_TRUE(same(gaussian.kept, all));
+  EXPECT_TRUE(close(gaussian.scores, at::tensor({0.9F, left, 0.3F}), 1e-6));
+  // Linear: only where boxes overlap by more than the threshold.
+  EXPECT_TRUE(close(softened(one_group, {.gaussian = false, .threshold = 0.3}).scores,
+                    at::tensor({0.9F, 0.8F * 2 / 3, 0.3F}), 1e-6));
+  EXPECT_TRUE(same(softened(one_group, {.gaussian = false, .threshold = 0.4}).scores, kScores));
+  EXPECT_TRUE(same(softened(longs({0, 1, 0}), {.sigma = 0.1}).scores, kScores));
+  // A box that lost its score goes.
+  EXPECT_TRUE(same(softened(one_group, {.sigma = 0.5, .score_threshold = 0.7}).kept, longs({0})));
 }
 
 TEST(SoftNms, WithAVanishingSigmaIsNmsOfAnyOverlap) {
@@ -63,24 +48,18 @@ TEST(SoftNms, WithAVastSigmaOnlySorts) {
   EXPECT_TRUE(same(soft.kept, std::get<1>(scores.sort(true, 0, true))));
 }
 
-TEST(SoftNms, GroupsDoNotTouchEachOther) {
-  const auto soft = soft_nms(kBoxes, kScores, at::tensor({0, 1, 0}, at::kLong), {.sigma = 0.1});
-  EXPECT_TRUE(same(soft.scores, kScores));
-}
-
 TEST(SoftNms, OfEqualScoresTheFirstBoxIsTheBetterOne) {
-  const auto boxes = kBoxes.index_select(0, at::tensor({0, 1, 0, 1}, at::kLong));
+  const auto boxes = kBoxes.index_select(0, longs({0, 1, 0, 1}));
   const auto [kept, scores] =
       soft_nms(boxes, at::full({4}, 0.5), at::zeros({4}, at::kLong), {.sigma = 1});
-  EXPECT_EQ(kept[0].item<std::int64_t>(), 0);
-  EXPECT_EQ(kept[1].item<std::int64_t>(), 1);
+  EXPECT_TRUE(same(kept.slice(0, 0, 2), longs({0, 1})));
 }
 
 TEST(SoftNms, IsTheSameOnAnyNumberOfThreads) {
   const auto boxes = random_boxes(1000, 300, 80, 1);
   const auto scores = random_values({1000}, 0, 1, 3);
   const auto groups = random_values({1000}, 0, 9, 4).floor().to(at::kLong);
-  testing::expect_same_on_any_threads([&] {
+  expect_same_on_any_threads([&] {
     const auto [kept, left] = soft_nms(boxes, scores, groups, {.score_threshold = 0.01});
     return std::vector{kept, left};
   });
@@ -96,4 +75,4 @@ TEST(SoftNms, TakesNoBoxesAndRefusesNonsense) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

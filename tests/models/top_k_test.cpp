@@ -9,7 +9,7 @@
 
 #include "millrace/base/random.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using Indices = std::vector<std::int64_t>;
@@ -63,4 +63,4 @@ TEST(TopK, IsNotMisledByValuesThatComeAtRegularPlaces) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

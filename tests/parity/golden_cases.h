@@ -1,8 +1,9 @@
-// torchvision's single operators: tests/parity/goldens/ops, whose README is in the maintainers'
-// data set.
+// torchvision's single operators, recorded in tests/parity/goldens/ops; the maintainers' data set
+// has the README.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,15 @@ inline std::vector<GoldenCase> golden_cases(const std::string& file,
         cases.back().tensors[tensor.substr(name.size() + 1)] = values;
   }
   return cases;
+}
+
+/// Calls `work` with each of those cases.
+template <class Work>
+void each_case(const std::string& file, const std::string& prefix, Work work) {
+  for (const auto& golden : golden_cases(file, prefix)) {
+    SCOPED_TRACE(golden.name);
+    work(golden);
+  }
 }
 
 }  // namespace millrace::testing

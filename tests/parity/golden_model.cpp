@@ -1,14 +1,17 @@
 #include "tests/parity/golden_model.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/upsample_bilinear2d.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "millrace/base/random.h"
 #include "millrace/dataflow/stages/geometric.h"
-#include "tests/parity/formula_weights.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {
@@ -34,10 +37,59 @@ std::vector<double> anchor_sizes(const GoldenRun& golden) {
   return sizes;
 }
 
+/// Values are offset + scale * u, u in [-1, 1).
+struct Spread {
+  double offset = 0, scale = 0;
+};
+
+Spread spread_of(const Parameter& parameter, const std::string& last_norm) {
+  const auto& [name, value, kind, classes] = parameter;
+  const auto has = [&, &name = name](const char* part) {
+    return name.find(part) != std::string::npos;
+  };
+  const auto ends = [&, &name = name](const char* part) { return name.ends_with(part); };
+  if (has(".bn") || has("downsample.1")) {
+    if (ends(".weight")) return has(last_norm.c_str()) ? Spread{0.25, 0.05} : Spread{1, 0.2};
+    return ends("running_var") ? Spread{1, 0.3} : Spread{0, 0.1};
+  }
+  if (ends(".bias")) return {0, 0.05};
+  double f = 6;
+  if (has(".fpn.")) f = 1;
+  if (has(".box_head.") || has("cls_logits") || has("box_predictor.bbox_pred")) f = 3;
+  if (has("rpn.head.bbox_pred")) f = 0.5;
+  if (has("cls_score")) f = 12;
+  if (has("mask_fcn_logits")) f = 4;
+  const auto fan_in = has("conv5_mask") ? value.size(0) : value.numel() / value.size(0);
+  return {0, std::sqrt(f / static_cast<double>(fan_in))};
+}
+
+/// Overwrites every parameter with values drawn by splitmix64 from (name, seed, index), scaled by
+/// what the tensor is for: `formula_init` of the goldens' scripts.
+void fill_by_formula(const Parameters& parameters, std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15U;
+  const bool bottlenecks = std::ranges::any_of(
+      parameters, [](const auto& p) { return p.name.find(".bn3.") != std::string::npos; });
+  for (const auto& parameter : parameters) {
+    const auto [offset, scale] = spread_of(parameter, bottlenecks ? ".bn3." : ".bn2.");
+    std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a
+    for (const char c : parameter.name)
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+    auto flat = at::empty(parameter.value.sizes(), at::kFloat);
+    auto* out = flat.data_ptr<float>();
+    for (std::int64_t i = 0; i < flat.numel(); ++i) {
+      const auto bits = mix(hash + seed * kStep + static_cast<std::uint64_t>(i + 1) * kStep);
+      const auto u = static_cast<double>(bits >> 40) / 0x1p23 - 1;
+      out[i] = static_cast<float>(offset + scale * u);
+    }
+    at::Tensor(parameter.value).copy_(flat);
+  }
+}
+
 }  // namespace
 
 MaskRcnnOptions options_of(const GoldenRun& golden) {
-  auto options = MaskRcnnOptions::defaults_for(parse_config("style = \"torchvision\"", "test"));
+  auto options = default_options<MaskRcnnOptions>(parse_config("style = \"torchvision\"", "test"));
   options.pyramid.backbone = golden.argument("model") == "r50" ? "resnet50" : "resnet18";
   options.rpn.anchors.sizes = anchor_sizes(golden);
   options.rpn.post_nms_test = golden.count("post_nms");
@@ -51,22 +103,16 @@ MaskRcnnOptions options_of(const GoldenRun& golden) {
 GoldenModel::GoldenModel(const GoldenRun& golden)
     : options(options_of(golden)),
       classes(golden.count("num_classes") - 1),
-      body(root / "backbone" / "body", options.pyramid.resnet()),
+      body(root / "backbone" / "body", options.pyramid),
       fpn(root / "backbone" / "fpn", body.channels(), options.pyramid.channels,
-          options.pyramid.head_norm()),
+          {options.pyramid.fpn_norm, options.pyramid.norm_epsilon}),
       rpn(root / "rpn", options.rpn, options.boxes, options.pyramid.channels),
       box_stages(root / "roi_heads", options.box_stages, options.boxes, options.pool,
                  options.pyramid.channels, classes, options.first_class()),
-      box_head(Scope(twins, 1) / "roi_heads" / "box_head",
-               Scope(twins, 1) / "roi_heads" / "box_predictor", options.box_stages.head,
-               options.boxes.coder({10, 10, 5, 5}), options.pyramid.channels, classes,
-               options.first_class()),
-      mask_head(root / "roi_heads", options.mask_head, options.pyramid.head_norm(), options.pool,
+      mask_head(root / "roi_heads", options.mask_head,
+                {options.pyramid.fpn_norm, options.pyramid.norm_epsilon}, options.pool,
                 options.pyramid.channels, classes, options.first_class()) {
-  for (const auto& prefix : ResNet::frozen_prefixes(options.pyramid.freeze_at))
-    parameters.freeze("backbone.body." + prefix);
-  for (const auto* all : {&parameters, &twins})
-    fill_by_formula(*all, static_cast<std::uint64_t>(golden.count("weight_seed")));
+  fill_by_formula(parameters, static_cast<std::uint64_t>(golden.count("weight_seed")));
 }
 
 Features GoldenModel::features(const at::Tensor& input, const at::Tensor& sizes,

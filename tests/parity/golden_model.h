@@ -19,14 +19,13 @@ struct GoldenModel {
   Features features(const at::Tensor& input, const at::Tensor& sizes, bool training = false) const;
 
   MaskRcnnOptions options;
-  Parameters parameters, twins;
+  Parameters parameters;
   Scope root{parameters, /*seed=*/1};
   std::int64_t classes;
   ResNet body;
   Fpn fpn;
   Rpn rpn;
   BoxStages box_stages;
-  BoxHead box_head;  // the one inside box_stages once more
   MaskHead mask_head;
 };
 

@@ -109,16 +109,22 @@ double GoldenRun::tolerance(const std::string& name) const {
          << golden.tolerance(name) << " would do";
 }
 
-std::vector<GoldenRun> golden_runs(const std::string& tensor) {
+void each_golden(const std::string& tensor, const std::function<void(const GoldenRun&)>& work) {
   std::vector<fs::path> files;
   if (fs::is_directory(folder()))
     for (const auto& entry : fs::directory_iterator(folder()))
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
   std::ranges::sort(files);
-  std::vector<GoldenRun> runs;
+  bool found = false;
   for (const auto& file : files)
-    if (GoldenRun run(file); run.has(tensor)) runs.push_back(std::move(run));
-  return runs;
+    if (const GoldenRun run(file); run.has(tensor)) {
+      SCOPED_TRACE(run.title());
+      work(run);
+      found = true;
+    }
+  if (!found)
+    GTEST_SKIP() << "no recording of torchvision's with \"" << tensor
+                 << "\" (set MILLRACE_GOLDENS to the folder of the goldens)";
 }
 
 }  // namespace millrace::testing

@@ -1,5 +1,5 @@
-// torchvision's Mask R-CNN, recorded stage by stage: what goldens/scripts of the test data have
-// written, whatever their arguments were. MILLRACE_GOLDENS names the folder.
+// torchvision's Mask R-CNN, recorded stage by stage by goldens/scripts of the test data, whatever
+// their arguments were. MILLRACE_GOLDENS names the folder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,8 +15,8 @@
 
 namespace millrace::testing {
 
-/// One file of recorded tensors, with the arguments of the script that made it and the size of
-/// honest rounding.
+/// One file of recorded tensors, with the arguments of the script that made it and the rounding to
+/// expect.
 class GoldenRun {
  public:
   /// Throws Error where the file is no such recording.
@@ -34,10 +35,10 @@ class GoldenRun {
   bool has_argument(const std::string& name) const { return arguments_.contains(name); }
   std::int64_t count(const std::string& name) const { return argument(name).get<std::int64_t>(); }
 
-  /// How far a result may lie from the recorded tensor: four times what torchvision itself differs
-  /// on two threads or in float64, and no less than four roundings of the largest value. Of
-  /// gradients the largest such share among all parameters counts, since a single one may differ by
-  /// nothing by luck. 1e-5 of the largest value where nobody measured the differences.
+  /// How far a result may lie from the recorded tensor: four times torchvision's own difference on
+  /// two threads or in float64, at least four roundings of the largest value. For gradients the
+  /// largest such share of all parameters counts, since one of them may be equal by luck. 1e-5 of
+  /// the largest value where the differences were not measured.
   double tolerance(const std::string& name) const;
 
   /// Stem of the file's name.
@@ -62,16 +63,9 @@ class GoldenRun {
 ::testing::AssertionResult agrees(const at::Tensor& actual, const GoldenRun& golden,
                                   const std::string& name);
 
-/// Every recording of the folder that holds a tensor of that name: "in.batch" those of inference,
-/// "loss.sum" those of training, "losses" the traces.
-std::vector<GoldenRun> golden_runs(const std::string& tensor);
+/// Calls `work` with every recording of the folder that holds a tensor of that name: "in.batch"
+/// those of inference, "loss.sum" those of training, "losses" the traces. Skips the test, saying
+/// why, where there are none.
+void each_golden(const std::string& tensor, const std::function<void(const GoldenRun&)>& work);
 
 }  // namespace millrace::testing
-
-/// The recordings as `runs`; skips the test, saying why, where there are none.
-#define MILLRACE_NEEDS_GOLDENS(runs, tensor)                     \
-  const auto runs = millrace::testing::golden_runs(tensor);      \
-  if (runs.empty())                                              \
-  GTEST_SKIP() << "no recording of torchvision's with \"" tensor \
-                  "\" (set MILLRACE_GOLDENS "                    \
-                  "to the folder of the goldens)"

@@ -6,17 +6,13 @@
 
 #include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/stages/geometric.h"
-#include "millrace/models/layers/paste.h"
+#include "millrace/models/layers/results.h"
 #include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::encoded;
-using testing::golden_cases;
-using testing::GoldenCase;
 
 /// The case's image in bytes, with its boxes and masks.
 Sample sample_of(const GoldenCase& golden) {
@@ -37,8 +33,7 @@ Sample sample_of(const GoldenCase& golden) {
 }
 
 TEST(ResizeParity, SizesAreCutAsTorchvisionCutsThem) {
-  for (const auto& golden : golden_cases("resize", "size_")) {
-    SCOPED_TRACE(golden.name);
+  each_case("resize", "size_", [&](const GoldenCase& golden) {
     const auto& from = golden["hw"];
     auto sizes = golden["output"].clone();
     for (std::int64_t i = 0; i < from.size(0); ++i) {
@@ -48,13 +43,12 @@ TEST(ResizeParity, SizesAreCutAsTorchvisionCutsThem) {
       sizes[i][0] = size.height;
       sizes[i][1] = size.width;
     }
-    EXPECT_TRUE(testing::same(sizes, golden["output"]));
-  }
+    EXPECT_TRUE(same(sizes, golden["output"]));
+  });
 }
 
 TEST(ResizeParity, ImagesBoxesAndMasks) {
-  for (const auto& golden : golden_cases("resize", "r")) {
-    SCOPED_TRACE(golden.name);
+  each_case("resize", "r", [&](const GoldenCase& golden) {
     const ResizeShortestEdge stage{.short_side = {golden.parameters["min_size"]},
                                    .max_side = golden.parameters["max_size"],
                                    .style = ResizeStyle::torchvision};
@@ -84,12 +78,11 @@ TEST(ResizeParity, ImagesBoxesAndMasks) {
     for (std::int64_t i = 0; i < masks.size(0); ++i)
       EXPECT_EQ(std::get<coco::Rle>(sample.objects.segmentations[static_cast<std::size_t>(i)]),
                 encoded(masks[i]));
-  }
+  });
 }
 
 TEST(PasteParity, MasksAreTheSamePixelForPixel) {
-  for (const auto& golden : golden_cases("paste_masks", "p")) {
-    SCOPED_TRACE(golden.name);
+  each_case("paste_masks", "p", [&](const GoldenCase& golden) {
     const auto masks = golden["masks"].contiguous();
     const auto* box = golden["boxes"].data_ptr<float>();
     const auto size = masks.size(-1);
@@ -99,7 +92,7 @@ TEST(PasteParity, MasksAreTheSamePixelForPixel) {
                      golden.parameters["H"], golden.parameters["W"]),
           encoded(golden["binary"][i]))
           << "mask " << i;
-  }
+  });
 }
 
 TEST(PolygonParity, RunLengthsAreasAndBoxesArePycocotools) {
@@ -117,4 +110,4 @@ TEST(PolygonParity, RunLengthsAreasAndBoxesArePycocotools) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

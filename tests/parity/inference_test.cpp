@@ -10,19 +10,14 @@
 #include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/pad.h"
-#include "millrace/models/layers/normalize.h"
-#include "millrace/models/layers/paste.h"
+#include "millrace/models/backbones/pyramid.h"
+#include "millrace/models/layers/results.h"
 #include "millrace/models/ops/top_k.h"
 #include "tests/parity/golden_model.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::agrees;
-using testing::GoldenModel;
-using testing::GoldenRun;
-using testing::same;
 
 class InferenceParity : public ::testing::Test {
  private:
@@ -59,11 +54,10 @@ Batch batch_of(const GoldenRun& golden) {
 }
 
 TEST_F(InferenceParity, ParametersAreTorchvisionsByNameAndValue) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
+  each_golden("in.batch", [](const GoldenRun& golden) {
     if (golden.argument("model") != "r50" || golden.count("num_classes") != 91 ||
         golden.count("weight_seed") != 1)
-      continue;  // the README of the goldens has the figures of that one
+      return;  // the README of the goldens has the figures of that one
     const GoldenModel model(golden);
     const auto sum = [&](const char* name) {
       return model.parameters.find(name)->value.to(at::kDouble).sum().item<double>();
@@ -72,13 +66,11 @@ TEST_F(InferenceParity, ParametersAreTorchvisionsByNameAndValue) {
     EXPECT_EQ(model.parameters.count(), 44'507'633);
     EXPECT_NEAR(sum("backbone.body.conv1.weight"), 14.001398033587, 1e-6);
     EXPECT_NEAR(sum("roi_heads.box_head.fc6.weight"), 57.059520863199, 1e-5);
-  }
+  });
 }
 
 TEST_F(InferenceParity, PhotosBecomeTheSameInput) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const auto batch = batch_of(golden);
     auto sizes = golden["in.image_sizes"].clone();
     bool resized = false;
@@ -89,19 +81,17 @@ TEST_F(InferenceParity, PhotosBecomeTheSameInput) {
     }
     EXPECT_TRUE(same(sizes, golden["in.image_sizes"]));
 
-    const auto input = normalize(batch, testing::options_of(golden).pyramid.pixels());
+    const auto input = normalize(batch, options_of(golden).pyramid);
     ASSERT_EQ(input.sizes(), golden["in.batch"].sizes());
     if (resized)  // ours are whole grey levels then, of 1/255 / 0.225 or so
       EXPECT_LT((input - golden["in.batch"]).abs().max().item<double>(), 1 / 57.0);
     else
       EXPECT_TRUE(agrees(input, golden, "in.batch"));
-  }
+  });
 }
 
 TEST_F(InferenceParity, BackboneAndPyramid) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto c = model.body(golden["in.batch"], {});
     const auto p = model.fpn(c, {});
@@ -109,28 +99,24 @@ TEST_F(InferenceParity, BackboneAndPyramid) {
       expect_map(c[i], golden, "body.C" + std::to_string(i + 2));
     for (std::size_t i = 0; i < p.size(); ++i)
       expect_map(p[i], golden, "fpn.P" + std::to_string(i + 2));
-  }
+  });
 }
 
 TEST_F(InferenceParity, AnchorsLogitsAndDeltas) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto output = model.rpn(model.features(golden["in.batch"], golden["in.image_sizes"]));
     EXPECT_TRUE(same(output.anchors, golden["rpn.anchors"]));
     EXPECT_TRUE(same(at::tensor(output.level_counts, at::kLong), golden["rpn.anchors_per_level"]));
     EXPECT_TRUE(agrees(output.logits, golden, "rpn.logits"));
     EXPECT_TRUE(agrees(output.deltas, golden, "rpn.deltas"));
-  }
+  });
 }
 
 TEST_F(InferenceParity, BestLogitsOfEachLevel) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
-    const auto rpn = testing::recorded_rpn(golden);
-    const auto before = testing::options_of(golden).rpn.pre_nms_test;
+  each_golden("in.batch", [](const GoldenRun& golden) {
+    const auto rpn = recorded_rpn(golden);
+    const auto before = options_of(golden).rpn.pre_nms_test;
     const auto& expected = golden["rpn.topk_idx"];
     for (std::int64_t i = 0; i < expected.size(0); ++i) {
       std::vector<std::int64_t> best;
@@ -143,63 +129,41 @@ TEST_F(InferenceParity, BestLogitsOfEachLevel) {
       }
       EXPECT_TRUE(same(at::tensor(best, at::kLong), expected[i]));
     }
-  }
+  });
 }
 
 TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
-    const auto ours = testing::proposals_of(golden, testing::options_of(golden), false);
+  each_golden("in.batch", [](const GoldenRun& golden) {
+    const auto ours = proposals_of(golden, options_of(golden), false);
     for (std::size_t i = 0; i < ours.size(); ++i)
-      EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
-  }
+      EXPECT_TRUE(same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
+  });
 }
 
-TEST_F(InferenceParity, RegionsGoToTheSameLevelsAndHaveTheSameFeatures) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+TEST_F(InferenceParity, RegionsHaveTheSameLevelsFeaturesClassesAndBoxes) {
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
-    const auto rois = as_rois(golden.of_images("rpn.proposals"));
-    EXPECT_TRUE(
-        same(region_levels(rois.narrow(1, 1, 4), model.options.pool) - 2, golden["roi.levels"]));
-    const auto kept = rois.index_select(0, golden["roi.first_idx"]);
-    const auto p = model.features(golden["in.batch"], golden["in.image_sizes"]).maps;
-    expect_map(pool_regions(p, kept, model.options.box_stages.head.size, model.options.pool),
-               golden, "roi.box_feats");
-    expect_map(pool_regions(p, kept, model.options.mask_head.size, model.options.pool), golden,
-               "roi.mask_feats");
-  }
-}
-
-TEST_F(InferenceParity, BoxHeadClassifiesAndRefinesAlike) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
-    const GoldenModel model(golden);
+    const auto& pool = model.options.pool;
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
-    const auto rois = as_rois(golden.of_images("rpn.proposals"));
-    const auto output =
-        model.box_stages.output(features, rois, /*stage=*/0, NormPass{.training = false});
+    const auto rois = as_rois(golden.of_images("rpn.proposals")),
+               kept = rois.index_select(0, golden["roi.first_idx"]);
+    EXPECT_TRUE(same(region_levels(rois.narrow(1, 1, 4), pool) - 2, golden["roi.levels"]));
+    const auto pooled = pool_regions(features.maps, kept, model.options.box_stages.head.size, pool);
+    expect_map(pooled, golden, "roi.box_feats");
+    expect_map(pool_regions(features.maps, kept, model.options.mask_head.size, pool), golden,
+               "roi.mask_feats");
+    EXPECT_TRUE(agrees(model.box_stages.head(0).hidden(pooled, {}), golden, "roi.fc7"));
+
+    const auto output = model.box_stages.output(features, rois, /*stage=*/0, NormPass{});
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
     EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
-
-    const auto& options = model.options;
-    const auto kept = rois.index_select(0, golden["roi.first_idx"]);
-    const auto pooled =
-        pool_regions(features.maps, kept, options.box_stages.head.size, options.pool);
-    EXPECT_TRUE(
-        agrees(model.box_head.hidden(pooled, NormPass{.training = false}), golden, "roi.fc7"));
-  }
+  });
 }
 
 TEST_F(InferenceParity, DetectionsFromRecordedLogits) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
-    const auto sizes = testing::image_sizes(golden["in.image_sizes"]);
+    const auto sizes = image_sizes(golden["in.image_sizes"]);
     const auto proposals = golden.of_images("rpn.proposals");
     const auto classes = golden.count("num_classes");
     std::int64_t first = 0;
@@ -209,20 +173,19 @@ TEST_F(InferenceParity, DetectionsFromRecordedLogits) {
           golden["roi.class_logits"].narrow(0, first, count),
           golden["roi.box_deltas"].narrow(0, first, count).view({-1, classes, 4})};
       first += count;
-      const auto found = model.box_stages.detect(model.box_head.scores(output), output.deltas,
-                                                 proposals[i], sizes[i], model.options.detection);
+      const auto found =
+          model.box_stages.detect(model.box_stages.head(0).scores(output), output.deltas,
+                                  proposals[i], sizes[i], model.options.detection);
       const auto det = "det" + std::to_string(i);
       EXPECT_TRUE(same(found.labels + 1, golden[det + ".labels"]));
       EXPECT_TRUE(agrees(found.scores, golden, det + ".scores"));
       EXPECT_TRUE(agrees(found.boxes, golden, det + ".boxes_net"));
     }
-  }
+  });
 }
 
 TEST_F(InferenceParity, MaskProbabilitiesOfRecordedDetections) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
     const auto masks = model.mask_head.detect(features, golden.of_images("det", ".boxes_net"),
@@ -234,13 +197,11 @@ TEST_F(InferenceParity, MaskProbabilitiesOfRecordedDetections) {
       EXPECT_TRUE(agrees(masks.narrow(0, first, count), golden, name));
       first += count;
     }
-  }
+  });
 }
 
 TEST_F(InferenceParity, RecordedMasksArePastedToTheSameRunLengths) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const auto images = golden.of_images("in.image");
     for (std::size_t i = 0; i < images.size(); ++i) {
       const auto det = "det" + std::to_string(i);
@@ -259,7 +220,7 @@ TEST_F(InferenceParity, RecordedMasksArePastedToTheSameRunLengths) {
                   static_cast<std::uint64_t>(golden[det + ".area"][d].item<std::int64_t>()));
       }
     }
-  }
+  });
 }
 
 /// How many boxes of `a` have one of `b` with the same label and IoU above 0.9 to themselves.
@@ -279,9 +240,7 @@ std::int64_t matched(const Found& a, const at::Tensor& boxes, const at::Tensor& 
 }
 
 TEST_F(InferenceParity, FromInputToDetectionsWithoutHelp) {
-  MILLRACE_NEEDS_GOLDENS(runs, "in.batch");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
     const auto rpn = model.rpn(features);
@@ -292,11 +251,11 @@ TEST_F(InferenceParity, FromInputToDetectionsWithoutHelp) {
       const auto count = golden[det + ".labels"].size(0);
       EXPECT_EQ(found[i].labels.size(0), count);
       EXPECT_EQ(matched(found[i], golden[det + ".boxes_net"], golden[det + ".labels"] - 1), count);
-      EXPECT_TRUE(testing::close(std::get<0>(found[i].scores.sort()),
-                                 std::get<0>(golden[det + ".scores"].sort()), 1e-4));
+      EXPECT_TRUE(close(std::get<0>(found[i].scores.sort()),
+                        std::get<0>(golden[det + ".scores"].sort()), 1e-4));
     }
-  }
+  });
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -17,21 +17,15 @@
 #include "tests/parity/golden_cases.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::close;
-using testing::golden_cases;
-using testing::kRounding;
-using testing::leaf;
-using testing::same;
-
 MaskRcnnOptions torchvision() {
-  return MaskRcnnOptions::defaults_for(parse_config("style = \"torchvision\"", "test"));
+  return default_options<MaskRcnnOptions>(parse_config("style = \"torchvision\"", "test"));
 }
 
 TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
-  for (const auto& golden : golden_cases("losses", "fastrcnn_loss")) {
+  each_case("losses", "fastrcnn_loss", [&](const GoldenCase& golden) {
     // The recording has regression targets; regions and objects that are encoded to them stand in
     // for these.
     const auto options = torchvision();
@@ -60,35 +54,28 @@ TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
     (loss.classification + loss.regression).backward();
     EXPECT_TRUE(close(logits.grad(), golden["grad_class_logits"], kRounding));
     EXPECT_TRUE(close(deltas.grad(), golden["grad_box_deltas"], 1e-5));  // targets have been round
-  }
+  });
 }
 
 TEST(LossesParity, MaskHeadsLossAndItsGradient) {
-  for (const auto& golden : golden_cases("losses", "maskrcnn_loss")) {
+  each_case("losses", "maskrcnn_loss", [&](const GoldenCase& golden) {
     const auto& matched = golden["matched_idxs"];
     const auto& masks = golden["gt_masks"];
-    std::vector<coco::Segmentation> objects;
-    for (std::int64_t i = 0; i < masks.size(0); ++i)
-      objects.emplace_back(testing::encoded(masks[i]));
-    std::vector<const coco::Segmentation*> shapes;
-    for (std::int64_t i = 0; i < matched.size(0); ++i)
-      shapes.push_back(&objects[static_cast<std::size_t>(matched[i].item<std::int64_t>())]);
-
+    const RecordedShapes shapes(masks, matched);
     const auto logits = leaf(golden["mask_logits"]);
     const auto targets =
-        mask_targets(shapes, golden["boxes"], logits.size(-1), "soft",
+        mask_targets(shapes.matched, golden["boxes"], logits.size(-1), "soft",
                      static_cast<double>(masks.size(1)), static_cast<double>(masks.size(2)));
     const auto own = own_masks(logits, golden["gt_labels"].index_select(0, matched));
     const auto loss = binary_cross_entropy_sum(own, targets) / static_cast<double>(own.numel());
     EXPECT_TRUE(close(loss, golden["output"], kRounding));
     loss.backward();
     EXPECT_TRUE(close(logits.grad(), golden["grad_mask_logits"], 1e-5));
-  }
+  });
 }
 
 TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
-  for (const auto& golden : golden_cases("frozen_bn")) {
-    SCOPED_TRACE(golden.name);
+  each_case("frozen_bn", "", [&](const GoldenCase& golden) {
     const auto channels = golden["weight"].size(0);
     Parameters parameters;
     const Scope root(parameters, 1);
@@ -108,7 +95,7 @@ TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
     EXPECT_TRUE(close(output, golden["output"], kRounding));
     output.backward(golden["grad_output"]);
     EXPECT_TRUE(close(input.grad(), golden["grad_input"], kRounding));
-  }
+  });
 }
 
 TEST(BoxesParity, LevelsOfRegions) {
@@ -117,8 +104,7 @@ TEST(BoxesParity, LevelsOfRegions) {
 }
 
 TEST(BoxesParity, SmallDetectionsGo) {
-  for (const auto& golden : golden_cases("boxes", "remove_small")) {
-    SCOPED_TRACE(golden.name);
+  each_case("boxes", "remove_small", [&](const GoldenCase& golden) {
     const auto& boxes = golden["boxes"];
     // Detections are also cut to the image, which is not part of the recording: boxes inside it
     // will do.
@@ -133,8 +119,8 @@ TEST(BoxesParity, SmallDetectionsGo) {
         best_detections({boxes.index_select(0, rows), scores, at::arange(rows.size(0))}, {1e4, 1e4},
                         /*offset=*/0, options);
     EXPECT_TRUE(same(found.labels, kept.index_select(0, rows).nonzero().squeeze(1)));
-  }
+  });
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -2,6 +2,7 @@
 // the rest.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "millrace/models/layers/anchors.h"
@@ -15,15 +16,8 @@
 #include "tests/parity/golden_cases.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::close;
-using testing::golden_cases;
-using testing::GoldenCase;
-using testing::kRounding;
-using testing::leaf;
-using testing::same;
 
 /// The gradient of `output`, weighted by `weights`, with respect to `input`.
 at::Tensor gradient(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weights) {
@@ -39,15 +33,14 @@ RoiAlignOptions options_of(const GoldenCase& golden) {
 
 TEST(RoiAlignParity, OutputAndGradient) {
   int compared = 0;
-  for (const auto& golden : golden_cases("roi_align", "c")) {
-    SCOPED_TRACE(golden.name);
+  each_case("roi_align", "c", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto output = roi_align({input}, golden["rois"], {}, options_of(golden));
     EXPECT_TRUE(close(output, golden["output"], kRounding));
     EXPECT_TRUE(
         close(gradient(output, input, golden["grad_output"]), golden["grad_input"], kRounding));
     ++compared;
-  }
+  });
   EXPECT_EQ(compared, 20);
 }
 
@@ -63,35 +56,31 @@ TEST(RoiAlignParity, MaskTargets) {
   const auto golden = golden_cases("roi_align", "mask_targets").at(0);
   const auto& masks = golden["masks"];  // (5, H, W) of 0 and 1
   const auto height = masks.size(1), width = masks.size(2);
-  std::vector<coco::Segmentation> shapes;
-  for (std::int64_t i = 0; i < masks.size(0); ++i) shapes.emplace_back(testing::encoded(masks[i]));
-  std::vector<const coco::Segmentation*> matched;
-  for (std::int64_t i = 0; i < golden["boxes"].size(0); ++i)
-    matched.push_back(
-        &shapes[static_cast<std::size_t>(golden["matched_idxs"][i].item<std::int64_t>())]);
-  const auto targets = mask_targets(matched, golden["boxes"], golden.parameters["M"], "soft",
+  const RecordedShapes shapes(masks, golden["matched_idxs"]);
+  const auto targets = mask_targets(shapes.matched, golden["boxes"], golden.parameters["M"], "soft",
                                     static_cast<double>(height), static_cast<double>(width));
   EXPECT_TRUE(close(targets, golden["output"], kRounding));
 }
 
 TEST(NmsParity, KeepsTheSameBoxesInTheSameOrder) {
-  for (const auto& golden : golden_cases("nms")) {
-    SCOPED_TRACE(golden.name);
-    const auto kept = nms(golden["boxes"], golden["scores"], golden.parameters["iou_threshold"]);
+  each_case("nms", "", [&](const GoldenCase& golden) {
+    const auto& scores = golden["scores"];
+    const auto one_group = at::zeros({scores.numel()}, at::kLong);
+    const auto kept =
+        batched_nms(golden["boxes"], scores, one_group, golden.parameters["iou_threshold"]);
     EXPECT_TRUE(same(kept, golden["keep"]));
-  }
+  });
 }
 
 TEST(NmsParity, KeepsTheSameBoxesOfEachGroup) {
-  for (const auto& golden : golden_cases("batched_nms")) {
-    SCOPED_TRACE(golden.name);
+  each_case("batched_nms", "", [&](const GoldenCase& golden) {
     const auto& scores = golden["scores"];
     const auto kept =
         batched_nms(golden["boxes"], scores, golden["idxs"], golden.parameters["iou_threshold"]);
     // torchvision may leave equal scores in any order.
     EXPECT_TRUE(same(scores.index_select(0, kept), scores.index_select(0, golden["keep"])));
     EXPECT_TRUE(same(std::get<0>(kept.sort()), std::get<0>(golden["keep"].sort())));
-  }
+  });
 }
 
 BoxCoder coder_of(const GoldenCase& golden) {
@@ -101,22 +90,20 @@ BoxCoder coder_of(const GoldenCase& golden) {
 }
 
 TEST(BoxesParity, Encode) {
-  for (const auto& golden : golden_cases("boxes", "encode")) {
-    SCOPED_TRACE(golden.name);
+  each_case("boxes", "encode", [&](const GoldenCase& golden) {
     const auto deltas = coder_of(golden).encode(golden["proposals"], golden["reference"]);
     EXPECT_TRUE(close(deltas, golden["output"], kRounding));
-  }
+  });
 }
 
 TEST(BoxesParity, DecodeAndItsGradient) {
-  for (const auto& golden : golden_cases("boxes", "decode")) {
-    SCOPED_TRACE(golden.name);
+  each_case("boxes", "decode", [&](const GoldenCase& golden) {
     const auto deltas = leaf(golden["deltas"]);
     const auto boxes = coder_of(golden).decode(golden["boxes"], deltas).view_as(golden["output"]);
     EXPECT_TRUE(close(boxes, golden["output"], kRounding));
     EXPECT_TRUE(
         close(gradient(boxes, deltas, golden["grad_output"]), golden["grad_deltas"], kRounding));
-  }
+  });
 }
 
 TEST(BoxesParity, Clip) {
@@ -132,8 +119,7 @@ TEST(BoxesParity, Iou) {
 
 TEST(MatcherParity, LabelsAndTruths) {
   const auto iou = golden_cases("boxes", "iou").at(0);
-  for (const auto& golden : golden_cases("boxes", "match")) {
-    SCOPED_TRACE(golden.name);
+  each_case("boxes", "match", [&](const GoldenCase& golden) {
     const auto& p = golden.parameters;
     ASSERT_TRUE(same(iou["output"], golden["iou"]));
     const auto matches =
@@ -143,46 +129,42 @@ TEST(MatcherParity, LabelsAndTruths) {
     EXPECT_TRUE(same(matches.label, label));
     const auto foreground = expected.ge(0);
     EXPECT_TRUE(same(matches.truth.masked_select(foreground), expected.masked_select(foreground)));
-  }
+  });
 }
 
 TEST(AnchorsParity, RoundedCellsAtTorchvisionsStrides) {
-  for (const auto& golden : golden_cases("anchors")) {
-    SCOPED_TRACE(golden.name);
+  each_case("anchors", "", [&](const GoldenCase& golden) {
     const auto& p = golden.parameters;
-    const AnchorOptions options{{}, p["ratios"], "rounded"};
     std::vector<at::Tensor> cells, anchors;
     for (std::size_t level = 0; level < p["grids"].size(); ++level) {
       const std::int64_t height = p["grids"][level][0], width = p["grids"][level][1];
       const std::pair<double, double> stride = {p["image"][0].get<std::int64_t>() / height,
                                                 p["image"][1].get<std::int64_t>() / width};
-      cells.push_back(cell_anchors({p["sizes"][level]}, options, stride.first));
+      cells.push_back(cell_anchors({p["sizes"][level]}, p["ratios"], "rounded", stride.first));
       anchors.push_back(grid_anchors(cells.back(), height, width, stride));
     }
     EXPECT_TRUE(same(at::cat(cells), golden["cell"]));
     EXPECT_TRUE(same(at::cat(anchors), golden["output"]));
-  }
+  });
 }
 
 TEST(LossesParity, SmoothL1) {
-  for (const auto& golden : golden_cases("losses", "smooth_l1")) {
-    SCOPED_TRACE(golden.name);
+  each_case("losses", "smooth_l1", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto loss = smooth_l1_sum(input, golden["target"], golden.parameters["beta"]);
     EXPECT_TRUE(close(loss, golden["output"], kRounding));
     EXPECT_TRUE(close(gradient(loss, input, {}), golden["grad_input"], kRounding));
-  }
+  });
 }
 
 TEST(LossesParity, BinaryCrossEntropy) {
-  for (const auto& golden : golden_cases("losses", "bce")) {
-    SCOPED_TRACE(golden.name);
+  each_case("losses", "bce", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto mean = binary_cross_entropy_sum(input, golden["target"]) / input.numel();
     EXPECT_TRUE(close(mean, golden["output"], kRounding));
     EXPECT_TRUE(close(gradient(mean, input, {}), golden["grad_input"], kRounding));
-  }
+  });
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

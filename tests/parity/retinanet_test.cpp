@@ -10,17 +10,15 @@
 #include <filesystem>
 #include <map>
 
-#include "millrace/models/layers/normalize.h"
+#include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/retinanet/options.h"
 #include "millrace/weights/safetensors.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/python.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::close;
 
 const std::string kTable =
     "backbone.type = 'resnet18'\nstyle = 'torchvision'\ntest.score_thresh = "
@@ -42,8 +40,8 @@ class TorchvisionsRetinaNet : public ::testing::Test {
     NamedTensors given;
     for (const auto& parameter : model_->parameters())
       given.emplace_back(parameter.name, parameter.value.detach());
-    const auto pixels = default_options<RetinaNetOptions>(table_).pyramid.pixels();
-    given.emplace_back("in.batch", normalize(batch_, pixels));
+    given.emplace_back("in.batch",
+                       normalize(batch_, default_options<RetinaNetOptions>(table_).pyramid));
     given.emplace_back("in.threshold", at::full({}, 0.009));
     given.emplace_back("in.sizes", at::tensor({64, 96, 60, 80}, at::kLong).view({2, 2}));
     const auto truths = truths_of(batch_);
@@ -52,9 +50,9 @@ class TorchvisionsRetinaNet : public ::testing::Test {
       given.emplace_back("in.labels" + std::to_string(i), truths[i].labels + 1);
     }
     write_safetensors(folder / "in.safetensors", given);
-    ASSERT_EQ(testing::run_python("tests/parity/torchvision_retinanet.py '" +
-                                  (folder / "in.safetensors").string() + "' '" +
-                                  (folder / "out.safetensors").string() + "'"),
+    ASSERT_EQ(run_python("tests/parity/torchvision_retinanet.py '" +
+                         (folder / "in.safetensors").string() + "' '" +
+                         (folder / "out.safetensors").string() + "'"),
               0);
     for (auto& [name, tensor] : read_safetensors(folder / "out.safetensors"))
       theirs_[name] = tensor;
@@ -62,7 +60,7 @@ class TorchvisionsRetinaNet : public ::testing::Test {
   }
 
   Config table_;
-  Batch batch_ = testing::small_batch();
+  Batch batch_ = small_batch();
   std::unique_ptr<Detector> model_;
   std::map<std::string, at::Tensor> theirs_;
 };
@@ -72,16 +70,14 @@ TEST_F(TorchvisionsRetinaNet, HasTheSameAnchorsLossesGradientsAndObjects) {
   for (const auto& [height, width] : {std::pair{8, 12}, {4, 6}, {2, 3}, {1, 2}, {1, 1}})
     maps.push_back(at::zeros({2, 1, height, width}));
   const auto anchors = default_options<RetinaNetOptions>(table_).anchors(maps, {64, 96}, 8);
-  EXPECT_TRUE(testing::same(at::cat(anchors), theirs_["anchors"]));
+  EXPECT_TRUE(same(at::cat(anchors), theirs_["anchors"]));
 
-  at::Tensor total;
-  for (const auto& [name, loss] : model_->losses(batch_, {})) {
+  const auto losses = model_->losses(batch_, {});
+  for (const auto& [name, loss] : losses)
     EXPECT_TRUE(
         close(loss, theirs_[name == "loss_cls" ? "loss.classification" : "loss.regression"], 1e-5))
         << name;
-    total = total.defined() ? total + loss : loss;
-  }
-  total.backward();
+  total_of(losses).backward();
   std::size_t compared = 0;
   for (const auto& parameter : model_->parameters()) {
     const auto theirs = theirs_.find("grad." + parameter.name);
@@ -110,4 +106,4 @@ TEST_F(TorchvisionsRetinaNet, HasTheSameAnchorsLossesGradientsAndObjects) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -7,7 +7,7 @@
 
 #include "millrace/models/maskrcnn/options.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 /// Every option of a [model] table as TOML text.
@@ -80,4 +80,4 @@ TEST(Style, ASwitchWinsOverTheStyle) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -9,12 +9,8 @@
 #include "millrace/trainer/optimizer/sgd.h"
 #include "tests/parity/training_parts.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::GoldenModel;
-using testing::GoldenRun;
-using testing::RecordedTruth;
 
 /// Row `at` of the ragged array `name`; `offsets` names its offsets where they are another's.
 at::Tensor row(const GoldenRun& golden, const std::string& name, std::int64_t at,
@@ -53,9 +49,7 @@ std::map<std::string, double> recorded_losses(const GoldenRun& golden, std::int6
 }
 
 TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
-  MILLRACE_NEEDS_GOLDENS(runs, "losses");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("losses", [](const GoldenRun& golden) {
     GoldenModel model(golden);
     std::map<std::string, at::Tensor> start;
     for (const auto& [name, value, kind, classes] : model.parameters)
@@ -75,18 +69,18 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
         photos.push_back(golden["image" + fixtures.back()]);
       }
       at::Tensor sizes;
-      const auto input = testing::torchvision_input(photos, golden, sizes);
+      const auto input = torchvision_input(photos, golden, sizes);
       const auto features = model.features(input, sizes, /*training=*/true);
       std::vector<RecordedTruth> objects;
-      std::vector<testing::RecordedDraw> draws;
+      std::vector<RecordedDraw> draws;
       for (std::size_t k = 0; k < fixtures.size(); ++k, ++sample) {
         objects.push_back(truth_of(golden, fixtures[k], features.sizes[k]));
         const auto regions = [&](const char* name) {
           return row(golden, name, sample, "roi.boxes");
         };
-        draws.push_back({indices(golden, "rpn.pos", sample), indices(golden, "rpn.neg", sample),
-                         testing::sampled_regions(regions("roi.boxes"), regions("roi.labels"),
-                                                  regions("roi.matched"))});
+        draws.push_back(
+            {indices(golden, "rpn.pos", sample), indices(golden, "rpn.neg", sample),
+             sampled_regions(regions("roi.boxes"), regions("roi.labels"), regions("roi.matched"))});
       }
       std::vector<Truth> truths;
       for (const auto& object : objects) truths.push_back(object.borrowed());
@@ -117,8 +111,8 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
         EXPECT_LT((first - expected).abs().max().item<double>(), 1e-2 * moved) << name;
       }
     }
-  }
+  });
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -14,19 +14,13 @@
 #include "tests/parity/training_parts.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::agrees;
-using testing::GoldenModel;
-using testing::GoldenRun;
-using testing::RecordedTruth;
-using testing::same;
 
 /// A recorded step: input, ground truth and draws.
 struct Step {
   explicit Step(const GoldenRun& golden) : model(golden) {
-    input = testing::torchvision_input(golden.of_images("in.image"), golden, sizes);
+    input = torchvision_input(golden.of_images("in.image"), golden, sizes);
     const auto boxes = golden.of_images("tgt", ".boxes"), masks = golden.of_images("tgt", ".masks");
     const auto labels = golden.of_images("in.target", ".labels");
     for (std::size_t i = 0; i < boxes.size(); ++i)
@@ -36,11 +30,10 @@ struct Step {
       const auto image = std::to_string(i);
       const auto drawn = std::get<0>(
           at::cat({golden["roi.sampled_pos" + image], golden["roi.sampled_neg" + image]}).sort());
-      draws.push_back(
-          {golden["rpn.sampled_pos" + image], golden["rpn.sampled_neg" + image],
-           testing::sampled_regions(golden["roi.sampled_boxes" + image],
-                                    golden["roi.sampled_labels" + image],
-                                    golden["roi.matched" + image].index_select(0, drawn))});
+      draws.push_back({golden["rpn.sampled_pos" + image], golden["rpn.sampled_neg" + image],
+                       sampled_regions(golden["roi.sampled_boxes" + image],
+                                       golden["roi.sampled_labels" + image],
+                                       golden["roi.matched" + image].index_select(0, drawn))});
     }
   }
 
@@ -48,7 +41,7 @@ struct Step {
   at::Tensor input, sizes;
   std::vector<RecordedTruth> objects;
   std::vector<Truth> truths;
-  std::vector<testing::RecordedDraw> draws;
+  std::vector<RecordedDraw> draws;
 };
 
 /// torchvision's index of the matched object: 0 for what is not foreground.
@@ -56,13 +49,9 @@ at::Tensor matched(const Matches& matches) {
   return at::where(matches.label == 1, matches.truth, at::zeros_like(matches.truth));
 }
 
-class TrainingParity : public ::testing::Test {};
-
-TEST_F(TrainingParity, AnchorsAreMatchedAlike) {
-  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
+TEST(TrainingParity, AnchorsAreMatchedAlike) {
   const at::NoGradGuard no_grad;
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
     const auto anchors = step.model.rpn(step.model.features(step.input, step.sizes)).anchors;
     std::vector<at::Tensor> labels, sums;
@@ -73,25 +62,20 @@ TEST_F(TrainingParity, AnchorsAreMatchedAlike) {
     }
     EXPECT_TRUE(same(at::stack(labels), golden["rpn.labels"]));
     EXPECT_TRUE(agrees(at::stack(sums), golden, "rpn.matched_boxes_sum"));
-  }
+  });
 }
 
-TEST_F(TrainingParity, ProposalsFromRecordedLogits) {
-  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+TEST(TrainingParity, ProposalsFromRecordedLogits) {
+  each_golden("loss.sum", [](const GoldenRun& golden) {
     const auto inference = golden.beside("infer");  // the forward pass is the same
-    const auto ours =
-        testing::proposals_of(inference, testing::options_of(golden), /*training=*/true);
+    const auto ours = proposals_of(inference, options_of(golden), /*training=*/true);
     for (std::size_t i = 0; i < ours.size(); ++i)
-      EXPECT_TRUE(testing::same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
-  }
+      EXPECT_TRUE(same_boxes(ours[i], golden["rpn.proposals" + std::to_string(i)]));
+  });
 }
 
-TEST_F(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
-  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+TEST(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
+  each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
     for (std::size_t i = 0; i < step.truths.size(); ++i) {
       const auto image = std::to_string(i);
@@ -114,17 +98,15 @@ TEST_F(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
       const auto targets = step.model.options.boxes.coder({10, 10, 5, 5})
                                .encode(regions.boxes.narrow(0, 0, regions.foreground),
                                        truth.boxes.index_select(0, regions.truth));
-      EXPECT_TRUE(testing::close(
+      EXPECT_TRUE(close(
           targets, golden["roi.regression_targets" + image].index_select(0, foreground), 1e-6));
     }
-  }
+  });
 }
 
-TEST_F(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
-  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
+TEST(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
   const at::NoGradGuard no_grad;
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+  each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
     const auto& model = step.model;
     const auto features = model.features(step.input, step.sizes);
@@ -153,13 +135,11 @@ TEST_F(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
     EXPECT_TRUE(agrees(all.to(at::kDouble).sum({1, 2}), golden, "roi.mask_targets_sum"));
     const auto logits = model.mask_head(features, as_rois(foreground), {.training = true});
     EXPECT_TRUE(agrees(logits.to(at::kDouble).sum({2, 3}), golden, "roi.mask_logits_sum"));
-  }
+  });
 }
 
-TEST_F(TrainingParity, LossesAndGradients) {
-  MILLRACE_NEEDS_GOLDENS(runs, "loss.sum");
-  for (const auto& golden : runs) {
-    SCOPED_TRACE(golden.title());
+TEST(TrainingParity, LossesAndGradients) {
+  each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
     const auto features = step.model.features(step.input, step.sizes, /*training=*/true);
     at::Tensor sum;
@@ -189,8 +169,8 @@ TEST_F(TrainingParity, LossesAndGradients) {
       ++compared;
     }
     EXPECT_EQ(compared, golden.names("grad_norm.").size()) << "parameters with a gradient";
-  }
+  });
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -54,9 +54,4 @@ std::vector<at::Tensor> Fpn::operator()(at::TensorList c, const NormPass& pass) 
   return p;
 }
 
-void Fpn::refresh() {
-  for (auto& conv : lateral_) conv.refresh();
-  for (auto& conv : output_) conv.refresh();
-}
-
 }  // namespace millrace

@@ -13,7 +13,6 @@ namespace millrace {
 
 class Fpn {
  public:
-  Fpn() = default;
   /// `in` are the channels of the maps that it is given, fine to coarse.
   Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
       FpnTop top = FpnTop::pool);
@@ -21,8 +20,6 @@ class Fpn {
   /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H /
   /// stride, W / stride)
   std::vector<at::Tensor> operator()(at::TensorList c, const NormPass& pass) const;
-
-  void refresh();
 
  private:
   FpnTop top_ = FpnTop::pool;

@@ -3,20 +3,22 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <vector>
 
+#include "millrace/dataflow/detection/sample.h"
 #include "millrace/models/backbones/fpn.h"
-#include "millrace/models/backbones/pyramid_options.h"
 #include "millrace/models/backbones/resnet.h"
-#include "millrace/models/layers/normalize.h"
 
 namespace millrace {
 
+/// (N, 3, H, W) floats on the device, channels last: (pixel - mean) / std inside each image, zero
+/// in the padding. H and W are the batch's, or those of `padded` where it is larger.
+at::Tensor normalize(const Batch& batch, const PyramidOptions& options,
+                     at::Device device = at::kCPU, cv::Size padded = {});
+
 class Pyramid {
  public:
-  /// Declares its tensors under `scope` (body and fpn) and freezes the stages that the options
-  /// name.
+  /// Declares its tensors under `scope`: body and fpn.
   Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top);
 
   /// P2..P6, or P3..P7 where two levels stand on top: (N, channels, height / stride, width /
@@ -24,10 +26,8 @@ class Pyramid {
   std::vector<at::Tensor> operator()(const Batch& batch, const NormPass& pass,
                                      cv::Size padded = {}) const;
 
-  void refresh();
-
  private:
-  PixelOptions pixels_;
+  PyramidOptions options_;
   std::size_t first_;  // the first of C2..C5 that the FPN takes
   at::Device device_;
   ResNet body_;

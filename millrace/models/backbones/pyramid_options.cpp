@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "millrace/models/backbones/resnet.h"
-#include "millrace/models/layers/normalize.h"
-
 namespace millrace {
 
 void PyramidOptions::describe(Options& o) {
@@ -48,22 +45,17 @@ void PyramidOptions::describe(Options& o) {
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
 }
 
-void PyramidOptions::check(const Config& table) const {
-  require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one a channel");
-  require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one a channel");
-}
-
-std::vector<IdleOption> PyramidOptions::idle() const {
-  std::vector<IdleOption> idle;
+void PyramidOptions::check(const Config& table, const Options& defaults) const {
+  require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one per channel");
+  require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one per channel");
   if (backbone == "resnet18" || backbone == "resnet34")
-    idle.push_back(
-        {"backbone.stride_in_1x1", fmt::format("blocks of {} have no 1x1 to stride in", backbone)});
-  if (norm == "none") {
-    idle.push_back(
-        {"backbone.zero_init_residual", "backbone.norm = \"none\" has no scale to start at 0"});
-    if (fpn_norm == "none") idle.push_back({"norm_eps", "no norm has a variance"});
-  }
-  return idle;
+    defaults.refuse_unused(
+        table, {"backbone.stride_in_1x1"},
+        fmt::format("with backbone.type = \"{}\", whose blocks have no 1x1", backbone));
+  if (norm == "none")
+    defaults.refuse_unused(table, {"backbone.zero_init_residual"}, "with backbone.norm = \"none\"");
+  if (norm == "none" && fpn_norm == "none")
+    defaults.refuse_unused(table, {"norm_eps"}, "with backbone.norm and fpn.norm = \"none\"");
 }
 
 void PyramidOptions::use_torchvision() {
@@ -72,27 +64,5 @@ void PyramidOptions::use_torchvision() {
   pixel_std = {58.395, 57.12, 57.375};
   stride_in_1x1 = false;
 }
-
-PixelOptions PyramidOptions::pixels() const {
-  PixelOptions result{.bgr = pixel_order == "bgr"};
-  for (std::size_t c = 0; c < 3; ++c) {
-    result.mean[c] = static_cast<float>(pixel_mean[c]);
-    result.std[c] = static_cast<float>(pixel_std[c]);
-  }
-  return result;
-}
-
-ResNetOptions PyramidOptions::resnet() const {
-  return {.depth = std::stoll(backbone.substr(6)),
-          .width = width,
-          .freeze_at = freeze_at,
-          .stride_in_1x1 = stride_in_1x1,
-          .deep_stem = deep_stem,
-          .pool_shortcut = pool_shortcut,
-          .zero_init_residual = zero_init_residual,
-          .norm = {norm, norm_epsilon}};
-}
-
-NormOptions PyramidOptions::head_norm() const { return {fpn_norm, norm_epsilon}; }
 
 }  // namespace millrace

@@ -5,13 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "millrace/models/layers/model_options.h"
+#include "millrace/base/options.h"
 
 namespace millrace {
-
-struct NormOptions;
-struct PixelOptions;
-struct ResNetOptions;
 
 /// What the coarser levels are made of.
 enum class FpnTop {
@@ -41,13 +37,7 @@ struct PyramidOptions {
 
   void describe(Options& o);
   void use_torchvision();
-  void check(const Config& table) const;
-  std::vector<IdleOption> idle() const;
-
-  PixelOptions pixels() const;
-  ResNetOptions resnet() const;
-  /// The normalisation after the backbone: of the pyramid and, where they have one, the heads.
-  NormOptions head_norm() const;
+  void check(const Config& table, const Options& defaults) const;
 };
 
 }  // namespace millrace

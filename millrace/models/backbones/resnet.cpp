@@ -4,7 +4,7 @@
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
 
-#include <stdexcept>
+#include <map>
 #include <string>
 
 namespace millrace {
@@ -15,35 +15,25 @@ struct Layout {
   bool bottleneck;
 };
 
-Layout layout(std::int64_t depth) {
-  switch (depth) {
-    case 18:
-      return {{2, 2, 2, 2}, false};
-    case 34:
-      return {{3, 4, 6, 3}, false};
-    case 50:
-      return {{3, 4, 6, 3}, true};
-    case 101:
-      return {{3, 4, 23, 3}, true};
-    default:
-      throw std::invalid_argument("ResNet depth " + std::to_string(depth) +
-                                  " is not 18, 34, 50 or 101");
-  }
-}
+const std::map<std::string, Layout> kLayouts = {{"resnet18", {{2, 2, 2, 2}, false}},
+                                                {"resnet34", {{3, 4, 6, 3}, false}},
+                                                {"resnet50", {{3, 4, 6, 3}, true}},
+                                                {"resnet101", {{3, 4, 23, 3}, true}}};
 
 }  // namespace
 
-ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
+ResNet::ResNet(const Scope& scope, const PyramidOptions& options) {
+  const NormOptions norm{options.norm, options.norm_epsilon};
   const auto conv1 = scope / "conv1", bn1 = scope / "bn1";
   if (options.deep_stem) {
     const auto half = options.width / 2;
-    stem_ = {ConvNorm(conv1 / 0, conv1 / 1, {3, half, 3, 2}, options.norm),
-             ConvNorm(conv1 / 3, conv1 / 4, {half, half, 3}, options.norm),
-             ConvNorm(conv1 / 6, bn1, {half, options.width, 3}, options.norm)};
+    stem_ = {ConvNorm(conv1 / 0, conv1 / 1, {3, half, 3, 2}, norm),
+             ConvNorm(conv1 / 3, conv1 / 4, {half, half, 3}, norm),
+             ConvNorm(conv1 / 6, bn1, {half, options.width, 3}, norm)};
   } else {
-    stem_ = {ConvNorm(conv1, bn1, {3, options.width, 7, 2}, options.norm)};
+    stem_ = {ConvNorm(conv1, bn1, {3, options.width, 7, 2}, norm)};
   }
-  const auto [blocks, bottleneck] = layout(options.depth);
+  const auto& [blocks, bottleneck] = kLayouts.at(options.backbone);
   const double last_scale = options.zero_init_residual ? 0 : 1;
   auto in = options.width;
   for (std::size_t stage = 0; stage < 4; ++stage) {
@@ -57,7 +47,7 @@ ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
                             std::int64_t step, double scale = 1) {
         const auto name = std::to_string(number);
         return ConvNorm(place / ("conv" + name), place / ("bn" + name), {from, to, kernel, step},
-                        options.norm, scale);
+                        norm, scale);
       };
       Block block;
       if (bottleneck) {
@@ -74,13 +64,16 @@ ResNet::ResNet(const Scope& scope, const ResNetOptions& options) {
         const auto shortcut = place / "downsample";
         const std::int64_t first = options.pool_shortcut ? 1 : 0;  // the pooling is child 0
         block.shortcut = ConvNorm(shortcut / first, shortcut / (first + 1),
-                                  {in, out, 1, block.pools ? 1 : stride}, options.norm);
+                                  {in, out, 1, block.pools ? 1 : stride}, norm);
       }
       stages_[stage].push_back(std::move(block));
       in = out;
     }
     channels_[stage] = out;
   }
+  if (options.freeze_at >= 1) scope.freeze("conv1."), scope.freeze("bn1.");
+  for (std::int64_t stage = 2; stage <= options.freeze_at; ++stage)
+    scope.freeze("layer" + std::to_string(stage - 1) + ".");
 }
 
 at::Tensor ResNet::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
@@ -104,23 +97,6 @@ std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& 
     outputs.push_back(y);
   }
   return outputs;
-}
-
-std::vector<std::string> ResNet::frozen_prefixes(std::int64_t freeze_at) {
-  std::vector<std::string> prefixes;
-  if (freeze_at >= 1) prefixes = {"conv1.", "bn1."};
-  for (std::int64_t stage = 2; stage <= freeze_at; ++stage)
-    prefixes.push_back("layer" + std::to_string(stage - 1) + ".");
-  return prefixes;
-}
-
-void ResNet::refresh() {
-  for (auto& conv : stem_) conv.refresh();
-  for (auto& stage : stages_)
-    for (auto& block : stage) {
-      for (auto& conv : block.convs) conv.refresh();
-      block.shortcut.refresh();
-    }
 }
 
 }  // namespace millrace

@@ -21,19 +21,13 @@ constexpr double kMomentum = 0.1;  // of the running statistics
 
 at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init& init) {
   const auto receptive = shape.size() == 4 ? shape[2] * shape[3] : 1;
-  switch (init.kind) {
-    case Init::Kind::he:
-      return scope.normal("weight", shape,
-                          std::sqrt(2.0 / static_cast<double>(shape[0] * receptive)),
-                          ParameterKind::weight);
-    case Init::Kind::xavier:
-      return scope.uniform("weight", shape,
-                           std::sqrt(3.0 / static_cast<double>(shape[1] * receptive)),
-                           ParameterKind::weight);
-    case Init::Kind::normal:
-      break;
-  }
-  return scope.normal("weight", shape, init.value, ParameterKind::weight);
+  if (init.kind == Init::Kind::xavier)
+    return scope.uniform("weight", shape,
+                         std::sqrt(3.0 / static_cast<double>(shape[1] * receptive)));
+  return scope.normal("weight", shape,
+                      init.kind == Init::Kind::he
+                          ? std::sqrt(2.0 / static_cast<double>(shape[0] * receptive))
+                          : init.value);
 }
 
 }  // namespace
@@ -50,8 +44,8 @@ at::Tensor Conv2d::operator()(const at::Tensor& x, const After& after) const {
 }
 
 Deconv2x2::Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out)
-    : weight(scope.normal("weight", {in, out, 2, 2}, std::sqrt(2.0 / static_cast<double>(out * 4)),
-                          ParameterKind::weight)),
+    : weight(
+          scope.normal("weight", {in, out, 2, 2}, std::sqrt(2.0 / static_cast<double>(out * 4)))),
       bias(scope.constant("bias", {out}, 0, ParameterKind::bias)) {}
 
 at::Tensor Deconv2x2::operator()(const at::Tensor& x) const {
@@ -66,7 +60,7 @@ at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, 
 
 ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
                    const NormOptions& norm, double scale, const Init& init)
-    : norm_(norm) {
+    : parameters_(&conv_scope.parameters()), norm_(norm) {
   shape.bias = norm.kind == "none";
   conv_ = Conv2d(conv_scope, shape, init);
   if (norm.kind == "none") return;
@@ -85,7 +79,7 @@ ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Sha
 
 ConvNorm::Folded ConvNorm::fold() const {
   const auto scale = weight_ * at::rsqrt(var_ + norm_.epsilon);
-  return {scale, bias_ - mean_ * scale, {}};
+  return {scale, bias_ - mean_ * scale, {}, parameters_->changes()};
 }
 
 at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
@@ -99,18 +93,17 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
 }
 
 at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked) const {
-  // Where scale and shift are frozen, so are the statistics: they would go on to move what is not
-  // trained any more.
+  // Where scale and shift are frozen, so are the statistics: else they would go on to move what is
+  // not trained any more.
   const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
   const auto pass = is_frozen ? NormPass{} : asked;
   if (norm_.kind == "sync_bn" && pass.training && pass.ranks)
     return sync_batch_norm(y, {weight_, bias_, mean_, var_}, kMomentum, norm_.epsilon, *pass.ranks);
-  // One value a channel has no variance: running statistics that took it in would be no numbers
-  // ever after. Nor do they take in what is looked at without gradients: a step's first pass for
-  // its totals.
-  const bool tells = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
-  return at::batch_norm(y, weight_, bias_, tells ? mean_ : at::Tensor(),
-                        tells ? var_ : at::Tensor(), pass.training, kMomentum, norm_.epsilon,
+  // One value per channel has no variance: running statistics that took it in would stay NaN. Nor
+  // do they follow a pass without gradients, such as a step's first one for its totals.
+  const bool follows = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
+  return at::batch_norm(y, weight_, bias_, follows ? mean_ : at::Tensor(),
+                        follows ? var_ : at::Tensor(), pass.training, kMomentum, norm_.epsilon,
                         false);
 }
 
@@ -123,7 +116,7 @@ at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
     const auto folded = fold();
     return with(conv_.weight * folded.scale.view({-1, 1, 1, 1}), folded, {});
   }
-  if (!folded_ || affine_trained) folded_ = fold();
+  if (!folded_ || affine_trained || folded_->changes != parameters_->changes()) folded_ = fold();
   if (conv_.weight.requires_grad()) return with(conv_.weight, *folded_, folded_->scale);
   if (!folded_->weight.defined())
     folded_->weight = conv_.weight * folded_->scale.view({-1, 1, 1, 1});

@@ -33,13 +33,13 @@ class Scope {
 
   at::Tensor constant(std::string_view name, at::IntArrayRef shape, double value,
                       ParameterKind kind) const;
-  /// Normal values with mean 0; four-dimensional tensors are channels last in memory.
-  at::Tensor normal(std::string_view name, at::IntArrayRef shape, double deviation,
-                    ParameterKind kind) const;
-  at::Tensor uniform(std::string_view name, at::IntArrayRef shape, double bound,
-                     ParameterKind kind) const;
+  /// Weights: normal with mean 0, or uniform in [-bound, bound); four-dimensional tensors are
+  /// channels last in memory.
+  at::Tensor normal(std::string_view name, at::IntArrayRef shape, double deviation) const;
+  at::Tensor uniform(std::string_view name, at::IntArrayRef shape, double bound) const;
 
   at::Device device() const { return device_; }
+  const Parameters& parameters() const { return parameters_; }
 
   /// Stops training of every tensor declared so far whose name below this scope starts with
   /// `prefix`.
@@ -128,15 +128,15 @@ struct NormOptions {
 
 /// What batch norm normalises by in a pass through the network.
 struct NormPass {
-  // What the batch holds, and running statistics follow it; false: running statistics
+  // By the batch's statistics, which running statistics follow; false: by running statistics
   bool training = false;
-  // sync_bn: what the batches of all ranks hold together; nullptr: there is one rank
+  // sync_bn: by those of the batches of all ranks together; nullptr: there is one rank
   RankSum* ranks = nullptr;
 };
 
 /// A convolution, its normalisation and what follows. Frozen statistics are folded into the
-/// convolution: once where nothing in it is trained, on the fly otherwise (a product of the
-/// weight's size instead of two passes over the activations).
+/// convolution: once per change of the parameters where nothing in it is trained, on the fly
+/// otherwise (a product of the weight's size instead of two passes over the activations).
 class ConvNorm {
  public:
   ConvNorm() = default;
@@ -146,19 +146,18 @@ class ConvNorm {
 
   at::Tensor operator()(const at::Tensor& x, const NormPass& pass, const After& after = {}) const;
 
-  /// Forgets what was folded; call after parameters changed.
-  void refresh() { folded_.reset(); }
-
  private:
   at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass) const;
   /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {
     at::Tensor scale, shift;
-    at::Tensor weight;  // the convolution's, scaled, where it is not trained
+    at::Tensor weight;         // the convolution's, scaled, where it is not trained
+    std::int64_t changes = 0;  // Parameters::changes at that time
   };
   at::Tensor frozen(const at::Tensor& x, const After& after) const;
   Folded fold() const;
 
+  const Parameters* parameters_ = nullptr;
   Conv2d conv_;
   at::Tensor weight_, bias_, mean_, var_;  // (C) each
   NormOptions norm_;

@@ -31,4 +31,10 @@ at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets) {
   return (1 - common / (both + kEpsilon) + (hull - both) / (hull + kEpsilon)).sum();
 }
 
+at::Tensor BoxLoss::sum(const BoxCoder& coder, const at::Tensor& references,
+                        const at::Tensor& deltas, const at::Tensor& boxes) const {
+  if (kind == "giou") return giou_loss_sum(coder.decode(references, deltas), boxes);
+  return smooth_l1_sum(deltas, coder.encode(references, boxes), beta);
+}
+
 }  // namespace millrace

@@ -1,7 +1,11 @@
-// Losses as sums: whoever calls decides what to divide by.
+// Losses as sums: the caller decides what to divide by.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "millrace/models/ops/boxes.h"
 
 namespace millrace {
 
@@ -14,5 +18,16 @@ at::Tensor binary_cross_entropy_sum(const at::Tensor& logits, const at::Tensor& 
 /// Sum of 1 - generalised IoU (Rezatofighi et al. 2019) of boxes (F, 4) and targets (F, 4); 1e-7
 /// keeps quotients finite, as in torchvision.
 at::Tensor giou_loss_sum(const at::Tensor& boxes, const at::Tensor& targets);
+
+/// The box regression loss, as configured.
+struct BoxLoss {
+  std::string kind = "smooth_l1";  // or giou
+  double beta = 0;                 // where smooth L1 turns linear; 0 is L1
+
+  /// Sum over deltas (F, 4) predicted for `references` (F, 4) that should be `boxes` (F, 4): smooth
+  /// L1 of the deltas, or the generalised IoU loss of the boxes that they give.
+  at::Tensor sum(const BoxCoder& coder, const at::Tensor& references, const at::Tensor& deltas,
+                 const at::Tensor& boxes) const;
+};
 
 }  // namespace millrace

@@ -13,28 +13,6 @@
 namespace millrace {
 namespace {
 
-Truth truth_of(const Instances& objects, const ImageInfo& image, at::Device device) {
-  Truth truth{.height = static_cast<double>(image.height),
-              .width = static_cast<double>(image.width)};
-  std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < objects.size(); ++i)
-    if (!objects.crowd[i]) rows.push_back(i);
-  const auto count = static_cast<std::int64_t>(rows.size());
-  truth.boxes = at::empty({count, 4}, at::kFloat);
-  truth.labels = at::empty({count}, at::kLong);
-  auto* box = truth.boxes.data_ptr<float>();
-  auto* label = truth.labels.data_ptr<std::int64_t>();
-  for (const auto row : rows) {
-    const auto& from = objects.boxes[row];
-    *box++ = from.x1, *box++ = from.y1, *box++ = from.x2, *box++ = from.y2;
-    *label++ = objects.classes[row];
-    truth.segmentations.push_back(&objects.segmentations[row]);
-  }
-  truth.boxes = truth.boxes.to(device);
-  truth.labels = truth.labels.to(device);
-  return truth;
-}
-
 Found rows(const Found& all, const at::Tensor& index) {
   return {all.boxes.index_select(0, index), all.scores.index_select(0, index),
           all.labels.index_select(0, index)};
@@ -44,8 +22,26 @@ Found rows(const Found& all, const at::Tensor& index) {
 
 std::vector<Truth> truths_of(const Batch& batch, at::Device device) {
   std::vector<Truth> truths;
-  for (std::size_t i = 0; i < batch.size(); ++i)
-    truths.push_back(truth_of(batch.objects[i], batch.images[i], device));
+  for (std::size_t image = 0; image < batch.size(); ++image) {
+    const auto& objects = batch.objects[image];
+    const auto count = static_cast<std::int64_t>(std::ranges::count(objects.crowd, 0));
+    Truth truth{.boxes = at::empty({count, 4}, at::kFloat),
+                .labels = at::empty({count}, at::kLong),
+                .height = static_cast<double>(batch.images[image].height),
+                .width = static_cast<double>(batch.images[image].width)};
+    auto* box = truth.boxes.data_ptr<float>();
+    auto* label = truth.labels.data_ptr<std::int64_t>();
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      if (objects.crowd[i]) continue;
+      const auto& from = objects.boxes[i];
+      *box++ = from.x1, *box++ = from.y1, *box++ = from.x2, *box++ = from.y2;
+      *label++ = objects.classes[i];
+      truth.segmentations.push_back(&objects.segmentations[i]);
+    }
+    truth.boxes = truth.boxes.to(device);
+    truth.labels = truth.labels.to(device);
+    truths.push_back(std::move(truth));
+  }
   return truths;
 }
 
@@ -55,7 +51,7 @@ void DetectionOptions::describe(Options& o) {
   o.add("test.nms_type", nms_kind,
         "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)",
         {"hard", "linear", "gaussian"});
-  o.add("test.soft_nms_sigma", sigma, "of the gaussian: larger takes less score",
+  o.add("test.soft_nms_sigma", sigma, "width of the gaussian: larger takes less score",
         {.min = 1e-6, .max = 1e6});
   o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
   o.add("test.min_size", min_side, "smaller detections go", {.min = 0, .unit = "px"});
@@ -64,15 +60,14 @@ void DetectionOptions::describe(Options& o) {
   o.add("test.aug_flip", flip, "when detecting, merge what is found in the mirrored image");
 }
 
-void DetectionOptions::check(const Config& table) const {
+void DetectionOptions::check(const Config& table, const Options& defaults) const {
   require(table, "test.aug_scales", !scales.empty(),
           "takes at least one scale; 1 is the image itself");
-}
-
-std::vector<IdleOption> DetectionOptions::idle() const {
   if (nms_kind == "gaussian")
-    return {{"test.nms_thresh", "test.nms_type = \"gaussian\" lowers scores at any IoU"}};
-  return {{"test.soft_nms_sigma", "it belongs to test.nms_type = \"gaussian\""}};
+    defaults.refuse_unused(table, {"test.nms_thresh"},
+                           "with test.nms_type = \"gaussian\", which lowers scores at any IoU");
+  else
+    defaults.refuse_unused(table, {"test.soft_nms_sigma"}, "without test.nms_type = \"gaussian\"");
 }
 
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,

@@ -11,7 +11,6 @@
 
 #include "millrace/base/options.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/models/layers/model_options.h"
 
 namespace millrace {
 
@@ -38,8 +37,7 @@ struct DetectionOptions {
   bool flip = false;
 
   void describe(Options& o);
-  void check(const Config& table) const;
-  std::vector<IdleOption> idle() const;
+  void check(const Config& table, const Options& defaults) const;
 };
 
 /// True (height, width) of an image in the network's pixels.

@@ -1,4 +1,4 @@
-// What a detector found, from the network's pixels into those of the original images.
+// What a detector found, moved from the network's pixels to those of the original images.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +10,12 @@
 #include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
+
+/// Probabilities (size, size), row-major, as a mask in the image's pixels. `kind`: "grid":
+/// coco::paste; "padded": torchvision's paste_masks_in_image, which frames the mask with zeros,
+/// cuts the box to integers and resizes.
+coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
+                     const Box& box, std::uint32_t height, std::uint32_t width);
 
 /// Boxes scaled and cut to the original images; masks (D over all images, M, M), probabilities,
 /// pasted by the rule `paste` (see paste_mask). An undefined `masks` gives objects without.

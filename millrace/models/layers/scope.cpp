@@ -34,14 +34,13 @@ at::Tensor Scope::constant(std::string_view name, at::IntArrayRef shape, double 
   return declare(name, at::full(shape, value, at::kFloat), kind);
 }
 
-at::Tensor Scope::normal(std::string_view name, at::IntArrayRef shape, double deviation,
-                         ParameterKind kind) const {
-  return declare(name, blank(shape).normal_(0, deviation, generator(name)), kind);
+at::Tensor Scope::normal(std::string_view name, at::IntArrayRef shape, double deviation) const {
+  return declare(name, blank(shape).normal_(0, deviation, generator(name)), ParameterKind::weight);
 }
 
-at::Tensor Scope::uniform(std::string_view name, at::IntArrayRef shape, double bound,
-                          ParameterKind kind) const {
-  return declare(name, blank(shape).uniform_(-bound, bound, generator(name)), kind);
+at::Tensor Scope::uniform(std::string_view name, at::IntArrayRef shape, double bound) const {
+  return declare(name, blank(shape).uniform_(-bound, bound, generator(name)),
+                 ParameterKind::weight);
 }
 
 }  // namespace millrace

@@ -32,14 +32,12 @@ void BoxHeadOptions::describe(Options& o) {
         {.min = 0, .max = 0.999});
 }
 
-void BoxHeadOptions::use_torchvision() { loss.beta = 1.0 / 9; }
-
-std::vector<IdleOption> BoxHeadOptions::idle() const {
-  std::vector<IdleOption> idle;
-  if (kind == "2fc") idle.push_back({"box.norm", "box.type = \"2fc\" has no convolutions"});
+void BoxHeadOptions::check(const Config& table, const Options& defaults) const {
+  if (kind == "2fc")
+    defaults.refuse_unused(table, {"box.norm"},
+                           "with box.type = \"2fc\", which has no convolutions");
   if (loss.kind == "giou")
-    idle.push_back({"box.smooth_l1_beta", "box.bbox_reg_loss_type = \"giou\" has no beta"});
-  return idle;
+    defaults.refuse_unused(table, {"box.smooth_l1_beta"}, "with box.bbox_reg_loss_type = \"giou\"");
 }
 
 BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions& options,
@@ -102,16 +100,17 @@ BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegio
   const auto predicted = output.deltas.index({at::cat(foreground), group});  // (F, 4)
   const auto all_labels = at::cat(labels);
   if (step.figures)
-    tell(output.logits, all_labels, at::cat(foreground), static_cast<double>(truths.size()),
-         *step.figures, number);
+    add_figures(output.logits, all_labels, at::cat(foreground), static_cast<double>(truths.size()),
+                *step.figures, number);
   return {at::cross_entropy_loss(output.logits, all_labels, /*weight=*/{}, at::Reduction::Sum,
                                  /*ignore_index=*/-100, options_.label_smoothing) /
               total,
           options_.loss.sum(coder_, at::cat(references), predicted, at::cat(targets)) / total};
 }
 
-void BoxHead::tell(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
-                   double images, Figures& figures, const std::string& number) const {
+void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,
+                          const at::Tensor& foreground, double images, Figures& figures,
+                          const std::string& number) const {
   const auto said = logits.detach().argmax(1), right = said == labels;
   const auto objects = said.index_select(0, foreground);
   const auto count = static_cast<double>(foreground.size(0));
@@ -134,10 +133,6 @@ at::Tensor BoxHead::scores(const Output& output) const {
 at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) const {
   const auto own = options_.class_agnostic ? deltas : deltas.narrow(1, first_, classes_);
   return coder_.decode(regions, own.flatten(1)).view({regions.size(0), own.size(1), 4});
-}
-
-void BoxHead::refresh() {
-  for (auto& conv : convs_) conv.refresh();
 }
 
 }  // namespace millrace

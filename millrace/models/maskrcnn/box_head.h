@@ -1,5 +1,5 @@
 // The second stage's network and losses (Girshick 2015): classifies regions and refines their
-// boxes. Shapes: R regions, K classes, B groups of box deltas: one a class (and one for a
+// boxes. Shapes: R regions, K classes, B groups of box deltas: one per class (and one for a
 // background that comes first), or one in all.
 #pragma once
 
@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "millrace/models/layers/box_loss.h"
 #include "millrace/models/layers/layers.h"
-#include "millrace/models/layers/model_options.h"
-#include "millrace/models/maskrcnn/region_samples.h"
+#include "millrace/models/layers/losses.h"
+#include "millrace/models/layers/objects.h"
+#include "millrace/models/maskrcnn/regions.h"
+#include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 
@@ -26,8 +27,7 @@ struct BoxHeadOptions {
   double label_smoothing = 0;
 
   void describe(Options& o);
-  void use_torchvision();
-  std::vector<IdleOption> idle() const;
+  void check(const Config& table, const Options& defaults) const;
 };
 
 class BoxHead {
@@ -49,8 +49,8 @@ class BoxHead {
   struct Loss {
     at::Tensor classification, regression;
   };
-  /// Over all regions of the batch, in the order of the images. `number` of the stage is put behind
-  /// the names of totals and figures.
+  /// Over all regions of the batch, in the order of the images. `number` of the stage is appended
+  /// to the names of totals and figures.
   Loss loss(const Output& output, const std::vector<SampledRegions>& regions,
             const std::vector<Truth>& truths, const StepInfo& step,
             const std::string& number) const;
@@ -60,13 +60,11 @@ class BoxHead {
   /// Boxes of each class from regions (R, 4): (R, K, 4), or (R, 1, 4) for all classes.
   at::Tensor boxes(const at::Tensor& deltas, const at::Tensor& regions) const;
 
-  void refresh();
-
  private:
   /// How well logits (R, K + 1) fit the labels (R), of which those of the foreground are
   /// `foreground`.
-  void tell(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
-            double images, Figures& figures, const std::string& number) const;
+  void add_figures(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+                   double images, Figures& figures, const std::string& number) const;
 
   std::int64_t background() const { return first_ ? 0 : classes_; }
 

@@ -10,10 +10,10 @@
 #include <array>
 #include <utility>
 
-#include "millrace/models/layers/model_options.h"
-
 namespace millrace {
 namespace {
+
+constexpr std::uint64_t kRegionStream = 2;  // of the step's random numbers
 
 /// The weights of a stage's box coder.
 std::array<double, 4> weights_of(const std::vector<double>& weights, std::size_t stage) {
@@ -28,26 +28,30 @@ at::Tensor not_empty(const at::Tensor& boxes) {
   return boxes.index_select(0, ((side[2] > side[0]) & (side[3] > side[1])).nonzero().squeeze(1));
 }
 
-/// Every candidate, foreground first.
-Samples all_of(const Candidates& candidates) {
-  const auto& label = candidates.matches.label;
-  return {(label == 1).nonzero().squeeze(1), (label == 0).nonzero().squeeze(1)};
+}  // namespace
+
+Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset) {
+  return {boxes, match(truth.boxes, boxes, {iou, iou, /*low_quality=*/false, offset})};
 }
 
-}  // namespace
+SampledRegions take(const Candidates& candidates, const Samples& drawn) {
+  return {candidates.boxes.index_select(0, at::cat({drawn.positive, drawn.negative})),
+          candidates.matches.truth.index_select(0, drawn.positive), drawn.positive.size(0)};
+}
 
 void BoxStagesOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1};
   o.add("roi.fg_iou_thresh", iou,
         "IoU from which a region is foreground; several make a cascade of stages", share);
-  o.add("roi.batch_size_per_image", batch, "regions sampled an image", {.min = 1, .max = 1e5});
+  o.add("roi.batch_size_per_image", batch, "regions sampled per image", {.min = 1, .max = 1e5});
   o.add("roi.positive_fraction", positive, "largest share of foreground among them", share);
   o.add("box.bbox_reg_weights", weights, "weights of dx dy dw dh, of each stage", {.min = 1e-6})
       .decides(OfWeights::meaning);
   head.describe(o);
 }
 
-void BoxStagesOptions::check(const Config& table) const {
+void BoxStagesOptions::check(const Config& table, const Options& defaults) const {
+  head.check(table, defaults);
   require(table, "roi.fg_iou_thresh", !iou.empty(), "takes at least one number");
   const bool fit = weights.size() == 4 * iou.size();
   if (!table.find_path("box.bbox_reg_weights"))  // then it is the stages that were changed
@@ -80,7 +84,8 @@ Candidates BoxStages::candidates(const at::Tensor& proposals, const Truth& truth
 
 Samples BoxStages::draw(const Candidates& candidates, const StepInfo& step,
                         std::size_t image) const {
-  return draw_regions(candidates, options_.batch, options_.positive, step, image);
+  auto rng = step.rng(kRegionStream, image);
+  return sample(candidates.matches.label, options_.batch, options_.positive, rng);
 }
 
 BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
@@ -125,7 +130,9 @@ Losses BoxStages::losses(const Features& features, std::vector<SampledRegions> r
     for (std::size_t i = 0; i < regions.size(); ++i) {
       const auto next =
           match_regions(not_empty(moved[i]), truths[i], options_.iou[stage + 1], boxes_.offset);
-      regions[i] = take(next, all_of(next));
+      const auto& label = next.matches.label;
+      regions[i] =
+          take(next, {(label == 1).nonzero().squeeze(1), (label == 0).nonzero().squeeze(1)});
     }
   }
   return losses;
@@ -164,10 +171,6 @@ Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
   const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
   return best_detections({boxes.index({row, group}), scores.index({row, label}), label}, size,
                          boxes_.offset, detection);
-}
-
-void BoxStages::refresh() {
-  for (auto& head : heads_) head.refresh();
 }
 
 }  // namespace millrace

@@ -1,6 +1,6 @@
-// From proposals to the regions that are trained on, and to detections, in one stage or in a
-// cascade of them (Cai and Vasconcelos 2018): each stage's boxes are the next one's regions, which
-// must overlap objects more. Shapes: P proposals, K classes, S stages.
+// From proposals to the regions that are trained on, and to detections, in one stage or a cascade
+// (Cai and Vasconcelos 2018): each stage's boxes are the next one's regions, which must overlap
+// objects more. Shapes: P proposals, K classes, S stages.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +12,7 @@
 #include "millrace/models/maskrcnn/box_head.h"
 #include "millrace/models/maskrcnn/regions.h"
 #include "millrace/models/ops/boxes.h"
+#include "millrace/models/ops/matcher.h"
 #include "millrace/models/pyramid_detector.h"
 
 namespace millrace {
@@ -24,9 +25,21 @@ struct BoxStagesOptions {
   BoxHeadOptions head;
 
   void describe(Options& o);
-  void use_torchvision() { head.use_torchvision(); }
-  void check(const Config& table) const;
+  void check(const Config& table, const Options& defaults) const;
 };
+
+/// The regions of one image that may be drawn from.
+struct Candidates {
+  at::Tensor boxes;  // (P, 4)
+  Matches matches;   // of each box
+};
+
+/// Boxes (P, 4) with an IoU >= `iou` with an object are foreground, the others background; `offset`
+/// as in match.
+Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset);
+
+/// The candidates that were drawn.
+SampledRegions take(const Candidates& candidates, const Samples& drawn);
 
 class BoxStages {
  public:
@@ -36,7 +49,7 @@ class BoxStages {
   BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
             const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// Proposals (P, 4) and the ground truth behind them, matched for the first stage.
+  /// Proposals (P, 4) followed by the ground truth, matched for the first stage.
   Candidates candidates(const at::Tensor& proposals, const Truth& truth) const;
 
   /// The first stage's regions, of the candidates of image `image`.
@@ -57,11 +70,11 @@ class BoxStages {
   Found detect(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
                const ImageSize& size, const DetectionOptions& detection) const;
 
+  const BoxHead& head(std::size_t stage) const { return heads_[stage]; }
+
   /// Classes and deltas of a stage for rois (R, 5).
   BoxHead::Output output(const Features& features, const at::Tensor& rois, std::size_t stage,
                          const NormPass& pass) const;
-
-  void refresh();
 
  private:
   /// Where a stage moves the regions of each image, cut to the image.

@@ -15,7 +15,7 @@ namespace {
 
 /// Shares of the pixels of the regions' own masks (F, M, M) that are right when cut at a
 /// probability of a half.
-void tell(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
+void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
   const auto object = targets > 0.5, right = (logits > 0) == object;
   const auto pixels = object.sum();
   const auto all = at::full_like(pixels, object.numel());
@@ -42,12 +42,6 @@ void MaskHeadOptions::describe(Options& o) {
         "grid (continuous box, detectron2) or padded (integer box, torchvision)",
         {"grid", "padded"})
       .decides(OfWeights::meaning);
-}
-
-void MaskHeadOptions::use_torchvision() {
-  init = 0;
-  target = "soft";
-  paste = "padded";
 }
 
 MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,
@@ -107,7 +101,7 @@ at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledReg
     return logits.sum();  // 0, with gradients of 0: other parts of the step have regions
   const auto own = own_masks(logits, at::cat(labels) + first_);
   const auto target = at::cat(targets);
-  if (step.figures) tell(own.detach(), target, *step.figures);
+  if (step.figures) add_figures(own.detach(), target, *step.figures);
   return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
 }
 
@@ -115,10 +109,6 @@ at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tens
                             const at::Tensor& labels) const {
   const auto logits = (*this)(features, as_rois(boxes), NormPass{});
   return at::sigmoid(own_masks(logits, labels + first_)).contiguous();
-}
-
-void MaskHead::refresh() {
-  for (auto& conv : convs_) conv.refresh();
 }
 
 }  // namespace millrace

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "millrace/models/layers/layers.h"
-#include "millrace/models/maskrcnn/region_samples.h"
 #include "millrace/models/maskrcnn/regions.h"
 #include "millrace/models/pyramid_detector.h"
 
@@ -24,7 +23,6 @@ struct MaskHeadOptions {
   std::string paste = "grid";
 
   void describe(Options& o);
-  void use_torchvision();
 };
 
 /// The logits (F, K, M, M) of each region's own class, `channels` (F) int64: (F, M, M).
@@ -50,8 +48,6 @@ class MaskHead {
   /// first.
   at::Tensor operator()(const Features& features, const at::Tensor& rois,
                         const NormPass& pass) const;
-
-  void refresh();
 
  private:
   MaskHeadOptions options_;

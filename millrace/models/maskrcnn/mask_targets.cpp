@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <map>
 
+#include "millrace/models/ops/axis_taps.h"
 #include "millrace/models/ops/dispatched.h"
-#include "millrace/models/ops/roi_align_kernel.h"
 
 namespace millrace {
 namespace {
@@ -133,20 +133,16 @@ class SoftTarget {
 at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
                         const at::Tensor& boxes, std::int64_t size, std::uint32_t height,
                         std::uint32_t width) {
-  // A shape is drawn once for all its regions
-  std::map<const coco::Segmentation*, std::size_t> place;
-  for (const auto* shape : shapes) place.emplace(shape, 0);
-  std::vector<const coco::Segmentation*> distinct;
-  for (auto& [shape, index] : place) {
-    index = distinct.size();
-    distinct.push_back(shape);
-  }
-  std::vector<coco::Rle> masks(distinct.size());
+  // A shape is drawn once for all its regions.
+  std::map<const coco::Segmentation*, coco::Rle> masks;
+  for (const auto* shape : shapes) masks.try_emplace(shape);
+  std::vector<decltype(masks)::value_type*> distinct;
+  for (auto& mask : masks) distinct.push_back(&mask);
   at::parallel_for(0, std::ssize(distinct), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      const auto* polygons = std::get_if<std::vector<coco::Polygon>>(distinct[i]);
-      masks[i] = polygons ? coco::from_polygons(*polygons, height, width)
-                          : std::get<coco::Rle>(*distinct[i]);
+    for (auto i = begin; i < end; ++i) {
+      auto& [shape, mask] = *distinct[static_cast<std::size_t>(i)];
+      const auto* polygons = std::get_if<std::vector<coco::Polygon>>(shape);
+      mask = polygons ? coco::from_polygons(*polygons, height, width) : std::get<coco::Rle>(*shape);
     }
   });
 
@@ -157,7 +153,7 @@ at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
   at::parallel_for(0, std::ssize(shapes), 1, [&](std::int64_t begin, std::int64_t end) {
     SoftTarget target;
     for (auto i = begin; i < end; ++i)
-      target.write(masks[place.at(shapes[static_cast<std::size_t>(i)])], corner + 4 * i, size,
+      target.write(masks.at(shapes[static_cast<std::size_t>(i)]), corner + 4 * i, size,
                    out + i * size * size);
   });
   return targets;

@@ -1,4 +1,4 @@
-// What the mask head should say: the part of an object's shape that lies in a region.
+// Targets of the mask head: the part of an object's shape that lies in a region.
 #pragma once
 
 #include <ATen/core/Tensor.h>

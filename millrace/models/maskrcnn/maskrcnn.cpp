@@ -1,4 +1,4 @@
-// Mask R-CNN (He et al. 2017) on a feature pyramid and its kin: wires the parts together and
+// Mask R-CNN, Faster R-CNN and Cascade R-CNN on a feature pyramid: wires the parts together and
 // registers them.
 #include <ATen/ops/cat.h>
 #include <fmt/format.h>
@@ -17,29 +17,23 @@ class MaskRcnn final : public PyramidDetector {
 
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
       : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
-        load_(options.regions_of_an_image()),
-        detection_(options.detection),
-        box_norm_(options.box_stages.head.norm),
+        options_(options),
         rpn_(root() / "rpn", options.rpn, options.boxes, options.pyramid.channels),
         box_stages_(root() / "roi_heads", options.box_stages, options.boxes, options.pool,
                     options.pyramid.channels, std::ssize(context.classes), options.first_class()) {
     if (options.masks)
-      mask_head_.emplace(root() / "roi_heads", options.mask_head, options.pyramid.head_norm(),
+      mask_head_.emplace(root() / "roi_heads", options.mask_head,
+                         NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_epsilon},
                          options.pool, options.pyramid.channels, std::ssize(context.classes),
                          options.first_class());
   }
 
-  void parameters_changed() override {
-    PyramidDetector::parameters_changed();
-    box_stages_.refresh();
-    if (mask_head_) mask_head_->refresh();
-  }
   bool gives_masks() const override { return mask_head_.has_value(); }
 
-  /// Refuses data without shapes where there is a mask head.
+  /// With a mask head, refuses data without shapes.
   std::vector<std::string> check_training(const TrainingFacts& facts) const override {
     auto warnings = PyramidDetector::check_training(facts);
-    if (box_norm_ == "bn" && facts.ranks > 1)
+    if (options_.box_stages.head.norm == "bn" && facts.ranks > 1)
       warnings.push_back(norm_by_rank_warning("model.box.norm is", facts.ranks));
     if (!mask_head_ || !facts.count_objects) return warnings;
     const auto counts = facts.count_objects();
@@ -64,7 +58,7 @@ class MaskRcnn final : public PyramidDetector {
     auto losses = rpn_.losses(rpn, truths, rpn_.draw(rpn, truths, step), step);
 
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);
-    if (step.figures) tell_recall(proposals, truths, *step.figures);
+    if (step.figures) add_recall(proposals, truths, *step.figures);
     std::vector<SampledRegions> regions;
     for (std::size_t i = 0; i < truths.size(); ++i) {
       const auto candidates = box_stages_.candidates(proposals[i], truths[i]);
@@ -77,12 +71,20 @@ class MaskRcnn final : public PyramidDetector {
     return losses;
   }
 
-  RegionLoad regions_of_an_image() const override { return load_; }
+  /// At most: as many regions as are sampled, and masks for those in the foreground.
+  RegionLoad regions_of_an_image() const override {
+    const auto cells = [](std::int64_t side) { return static_cast<double>(side * side); };
+    const auto sampled = static_cast<double>(options_.box_stages.batch);
+    return {.boxes = sampled,
+            .box_cells = cells(options_.box_stages.head.size),
+            .masks = mask_head_ ? options_.box_stages.positive * sampled : 0,
+            .mask_cells = cells(options_.mask_head.size)};
+  }
 
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
     return box_stages_.detect(features, rpn_.proposals(rpn, features.sizes, /*training=*/false),
-                              detection_);
+                              options_.detection);
   }
 
   at::Tensor masks(const Features& features, const std::vector<Found>& found) override {
@@ -94,9 +96,7 @@ class MaskRcnn final : public PyramidDetector {
     return mask_head_->detect(features, boxes, all_labels);
   }
 
-  RegionLoad load_;
-  DetectionOptions detection_;
-  std::string box_norm_;
+  MaskRcnnOptions options_;
   Rpn rpn_;
   BoxStages box_stages_;
   std::optional<MaskHead> mask_head_;

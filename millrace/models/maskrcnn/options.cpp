@@ -15,30 +15,27 @@ void MaskRcnnOptions::describe(Options& o) {
 void MaskRcnnOptions::use_torchvision() {
   PyramidDetectorOptions::use_torchvision();
   background = "first";
-  rpn.use_torchvision();
-  pool.use_torchvision();
-  box_stages.use_torchvision();
-  mask_head.use_torchvision();
+  rpn.anchors.use_torchvision();
+  rpn.beta = 1.0 / 9;
+  rpn.normalizer = "sampled";
+  rpn.post_nms_train = 2000;
+  rpn.rank = "probability";
+  rpn.min_side = 1e-3;
+  pool.sampling_ratio = 2;
+  pool.aligned = false;
+  pool.level_epsilon = 0;
+  pool.level_epsilon_after_log = 1e-6;
+  box_stages.head.loss.beta = 1.0 / 9;
+  mask_head.init = 0;
+  mask_head.target = "soft";
+  mask_head.paste = "padded";
   detection.min_side = 1e-2;
 }
 
-void MaskRcnnOptions::check(const Config& table) const {
-  PyramidDetectorOptions::check(table);
+void MaskRcnnOptions::check(const Config& table, const Options& defaults) const {
+  PyramidDetectorOptions::check(table, defaults);
   rpn.check(table);
-  box_stages.check(table);
-}
-
-RegionLoad MaskRcnnOptions::regions_of_an_image() const {
-  const auto cells = [](std::int64_t side) { return static_cast<double>(side * side); };
-  const auto sampled = static_cast<double>(box_stages.batch);
-  return {.boxes = sampled,
-          .box_cells = cells(box_stages.head.size),
-          .masks = masks ? box_stages.positive * sampled : 0,
-          .mask_cells = cells(mask_head.size)};
-}
-
-std::vector<IdleOption> MaskRcnnOptions::idle() const {
-  return together(PyramidDetectorOptions::idle(), box_stages.head.idle());
+  box_stages.check(table, defaults);
 }
 
 CascadeRcnnOptions::CascadeRcnnOptions() {

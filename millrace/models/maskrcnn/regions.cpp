@@ -9,7 +9,7 @@
 namespace millrace {
 
 void PoolOptions::describe(Options& o) {
-  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples a cell and axis; 0: adaptive",
+  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0: adaptive",
         {.min = 0, .max = 16})
       .decides(OfWeights::meaning);
   o.add("roi.aligned", aligned, "ROIAlign with the half-pixel shift").decides(OfWeights::meaning);
@@ -17,18 +17,11 @@ void PoolOptions::describe(Options& o) {
         {.min = 0})
       .decides(OfWeights::meaning);
   o.add("roi.level_eps_after_log", level_epsilon_after_log,
-        "added behind that logarithm (torchvision)", {.min = 0})
+        "added after that logarithm (torchvision)", {.min = 0})
       .decides(OfWeights::meaning);
   o.add("roi.canonical_box_size", level_canonical_size, "regions of this side go to P4",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
-}
-
-void PoolOptions::use_torchvision() {
-  sampling_ratio = 2;
-  aligned = false;
-  level_epsilon = 0;
-  level_epsilon_after_log = 1e-6;
 }
 
 at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {

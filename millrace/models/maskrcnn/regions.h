@@ -1,4 +1,4 @@
-// Features of regions, each taken from the pyramid level that fits its size.
+// Regions of images and their features, each taken from the pyramid level that fits its size.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +10,13 @@
 
 namespace millrace {
 
+/// Regions drawn from one image: R of them, the F foreground ones first.
+struct SampledRegions {
+  at::Tensor boxes;             // (R, 4)
+  at::Tensor truth;             // (F) int64: ground truth of each foreground region
+  std::int64_t foreground = 0;  // F
+};
+
 struct PoolOptions {
   std::int64_t sampling_ratio = 0;
   bool aligned = true;
@@ -18,7 +25,6 @@ struct PoolOptions {
   double level_canonical_size = 224;
 
   void describe(Options& o);
-  void use_torchvision();
 };
 
 /// The pyramid level of each box, (R) int64 in 2..5 (Lin et al. 2017, equation 1).

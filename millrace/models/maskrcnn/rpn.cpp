@@ -32,15 +32,15 @@ void RpnOptions::describe(Options& o) {
         "anchors further outside are not trained on; < 0: all are", {.unit = "px"});
   o.add("rpn.fg_iou_thresh", high, "IoU from which an anchor is foreground", share);
   o.add("rpn.bg_iou_thresh", low, "IoU below which an anchor is background", share);
-  o.add("rpn.batch_size_per_image", batch, "anchors sampled an image", count);
+  o.add("rpn.batch_size_per_image", batch, "anchors sampled per image", count);
   o.add("rpn.positive_fraction", positive, "largest share of foreground among them", share);
   o.add("rpn.smooth_l1_beta", beta, "smooth-L1 beta of the RPN's boxes; 0 is L1", {.min = 0});
   o.add("rpn.loss_normalizer", normalizer,
         "RPN losses are divided by rpn.batch_size_per_image x images, or by the anchors sampled",
         {"batch", "sampled"});
-  o.add("rpn.pre_nms_top_n_train", pre_nms_train, "proposals a level before NMS", count);
+  o.add("rpn.pre_nms_top_n_train", pre_nms_train, "proposals per level before NMS", count);
   o.add("rpn.pre_nms_top_n_test", pre_nms_test, "the same when detecting", count);
-  o.add("rpn.post_nms_top_n_train", post_nms_train, "proposals an image after NMS", count);
+  o.add("rpn.post_nms_top_n_train", post_nms_train, "proposals per image after NMS", count);
   o.add("rpn.post_nms_top_n_test", post_nms_test, "the same when detecting", count);
   o.add("rpn.nms_thresh", nms, "IoU of the proposals' NMS", share);
   o.add("rpn.rank_by", rank,
@@ -48,15 +48,6 @@ void RpnOptions::describe(Options& o) {
         {"logit", "probability"});
   o.add("rpn.min_size", min_side, "smaller proposals go (sides must exceed 0 in any case)",
         {.min = 0, .unit = "px"});
-}
-
-void RpnOptions::use_torchvision() {
-  anchors.use_torchvision();
-  beta = 1.0 / 9;
-  normalizer = "sampled";
-  post_nms_train = 2000;
-  rank = "probability";
-  min_side = 1e-3;
 }
 
 void RpnOptions::check(const Config& table) const {
@@ -166,8 +157,8 @@ Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
   return {{"loss_objectness", objectness}, {"loss_rpn_box_reg", box}};
 }
 
-void tell_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
-                 Figures& figures) {
+void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
+                Figures& figures) {
   for (std::size_t i = 0; i < truths.size(); ++i) {
     const auto found = match(proposals[i], truths[i].boxes, {.low = 0.5, .high = 0.7}).label;
     const auto half = (found != 0).sum();

@@ -1,5 +1,5 @@
 // Region proposal network (Ren et al. 2015) on a feature pyramid.
-// Shapes: N images, L levels, A anchors a cell, T anchors in all, H_l x W_l cells.
+// Shapes: N images, L levels, A anchors per cell, T anchors in all, H_l x W_l cells.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "millrace/models/layers/anchors.h"
 #include "millrace/models/layers/layers.h"
-#include "millrace/models/layers/pyramid_anchors.h"
 #include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/pyramid_detector.h"
@@ -31,7 +31,6 @@ struct RpnOptions {
   double min_side = 0;
 
   void describe(Options& o);
-  void use_torchvision();
   void check(const Config& table) const;
 };
 
@@ -77,9 +76,9 @@ class Rpn {
   Conv2d conv_, logits_, deltas_;
 };
 
-/// "rpn/recall50" and "rpn/recall70": shares of all objects that a proposal (P, 4) of their image
-/// overlaps by so much.
-void tell_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
-                 Figures& figures);
+/// "rpn/recall50" and "rpn/recall70": the shares of objects that some proposal (P, 4) of their
+/// image overlaps with an IoU of at least 0.5 and 0.7.
+void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
+                Figures& figures);
 
 }  // namespace millrace

@@ -5,8 +5,7 @@
 
 namespace millrace {
 
-/// The operator of that name (operators.cpp), to be called as its kernels are. `Kernel`: the type
-/// of their functions.
+/// The operator of that name (operators.cpp), called as its kernels are. `Kernel`: their type.
 template <class Kernel>
 c10::TypedOperatorHandle<Kernel> dispatched(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Kernel>();

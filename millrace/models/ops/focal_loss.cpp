@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -43,7 +44,8 @@ struct Focal {
 };
 
 template <class T>
-double loss_of(const at::Tensor& logits, const at::Tensor& classes, const FocalOptions& options) {
+at::Tensor loss_of(const at::Tensor& logits, const at::Tensor& classes,
+                   const FocalOptions& options) {
   const auto rows = logits.size(0), columns = logits.size(1);
   const auto* x = logits.const_data_ptr<T>();
   const auto* own = classes.const_data_ptr<std::int64_t>();
@@ -59,14 +61,15 @@ double loss_of(const at::Tensor& logits, const at::Tensor& classes, const FocalO
       sums[static_cast<std::size_t>(block)] = sum;
     }
   });
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
+  auto loss = at::empty({}, logits.options());
+  *loss.mutable_data_ptr<T>() = static_cast<T>(std::accumulate(sums.begin(), sums.end(), 0.0));
+  return loss;
 }
 
 template <class T>
-void gradient_of(const at::Tensor& logits, const at::Tensor& classes, const FocalOptions& options,
-                 double factor, at::Tensor& gradient) {
+at::Tensor gradient_of(const at::Tensor& logits, const at::Tensor& classes,
+                       const FocalOptions& options, double factor) {
+  auto gradient = at::empty_like(logits);
   const auto columns = logits.size(1);
   const auto* x = logits.const_data_ptr<T>();
   const auto* own = classes.const_data_ptr<std::int64_t>();
@@ -80,30 +83,22 @@ void gradient_of(const at::Tensor& logits, const at::Tensor& classes, const Foca
                      : static_cast<T>(factor) * Focal<T>(x[i], k == own[row], options).slope;
       }
   });
+  return gradient;
 }
 
 at::Tensor focal_loss_on_cpu(const at::Tensor& logits, const at::Tensor& classes, double alpha,
                              double gamma) {
   const auto x = logits.contiguous(), own = classes.contiguous();
-  const FocalOptions options{alpha, gamma};
-  auto loss = at::empty({}, x.options());
-  if (x.scalar_type() == at::kDouble)
-    *loss.mutable_data_ptr<double>() = loss_of<double>(x, own, options);
-  else
-    *loss.mutable_data_ptr<float>() = static_cast<float>(loss_of<float>(x, own, options));
-  return loss;
+  return x.scalar_type() == at::kDouble ? loss_of<double>(x, own, {alpha, gamma})
+                                        : loss_of<float>(x, own, {alpha, gamma});
 }
 
 at::Tensor focal_loss_backward_on_cpu(const at::Tensor& factor, const at::Tensor& logits,
                                       const at::Tensor& classes, double alpha, double gamma) {
   const auto x = logits.contiguous(), own = classes.contiguous();
-  const FocalOptions options{alpha, gamma};
-  auto gradient = at::empty_like(x);
-  if (x.scalar_type() == at::kDouble)
-    gradient_of<double>(x, own, options, factor.item<double>(), gradient);
-  else
-    gradient_of<float>(x, own, options, factor.item<double>(), gradient);
-  return gradient;
+  const auto by = factor.item<double>();
+  return x.scalar_type() == at::kDouble ? gradient_of<double>(x, own, {alpha, gamma}, by)
+                                        : gradient_of<float>(x, own, {alpha, gamma}, by);
 }
 
 at::Tensor dispatch_focal_loss(const at::Tensor& logits, const at::Tensor& classes, double alpha,
@@ -141,7 +136,7 @@ at::Tensor focal_loss_with_gradient(const at::Tensor& logits, const at::Tensor& 
   return FocalLoss::apply(logits, classes, alpha, gamma);
 }
 
-/// By the operators of any device, gradients too.
+/// By libtorch's operators, on any device, with gradients.
 at::Tensor focal_loss_of_operators(const at::Tensor& logits, const at::Tensor& classes,
                                    double alpha, double gamma) {
   const auto own = (at::arange(logits.size(1), classes.options()) == classes.unsqueeze(1));

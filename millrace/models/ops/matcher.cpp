@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;  // boxes that are looked at together, in the cache
+constexpr std::int64_t kBlock = 1024;  // boxes compared together, in the cache
 
 /// Takes `count` overlaps with truth `row` into the best so far of each box; gives the highest of
 /// them.

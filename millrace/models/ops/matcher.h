@@ -17,15 +17,15 @@ struct Matches {
 struct MatchOptions {
   double low = 0.5, high = 0.5;  // IoU: >= high is foreground, < low background
   /// The best boxes of each ground truth (ties included) are foreground whatever their IoU, and
-  /// keep their own best truth (detectron2's and torchvision's Matcher; but a truth that no box
-  /// overlaps has no best box, where theirs has all).
+  /// keep their own best truth, as in detectron2's and torchvision's Matcher, except that a truth
+  /// that no box overlaps has no best box (theirs: all boxes).
   bool low_quality = false;
   double offset = 0;  // added to widths and heights (1: the legacy convention)
 };
 
 /// Matches boxes (N, 4) to the ground truth (G, 4) that each overlaps most, the first of equal
-/// ones. G may be 0. The G x N overlaps are computed block by block and not kept: memory is N + G N
-/// / 1024 numbers.
+/// ones. G may be 0. The G x N overlaps are computed by blocks and not kept: memory is N + G N /
+/// 1024 numbers.
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options);
 
 struct Samples {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
@@ -27,17 +26,17 @@ std::vector<Ranks> split(const std::int64_t* order, std::int64_t count,
   std::vector<Ranks> result;
   std::unordered_map<std::int64_t, std::size_t> place;
   for (std::int64_t rank = 0; rank < count; ++rank) {
-    const auto [found, added] = place.emplace(groups ? groups[order[rank]] : 0, result.size());
+    const auto [found, added] = place.emplace(groups[order[rank]], result.size());
     if (added) result.emplace_back();
     result[found->second].push_back(rank);
   }
   return result;
 }
 
-at::Tensor nms_on_cpu(const at::Tensor& boxes, const at::Tensor& scores,
-                      const std::optional<at::Tensor>& groups, double threshold, double offset) {
+at::Tensor nms_on_cpu(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
+                      double threshold, double offset) {
   const auto count = scores.numel();
-  const auto corners = boxes.contiguous();
+  const auto corners = boxes.contiguous(), group = groups.contiguous();
   const auto order_tensor =
       std::get<1>(scores.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
   const float* box = corners.const_data_ptr<float>();
@@ -49,8 +48,7 @@ at::Tensor nms_on_cpu(const at::Tensor& boxes, const at::Tensor& scores,
     for (const auto rank : ranks)
       keep[static_cast<std::size_t>(rank)] = suppressor.keep(box + 4 * order[rank]);
   };
-  const auto group = groups ? groups->contiguous() : at::Tensor();
-  const auto parts = split(order, count, groups ? group.const_data_ptr<std::int64_t>() : nullptr);
+  const auto parts = split(order, count, group.const_data_ptr<std::int64_t>());
   std::atomic<std::size_t> next = 0;  // groups differ in size: each thread takes the next one
   at::parallel_for(0, std::ssize(parts), 1, [&](std::int64_t, std::int64_t) {
     for (std::size_t part; (part = next++) < parts.size();) filter(parts[part]);
@@ -65,26 +63,16 @@ at::Tensor nms_on_cpu(const at::Tensor& boxes, const at::Tensor& scores,
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("nms", nms_on_cpu); }
 
-at::Tensor suppress(const at::Tensor& boxes, const at::Tensor& scores,
-                    const std::optional<at::Tensor>& groups, double threshold, double offset) {
-  if (boxes.dim() != 2 || boxes.size(0) != scores.numel() || boxes.size(1) != 4 ||
-      scores.dim() != 1)
-    throw std::invalid_argument("nms: boxes must be (N, 4) and scores (N)");
-  static const auto op = dispatched<decltype(nms_on_cpu)>("millrace::nms");
-  return op.call(boxes, scores, groups, threshold, offset);
-}
-
 }  // namespace
-
-at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, double threshold, double offset) {
-  return suppress(boxes, scores, std::nullopt, threshold, offset);
-}
 
 at::Tensor batched_nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
                        double threshold, double offset) {
-  if (groups.sizes() != scores.sizes() || groups.scalar_type() != at::kLong)
-    throw std::invalid_argument("batched_nms: groups must be (N) int64");
-  return suppress(boxes, scores, groups, threshold, offset);
+  if (boxes.dim() != 2 || boxes.size(0) != scores.numel() || boxes.size(1) != 4 ||
+      scores.dim() != 1 || groups.sizes() != scores.sizes() || groups.scalar_type() != at::kLong)
+    throw std::invalid_argument(
+        "batched_nms: boxes must be (N, 4), scores (N) and groups (N) int64");
+  static const auto op = dispatched<decltype(nms_on_cpu)>("millrace::nms");
+  return op.call(boxes, scores, groups, threshold, offset);
 }
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
-// The schemas of the operators that libtorch does not bring. Their kernels for the CPU lie in the
-// file of each operator; a plug-in brings those for its device:
+// The schemas of the operators that libtorch does not have. The file of each operator has its
+// kernel for the CPU; a plug-in brings those for its device:
 //
 //     TORCH_LIBRARY_IMPL(millrace, CUDA, library) { library.impl("nms", nms); }
 //
@@ -8,9 +8,8 @@
 #include <torch/library.h>
 
 TORCH_LIBRARY(millrace, library) {
-  // `groups`: none: all boxes are one group.
   library.def(
-      "nms(Tensor boxes, Tensor scores, Tensor? groups, float threshold, float offset) -> Tensor");
+      "nms(Tensor boxes, Tensor scores, Tensor groups, float threshold, float offset) -> Tensor");
   // `sizes`: height and width of each image, one after the other. From `weights` on: BoxCoder.
   library.def(
       "proposals(Tensor logits, Tensor deltas, Tensor anchors, int[] level_counts, float[] sizes, "

@@ -1,4 +1,4 @@
-// Region proposals from the outputs of an RPN: the images and levels of a batch at once.
+// Region proposals from the outputs of an RPN, for all images and levels of a batch at once.
 #pragma once
 
 #include <ATen/core/Tensor.h>

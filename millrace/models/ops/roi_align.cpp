@@ -1,5 +1,6 @@
 #include "millrace/models/ops/roi_align.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
@@ -7,12 +8,15 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "millrace/models/ops/axis_taps.h"
 #include "millrace/models/ops/dispatched.h"
-#include "millrace/models/ops/roi_align_kernel.h"
+#include "millrace/models/ops/simd.h"
 
 namespace millrace {
 namespace {
@@ -22,50 +26,213 @@ constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 template <typename T>
 constexpr auto kType = c10::CppTypeToScalarType<T>::value;
 
+/// A channels-last feature map. Value: float or double, const where it is only read.
 template <typename Value>
-FeatureMap<Value> as_map(const at::Tensor& tensor, Value* data, double scale) {
-  return {data,           tensor.size(0), tensor.size(1),
-          tensor.size(2), tensor.size(3), static_cast<std::remove_const_t<Value>>(scale)};
+struct FeatureMap {
+  Value* data;
+  std::int64_t images, channels, height, width;
+  std::remove_const_t<Value> scale;  // its pixels per image pixel
+
+  FeatureMap(const at::Tensor& map, Value* values, double pixels_per_pixel)
+      : data(values),
+        images(map.size(0)),
+        channels(map.size(1)),
+        height(map.size(2)),
+        width(map.size(3)),
+        scale(static_cast<std::remove_const_t<Value>>(pixels_per_pixel)) {}
+
+  /// The map of the region's image.
+  template <typename T>
+  Value* of(const T* roi) const {
+    return data + static_cast<std::int64_t>(roi[0]) * height * width * channels;
+  }
+};
+
+/// The cells of a region and what each reads of a map.
+template <typename T>
+struct RegionTaps {
+  AxisTaps<T> rows, columns;
+  std::int64_t height, width;     // cells
+  std::int64_t stride, channels;  // numbers from row to row and from pixel to pixel of the map
+
+  template <typename Value>
+  void set(const T* roi, const FeatureMap<Value>& map, const RoiAlignOptions& options) {
+    height = options.height, width = options.width;
+    stride = map.width * map.channels, channels = map.channels;
+    rows.set(roi[2] * map.scale, roi[4] * map.scale, map.height,
+             {height, options.sampling_ratio, options.aligned});
+    columns.set(roi[1] * map.scale, roi[3] * map.scale, map.width,
+                {width, options.sampling_ratio, options.aligned});
+  }
+};
+
+/// Calls `pixel(offset, weight)` for every tap of a cell.
+template <typename T, typename F>
+[[gnu::always_inline]] inline void each_tap(const RegionTaps<T>& region, std::int64_t y,
+                                            std::int64_t x, F pixel) {
+  for (const auto& row : region.rows[y])
+    for (const auto& column : region.columns[x])
+      pixel(row.index * region.stride + column.index * region.channels, row.weight * column.weight);
+}
+
+constexpr std::int64_t kVectors = 8;  // that a sum over taps keeps in registers
+
+template <typename T>
+struct Lanes {
+  using Vector [[gnu::vector_size(32), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+  static constexpr auto kCount = static_cast<std::int64_t>(sizeof(Vector) / sizeof(T));
+  static constexpr auto kBlock = kVectors * kCount;
+};
+
+/// One cell, all channels.
+template <typename T>
+[[gnu::always_inline]] inline void gather_cell(const T* map, const RegionTaps<T>& region,
+                                               std::int64_t y, std::int64_t x, T* output) {
+  using Vector = typename Lanes<T>::Vector;
+  constexpr auto kCount = Lanes<T>::kCount, kBlock = Lanes<T>::kBlock;
+  const auto channels = region.channels;
+  std::int64_t c = 0;
+  for (; c + kBlock <= channels; c += kBlock) {
+    Vector sum[kVectors] = {};
+    each_tap(region, y, x, [&](std::int64_t offset, T weight) {
+      const T* from = map + offset + c;
+#pragma GCC unroll 8
+      for (std::int64_t v = 0; v < kVectors; ++v)
+        sum[v] += weight * *reinterpret_cast<const Vector*>(from + v * kCount);
+    });
+#pragma GCC unroll 8
+    for (std::int64_t v = 0; v < kVectors; ++v)
+      *reinterpret_cast<Vector*>(output + c + v * kCount) = sum[v];
+  }
+  if (c == channels) return;
+  std::fill(output + c, output + channels, T{0});
+  each_tap(region, y, x, [&](std::int64_t offset, T weight) {
+    for (auto i = c; i < channels; ++i) output[i] += weight * map[offset + i];
+  });
+}
+
+template <typename T>
+[[gnu::always_inline]] inline void gather_region(const T* map, const RegionTaps<T>& region,
+                                                 T* output) {
+  for (std::int64_t y = 0; y < region.height; ++y)
+    for (std::int64_t x = 0; x < region.width; ++x, output += region.channels)
+      gather_cell(map, region, y, x, output);
+}
+
+MILLRACE_SIMD void gather(const float* map, const RegionTaps<float>& region, float* output) {
+  gather_region(map, region, output);
+}
+
+MILLRACE_SIMD void gather(const double* map, const RegionTaps<double>& region, double* output) {
+  gather_region(map, region, output);
+}
+
+/// Adds `count` channels of the cells to the map, from where `cells` and `map` point.
+template <typename T>
+[[gnu::always_inline]] inline void scatter_region(const T* cells, const RegionTaps<T>& region,
+                                                  std::int64_t count, T* map) {
+  for (std::int64_t y = 0; y < region.height; ++y)
+    for (std::int64_t x = 0; x < region.width; ++x, cells += region.channels)
+      each_tap(region, y, x, [&](std::int64_t offset, T weight) {
+        T* const to = map + offset;
+        for (std::int64_t i = 0; i < count; ++i) to[i] += weight * cells[i];
+      });
+}
+
+MILLRACE_SIMD void scatter(const float* cells, const RegionTaps<float>& region, std::int64_t count,
+                           float* map) {
+  scatter_region(cells, region, count, map);
+}
+
+MILLRACE_SIMD void scatter(const double* cells, const RegionTaps<double>& region,
+                           std::int64_t count, double* map) {
+  scatter_region(cells, region, count, map);
+}
+
+template <typename Value, typename T>
+void check_regions(const std::vector<FeatureMap<Value>>& maps, const T* rois,
+                   const std::int64_t* levels, std::int64_t count) {
+  for (std::int64_t r = 0; r < count; ++r) {
+    if (const T image = rois[5 * r]; !(image >= 0 && image < static_cast<T>(maps[0].images)))
+      throw std::invalid_argument("roi_align: a region of image " + std::to_string(image) +
+                                  " in a batch of " + std::to_string(maps[0].images));
+    if (levels[r] < 0 || levels[r] >= std::ssize(maps))
+      throw std::invalid_argument("roi_align: a region of level " + std::to_string(levels[r]) +
+                                  " of " + std::to_string(maps.size()) + " maps");
+  }
 }
 
 template <typename T>
 at::Tensor pool(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
                 const RoiAlignOptions& options) {
   const at::Tensor regions = rois.to(kType<T>).contiguous(), own_levels = levels.contiguous();
+  const auto* roi = regions.const_data_ptr<T>();
+  const auto* level = own_levels.const_data_ptr<std::int64_t>();
   std::vector<at::Tensor> memory;
   std::vector<FeatureMap<const T>> features;
   double scale = options.scale;
   for (const auto& map : maps) {
     memory.push_back(map.to(kType<T>).contiguous(kChannelsLast));
-    features.push_back(as_map(map, memory.back().const_data_ptr<T>(), scale));
+    features.emplace_back(map, memory.back().const_data_ptr<T>(), scale);
     scale /= 2;
   }
-  at::Tensor output = at::empty({regions.size(0), maps[0].size(1), options.height, options.width},
+  const auto count = regions.size(0);
+  check_regions(features, roi, level, count);
+  at::Tensor output = at::empty({count, maps[0].size(1), options.height, options.width},
                                 memory[0].options(), kChannelsLast);
-  roi_align_forward<T>(features, regions.const_data_ptr<T>(),
-                       own_levels.const_data_ptr<std::int64_t>(), regions.size(0), options,
-                       output.mutable_data_ptr<T>());
+  auto* const out = output.mutable_data_ptr<T>();
+  const auto numbers = options.height * options.width * maps[0].size(1);  // per region
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    RegionTaps<T> region;
+    for (auto r = begin; r < end; ++r) {
+      const auto& map = features[static_cast<std::size_t>(level[r])];
+      region.set(roi + 5 * r, map, options);
+      gather(map.of(roi + 5 * r), region, out + r * numbers);
+    }
+  });
   return output.to(maps[0].scalar_type());
 }
 
-/// `sizes`: the four of each map.
+/// `sizes`: the four of each map. Threads share out channels and take the regions in order, so sums
+/// do not depend on their number.
 template <typename T>
 std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& rois,
                                const at::Tensor& levels, at::IntArrayRef sizes,
                                const RoiAlignOptions& options) {
   const at::Tensor regions = rois.to(kType<T>).contiguous(), own_levels = levels.contiguous();
-  const at::Tensor cells = grad_output.to(kType<T>).contiguous(kChannelsLast);
+  const at::Tensor memory = grad_output.to(kType<T>).contiguous(kChannelsLast);
+  const auto* roi = regions.const_data_ptr<T>();
+  const auto* level = own_levels.const_data_ptr<std::int64_t>();
+  const auto* cells = memory.const_data_ptr<T>();
   std::vector<at::Tensor> gradients;
   std::vector<FeatureMap<T>> features;
   double scale = options.scale;
   for (std::size_t i = 0; i < sizes.size(); i += 4) {
-    gradients.push_back(at::empty(sizes.slice(i, 4), cells.options(), kChannelsLast).zero_());
-    features.push_back(as_map(gradients.back(), gradients.back().mutable_data_ptr<T>(), scale));
+    auto& gradient = gradients.emplace_back(
+        at::empty(sizes.slice(i, 4), memory.options(), kChannelsLast).zero_());
+    features.emplace_back(gradient, gradient.template mutable_data_ptr<T>(), scale);
     scale /= 2;
   }
-  roi_align_backward<T>(cells.const_data_ptr<T>(), regions.const_data_ptr<T>(),
-                        own_levels.const_data_ptr<std::int64_t>(), regions.size(0), options,
-                        features);
+  const auto count = regions.size(0);
+  check_regions(features, roi, level, count);
+  const auto map_of = [&](std::int64_t r) -> const FeatureMap<T>& {
+    return features[static_cast<std::size_t>(level[r])];
+  };
+  std::vector<RegionTaps<T>> taps(static_cast<std::size_t>(count));
+  at::parallel_for(0, count, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (auto r = begin; r < end; ++r)
+      taps[static_cast<std::size_t>(r)].set(roi + 5 * r, map_of(r), options);
+  });
+
+  const auto channels = features[0].channels;
+  const auto numbers = options.height * options.width * channels;
+  constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));  // which no two threads share
+  at::parallel_for(0, (channels + kLine - 1) / kLine, 1, [&](std::int64_t begin, std::int64_t end) {
+    const auto first = begin * kLine, share = std::min(end * kLine, channels) - first;
+    for (std::int64_t r = 0; r < count; ++r)
+      scatter(cells + r * numbers + first, taps[static_cast<std::size_t>(r)], share,
+              map_of(r).of(roi + 5 * r) + first);
+  });
   for (auto& gradient : gradients) gradient = gradient.to(grad_output.scalar_type());
   return gradients;
 }
@@ -144,7 +311,10 @@ TORCH_LIBRARY_IMPL(millrace, Autograd, library) {
   library.impl("roi_align", roi_align_with_gradient);
 }
 
-void check_maps(at::TensorList maps) {
+}  // namespace
+
+at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
+                     const RoiAlignOptions& options) {
   if (maps.empty()) throw std::invalid_argument("roi_align: no maps");
   for (const auto& map : maps) {
     if (map.dim() != 4 || map.numel() == 0)
@@ -153,13 +323,6 @@ void check_maps(at::TensorList maps) {
         map.scalar_type() != maps[0].scalar_type())
       throw std::invalid_argument("roi_align: maps differ in images, channels or type");
   }
-}
-
-}  // namespace
-
-at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tensor& levels,
-                     const RoiAlignOptions& options) {
-  check_maps(maps);
   if (!at::isFloatingType(maps[0].scalar_type()))
     throw std::invalid_argument("roi_align: maps must be of floating point");
   if (rois.dim() != 2 || rois.size(1) != 5)

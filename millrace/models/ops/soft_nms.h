@@ -1,5 +1,5 @@
 // Soft non-maximum suppression (Bodla et al. 2017) on the CPU: overlapping boxes lose score instead
-// of going at once.
+// of being dropped.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t kBlock = 32;  // boxes compared before looking whether one overlapped
+constexpr std::size_t kBlock = 32;  // boxes compared before asking whether one overlapped
 constexpr std::size_t kPlanes = 5;
 
 struct Candidate {
@@ -33,7 +33,7 @@ struct Planes {
 }
 
 /// Whether the IoU with one of `blocks` blocks of boxes is above `threshold`. A product with a
-/// slightly lower threshold finds the few that may be; the quotient, which is dear, decides.
+/// slightly lower threshold finds the few that may be; the expensive quotient decides.
 MILLRACE_SIMD bool overlaps(const Candidate& box, const Planes& kept, std::size_t blocks,
                             float threshold, float offset) {
   const float lower = threshold * (1 - 1e-5F);

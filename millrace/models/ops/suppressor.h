@@ -17,8 +17,6 @@ class Suppressor {
   /// Whether the box of corners x1 y1 x2 y2 is kept.
   bool keep(const float* corners);
 
-  std::size_t kept() const { return count_; }
-
  private:
   float threshold_, offset_;
   std::size_t stride_, count_ = 0;

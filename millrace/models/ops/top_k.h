@@ -1,4 +1,4 @@
-// The best of many values, in an order that does not depend on anything but the values.
+// The largest of many values, in an order that depends on nothing but the values.
 #pragma once
 
 #include <cstdint>

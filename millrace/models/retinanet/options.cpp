@@ -28,7 +28,7 @@ void RetinaNetOptions::describe(Options& o) {
   o.add("head.loss_normalizer", normalizer,
         "losses are divided by the foreground anchors of the batch, or of each image",
         {"batch", "image"});
-  o.add("test.topk_candidates", candidates, "best class scores a level that go on to NMS",
+  o.add("test.topk_candidates", candidates, "best class scores per level that go on to NMS",
         {.min = 1, .max = 1e6});
 }
 
@@ -41,18 +41,14 @@ void RetinaNetOptions::use_torchvision() {
   detection.most = 300;
 }
 
-std::vector<IdleOption> RetinaNetOptions::idle() const {
-  auto idle = PyramidDetectorOptions::idle();
-  if (convs == 0) idle.push_back({"head.norm", "head.num_convs = 0 leaves nothing to normalise"});
-  if (loss.kind == "giou")
-    idle.push_back({"head.smooth_l1_beta", "head.bbox_reg_loss_type = \"giou\" has no beta"});
-  return idle;
-}
-
-void RetinaNetOptions::check(const Config& table) const {
-  PyramidDetectorOptions::check(table);
+void RetinaNetOptions::check(const Config& table, const Options& defaults) const {
+  PyramidDetectorOptions::check(table, defaults);
   anchors.check(table);
   require(table, "head.bg_iou_thresh", low <= high, "must not be above head.fg_iou_thresh");
+  if (convs == 0) defaults.refuse_unused(table, {"head.norm"}, "with head.num_convs = 0");
+  if (loss.kind == "giou")
+    defaults.refuse_unused(table, {"head.smooth_l1_beta"},
+                           "with head.bbox_reg_loss_type = \"giou\"");
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Every number of RetinaNet that changes a result. Defaults are detectron2's (but for its running
+// Every number of RetinaNet that changes a result. Defaults are detectron2's (except its running
 // mean of the number of foreground anchors); `style = "torchvision"` picks the other published set.
 #pragma once
 
@@ -6,9 +6,8 @@
 #include <string>
 
 #include "millrace/models/backbones/fpn.h"
-#include "millrace/models/layers/box_loss.h"
-#include "millrace/models/layers/model_options.h"
-#include "millrace/models/layers/pyramid_anchors.h"
+#include "millrace/models/layers/anchors.h"
+#include "millrace/models/layers/losses.h"
 #include "millrace/models/ops/focal_loss.h"
 #include "millrace/models/pyramid_detector.h"
 
@@ -29,12 +28,7 @@ struct RetinaNetOptions : PyramidDetectorOptions {
 
   void describe(Options& o);
   void use_torchvision();
-  void check(const Config& table) const;
-  std::vector<IdleOption> idle() const;
-
-  static RetinaNetOptions defaults_for(const Config& table) {
-    return defaults_in_style<RetinaNetOptions>(table);
-  }
+  void check(const Config& table, const Options& defaults) const;
 
   FpnTop top() const { return p6_from == "c5" ? FpnTop::c5 : FpnTop::p5; }
 };

@@ -1,6 +1,7 @@
 // RetinaNet (Lin et al. 2017b): one stage, dense heads on P3..P7, focal loss.
 // Shapes: N images, T anchors in all, K classes (+ 1 where a background comes first).
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/sigmoid.h>
@@ -8,12 +9,51 @@
 #include <algorithm>
 #include <cmath>
 
+#include "millrace/models/layers/layers.h"
 #include "millrace/models/ops/matcher.h"
-#include "millrace/models/retinanet/head.h"
 #include "millrace/models/retinanet/options.h"
 
 namespace millrace {
 namespace {
+
+/// The dense head of classes or of boxes; tensors are named as in torchvision: convolutions shared
+/// by all levels, then `values` numbers for each anchor.
+class DenseHead {
+ public:
+  /// Declares conv.0, conv.1 ... and the layer `name` under `scope`; the last layer's bias starts
+  /// at `bias`.
+  DenseHead(const Scope& scope, const char* name, const RetinaNetOptions& options,
+            std::int64_t values, double bias)
+      : values_(values) {
+    const auto channels = options.pyramid.channels;
+    const Init small{Init::Kind::normal, 0.01};
+    for (std::int64_t i = 0; i < options.convs; ++i) {
+      const auto place = scope / "conv" / i;
+      convs_.emplace_back(place / 0, place / 1, Conv2d::Shape{channels, channels, 3},
+                          NormOptions{.kind = options.norm}, 1, small);
+    }
+    last_ = Conv2d(scope / name, {channels, options.anchors.cell_count() * values, 3}, small);
+    const at::NoGradGuard no_grad;
+    last_.bias.fill_(bias);
+  }
+
+  /// Maps (N, C, H_l, W_l) -> (N, T, values), order of the T: level, y, x, cell
+  at::Tensor operator()(const std::vector<at::Tensor>& maps) const {
+    std::vector<at::Tensor> levels;
+    for (const auto& map : maps) {
+      auto x = map;
+      for (const auto& conv : convs_) x = conv(x, NormPass{.training = true}, {.relu = true});
+      // Channels last in memory, so that this view costs nothing.
+      levels.push_back(last_(x).permute({0, 2, 3, 1}).reshape({map.size(0), -1, values_}));
+    }
+    return at::cat(levels, 1).to(at::kFloat);
+  }
+
+ private:
+  std::vector<ConvNorm> convs_;
+  Conv2d last_;
+  std::int64_t values_;
+};
 
 class RetinaNet final : public PyramidDetector {
  public:
@@ -77,7 +117,7 @@ class RetinaNet final : public PyramidDetector {
     if (step.figures) {
       step.figures->add("anchors/fg", foreground, images);
       for (std::size_t i = 0; i < truths.size(); ++i)
-        tell(logits[static_cast<std::int64_t>(i)].detach(), targets[i], *step.figures);
+        add_figures(logits[static_cast<std::int64_t>(i)].detach(), targets[i], *step.figures);
     }
     at::Tensor classification, regression;
     for (std::size_t i = 0; i < truths.size(); ++i) {
@@ -99,7 +139,7 @@ class RetinaNet final : public PyramidDetector {
 
   /// How well the logits (T, K) of an image fit: an anchor says a class where its probability is
   /// above a half.
-  void tell(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
+  void add_figures(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
     const auto [best, own] = logits.max(1);
     const auto said = own.masked_fill(best <= 0, kBackground);
     const auto right = said == targets.classes;

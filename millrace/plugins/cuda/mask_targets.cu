@@ -8,17 +8,16 @@ constexpr int kMostCells = 64 * 64;
 
 /// One block per region. Each crossing of a polygon's outline flips all cells after it in
 /// column-major order; flips are counted modulo 2, so their order does not matter.
-__global__ void rasterize(PolygonTable polygons, const float* boxes, const std::int64_t* objects,
-                          int size, float* targets) {
+__global__ void rasterize(PolygonTable polygons, const float* boxes, int size, float* targets) {
   __shared__ unsigned flips[kMostCells + 1];
   __shared__ unsigned inside[kMostCells];
   const int cells = size * size;
   const auto height = static_cast<std::uint32_t>(size);
   const RegionGrid grid(boxes + static_cast<std::int64_t>(blockIdx.x) * 4, size);
-  const auto object = objects[blockIdx.x];
   for (int i = static_cast<int>(threadIdx.x); i < cells; i += kThreads) inside[i] = 0;
 
-  for (auto p = polygons.object_begins[object]; p < polygons.object_begins[object + 1]; ++p) {
+  const auto* const own = polygons.object_begins + blockIdx.x;
+  for (auto p = own[0]; p < own[1]; ++p) {
     const auto begin = polygons.polygon_begins[p], end = polygons.polygon_begins[p + 1];
     for (int i = static_cast<int>(threadIdx.x); i <= cells; i += kThreads) flips[i] = 0;
     __syncthreads();
@@ -44,13 +43,12 @@ __global__ void rasterize(PolygonTable polygons, const float* boxes, const std::
 
 }  // namespace
 
-void mask_targets(const PolygonTable& polygons, const float* boxes, const std::int64_t* objects,
-                  std::int64_t count, int size, float* targets, Stream stream) {
+void mask_targets(const PolygonTable& polygons, const float* boxes, std::int64_t count, int size,
+                  float* targets, Stream stream) {
   if (size < 1 || size * size > kMostCells)
     throw std::invalid_argument("mask_targets: 1 to 64 cells a side on a GPU");
   if (count == 0) return;
-  rasterize<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(polygons, boxes, objects, size,
-                                                                   targets);
+  rasterize<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(polygons, boxes, size, targets);
   check_launch("mask_targets");
 }
 

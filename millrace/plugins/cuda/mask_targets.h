@@ -13,7 +13,7 @@ namespace millrace::cuda {
 struct PolygonTable {
   const double* points;                // x0 y0 x1 y1 ...
   const std::int64_t* polygon_begins;  // (P + 1) places in `points`, in points
-  const std::int64_t* object_begins;   // (G + 1) places in `polygon_begins`
+  const std::int64_t* object_begins;   // (R + 1) places in `polygon_begins`
 };
 
 /// How pixels of the image become cells of a region.
@@ -37,9 +37,8 @@ struct RegionGrid {
   }
 };
 
-/// boxes (R, 4), objects (R): the object of each region -> targets (R, size, size), 0 or 1. size at
-/// most 64.
-void mask_targets(const PolygonTable& polygons, const float* boxes, const std::int64_t* objects,
-                  std::int64_t count, int size, float* targets, Stream stream);
+/// Object r in box r of boxes (R, 4) -> targets (R, size, size), 0 or 1. size at most 64.
+void mask_targets(const PolygonTable& polygons, const float* boxes, std::int64_t count, int size,
+                  float* targets, Stream stream);
 
 }  // namespace millrace::cuda

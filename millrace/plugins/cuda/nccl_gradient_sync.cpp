@@ -1,10 +1,10 @@
-// Sums over ranks on GPUs, by NCCL, on a stream of their own beside the backward pass. Never run on
-// a GPU.
+// Sums over ranks on GPUs, by NCCL, on a stream of its own, while the backward pass goes on. Never
+// run on a GPU.
+#include <c10/core/Event.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <nccl.h>
 
@@ -28,11 +28,6 @@ namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(1);  // between looks at whether a sum has ended
 
-void check_cuda(cudaError_t status, const char* what) {
-  if (status != cudaSuccess)
-    throw Error(fmt::format("CUDA cannot {}: {}", what, cudaGetErrorString(status)));
-}
-
 ncclDataType_t type_of(const at::Tensor& values) {
   switch (values.scalar_type()) {
     case at::kFloat:
@@ -52,41 +47,16 @@ ncclDataType_t type_of(const at::Tensor& values) {
 c10::DeviceIndex gpu_of(const Cluster& cluster) {
   const auto count = c10::cuda::device_count();
   if (cluster.local_rank() >= count)
-    throw Error(
-        fmt::format("{} ranks were started on its host, which has {} GPUs: start one a GPU (mpirun "
-                    "--map-by ppr:{}:node)",
-                    cluster.local_size(), count, count));
+    throw Error(fmt::format(
+        "{} ranks were started on its host, which has {} GPUs: start one per GPU (mpirun "
+        "--map-by ppr:{}:node)",
+        cluster.local_size(), count, count));
   return static_cast<c10::DeviceIndex>(cluster.local_rank());
 }
 
-/// A marker in a stream.
-class Event {
- public:
-  Event() {
-    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "make an event");
-  }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  void record(cudaStream_t stream) {
-    check_cuda(cudaEventRecord(event_, stream), "record an event");
-  }
-  void hold(cudaStream_t stream) {
-    check_cuda(cudaStreamWaitEvent(stream, event_, 0), "wait for an event");
-  }
-  bool is_over() const {
-    const auto status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) return false;
-    check_cuda(status, "finish its work");
-    return true;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-/// NCCL adds halves as halves. The host never waits for the device in here; a thread of its own
-/// watches that every sum ends. What goes wrong on the device cannot be caught by the steps that
-/// are queued after it, so that it ends all ranks, as a missing rank does.
+/// NCCL adds halves as halves. The host never waits for the device here; a thread watches that
+/// every sum ends. An error on the device cannot be caught by the steps queued after it: it ends
+/// all ranks, as a missing rank does.
 class NcclGradientSync final : public GradientSync {
  public:
   explicit NcclGradientSync(const Cluster& cluster)
@@ -112,13 +82,13 @@ class NcclGradientSync final : public GradientSync {
 
   void begin_sum(const at::Tensor& values, const char* what) override {
     const c10::cuda::CUDAGuard guard(gpu_);
-    before_.record(c10::cuda::getCurrentCUDAStream(gpu_).stream());
-    before_.hold(stream_.stream());
+    before_.record(c10::cuda::getCurrentCUDAStream(gpu_));
+    before_.block(stream_);
     auto* data = values.mutable_data_ptr();
     settle(ncclAllReduce(data, data, static_cast<std::size_t>(values.numel()), type_of(values),
                          ncclSum, nccl_, stream_.stream()),
            what);
-    // Its memory is given to nobody else before the stream is done with it.
+    // The allocator does not reuse the memory before the stream is done with it.
     c10::cuda::CUDACachingAllocator::recordStream(values.storage().data_ptr(), stream_);
     what_ = what;
   }
@@ -126,9 +96,9 @@ class NcclGradientSync final : public GradientSync {
   void wait() override {
     if (!what_) return;
     const c10::cuda::CUDAGuard guard(gpu_);
-    auto over = std::make_shared<Event>();
-    over->record(stream_.stream());
-    over->hold(c10::cuda::getCurrentCUDAStream(gpu_).stream());
+    auto over = std::make_shared<c10::Event>(at::kCUDA);
+    over->record(stream_);
+    over->block(c10::cuda::getCurrentCUDAStream(gpu_));
     const std::lock_guard lock(mutex_);
     begun_.push_back({std::move(over), std::exchange(what_, nullptr)});
     changed_.notify_all();
@@ -136,7 +106,7 @@ class NcclGradientSync final : public GradientSync {
 
  private:
   struct Begun {
-    std::shared_ptr<Event> over;
+    std::shared_ptr<c10::Event> over;
     const char* what = "";
   };
 
@@ -181,8 +151,7 @@ class NcclGradientSync final : public GradientSync {
     world_.abort(1);
   }
 
-  /// First that all ranks have come so far, which MPI knows to say of one that has not; then that
-  /// the device ends.
+  /// Waits first for all ranks, since MPI can name one that is missing, then for the device.
   void watch() {
     c10::cuda::set_device(gpu_);
     std::unique_lock lock(mutex_);
@@ -197,7 +166,7 @@ class NcclGradientSync final : public GradientSync {
         check_mpi(MPI_Ibarrier(communicator_, &request), what);
         world_.wait({&request, 1}, what);
         const auto met = Clock::now();
-        while (!over->is_over()) {
+        while (!over->query()) {
           auto status = ncclSuccess;
           ncclCommGetAsyncError(nccl_, &status);
           // In progress: another sum is being begun.
@@ -218,8 +187,8 @@ class NcclGradientSync final : public GradientSync {
   const c10::DeviceIndex gpu_;
   const c10::cuda::CUDAStream stream_;
   ncclComm_t nccl_ = nullptr;
-  Event before_;
-  const char* what_ = nullptr;  // the newest sum that nobody has waited for
+  c10::Event before_{at::kCUDA};
+  const char* what_ = nullptr;  // the newest sum that is not waited for yet
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Begun> begun_;

@@ -1,4 +1,4 @@
-// What the plug-in cannot be without, said in words where it is missing.
+// What the plug-in needs, with an error in words when it is missing.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 

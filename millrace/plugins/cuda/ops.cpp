@@ -2,7 +2,6 @@
 // kernels.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -25,15 +24,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
 
+#include "millrace/models/ops/boxes.h"
+#include "millrace/plugins/cuda/boxes.h"
 #include "millrace/plugins/cuda/mask_targets.h"
-#include "millrace/plugins/cuda/matcher.h"
-#include "millrace/plugins/cuda/nms.h"
-#include "millrace/plugins/cuda/proposals.h"
 #include "millrace/plugins/cuda/roi_align.h"
 
 namespace millrace {
@@ -45,7 +42,7 @@ cuda::Stream stream_of(const at::Tensor& tensor) {
 
 at::Tensor plain(const at::Tensor& values) { return values.to(at::kFloat).contiguous(); }
 
-/// Whether each of the boxes, `begins` (groups + 1) says where a group begins, stays: (count) bool.
+/// Which of the boxes NMS keeps, (count) bool; see cuda::nms.
 at::Tensor stays(const at::Tensor& boxes, const at::Tensor& valid, const at::Tensor& begins,
                  std::int64_t most, double threshold, double offset) {
   const auto count = boxes.size(0);
@@ -64,26 +61,20 @@ at::Tensor stays(const at::Tensor& boxes, const at::Tensor& valid, const at::Ten
   return keep;
 }
 
-at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores,
-               const std::optional<at::Tensor>& groups, double threshold, double offset) {
+at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tensor& groups,
+               double threshold, double offset) {
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto count = scores.size(0);
   if (count == 0) return at::empty({0}, scores.options().dtype(at::kLong));
   const auto by_score = std::get<1>(scores.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
-  auto by_group = at::arange(count, by_score.options());  // places in by_score
-  auto begins = at::tensor({std::int64_t{0}, count}, by_score.options());
-  auto most = count;
-  if (groups) {
-    const auto sorted = groups->index_select(0, by_score).sort(/*stable=*/true, 0, false);
-    by_group = std::get<1>(sorted);
-    const auto sizes = std::get<2>(at::unique_consecutive(std::get<0>(sorted), false, true));
-    begins = at::cat({at::zeros({1}, sizes.options()), sizes.cumsum(0)});
-    most = sizes.max().item<std::int64_t>();
-  }
+  // by_group: places in by_score
+  const auto [sorted, by_group] = groups.index_select(0, by_score).sort(/*stable=*/true, 0, false);
+  const auto sizes = std::get<2>(at::unique_consecutive(sorted, false, true));
+  const auto begins = at::cat({at::zeros({1}, sizes.options()), sizes.cumsum(0)});
   const auto order = by_score.index_select(0, by_group);
   const auto keep = stays(plain(boxes.index_select(0, order)),
-                          at::ones({count}, boxes.options().dtype(at::kBool)), begins.contiguous(),
-                          most, threshold, offset);
+                          at::ones({count}, boxes.options().dtype(at::kBool)), begins,
+                          sizes.max().item<std::int64_t>(), threshold, offset);
   auto by_rank = at::empty_like(keep);
   by_rank.index_copy_(0, by_group, keep);
   return by_score.masked_select(by_rank);
@@ -119,32 +110,32 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
     most = std::max(most, k);
     begins.push_back(begins.back() + k);
   }
-  const auto index = at::cat(chosen, 1).contiguous(), rank = at::cat(ranks, 1).contiguous();
-  const auto each = begins.back(), total = images * each;
+  const auto index = at::cat(chosen, 1), rank = at::cat(ranks, 1);
+  const auto each = begins.back();
   std::vector<std::int64_t> all_begins;
   for (std::int64_t image = 0; image < images; ++image)
     for (std::size_t level = 0; level < level_counts.size(); ++level)
       all_begins.push_back(image * each + begins[level]);
-  all_begins.push_back(total);
-  const auto image_of = at::arange(images, index.options()).repeat_interleave(each);
-  const auto device_sizes = at::tensor(sizes, all_logits.options());
-  auto boxes = at::empty({total, 4}, all_logits.options());
-  auto valid = at::empty({total}, all_logits.options().dtype(at::kBool));
-  cuda::BoxDecoding coding{{}, static_cast<float>(max_log_scale), static_cast<float>(offset)};
-  std::copy(weights.begin(), weights.end(), coding.weights);
-  cuda::decode_chosen({all_anchors.const_data_ptr<float>(), all_deltas.const_data_ptr<float>(),
-                       rank.const_data_ptr<float>(), device_sizes.const_data_ptr<float>(),
-                       index.const_data_ptr<std::int64_t>(),
-                       image_of.const_data_ptr<std::int64_t>(), total, all_anchors.size(0)},
-                      coding, static_cast<float>(min_side), boxes.mutable_data_ptr<float>(),
-                      reinterpret_cast<std::uint8_t*>(valid.mutable_data_ptr<bool>()),
-                      stream_of(logits));
+  all_begins.push_back(images * each);
+  BoxCoder coder{.max_log_scale = max_log_scale, .offset = offset};
+  std::copy(weights.begin(), weights.end(), coder.weights.begin());
+  std::vector<at::Tensor> decoded;
+  for (std::int64_t image = 0; image < images; ++image) {
+    const auto size = sizes.slice(2 * static_cast<std::size_t>(image), 2);
+    decoded.push_back(clip_boxes(coder.decode(all_anchors.index_select(0, index[image]),
+                                              all_deltas[image].index_select(0, index[image])),
+                                 size[0], size[1]));
+  }
+  const auto boxes = at::cat(decoded);
+  const auto sides = boxes.slice(1, 2) - boxes.slice(1, 0, 2);
+  const auto valid = (min_side > 0 ? sides >= min_side : sides > 0).all(1) &
+                     at::isfinite(boxes).all(1) & at::isfinite(rank).flatten();
   const auto keep =
       stays(boxes, valid, at::tensor(all_begins, index.options()), most, threshold, offset)
           .view({images, each});
 
   const auto order = std::get<1>(at::where(keep, rank, kLeast).sort(/*stable=*/true, 1, true));
-  const auto counts = keep.sum(1).to(at::kCPU);  // the one word to the host
+  const auto counts = keep.sum(1).to(at::kCPU);  // the only copy to the host
   const auto* count = counts.const_data_ptr<std::int64_t>();
   std::vector<at::Tensor> result;
   for (std::int64_t image = 0; image < images; ++image)
@@ -260,14 +251,13 @@ at::Tensor mask_targets(const at::Tensor& points, const at::Tensor& polygon_begi
                         std::int64_t size) {
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto count = boxes.size(0);
-  const auto own = at::arange(count, object_begins.options());
   const auto corners = plain(boxes);
   auto targets = at::empty({count, size, size}, corners.options());
   cuda::mask_targets(
       {points.const_data_ptr<double>(), polygon_begins.const_data_ptr<std::int64_t>(),
        object_begins.const_data_ptr<std::int64_t>()},
-      corners.const_data_ptr<float>(), own.const_data_ptr<std::int64_t>(), count,
-      static_cast<int>(size), targets.mutable_data_ptr<float>(), stream_of(boxes));
+      corners.const_data_ptr<float>(), count, static_cast<int>(size),
+      targets.mutable_data_ptr<float>(), stream_of(boxes));
   return targets;
 }
 
