@@ -11,7 +11,7 @@
 #include "millrace/base/options.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/batch_padding.h"
-#include "millrace/dataflow/detection/data_defaults.h"
+#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
 #include "millrace/dataflow/stages/pad.h"

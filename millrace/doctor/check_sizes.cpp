@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "millrace/dataflow/detection/image_sizes.h"
+#include "millrace/dataflow/stages/geometric.h"
 #include "millrace/doctor/checks.h"
 
 namespace millrace {

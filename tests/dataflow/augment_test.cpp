@@ -402,11 +402,10 @@ constexpr const char* kEverything = R"(stages = [
 TEST(Augmentations, GiveTheSameBytesForAnyNumberOfThreads) {
   const TinyCoco data(20);
   auto options = data.options();
-  const auto split = open_split(options, options.train);
   const auto stages = tables_of(kEverything);
   const auto given = [&](int threads) {
     options.threads = threads;
-    const auto flow = start_train_flow(options, stages, split, 1);
+    const auto flow = train_flow(options, stages);
     const auto result = digests(*flow, 30);
     EXPECT_EQ(flow->report().skipped, 0);
     return result;
@@ -420,9 +419,8 @@ TEST(Augmentations, GiveTheSameBytesForAnyNumberOfThreads) {
 TEST(Augmentations, RefuseOptionsThatDoNotGoTogether) {
   const TinyCoco data(4);
   const auto options = data.options();
-  const auto split = open_split(options, options.train);
   const auto refuses = [&](const std::string& stage, const std::string& why) {
-    EXPECT_THAT([&] { start_train_flow(options, pipeline("\n{ " + stage + " }, "), split, 1); },
+    EXPECT_THAT([&] { train_flow(options, pipeline("\n{ " + stage + " }, ")); },
                 ThrowsMessage<ConfigError>(AllOf(HasSubstr("test.toml:2"), HasSubstr(why))))
         << stage;
   };

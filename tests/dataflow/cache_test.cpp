@@ -58,7 +58,7 @@ const std::string in_memory = "{ type = 'cache' }, ";
 std::vector<std::uint64_t> remade(const DataOptions& data, const std::vector<Config>& stages,
                                   int count = 30) {
   made = 0;
-  return digests(*start_train_flow(data, stages, open_split(data, data.train), 1), count);
+  return digests(*train_flow(data, stages), count);
 }
 
 /// A data set of 12 usable images and a folder for the cache. One thread, and few images in flight:
@@ -150,9 +150,8 @@ TEST(CacheStage, MayFollowAResizeThatDrawsNothing) {
 TEST(CacheStage, IsSharedByFlowsOfOneProcess) {
   const Scene scene;
   const auto stages = cached(scene.disk);
-  const auto split = open_split(scene.data, scene.data.train);
-  const auto one = start_train_flow(scene.data, stages, split, 1);
-  const auto other = start_train_flow(scene.data, stages, split, 1);
+  const auto one = train_flow(scene.data, stages);
+  const auto other = train_flow(scene.data, stages);
   for (const auto expected : scene.expected) {
     EXPECT_EQ(digest(one->next()->value), expected);
     EXPECT_EQ(digest(other->next()->value), expected);

@@ -42,7 +42,7 @@ TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
   const TinyCoco photos(40);
   const auto options = photos.options();
-  const auto flow = start_train_flow(options, {}, open_split(options, options.train), 1);
+  const auto flow = train_flow(options);
   const auto take = [&](int images) {
     for (int i = 0; i < images; i += static_cast<int>(options.batch_size)) flow->next();
     return resident();
@@ -57,12 +57,11 @@ TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
   const TinyCoco photos(20);
   auto options = photos.options();
   options.threads = 4;
-  const auto split = open_split(options, options.train);
-  { start_train_flow(options, {}, split, 1)->next(); }
+  { train_flow(options)->next(); }
   const auto files = entries("/proc/self/fd");
   Rng rng{1};
   for (int i = 0; i < 200; ++i) {
-    const auto flow = start_train_flow(options, {}, split, rng());
+    const auto flow = train_flow(options, {}, rng());
     for (auto taken = rng.below(4); taken > 0; --taken) flow->next();
     usleep(static_cast<useconds_t>(rng.below(500)));
   }
@@ -73,10 +72,9 @@ TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
 TEST(Endurance, AThrowingConsumerStopsTheFlow) {
   const TinyCoco photos(20);
   const auto options = photos.options();
-  const auto split = open_split(options, options.train);
   for (int i = 0; i < 20; ++i) {
     const auto consume = [&] {
-      const auto flow = start_train_flow(options, {}, split, 1);
+      const auto flow = train_flow(options);
       flow->next();
       throw std::runtime_error("no more");
     };
@@ -84,20 +82,14 @@ TEST(Endurance, AThrowingConsumerStopsTheFlow) {
   }
 }
 
-struct Setting {
-  std::size_t groups, size;
-  int threads;
-};
-
-class BackPressure : public ::testing::TestWithParam<Setting> {};
-
-TEST_P(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
-  const auto [groups, size, threads] = GetParam();
+/// Runs groups of this many kinds and members at every legal bound, and expects the others to be
+/// refused.
+void expect_every_legal_bound(std::size_t groups, std::size_t size, int threads) {
   const auto number = [](std::int64_t n, Rng& rng) {
     usleep(static_cast<useconds_t>(rng.below(30)));
     return n;
   };
-  const auto start = [&, groups = groups, size = size, threads = threads](std::int64_t bound) {
+  const auto start = [&](std::int64_t bound) {
     return from(std::vector<std::int64_t>(60))
         .map("number", number)
         .group_by([groups](std::int64_t) { return groups - 1; }, groups, size)
@@ -108,22 +100,16 @@ TEST_P(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
   for (std::int64_t bound = least; bound < least + 4; ++bound) {
     std::size_t samples = 0;
     for (const auto& group : drain(*start(bound))) samples += group.size();
-    EXPECT_EQ(samples, 180U) << "in_flight = " << bound;
+    EXPECT_EQ(samples, 180U) << groups << " groups of " << size << " by " << threads
+                             << " threads, in_flight = " << bound;
   }
 }
 
-std::vector<Setting> settings() {
-  std::vector<Setting> all;
+TEST(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
   for (const std::size_t groups : {1, 2, 3})
     for (const std::size_t size : {1, 2, 5})
-      for (const int threads : {1, 2, 8}) all.push_back({groups, size, threads});
-  return all;
+      for (const int threads : {1, 2, 8}) expect_every_legal_bound(groups, size, threads);
 }
-
-INSTANTIATE_TEST_SUITE_P(Flow, BackPressure, ValuesIn(settings()), [](const auto& p) {
-  return "Groups" + std::to_string(p.param.groups) + "Size" + std::to_string(p.param.size) +
-         "Threads" + std::to_string(p.param.threads);
-});
 
 /// A COCO folder of every odd and broken file, each annotated with the size that Pillow gives it.
 void annotate_odd_files(const fs::path& folder) {
@@ -148,10 +134,10 @@ void annotate_odd_files(const fs::path& folder) {
 
 TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
   MILLRACE_NEEDS_DATA("jpeg");
-  const auto folder = fs::path(TempDir()) / ("odd-" + std::to_string(getpid()));
-  annotate_odd_files(folder);
+  const Scratch folder;
+  annotate_odd_files(folder.path());
   DataOptions options;
-  options.root = folder.string();
+  options.root = folder.path().string();
   options.val = "odd";
   options.max_skipped = 1;
   options.short_side = {64};
@@ -175,7 +161,6 @@ TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
 
   options.on_error = OnError::fail;
   EXPECT_THROW(drain(*start_eval_flow(options, split)), DataError);
-  fs::remove_all(folder);
 }
 
 }  // namespace

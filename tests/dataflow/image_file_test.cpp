@@ -29,12 +29,17 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-std::string jpeg(int width, int height) {
-  cv::Mat image(height, width, CV_8UC3, cv::Scalar(10, 100, 200));  // BGR
+std::string encoded(const char* extension, const cv::Mat& image) {
   std::vector<std::uint8_t> bytes;
-  cv::imencode(".jpg", image, bytes);
+  cv::imencode(extension, image, bytes);
   return {bytes.begin(), bytes.end()};
 }
+
+std::string jpeg(int width, int height) {
+  return encoded(".jpg", cv::Mat(height, width, CV_8UC3, cv::Scalar(10, 100, 200)));  // BGR
+}
+
+std::string png(const cv::Mat& image) { return encoded(".png", image); }
 
 /// Puts an EXIF segment after the first two bytes of a JPEG.
 std::string with_orientation(std::string bytes, int orientation, bool big_endian) {
@@ -71,13 +76,7 @@ TEST(DecodeRgb, TurnsUprightOnlyWhereTheAnnotationIs) {
   }
 }
 
-TEST(DecodeRgb, RefusesAJpegCutAnywhere) {
-  const auto bytes = jpeg(64, 48);
-  for (std::size_t i = 0; i < 16; ++i)
-    EXPECT_THROW(decode_rgb(bytes.substr(0, bytes.size() * i / 16), "x"), DataError) << i;
-}
-
-TEST(DecodeRgb, ForgetsABrokenFile) {
+TEST(DecodeRgb, RefusesAJpegCutAnywhereAndForgetsIt) {
   const auto good = jpeg(64, 48);
   for (std::size_t i = 0; i < good.size(); i += 7) {
     EXPECT_THROW(decode_rgb(good.substr(0, i), "x"), DataError) << i;
@@ -168,12 +167,6 @@ TEST(Exif, TurnsAsOpenCvDoes) {
   EXPECT_EQ(upright(image, 5).size(), cv::Size(2, 3));
 }
 
-std::string png(const cv::Mat& image) {
-  std::vector<std::uint8_t> bytes;
-  cv::imencode(".png", image, bytes);
-  return {bytes.begin(), bytes.end()};
-}
-
 TEST(DecodeRgb, TakesPngsOfEveryKind) {
   const auto pixel = [](const std::string& bytes) {
     return decode_rgb(bytes, "x.png").at<cv::Vec3b>(0, 0);
@@ -244,12 +237,8 @@ std::string packed(std::uint64_t value, int count, bool big_endian) {
 /// Files of several kinds whose heads say that they are so large.
 std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
                                                             std::uint32_t height) {
-  const auto encoded = [](const char* extension) {
-    std::vector<std::uint8_t> bytes;
-    cv::imencode(extension, cv::Mat(8, 8, CV_8UC3, cv::Scalar(1, 2, 3)), bytes);
-    return std::string(bytes.begin(), bytes.end());
-  };
-  auto as_png = encoded(".png"), as_bmp = encoded(".bmp");
+  const cv::Mat image(8, 8, CV_8UC3, cv::Scalar(1, 2, 3));
+  auto as_png = png(image), as_bmp = encoded(".bmp", image);
   as_png.replace(16, 8, packed(width, 4, true) + packed(height, 4, true));
   as_bmp.replace(18, 8, packed(width, 4, false) + packed(height, 4, false));
   const auto as_ppm = "P6\n# a comment\n" + std::to_string(width) + " " + std::to_string(height) +
@@ -264,7 +253,7 @@ std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
 }
 
 TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {
-  const auto message = [](const std::string& bytes, const std::string& file) -> std::string {
+  const auto message = [](const std::string& bytes, const std::string& file) {
     return message_of<DataError>([&] { decode_rgb(bytes, file); });
   };
   for (const auto& [file, bytes] : said_to_be(100'000, 90'000))
@@ -283,9 +272,7 @@ TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {
 }
 
 TEST(DecodeRgb, TellsTheSizeInAHeadBeforeItDecodes) {
-  std::vector<std::uint8_t> png;
-  cv::imencode(".png", cv::Mat(300, 400, CV_8UC1, cv::Scalar(7)), png);
-  const std::string bytes(png.begin(), png.end());
+  const auto bytes = png(cv::Mat(300, 400, CV_8UC1, cv::Scalar(7)));
   EXPECT_THAT([&] { decode_rgb(bytes.substr(0, 60), "x.png", cv::Size(300, 400)); },
               ThrowsMessage<WrongSize>("x.png: is 400 x 300 pixels, but annotated as 300 x 400"))
       << "the pixels are not there to be looked at";

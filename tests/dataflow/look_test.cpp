@@ -9,8 +9,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/dataflow/detection/batch_pictures.h"
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/dataflow/stages/look.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/log.h"
@@ -27,9 +27,7 @@ namespace fs = std::filesystem;
 /// Batches of the default stages with further ones after `decode` and at the end.
 std::vector<Batch> batches(const DataOptions& data, const std::string& after_decode = "",
                            const std::string& last = "") {
-  return drain(*start_train_flow(data, pipeline(after_decode + kFlipAndResize, last),
-                                 open_split(data, data.train), 1),
-               6);
+  return drain(*train_flow(data, pipeline(after_decode + kFlipAndResize, last)), 6);
 }
 
 TEST(Print, TellsOfTheFirstImagesAndChangesNothing) {

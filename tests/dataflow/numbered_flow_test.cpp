@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -33,29 +31,28 @@ class Bell {
  public:
   WakeUp wake() {
     return [this] {
-      {
-        const std::lock_guard lock(mutex_);
-        ++rung_;
-      }
-      changed_.notify_one();
+      ++rung_;
+      rung_.notify_one();
     };
   }
   /// Waits until it has been rung once more than this has returned.
   void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return rung_ > heard_; });
+    for (int now = rung_; now <= heard_; now = rung_) rung_.wait(now);
     ++heard_;
   }
-  int rung() const {
-    const std::lock_guard lock(mutex_);
-    return rung_;
-  }
+  int rung() const { return rung_; }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  int rung_ = 0, heard_ = 0;
+  std::atomic<int> rung_ = 0;
+  int heard_ = 0;
 };
+
+/// What a flow gives at the next ring.
+template <class T>
+Made<T> taken(Bell& bell, NumberedFlow<T>& flow) {
+  bell.wait();
+  return std::move(*flow.take());
+}
 
 using Casts = std::vector<std::pair<std::int64_t, std::uint64_t>>;
 
@@ -106,18 +103,17 @@ TEST(NumberedFlow, GivesTheItemsOfTheFlowInWhateverOrderAndByHowManyMakers) {
       }
       for (std::size_t maker = 0; maker < flows.size(); ++maker) {
         for (const auto number : asked[maker]) {  // come in the order of asking
-          bells[maker]->wait();
-          const auto made = flows[maker]->take();
-          ASSERT_TRUE(made && made->item);
-          ASSERT_EQ(made->number, number);
+          const auto made = taken(*bells[maker], *flows[maker]);
+          ASSERT_TRUE(made.item);
+          ASSERT_EQ(made.number, number);
           const auto& right = expected[static_cast<std::size_t>(number)];
-          ASSERT_EQ(made->item->value, right.value) << "item " << number;
-          ASSERT_EQ(made->item->cursor, right.cursor);
-          ASSERT_EQ(made->item->epoch, right.epoch);
-          ASSERT_EQ(made->item->progress, right.progress);
-          ASSERT_EQ(made->item->number, number);
+          ASSERT_EQ(made.item->value, right.value) << "item " << number;
+          ASSERT_EQ(made.item->cursor, right.cursor);
+          ASSERT_EQ(made.item->epoch, right.epoch);
+          ASSERT_EQ(made.item->progress, right.progress);
+          ASSERT_EQ(made.item->number, number);
           if (size == 4) {
-            ASSERT_EQ(made->skipped.size() + right.value.size(), 4U);
+            ASSERT_EQ(made.skipped.size() + right.value.size(), 4U);
           }
         }
         EXPECT_FALSE(flows[maker]->take());
@@ -129,22 +125,17 @@ TEST(NumberedFlow, GivesTheItemsOfTheFlowInWhateverOrderAndByHowManyMakers) {
 
 TEST(NumberedFlow, MakesNothingThatNobodyAskedFor) {
   std::atomic<int> read = 0;
-  const auto plan = [&] {
-    return from(Numbers{40})
-        .map([&](std::int64_t n) {
-          ++read;
-          return n;
-        })
-        .group(4)
-        .plan();
+  const auto reading = [&](std::int64_t n) {
+    ++read;
+    return n;
   };
   Bell bell;
   const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
-      plan(), {.epochs = 0, .partial = Partial::wrap, .threads = 2}, bell.wake());
+      from(Numbers{40}).map(reading).group(4).plan(),
+      {.epochs = 0, .partial = Partial::wrap, .threads = 2}, bell.wake());
   EXPECT_FALSE(flow->take());
   flow->ask(3);
-  bell.wait();
-  EXPECT_THAT(flow->take()->item->value, ElementsAre(12, 13, 14, 15));
+  EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(12, 13, 14, 15));
   EXPECT_EQ(read, 4);
   EXPECT_EQ(flow->epoch_size(), 40);
 }
@@ -161,21 +152,16 @@ TEST(NumberedFlow, TellsOfAFailureUnderItsNumberAndGoesOn) {
       {.epochs = 2, .threads = 2, .on_error = OnError::fail}, bell.wake());
   for (const std::int64_t number : {2, 4, 3, 12, 0}) flow->ask(number);
   const auto failure = [&](std::int64_t number) {
-    bell.wait();
-    auto made = flow->take();
-    EXPECT_EQ(made->number, number);
-    EXPECT_FALSE(made->item);
-    return [made = std::make_shared<Made<std::vector<std::int64_t>>>(std::move(*made))] {
-      std::rethrow_exception(made->failure);
-    };
+    const auto made = taken(bell, *flow);
+    EXPECT_EQ(made.number, number);
+    EXPECT_FALSE(made.item);
+    return [failure = made.failure] { std::rethrow_exception(failure); };
   };
   EXPECT_THAT(failure(2), ThrowsMessage<DataError>(HasSubstr("number 5: is broken")));
   EXPECT_THAT(failure(4), ThrowsMessage<Error>(HasSubstr("too heavy")));
-  bell.wait();
-  EXPECT_THAT(flow->take()->item->value, ElementsAre(6, 7));
+  EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(6, 7));
   EXPECT_THAT(failure(12), ThrowsMessage<Error>("item 12 is past the end of the flow"));
-  bell.wait();
-  EXPECT_THAT(flow->take()->item->value, ElementsAre(0, 1));
+  EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(0, 1));
   EXPECT_THROW(flow->ask(-1), std::invalid_argument);
 }
 
@@ -191,25 +177,20 @@ struct Stone {
 
 TEST(NumberedFlow, HasNoMoreInFlightThanItMayHoweverMuchIsAskedFor) {
   std::atomic<int> alive = 0, most = 0;
-  const auto plan = [&] {
-    return from(Numbers{1000})
-        .map([&](std::int64_t) {
-          Stone stone(alive);
-          most = std::max<int>(most, alive);
-          return stone;
-        })
-        .group(3)
-        .plan();
+  const auto throwing = [&](std::int64_t) {
+    Stone stone(alive);
+    most = std::max<int>(most, alive);
+    return stone;
   };
   Bell bell;
   const auto flow = start_numbered_flow<std::vector<Stone>>(
-      plan(), {.epochs = 0, .partial = Partial::wrap, .threads = 2, .in_flight = 9}, bell.wake());
+      from(Numbers{1000}).map(throwing).group(3).plan(),
+      {.epochs = 0, .partial = Partial::wrap, .threads = 2, .in_flight = 9}, bell.wake());
   for (std::int64_t number = 0; number < 300; ++number) flow->ask(number);
   while (bell.rung() < 3) std::this_thread::yield();
   EXPECT_EQ(bell.rung(), 3) << "three groups of three are ready; the rest waits as numbers";
   for (int i = 0; i < 300; ++i) {
-    bell.wait();
-    EXPECT_THAT(flow->take()->item->value, SizeIs(3));
+    EXPECT_THAT(taken(bell, *flow).item->value, SizeIs(3));
   }
   EXPECT_LE(most, 9 + 3) << "and one group in the hands of the consumer";
 }
@@ -231,8 +212,7 @@ TEST(NumberedFlow, NeitherWaitsNorHangsForANumberThatIsFarAway) {
   flow->ask(2);
   flow->ask(std::int64_t{1} << 60);
   flow->ask(3);
-  bell.wait();
-  EXPECT_EQ(flow->take()->number, 2);
+  EXPECT_EQ(taken(bell, *flow).number, 2);
   EXPECT_FALSE(flow->take());
   EXPECT_EQ(flow->report().skipped_reasons.size(),
             static_cast<std::size_t>(flow->report().skipped));
@@ -246,10 +226,7 @@ TEST(NumberedFlow, NeverLeavesAskedNumbersLyingHoweverTheyMeetTicketsThatComeBac
   for (std::int64_t number = 0; number < 3000; ++number) {
     flow->ask(number);
     flow->ask(number + 1);
-    for (int i = 0; i < 2; ++i) {
-      bell.wait();
-      EXPECT_EQ(flow->take()->number, number + i);
-    }
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(taken(bell, *flow).number, number + i);
   }
 }
 
@@ -276,9 +253,8 @@ TEST(NumberedTrainFlow, GivesTheBytesOfTheTrainFlow) {
     flows[i] = start_numbered_train_flow(options, {}, train, 1, share, start, bells[i].wake());
   for (std::int64_t k = 23; k >= 0; --k) flows[k % 2]->ask(k);
   for (int i = 0; i < 24; ++i) {
-    bells[i % 2].wait();
-    const auto made = flows[i % 2]->take();
-    EXPECT_EQ(digest(made->item->value), expected.at(made->number)) << made->number;
+    const auto made = taken(bells[i % 2], *flows[i % 2]);
+    EXPECT_EQ(digest(made.item->value), expected.at(made.number)) << made.number;
   }
 }
 

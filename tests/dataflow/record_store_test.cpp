@@ -104,7 +104,7 @@ TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
   auto data = coco_mini();
   const auto folder = scratch / "packed";
   pack_records(images_of(data), open_split(data, data.train).classes, folder);
-  const auto expected = digests(*start_train_flow(data, {}, open_train_data(data, {}), 1), 30);
+  const auto expected = digests(*train_flow(data), 30);
   const auto records = open_records(data, folder);
   for (const int threads : {1, 2, 8}) {
     data.threads = threads;
@@ -115,7 +115,7 @@ TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
 TEST(RecordStore, NeedsNoFilesOnceItIsPacked) {
   const Packed packed;
   auto data = packed.data;
-  const auto expected = digests(*start_train_flow(data, {}, open_train_data(data, {}), 1), 6);
+  const auto expected = digests(*train_flow(data), 6);
   const auto moved = fs::path(data.root) / "moved";
   fs::rename(packed.folder, moved);
   fs::remove_all(fs::path(data.root) / "train2017");

@@ -93,11 +93,10 @@ TEST(ShapeBuckets, WasteLessOfBatchesOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   auto options = coco_mini({80}, 133);
   options.divisor = 1;
-  const auto split = open_split(options, options.train);
   const auto wasted = [&](std::int64_t buckets) {
     options.aspect_grouping = false;
     options.shape_buckets = buckets;
-    const auto flow = start_train_flow(options, {}, split, 1);
+    const auto flow = train_flow(options);
     double used = 0, all = 0;
     for (int i = 0; i < 100; ++i) {
       const auto batch = flow->next()->value;

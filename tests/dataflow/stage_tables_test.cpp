@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "millrace/dataflow/detection/data_defaults.h"
+#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/sources/detection_sources.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/thrown.h"

@@ -14,7 +14,7 @@
 #include "millrace/base/config.h"
 #include "millrace/base/random.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/dataflow/sources/train_data.h"
 #include "tests/support/data.h"
 #include "tests/support/scratch.h"
 
@@ -95,15 +95,12 @@ inline DataOptions coco_mini(Options::Ints short_side = {200, 320}, std::int64_t
   return options;
 }
 
-/// Training's batches of a split.
-inline std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
-                                                         std::span<const Config> stages,
-                                                         const DataSplit& split, std::uint64_t seed,
-                                                         Share share = {},
-                                                         const Cursor& start = {}) {
-  return millrace::start_train_flow(options, stages,
-                                    {split.classes, open_source(split, options.filter_empty)}, seed,
-                                    share, start);
+/// Training's batches of the options' data set.
+inline std::unique_ptr<DataFlow<Batch>> train_flow(const DataOptions& options,
+                                                   std::span<const Config> stages = {},
+                                                   std::uint64_t seed = 1, Share share = {},
+                                                   const Cursor& start = {}) {
+  return start_train_flow(options, stages, open_train_data(options, {}), seed, share, start);
 }
 
 /// The tables of the list that TOML text declares: "stages = [ { type = 'read' }, ... ]".

@@ -3,7 +3,7 @@
 
 #include "millrace/cli/command.h"
 #include "millrace/coco/sample/sample.h"
-#include "millrace/dataflow/detection/data_defaults.h"
+#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/plugins/loader.h"

@@ -16,10 +16,7 @@ namespace {
 
 /// The size that an image of the batch has alone.
 cv::Size own_size(const Batch& batch, const ImageInfo& image) {
-  const auto rounded_up = [&](std::int32_t side) {
-    return (side + batch.divisor - 1) / batch.divisor * batch.divisor;
-  };
-  return {rounded_up(image.width), rounded_up(image.height)};
+  return padded_size({image.width, image.height}, batch.divisor);
 }
 
 /// The images at `places`, padded to `size`.
@@ -36,6 +33,13 @@ Batch images_of(const Batch& batch, const std::vector<std::size_t>& places, cv::
 }
 
 }  // namespace
+
+cv::Size padded_size(cv::Size size, std::int64_t divisor) {
+  const auto rounded_up = [step = static_cast<int>(divisor)](int side) {
+    return (side + step - 1) / step * step;
+  };
+  return {rounded_up(size.width), rounded_up(size.height)};
+}
 
 void fill_slot(const LazyImage& image, cv::Mat slot) {
   const auto size = image.size();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "millrace/dataflow/image/lazy_image.h"
 
 namespace millrace {
+
+/// The size with sides rounded up to multiples of `divisor`.
+cv::Size padded_size(cv::Size size, std::int64_t divisor);
 
 /// Writes an image into the top left corner of its slot of a batch and clears the rest.
 void fill_slot(const LazyImage& image, cv::Mat slot);

@@ -1,14 +1,17 @@
-// The `[data]` table: which data set, how it is read, how a flow over it runs.
+// The `[data]` table: which data set, how it is read, how a flow over it runs; and what it gives
+// the tables of [[data.stages]] and [[data.sources]].
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "millrace/base/options.h"
 #include "millrace/coco/sample/sample.h"
-#include "millrace/dataflow/detection/image_sizes.h"
 #include "millrace/engine/dataflow.h"
 
 namespace millrace {
@@ -39,6 +42,13 @@ struct BatchOptions {
 
   void describe(Options& o);
 };
+
+/// How sides become whole pixels, and how masks are resized.
+enum class ResizeStyle {
+  detectron2,   // sides are rounded, polygons scaled
+  torchvision,  // sides are cut, masks become bitmaps first
+};
+inline std::vector<std::string> value_names(ResizeStyle) { return {"detectron2", "torchvision"}; }
 
 /// What becomes of an image.
 struct ImageOptions {
@@ -102,5 +112,23 @@ struct DataOptions : DataSetOptions,
   /// nothing.
   void check(const Config& table) const;
 };
+
+/// An option of the component `type` that follows a key of [data] where its table leaves it out.
+struct DataDefault {
+  std::string_view type, option, key;
+};
+std::span<const DataDefault> stage_defaults();
+std::span<const DataDefault> source_defaults();
+
+/// The key that an option follows, "data.flip"; empty: none.
+std::string followed_key(std::span<const DataDefault> defaults, std::string_view type,
+                         std::string_view option);
+
+/// Writes the option into the table, as one that follows `key` ("data.flip"), unless the table has
+/// a value of its own.
+void follow(Config& table, std::string_view option, Config value, std::string key);
+/// The same for all options of the component `type` in `defaults`, by the values of `data`.
+void follow_data(Config& table, std::string_view type, std::span<const DataDefault> defaults,
+                 const DataOptions& data);
 
 }  // namespace millrace

@@ -6,10 +6,117 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "millrace/coco/masks/run_writer.h"
 #include "millrace/dataflow/detection/geometry.h"
 
 namespace millrace {
+namespace {
+
+/// Rows begin .. end-1 of a column.
+struct Stretch {
+  std::uint32_t begin = 0, end = 0;
+};
+
+/// The stretches inside the mask, column by column.
+std::vector<std::vector<Stretch>> columns_of(const coco::Rle& mask) {
+  std::vector<std::vector<Stretch>> columns(mask.width);
+  std::uint64_t pixel = 0;
+  bool inside = false;
+  for (const auto count : mask.counts) {
+    for (const auto end = pixel + count; inside && pixel < end;) {
+      const auto column = pixel / mask.height;
+      const auto top = column * mask.height;
+      const auto last = std::min(end, top + mask.height);
+      columns[column].push_back(
+          {static_cast<std::uint32_t>(pixel - top), static_cast<std::uint32_t>(last - top)});
+      pixel = last;
+    }
+    if (!inside) pixel += count;
+    inside = !inside;
+  }
+  return columns;
+}
+
+/// For each of `to` pixels the one of `from` that it shows; they rise.
+std::vector<std::uint32_t> shown(std::uint32_t from, std::uint32_t to, Sampling sampling) {
+  std::vector<std::uint32_t> pixels(to);
+  const float scale = static_cast<float>(from) / static_cast<float>(to);
+  for (std::uint32_t i = 0; i < to; ++i)
+    pixels[i] = sampling == Sampling::centres
+                    ? static_cast<std::uint32_t>((std::uint64_t{2} * i + 1) * from /
+                                                 (std::uint64_t{2} * to))
+                    : std::min(static_cast<std::uint32_t>(static_cast<float>(i) * scale), from - 1);
+  return pixels;
+}
+
+}  // namespace
+
+coco::Rle mirrored(const coco::Rle& mask, Direction direction) {
+  auto columns = columns_of(mask);
+  if (direction == Direction::horizontal) {
+    std::ranges::reverse(columns);
+  } else {
+    for (auto& column : columns) {
+      std::ranges::reverse(column);
+      for (auto& rows : column) rows = {mask.height - rows.end, mask.height - rows.begin};
+    }
+  }
+  coco::RunWriter out(mask.height, mask.width);
+  std::uint32_t top = 0;
+  for (const auto& column : columns) {
+    for (const auto& rows : column) out.add(top + rows.begin, top + rows.end);
+    top += mask.height;
+  }
+  return std::move(out).finish();
+}
+
+coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t height,
+                  Sampling sampling) {
+  const auto columns = columns_of(mask);
+  const auto shown_columns = shown(mask.width, width, sampling);
+  const auto shown_rows = shown(mask.height, height, sampling);
+  const auto first_row =
+      [&](std::uint32_t row) {  // the first new row that shows it, or a later one
+        return static_cast<std::uint32_t>(std::ranges::lower_bound(shown_rows, row) -
+                                          shown_rows.begin());
+      };
+  coco::RunWriter out(height, width);
+  for (std::uint32_t i = 0; i < width; ++i)
+    for (const auto& rows : columns[shown_columns[i]])
+      out.add(i * height + first_row(rows.begin), i * height + first_row(rows.end));
+  return std::move(out).finish();
+}
+
+coco::Rle warped(const coco::Rle& mask, const cv::Matx23d& matrix, cv::Size size) {
+  const auto width = static_cast<std::uint32_t>(size.width);
+  const auto height = static_cast<std::uint32_t>(size.height);
+  coco::RunWriter out(height, width);
+  const Box from = coco::bounding_box(mask);
+  if (from.area() == 0) return std::move(out).finish();
+
+  const auto left = static_cast<int>(from.x1), top = static_cast<int>(from.y1);
+  const auto columns = static_cast<int>(from.width()), rows = static_cast<int>(from.height());
+  std::vector<std::uint8_t> bitmap(static_cast<std::size_t>(columns) * rows);
+  coco::decode(coco::window(mask, left, top, rows, columns), bitmap.data());
+  const auto back = inverse(matrix);
+  const auto inside = [&](std::uint32_t x, std::uint32_t y) {
+    const auto point = back * cv::Vec3d(x + 0.5, y + 0.5, 1);
+    const double column = std::floor(point[0]) - left, row = std::floor(point[1]) - top;
+    return column >= 0 && column < columns && row >= 0 && row < rows &&
+           bitmap[static_cast<std::size_t>(row) * columns + static_cast<std::size_t>(column)] != 0;
+  };
+
+  const Box to = clipped(moved(from, matrix), size);
+  const auto first_row = static_cast<std::uint32_t>(to.y1);
+  const auto last_row = static_cast<std::uint32_t>(std::ceil(to.y2));
+  const auto last_column = static_cast<std::uint32_t>(std::ceil(to.x2));
+  for (auto x = static_cast<std::uint32_t>(to.x1); x < last_column; ++x)
+    for (auto y = first_row; y < last_row; ++y)
+      if (inside(x, y)) out.add(x * height + y, x * height + y + 1);
+  return std::move(out).finish();
+}
 
 LazyImage& image_of(Sample& sample, std::string_view stage) {
   if (sample.image.empty())

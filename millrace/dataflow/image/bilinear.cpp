@@ -87,7 +87,6 @@ void widen(const std::uint8_t* row, const std::vector<Tap>& columns, std::int16_
 /// One row of the target from two widened ones.
 void blend(const std::int16_t* upper, const std::int16_t* lower,
            const std::array<std::int16_t, 2>& weights, std::uint8_t* out, int size) {
-  int i = 0;
   const auto upper_weight = _mm_set1_epi16(weights[0]), lower_weight = _mm_set1_epi16(weights[1]);
   const auto eight = [&](int at) {
     const auto load = [at](const std::int16_t* row) {
@@ -97,6 +96,7 @@ void blend(const std::int16_t* upper, const std::int16_t* lower,
                                    _mm_mulhi_epi16(load(lower), lower_weight));
     return _mm_srai_epi16(_mm_add_epi16(sum, _mm_set1_epi16(2)), 2);
   };
+  int i = 0;
   for (; i + 16 <= size; i += 16)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm_packus_epi16(eight(i), eight(i + 8)));
   for (; i < size; ++i)
@@ -150,16 +150,6 @@ class WideRows {
   std::vector<std::uint8_t> copy_;
 };
 
-void fill(cv::Mat& target, const cv::Mat& image, bool mirrored) {
-  WideRows rows(image, target.cols, mirrored);
-  const auto places = taps(image.rows, target.rows);
-  for (int y = 0; y < target.rows; ++y) {
-    const auto& [first, weights] = places[static_cast<std::size_t>(y)];
-    const auto [upper, lower] = rows.from(first);
-    blend(upper, lower, weights, target.ptr(y), target.cols * kChannels);
-  }
-}
-
 }  // namespace
 #endif
 
@@ -167,7 +157,13 @@ void resize_bilinear(const cv::Mat& image, cv::Mat& target, bool mirrored) {
   if (image.empty() || target.empty() || image.type() != CV_8UC3 || target.type() != CV_8UC3)
     throw std::invalid_argument("resize_bilinear: takes 8-bit RGB images that are not empty");
 #ifdef __SSE2__
-  fill(target, image, mirrored);
+  WideRows rows(image, target.cols, mirrored);
+  const auto places = taps(image.rows, target.rows);
+  for (int y = 0; y < target.rows; ++y) {
+    const auto& [first, weights] = places[static_cast<std::size_t>(y)];
+    const auto [upper, lower] = rows.from(first);
+    blend(upper, lower, weights, target.ptr(y), target.cols * kChannels);
+  }
 #else
   cv::Mat source = image;
   if (mirrored) cv::flip(image, source = cv::Mat(), 1);

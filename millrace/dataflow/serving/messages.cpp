@@ -107,7 +107,7 @@ struct Write {
   }
 
   template <HasMembers T>
-  void put_map(T& value, const char* type = nullptr) {
+  void put(T& value, const char* type = nullptr) {
     Count count;
     members(count, value);
     out.pack_map(count.of + (type ? 1 : 0));
@@ -116,20 +116,16 @@ struct Write {
   }
 
   template <HasMembers T>
-  void put(T& value) {
-    put_map(value);
-  }
-  template <HasMembers T>
   void put(std::optional<T>& value) {
     if (value)
-      put_map(*value);
+      put(*value);
     else
       out.pack_nil();
   }
   template <HasMembers T>
   void put(std::vector<T>& values) {
     out.pack_array(static_cast<std::uint32_t>(values.size()));
-    for (auto& value : values) put_map(value);
+    for (auto& value : values) put(value);
   }
   void put(Failure::Kind kind) { out.pack(static_cast<int>(kind)); }
   void put(const auto& value) { out.pack(value); }
@@ -241,7 +237,7 @@ std::string_view open(const msgpack::object& envelope) {
 std::string encode(Message message) {
   msgpack::sbuffer body;
   Packer fields(body);
-  std::visit([&](auto& m) { Write{fields}.put_map(m, kNames[message.index()]); }, message);
+  std::visit([&](auto& m) { Write{fields}.put(m, kNames[message.index()]); }, message);
   msgpack::sbuffer envelope;
   Packer out(envelope);
   out.pack_array(4).pack(kMagic).pack(kProtocol).pack(digest(body.data(), body.size()));

@@ -10,7 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/data_defaults.h"
+#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/engine/pipeline.h"

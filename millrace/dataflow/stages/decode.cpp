@@ -5,8 +5,8 @@
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection/image_sizes.h"
 #include "millrace/dataflow/image/image_file.h"
+#include "millrace/dataflow/stages/geometric.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/image_sizes.h"
+#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
@@ -72,6 +72,12 @@ struct Affine {
     visibility.describe(o);
   }
 };
+
+/// The size of an image of size `image` whose shorter side becomes `short_side` pixels long, or
+/// less if the longer side would exceed `max_side`: with the rounding of detectron2's
+/// ResizeShortestEdge, or cut to whole pixels as by torchvision's GeneralizedRCNNTransform.
+cv::Size shortest_edge_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
+cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 
 /// Resizes so that the shorter side has a given length, or less where the longer side would exceed
 /// its maximum.

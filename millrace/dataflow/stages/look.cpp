@@ -1,17 +1,23 @@
 // Stages that show what comes by: "print" in the log, "dump" as pictures.
+#include "millrace/dataflow/stages/look.h"
+
 #include <fmt/format.h>
 
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/options.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/batch_pictures.h"
+#include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/geometry.h"
 
 namespace millrace {
 namespace {
@@ -22,6 +28,12 @@ struct PrintOptions {
     o.add("count", count, "how many, at most", {.min = 1, .unit = "images"});
   }
 };
+
+/// classes[number], or the number if there are fewer names.
+std::string class_name(std::span<const std::string> classes, std::int32_t number) {
+  const auto k = static_cast<std::size_t>(number);
+  return k < classes.size() ? classes[k] : std::to_string(number);
+}
 
 /// "image 42 (photos/a.jpg), 640 x 480, now 320 x 240: 2 cat, 1 dog"
 std::string line(const Sample& sample, const std::vector<std::string>& classes) {
@@ -47,6 +59,70 @@ MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
           spdlog::info("{}", line(sample, classes));
       });
     }));
+
+}  // namespace
+
+cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes) {
+  const auto& image = batch.images[index];
+  const auto& objects = batch.objects[index];
+  std::vector<coco::Overlay> overlays;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const auto label = static_cast<std::size_t>(objects.classes[i]);
+    while (names.size() <= label)
+      names.push_back(class_name(classes, static_cast<std::int32_t>(names.size())));
+    overlays.push_back({.box = objects.boxes[i],
+                        .label = objects.classes[i],
+                        .crowd = objects.crowd[i] != 0,
+                        .mask = rasterised(objects.segmentations[i], {image.width, image.height})});
+  }
+  return coco::draw_objects(batch.image(index), overlays, names);
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const coco::Segmentation& shape) {
+  if (const auto* mask = std::get_if<coco::Rle>(&shape))
+    return {{"size", {mask->height, mask->width}}, {"counts", coco::encode_counts(*mask)}};
+  if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) return *polygons;
+  return nullptr;
+}
+
+Json json_of(const Instances& objects, std::span<const std::string> classes) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const auto& box = objects.boxes[i];
+    list.push_back({{"class", class_name(classes, objects.classes[i])},
+                    {"box", {box.x1, box.y1, box.x2, box.y2}},
+                    {"crowd", objects.crowd[i] != 0},
+                    {"segmentation", json_of(objects.segmentations[i])}});
+  }
+  return list;
+}
+
+/// Writes the picture of each image as `<name>-<place>.png` and the rest of the batch as
+/// `<name>.json`: sizes, scales, and each object's box, class, crowd flag and shape as COCO writes
+/// it. Throws Error naming the file.
+void write_batch(const std::filesystem::path& folder, const std::string& name, const Batch& batch,
+                 std::span<const std::string> classes) {
+  Json images = Json::array();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto picture = fmt::format("{}-{}.png", name, i);
+    coco::write_picture(folder / picture, batch_picture(batch, i, classes));
+    const auto& image = batch.images[i];
+    images.push_back({{"picture", picture},
+                      {"image_id", image.image_id},
+                      {"original_size", {image.original_width, image.original_height}},
+                      {"size", {image.width, image.height}},
+                      {"scale", {image.scale_x, image.scale_y}},
+                      {"objects", json_of(batch.objects[i], classes)}});
+  }
+  const Json all = {
+      {"width", batch.width}, {"height", batch.height}, {"images", std::move(images)}};
+  write_file_atomically(folder / (name + ".json"), all.dump(1) + "\n");
+}
 
 struct DumpOptions {
   std::string folder;

@@ -20,12 +20,7 @@ void Pad::check() const {
 }
 
 cv::Size Pad::shape_for(cv::Size size) const {
-  if (shapes.empty()) {
-    const auto rounded_up = [step = static_cast<std::int32_t>(divisor)](std::int32_t side) {
-      return (side + step - 1) / step * step;
-    };
-    return {rounded_up(size.width), rounded_up(size.height)};
-  }
+  if (shapes.empty()) return padded_size(size, divisor);
   cv::Size best;
   for (const auto& text : shapes) {
     const auto shape = parse_shape(text);
