@@ -8,19 +8,19 @@ processes.
 Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100
 detections each) under build/, and one of 118,287 images whose annotations alone are loaded. The
 peers are those of hotcoco, ultrafast-pycocotools and faster-coco-eval that MILLRACE_PEERS_PYTHON
-(an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. What is not
-there is left out with a word. Rounds are interleaved. A peer's clock starts after its imports, ours
+(an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. Missing
+ones are left out with a message. Rounds are interleaved. A peer's clock starts after its imports, ours
 with the process. CPU and peak memory are of the whole process, less, for peers, what an interpreter
 with the same imports takes.
 """
-import argparse
+import functools
 import json
 import os
 import statistics
 import subprocess
 import sys
 
-from comparison import interpreter, run
+from comparison import interpreter, parser, run, take_turns
 
 PEERS = {  # module -> how its COCO and COCOeval are called
     "hotcoco": "from hotcoco import COCO, COCOeval",
@@ -58,35 +58,32 @@ def run_on(threads, command):
     return (None, used) if answer is None else (answer | used, None)
 
 
-class Millrace:
-    name = "millrace"
-
-    def __init__(self, trainer):
-        self.trainer = trainer
-
-    def evaluate(self, gt, dt, iou, threads):
-        command = [self.trainer, "coco-eval", "--gt", gt, "--dt", dt, "--iou", iou, "--threads",
-                   str(threads), "--json"]
-        answer, why = run_on(threads, command)
+def millrace(trainer):
+    """A function that runs a job, "evaluate" or "load", and gives its answer, or None and why."""
+    def measure(job, gt, dt, iou, threads):
+        if job == "load":
+            answer, why = run_on(threads, [trainer, "bench", "eval", "--annotations", gt, "--json"])
+            return answer and answer | {"cpu": answer["cpu_s"]}, why
+        answer, why = run_on(threads, [trainer, "coco-eval", "--gt", gt, "--dt", dt, "--iou", iou,
+                                       "--threads", str(threads), "--json"])
         return answer and answer | {"seconds": answer["wall"]}, why
+    return measure
 
 
-class Peer:
-    def __init__(self, python, name):
-        self.python, self.name = python, name
-        self.program = EVALUATE.format(imports=PEERS[name])
-        self.empty, self.missing = self.start("nothing", "", "", "", 1)
+def peer(python, name):
+    """The same for a peer, less what its imports take; None, and a message, where it is missing."""
+    def start(job, gt, dt, iou, threads):
+        program = EVALUATE.format(imports=PEERS[name])
+        return run_on(threads, [python, "-c", program, job, gt, dt, iou])
 
-    def start(self, job, gt, dt, iou, threads):
-        return run_on(threads, [self.python, "-c", self.program, job, gt, dt, iou])
+    def measure(*job):
+        answer, why = start(*job)
+        return answer and answer | {key: answer[key] - empty[key] for key in ("cpu", "mib")}, why
 
-    def measure(self, job, *arguments):
-        answer, why = self.start(job, *arguments)
-        return answer and answer | {"cpu": answer["cpu"] - self.empty["cpu"],
-                                    "mib": answer["mib"] - self.empty["mib"]}, why
-
-    def evaluate(self, gt, dt, iou, threads):
-        return self.measure("evaluate", gt, dt, iou, threads)
+    empty, missing = start("nothing", "", "", "", 1)
+    if empty is None:
+        print(f"{name} is left out: {missing}", file=sys.stderr)
+    return measure if empty else None
 
 
 def made_set(trainer, folder, images, detections):
@@ -102,21 +99,10 @@ def made_set(trainer, folder, images, detections):
     return [os.path.join(folder, f + ".json") for f in ("instances", "boxes", "masks")]
 
 
-def compare(runners, threads, rounds, measure):
-    """Interleaved rounds: runner -> its answers; who fails is left out with a word."""
-    answers = {}
-    for k in range(rounds):
-        for runner in list(runners):
-            if runner.name in SLOW and k > 0:
-                continue
-            answer, why = measure(runner, threads)
-            if answer is None:
-                print(f"{runner.name} is left out: {why}", file=sys.stderr)
-                runners.remove(runner)
-                answers.pop(runner.name, None)
-            else:
-                answers.setdefault(runner.name, []).append(answer)
-    return answers
+def compare(runners, rounds, *job):
+    """name -> answers of all runners to a job."""
+    return take_turns({name: functools.partial(measure, *job) for name, measure in runners.items()},
+                      rounds, once=SLOW)
 
 
 def figures(answers):
@@ -145,17 +131,11 @@ def table(title, answers):
     return result
 
 
-def load(trainer, runners, gt, rounds):
+def load(runners, gt, rounds):
     """Annotations alone: our first load in a fresh process and one from the cache, beside the
     peers'.
     """
-    def measure(runner, threads):
-        if runner.name != "millrace":
-            return runner.measure("load", gt, "", "", threads)
-        answer, why = run_on(threads, [trainer, "bench", "eval", "--annotations", gt, "--json"])
-        return answer and answer | {"cpu": answer["cpu_s"]}, why
-
-    answers = compare(runners, 2, rounds, measure)
+    answers = compare(runners, rounds, "load", gt, "", "", 2)
     answers["millrace, from the cache"] = [a | {"seconds": a["cached_s"], "cpu": a["cached_cpu_s"]}
                                            for a in answers["millrace"]]
     return table(f"{os.path.getsize(gt) / 1e6:.0f} MB of annotations, 2 threads: {rounds} rounds",
@@ -163,49 +143,35 @@ def load(trainer, runners, gt, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("trainer")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--iou", nargs="+", choices=["bbox", "segm"], default=["bbox", "segm"])
-    parser.add_argument("--threads", nargs="+", type=int, default=[2, 1])
-    parser.add_argument("--images", type=int, default=5000)
-    parser.add_argument("--load-images", type=int, default=118287,
+    arguments = parser(__doc__, "trainer", rounds=5)
+    arguments.add_argument("--iou", nargs="+", choices=["bbox", "segm"], default=["bbox", "segm"])
+    arguments.add_argument("--threads", nargs="+", type=int, default=[2, 1])
+    arguments.add_argument("--images", type=int, default=5000)
+    arguments.add_argument("--load-images", type=int, default=118287,
                         help="of the annotations that are loaded alone; 0: none")
-    parser.add_argument("--gt")
-    parser.add_argument("--dt-bbox")
-    parser.add_argument("--dt-segm")
-    parser.add_argument("--load", help="annotations of your own to load")
-    parser.add_argument("--slow", action="store_true",
+    arguments.add_argument("--gt")
+    arguments.add_argument("--dt-bbox")
+    arguments.add_argument("--dt-segm")
+    arguments.add_argument("--load", help="annotations of your own to load")
+    arguments.add_argument("--slow", action="store_true",
                         help="faster-coco-eval and pycocotools too, once")
-    parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
-    a = parser.parse_args()
+    arguments.add_argument("--json", action="store_true", help="one line of JSON at the end")
+    a = arguments.parse_args()
     trainer = os.path.abspath(a.trainer)
     files = [a.gt, a.dt_bbox, a.dt_segm]
     if not a.gt:
         files = made_set(trainer, f"build/bench-eval-{a.images}", a.images, 100)
     python = interpreter()
-    runners = [Millrace(trainer)]
-    if not python:
-        print("the peers are left out: set MILLRACE_PEERS_PYTHON to an interpreter that has them",
-              file=sys.stderr)
+    runners = {"millrace": millrace(trainer)}
     for name in PEERS if python else ():
-        if name in SLOW and not a.slow:
-            continue
-        peer = Peer(python, name)
-        if peer.empty:
-            runners.append(peer)
-        else:
-            print(f"{name} is left out: {peer.missing}", file=sys.stderr)
+        if measure := peer(python, name) if a.slow or name not in SLOW else None:
+            runners[name] = measure
 
     result = {}
     for iou in a.iou:
         dt = files[1 if iou == "bbox" else 2]
         for threads in a.threads:
-            answers = compare(list(runners), threads, a.rounds,
-                              lambda r, t: r.evaluate(files[0], dt, iou, t))
-            if "millrace" not in answers:
-                sys.exit(1)
+            answers = compare(runners, a.rounds, "evaluate", files[0], dt, iou, threads)
             title = f"{iou}, {threads} thread{'s' if threads > 1 else ''}: {a.rounds} rounds"
             result[f"{iou}-{threads}"] = table(title, answers)
         if {1, 2} <= set(a.threads):
@@ -217,8 +183,8 @@ def main():
                                                         s in scaling.items()))
     if a.load_images or a.load:
         gt = a.load or made_set(trainer, f"build/bench-eval-{a.load_images}", a.load_images, 0)[0]
-        result["load"] = load(trainer, [r for r in runners if r.name in ("millrace", "hotcoco")],
-                              gt, min(a.rounds, 3))
+        fast = {name: runners[name] for name in ("millrace", "hotcoco") if name in runners}
+        result["load"] = load(fast, gt, min(a.rounds, 3))
     if a.json:
         print(json.dumps(result))
 

@@ -1,8 +1,19 @@
-"""What the comparisons with peers share: running a program for its figures, finding the peers."""
+"""What the comparisons with peers share: arguments, measuring programs by turns, finding the peers."""
+import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
+
+
+def parser(doc, program, rounds):
+    """Of the script's arguments: the program that is measured, and --rounds."""
+    result = argparse.ArgumentParser(description=doc,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    result.add_argument(program)
+    result.add_argument("--rounds", type=int, default=rounds)
+    return result
 
 
 def run(command, cwd=None, environment=None):
@@ -21,25 +32,53 @@ def run(command, cwd=None, environment=None):
                 {"wall": wall, "cpu": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss / 1024})
 
 
+def take_turns(measures, rounds, once=()):
+    """name -> answers: calls each measure once a round; those of `once` in the first round alone. A
+    measure gives an answer and None, or None and why: then it is left out; the first, ours, ends the
+    program.
+    """
+    first, answers = next(iter(measures)), {}
+    for k in range(rounds):
+        for name, measure in list(measures.items()):
+            if k > 0 and name in once:
+                continue
+            answer, why = measure()
+            if answer is not None:
+                answers.setdefault(name, []).append(answer)
+            elif name == first:
+                sys.exit(f"{name}: {why}")
+            else:
+                print(f"{name} is left out: {why}", file=sys.stderr)
+                del measures[name]
+                answers.pop(name, None)
+    return answers
+
+
 def interpreter():
-    """The Python that has the peers, MILLRACE_PEERS_PYTHON; "" where none is named."""
-    return os.environ.get("MILLRACE_PEERS_PYTHON", "")
+    """The Python that has the peers, MILLRACE_PEERS_PYTHON; "", and a message, without it."""
+    python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
+    if not python:
+        print("the peers are left out: set MILLRACE_PEERS_PYTHON to an interpreter that has them",
+              file=sys.stderr)
+    return python
 
 
 def photos():
-    """COCO photos of MILLRACE_TEST_DATA (default ../shared/data)."""
-    return os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
-                                        "coco_mini"))
+    """COCO photos of MILLRACE_TEST_DATA (default ../shared/data); ends the program without them."""
+    folder = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
+                                          "coco_mini"))
+    if not os.path.isdir(folder):
+        sys.exit(f"there are no photos in {folder} (set MILLRACE_TEST_DATA)")
+    return folder
 
 
 def peers_folder(script):
-    """The folder of a peer's script, MILLRACE_PEERS (default ../shared/peers); None, and a word,
+    """The folder of a peer's script, MILLRACE_PEERS (default ../shared/peers); None, and a message,
     where it cannot be run.
     """
     folder = os.path.abspath(os.environ.get("MILLRACE_PEERS", "../shared/peers"))
-    if interpreter() and os.path.exists(os.path.join(folder, script)):
-        return folder
-    print(f"the peers are left out: set MILLRACE_PEERS to the folder of {script} "
-          "and MILLRACE_PEERS_PYTHON to an "
-          "interpreter that has them")
-    return None
+    if not os.path.exists(os.path.join(folder, script)):
+        print(f"the peers are left out: set MILLRACE_PEERS to the folder of {script}",
+              file=sys.stderr)
+        return None
+    return folder if interpreter() else None

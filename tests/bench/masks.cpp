@@ -1,5 +1,5 @@
-// What one mask costs: objects of a 640 x 480 image, as polygons of 24 points make them. Floors:
-// the bytes of a bitmap written once, the bytes of a text read once.
+// What operations on one mask cost, for objects of a 640 x 480 image made from polygons of 24
+// points. The floor: the bytes of a bitmap, written once.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -53,72 +53,50 @@ const Objects& objects() {
   return all;
 }
 
+std::vector<std::uint8_t> bitmap(std::size_t{kHeight} * kWidth);
+
 /// Times `work(i)` for one object after the other.
 template <typename F>
-void each(benchmark::State& state, F work) {
-  const std::size_t count = objects().masks.size();
-  std::size_t i = 0;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(work(i));
-    i = (i + 1) % count;
-  }
-}
-
-std::vector<std::uint8_t>& bitmap() {
-  static std::vector<std::uint8_t> bytes(std::size_t{kHeight} * kWidth);
-  return bytes;
-}
-
-void floor_of_a_bitmap(benchmark::State& state) {
-  each(state, [](std::size_t i) {
-    return std::memset(bitmap().data(), static_cast<int>(i), bitmap().size());
+void add(const char* name, F work) {
+  benchmark::RegisterBenchmark(name, [work](benchmark::State& state) {
+    std::size_t i = 0;
+    for (auto _ : state) {
+      benchmark::DoNotOptimize(work(i));
+      i = (i + 1) % objects().masks.size();
+    }
   });
 }
-void encode_bitmap(benchmark::State& state) {
-  each(state, [](std::size_t i) { return encode(objects().bitmaps[i].data(), kHeight, kWidth); });
-}
-void decode_bitmap(benchmark::State& state) {
-  each(state, [](std::size_t i) {
-    decode(objects().masks[i], bitmap().data());
-    return bitmap().data();
+
+void add_all() {
+  add("floor_of_a_bitmap",
+      [](std::size_t i) { return std::memset(bitmap.data(), static_cast<int>(i), bitmap.size()); });
+  add("encode_bitmap",
+      [](std::size_t i) { return encode(objects().bitmaps[i].data(), kHeight, kWidth); });
+  add("decode_bitmap", [](std::size_t i) {
+    decode(objects().masks[i], bitmap.data());
+    return bitmap.data();
   });
-}
-void encode_text(benchmark::State& state) {
-  each(state, [](std::size_t i) { return encode_counts(objects().masks[i]); });
-}
-void decode_text(benchmark::State& state) {
-  each(state, [](std::size_t i) { return decode_counts(objects().texts[i], kHeight, kWidth); });
-}
-void rasterize(benchmark::State& state) {
-  each(state, [](std::size_t i) {
+  add("encode_text", [](std::size_t i) { return encode_counts(objects().masks[i]); });
+  add("decode_text",
+      [](std::size_t i) { return decode_counts(objects().texts[i], kHeight, kWidth); });
+  add("rasterize", [](std::size_t i) {
     return from_polygons({&objects().polygons[i], 1}, kHeight, kWidth);
   });
-}
-void paste_28x28(benchmark::State& state) {
-  each(state, [](std::size_t i) {
+  add("paste_28x28", [](std::size_t i) {
     return paste(objects().probabilities.data(), kSide, objects().boxes[i], kHeight, kWidth);
   });
-}
-void merge_8(benchmark::State& state) {
-  each(state, [](std::size_t i) { return merge(std::span(objects().masks).subspan(i % 57, 8)); });
-}
-void iou_64(benchmark::State& state) {  // one with all
-  each(state, [](std::size_t i) {
+  add("merge_8",
+      [](std::size_t i) { return merge(std::span(objects().masks).subspan(i % 57, 8)); });
+  add("iou_64", [](std::size_t i) {  // one with all
     return mask_iou({&objects().masks[i], 1}, objects().masks, {});
   });
 }
 
-BENCHMARK(floor_of_a_bitmap);
-BENCHMARK(encode_bitmap);
-BENCHMARK(decode_bitmap);
-BENCHMARK(encode_text);
-BENCHMARK(decode_text);
-BENCHMARK(rasterize);
-BENCHMARK(paste_28x28);
-BENCHMARK(merge_8);
-BENCHMARK(iou_64);
-
 }  // namespace
 }  // namespace millrace::coco
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  millrace::coco::add_all();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

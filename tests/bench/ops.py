@@ -8,13 +8,12 @@ and torchvision; without it only our times are printed. Rounds are interleaved; 
 least of its rounds. Each side gets its tensors in the memory format that it works on. `check` is a
 number of the result: kept boxes, a mean; where the two differ, it is said.
 """
-import argparse
 import json
 import os
 import subprocess
 import sys
 
-from comparison import interpreter
+from comparison import interpreter, parser
 
 # Prints name -> [milliseconds, CPU milliseconds, check] for the names in the last argument.
 PEER = r'''
@@ -140,21 +139,15 @@ def least(rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--filter", default=".", help="which benchmarks, a regular expression")
-    parser.add_argument("--json", action="store_true", help="one line of JSON at the end")
-    a = parser.parse_args()
+    arguments = parser(__doc__, "bench", rounds=3)
+    arguments.add_argument("--filter", default=".", help="which benchmarks, a regular expression")
+    arguments.add_argument("--json", action="store_true", help="one line of JSON at the end")
+    a = arguments.parse_args()
     python = interpreter()
     if python and subprocess.run([python, "-c", "import torchvision"],
                                  stderr=subprocess.DEVNULL).returncode:
         print(f"torchvision is left out: {python} has none", file=sys.stderr)
         python = ""
-    elif not python:
-        print("torchvision is left out: set MILLRACE_PEERS_PYTHON to an interpreter that has it",
-              file=sys.stderr)
 
     everything = {}
     for threads in (1, 2):

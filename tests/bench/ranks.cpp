@@ -1,20 +1,19 @@
-// What it costs ranks to add up their gradients, and how much of that the backward pass hides.
+// What it costs ranks to sum their gradients, and how much of that the backward pass hides.
 //
 //   mpirun -np 2 --bind-to none bench_ranks CONFIG train.max_steps=12 train.threads=1 ...
 //
-// prints seconds of a step, of what it still waits after the backward pass (the least of all ranks,
-// which is that of the slowest one: the rest is waiting for it), and of the same sums when nothing
-// else is done.
+// prints the seconds of a step, of its wait after the backward pass (the least of all ranks, which
+// is the slowest one's: the others also wait for that), and of the same sums alone.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <exception>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
@@ -26,14 +25,8 @@
 namespace millrace {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::int64_t kWarmUp = 2;  // steps that are not counted
 constexpr int kAlone = 5;            // sums without a step
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double least(const Cluster& cluster, double mine) {
   for (const auto& theirs :
@@ -49,15 +42,15 @@ double least(const Cluster& cluster, double mine) {
 double sums_alone(const Cluster& cluster, const Parameters& parameters, at::ScalarType type) {
   const auto sync = make_gradient_sync(at::kCPU, cluster);
   GradientBuckets buckets(parameters, *sync, type);
-  std::vector<double> seconds;
+  double fastest = 1e9;
   for (int i = 0; i < kAlone; ++i) {
     cluster.meet("sums alone");
     const auto began = Clock::now();
     buckets.collect();
     buckets.finish();
-    seconds.push_back(seconds_since(began));
+    fastest = std::min(fastest, seconds_since(began));
   }
-  return *std::ranges::min_element(seconds);
+  return fastest;
 }
 
 int run(int argc, char** argv, const Cluster& cluster) {
@@ -93,9 +86,8 @@ int run(int argc, char** argv, const Cluster& cluster) {
   if (!cluster.is_chief()) return 0;
   fmt::print(
       "{} ranks, {:.1f} MB of gradients: step {:.4f} s ({:.4f} s of CPU a rank), waits {:.4f} s "
-      "behind "
-      "the backward pass, the slowest rank {:.4f} s = {:.1f} % of the step; the sums alone {:.4f} "
-      "s\n",
+      "after the backward pass, the slowest rank {:.4f} s = {:.1f} % of the step; the sums alone "
+      "{:.4f} s\n",
       cluster.size(), 4e-6 * static_cast<double>(detector->parameters().trainable_count()),
       step_s / steps, cpu_s / steps, sync_s / steps, least_sync_s / steps,
       100 * least_sync_s / step_s, alone);

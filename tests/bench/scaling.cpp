@@ -11,9 +11,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
@@ -25,8 +25,6 @@
 
 namespace millrace::scaling {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Parts {
   double image_ms = 0, fixed_ms = 0, spread = 0, images = 2;
@@ -104,12 +102,12 @@ void print_gradients(const std::string& file, const std::vector<std::string>& se
   };
   std::vector<Seen> seen;
   Clock::time_point begun;
-  const auto since = [&] { return std::chrono::duration<double>(Clock::now() - begun).count(); };
   const cli::GradientHooks hooks(
       detector->parameters(), [&](const std::string& name, const at::Tensor& gradient) {
         auto dots = name.find('.');
         for (int i = 0; i < 2 && dots != std::string::npos; ++i) dots = name.find('.', dots + 1);
-        seen.push_back({name.substr(0, dots), static_cast<double>(gradient.nbytes()), since()});
+        seen.push_back(
+            {name.substr(0, dots), static_cast<double>(gradient.nbytes()), seconds_since(begun)});
       });
   double forward_s = 0, backward_s = 0;
   for (int step = 0; step < 3; ++step) {  // the last one counts
@@ -118,10 +116,10 @@ void print_gradients(const std::string& file, const std::vector<std::string>& se
     at::Tensor loss;
     for (const auto& [name, value] : losses_of(*detector, batch->value, {.seed = 1}))
       loss = loss.defined() ? loss + value : value;
-    forward_s = since();
+    forward_s = seconds_since(begun);
     begun = Clock::now();
     loss.backward();
-    backward_s = since();
+    backward_s = seconds_since(begun);
   }
   std::vector<Seen> parts;
   for (const auto& gradient : seen) {

@@ -1,8 +1,7 @@
-// bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]: batches of 4 x 800 x 1216 x 3 bytes and
-// their boxes from a data server in another process, as fast as they come or so many a second; a
-// line of JSON. The server has eight ready, more than a last-level cache holds.
+// bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]: reads batches of 4 x 800 x 1216 x 3 bytes
+// and their boxes from a data server in another process, as fast as they come or at that rate, and
+// prints a line of JSON. The server has eight ready, more than a last-level cache holds.
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/random.h"
@@ -22,7 +22,6 @@
 namespace {
 
 using namespace millrace;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kImages = 4, kHeight = 800, kWidth = 1216, kDistinct = 8;
 
@@ -48,7 +47,7 @@ Batch make_batch(Rng& rng, const BufferPool& pool) {
   return batch;
 }
 
-/// Gives ready batches by turns.
+/// Gives ready batches in turn.
 class Ready final : public NumberedFlow<Batch> {
  public:
   Ready(const std::vector<Batch>& batches, WakeUp wake)
@@ -76,7 +75,8 @@ class Ready final : public NumberedFlow<Batch> {
   std::deque<std::int64_t> asked_;
 };
 
-int serve(const std::string& endpoint, bool shared) {
+/// Serves until the parent has ended or kills this process.
+[[noreturn]] void serve(const std::string& endpoint, bool shared) {
   const auto memory = shared ? std::make_shared<serving::SharedMemory>() : nullptr;
   const auto pool = shared ? BufferPool(memory->source()) : BufferPool();
   Rng rng{1};
@@ -88,7 +88,7 @@ int serve(const std::string& endpoint, bool shared) {
       },
       {}, 1000, {.door = {.bind = endpoint}, .memory = memory});
   server.run([] { return ::getppid() != 1; });
-  return 0;
+  ::_exit(0);
 }
 
 int read(const std::string& way, double seconds, double rate) {
@@ -96,12 +96,8 @@ int read(const std::string& way, double seconds, double rate) {
   const auto endpoint = way == "tcp"
                             ? "tcp://127.0.0.1:" + std::to_string(20'000 + ::getpid() % 20'000)
                             : "ipc:///tmp/bench-serving-" + name;
-  std::vector<std::string> arguments = {"/proc/self/exe", "serve", endpoint, way};
-  std::vector<char*> argv;
-  for (auto& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ) != 0) return 1;
+  const pid_t child = ::fork();
+  if (child == 0) serve(endpoint, way == "shared");
   std::int64_t batches = 0, bytes = 0;
   double wall = 0, cpu = 0;
   {
@@ -121,7 +117,7 @@ int read(const std::string& way, double seconds, double rate) {
     while (wall < seconds) {
       bytes += take();
       ++batches;
-      wall = std::chrono::duration<double>(Clock::now() - start).count();
+      wall = seconds_since(start);
     }
     cpu = cpu_seconds() - cpu_before;
   }
@@ -142,8 +138,7 @@ int read(const std::string& way, double seconds, double rate) {
 
 int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
-  if (argc >= 4 && std::string(argv[1]) == "serve")
-    return serve(argv[2], argv[3] == std::string("shared"));
+
   if (argc < 3) {
     fmt::print(stderr, "usage: bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]\n");
     return 2;

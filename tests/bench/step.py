@@ -10,8 +10,8 @@ photos, class scores spread until a photo gives a hundred detections. Training: 
 stem and C2 frozen, fp32, two threads; the ground truth joins the proposals on both sides and random
 proposals hit next to nothing, so that mask regions are the photos' objects, the same number over an
 epoch (printed). Detection: 800/1333, one image, until COCO run lengths. torchvision is run by
-MILLRACE_PEERS_PYTHON, an interpreter that has it and pycocotools; what is not there is left out
-with a word.
+MILLRACE_PEERS_PYTHON, an interpreter that has it and pycocotools; without it there is nothing to
+compare.
 
 The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
 """
@@ -19,11 +19,9 @@ import argparse
 import json
 import os
 import statistics
-import struct
-import sys
 import tempfile
 
-from comparison import interpreter, photos, run
+from comparison import interpreter, parser, photos, run, take_turns
 
 THREADS = 2
 BATCH = 2
@@ -57,35 +55,27 @@ def make_data(source, folder):
             json.dump(every, f)
 
 
-def measure(command, environment=None):
-    """What a program says of itself with its peak MiB; or None and why."""
-    result, used = run(command, environment=environment)
-    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
-
-
 def ours(trainer, folder, steps, inference, short, longest, precision="fp32"):
     sets = {"data.root": f'"{folder}"', "data.short_side": short, "data.max_side": longest,
             "data.flip": 0.0,
             "data.test_short_side": short, "data.test_max_side": longest, "data.batch_size": BATCH,
             "data.test_batch_size": 1, "model.style": '"torchvision"', "train.threads": THREADS,
-            "model.weights": f'"{folder}/weights.safetensors"', "train.precision": f'"{precision}"'}
+            "model.weights": f'"{folder}/weights.pth"', "train.precision": f'"{precision}"'}
     command = [trainer, "bench", "model", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--json",
                "--steps", str(steps)]
     command += ["--inference"] * inference + [a for k, v in sets.items()
                                               for a in ("--set", f"{k}={v}")]
-    result, why = measure(command)
-    if result is None:
-        sys.exit(f"step.py: {why}")
-    return result
+    result, used = run(command)
+    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
 
 
 def theirs(python, folder, steps, inference, short, longest):
     # The same waiting policy of OpenMP as ours: on a busy machine, spinning threads would only make
     # torchvision slower.
-    return measure([python, os.path.abspath(__file__), "--peer", folder, "--steps", str(steps),
-                    "--short", str(short),
-                    "--longest", str(longest)] + ["--inference"] * inference,
-                    {"GOMP_SPINCOUNT": "1000"})
+    result, used = run([python, os.path.abspath(__file__), "torchvision", "--peer", folder,
+                        "--steps", str(steps), "--short", str(short), "--longest", str(longest)]
+                       + ["--inference"] * inference, environment={"GOMP_SPINCOUNT": "1000"})
+    return (None, used) if result is None else (result | {"peak_mib": used["mib"]}, None)
 
 
 # ------------------------------------------------ torchvision, in a process of its own
@@ -127,7 +117,7 @@ def peer_photos():
 
 
 def peer_weights():
-    """Writes weights.safetensors: norms with the statistics of the photos, class scores that give
+    """Writes weights.pth: norms with the statistics of the photos, class scores that give
     detections.
     """
     import torch
@@ -147,17 +137,7 @@ def peer_weights():
             if sum(len(found["labels"]) for found in model(photos[:2])) >= 180:
                 break
             model.roi_heads.box_predictor.cls_score.weight *= 2
-    header, at = {}, 0
-    tensors = {k: v.float().contiguous() for k, v in model.state_dict().items()}
-    for name, value in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(value.shape),
-                        "data_offsets": [at, at + value.numel() * 4]}
-        at += value.numel() * 4
-    text = json.dumps(header).encode()
-    with open(os.path.join(peer_folder, "weights.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for value in tensors.values():
-            f.write(value.numpy().tobytes())
+    torch.save(model.state_dict(), os.path.join(peer_folder, "weights.pth"))
     return {}
 
 
@@ -169,15 +149,7 @@ def peer_measure(steps, inference, short, longest):
     import torch
     from pycocotools import mask as rle
     model = peer_model(short, longest)
-    with open(os.path.join(peer_folder, "weights.safetensors"), "rb") as f:
-        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
-        base = f.tell()
-        state = {}
-        for name, entry in header.items():
-            f.seek(base + entry["data_offsets"][0])
-            raw = bytearray(f.read(entry["data_offsets"][1] - entry["data_offsets"][0]))
-            state[name] = torch.frombuffer(raw, dtype=torch.float32).reshape(entry["shape"])
-    model.load_state_dict(state)
+    model.load_state_dict(torch.load(os.path.join(peer_folder, "weights.pth"), weights_only=True))
     model.train(not inference)
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1e-4,
                                 momentum=0.9)
@@ -219,20 +191,22 @@ def peer_measure(steps, inference, short, longest):
 
 # ---------------------------------------------------------------- side by side
 
+def medians(answers):
+    """name -> s, CPU s, peak MiB."""
+    return {name: [statistics.median(r[key] for r in each)
+                   for key in ("step_s", "cpu_s", "peak_mib")] for name, each in answers.items()}
+
+
 def compare(trainer, python, folder, a):
-    for title, inference, short, longest in PAIRS:
-        rounds = {"millrace": [], "torchvision": []}
-        for _ in range(a.rounds):
-            rounds["millrace"].append(ours(trainer, folder, a.steps, inference, short, longest))
-            result, why = theirs(python, folder, a.steps, inference, short, longest)
-            if result is None:
-                return print(f"torchvision is left out: {why}")
-            rounds["torchvision"].append(result)
+    for title, *setting in PAIRS:
+        rounds = take_turns({"millrace": lambda: ours(trainer, folder, a.steps, *setting),
+                             "torchvision": lambda: theirs(python, folder, a.steps, *setting)},
+                            a.rounds)
+        if "torchvision" not in rounds:
+            return
         print(f"\n{title}: median of {a.rounds} x {a.steps} steps"
               f"\n  {'':<14}{'s':>9}{'CPU s':>9}{'peak MiB':>10}")
-        rows = {name: [statistics.median(r[key] for r in each)
-                       for key in ("step_s", "cpu_s", "peak_mib")]
-                for name, each in rounds.items()}
+        rows = medians(rounds)
         for name, row in rows.items():
             print(f"  {name:<14}{row[0]:>9.3f}{row[1]:>9.3f}{row[2]:>10.0f}")
         ratio = [own / other for own, other in zip(rows["millrace"], rows["torchvision"])]
@@ -251,29 +225,23 @@ def compare(trainer, python, folder, a):
 
 
 def compare_precisions(trainer, folder, a):
-    title, inference, short, longest = PAIRS[0]
-    rows = {p: [] for p in ("fp32", "bf16")}
-    for _ in range(a.rounds):
-        for precision, row in rows.items():
-            row.append(ours(trainer, folder, a.steps, inference, short, longest, precision))
+    title, *setting = PAIRS[0]
+    rows = medians(take_turns({p: lambda p=p: ours(trainer, folder, a.steps, *setting, precision=p)
+                               for p in ("fp32", "bf16")}, a.rounds))
     print(f"\n{title}: bf16 beside fp32")
-    for key, name in ("step_s", "s"), ("cpu_s", "CPU s"), ("peak_mib", "peak MiB"):
-        own, other = (statistics.median(r[key] for r in rows[p]) for p in ("bf16", "fp32"))
+    for name, own, other in zip(("s", "CPU s", "peak MiB"), rows["bf16"], rows["fp32"]):
         print(f"  {name:<10}{own:>10.3f}{other:>10.3f}{own / other:>8.2f}x")
 
 
 def main():
     global peer_folder
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("trainer", nargs="?")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--peer", help=argparse.SUPPRESS)
-    parser.add_argument("--short", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--longest", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
-    a = parser.parse_args()
+    arguments = parser(__doc__, "trainer", rounds=3)
+    arguments.add_argument("--steps", type=int, default=8)
+    arguments.add_argument("--peer", help=argparse.SUPPRESS)
+    arguments.add_argument("--short", type=int, help=argparse.SUPPRESS)
+    arguments.add_argument("--longest", type=int, help=argparse.SUPPRESS)
+    arguments.add_argument("--inference", action="store_true", help=argparse.SUPPRESS)
+    a = arguments.parse_args()
     if a.peer:
         peer_folder = a.peer
         out = os.fdopen(os.dup(1), "w")
@@ -281,17 +249,12 @@ def main():
         result = peer_measure(a.steps, a.inference, a.short,
                               a.longest) if a.short else peer_weights()
         return print(json.dumps(result), file=out)
-    if not a.trainer:
-        parser.error("which trainer?")
     data, python = photos(), interpreter()
-    if not os.path.isdir(data):
-        return print(f"the comparison is left out: no photos in {data} (set MILLRACE_TEST_DATA)")
     if not python:
-        return print("the comparison is left out: "
-                     "set MILLRACE_PEERS_PYTHON to an interpreter with torchvision")
+        return
     with tempfile.TemporaryDirectory() as folder:
         make_data(data, folder)
-        made, why = run([python, os.path.abspath(__file__), "--peer", folder])
+        made, why = run([python, os.path.abspath(__file__), "torchvision", "--peer", folder])
         if made is None:
             return print(f"the comparison is left out: {why}")
         compare(a.trainer, python, folder, a)

@@ -1,19 +1,20 @@
-// What a training costs beside its maths: `trainer run`'s own loop, with data flow, run folder and
-// callbacks, beside the bare loop of steps over the same batches that lie ready in memory. Both
-// begin with the same weights and must end with the same.
+// What a training costs beside its maths: the loop of `trainer run`, with data flow, run folder and
+// callbacks, against a bare loop of steps over the same batches in memory. Both start from the same
+// weights and must end with the same.
 //
-//   bench_training configs/base/... train.max_steps=40 data.short_side=320 ...
+//   bench_training configs/maskrcnn.toml train.max_steps=40 data.short_side=320 ...
 //
-// prints seconds a step of both, by turns, and the memory of the whole along the way.
+// prints the seconds per step of both, interleaved, and the memory of the whole over time.
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <numeric>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
@@ -27,18 +28,15 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kWarmUp = 4;  // steps that are not counted
 constexpr int kRounds = 3;
-
-double resident_mib() { return static_cast<double>(rss_bytes()) / (1 << 20); }
 
 /// Times from one step's end to the next one's.
 struct Times {
   std::vector<double> steps;  // seconds
   double cpu_s = 0;           // over all of these
-  std::vector<double> resident;
+  std::vector<double> resident_mib;
 
   void mark() {
     const auto now = Clock::now();
@@ -46,13 +44,15 @@ struct Times {
     if (++marks_ > kWarmUp) {
       steps.push_back(std::chrono::duration<double>(now - last_).count());
       cpu_s += cpu - last_cpu_;
-      resident.push_back(resident_mib());
+      resident_mib.push_back(static_cast<double>(rss_bytes()) / (1 << 20));
     }
     last_ = now;
     last_cpu_ = cpu;
   }
 
-  double mean_s() const { return sum() / static_cast<double>(steps.size()); }
+  double mean_s() const {
+    return std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());
+  }
   double mean_cpu_s() const { return cpu_s / static_cast<double>(steps.size()); }
   double median_s() const {
     auto sorted = steps;
@@ -61,29 +61,24 @@ struct Times {
   }
 
  private:
-  double sum() const {
-    double all = 0;
-    for (const auto s : steps) all += s;
-    return all;
-  }
-
   std::int64_t marks_ = 0;
   Clock::time_point last_;
   double last_cpu_ = 0;
 };
 
+NamedTensors copy_of_values(const Detector& detector) {
+  NamedTensors copy;
+  for (const auto& [name, value] : named_values(detector)) copy.emplace_back(name, value.clone());
+  return copy;
+}
+
 Times* watched = nullptr;  // by the callback below
 NamedTensors whole_weights;
 
-/// Marks in before_step: the boundary after a step, with what all callbacks do there, counts with
-/// it.
+/// Marks before each step, so that what all callbacks do after a step counts with it.
 struct Stopwatch final : Callback {
   void before_step(TrainState&) override { watched->mark(); }
-  void after_train(TrainState& state) override {
-    whole_weights.clear();
-    for (const auto& [name, value] : named_values(state.model))
-      whole_weights.emplace_back(name, value.clone());
-  }
+  void after_train(TrainState& state) override { whole_weights = copy_of_values(state.model); }
 };
 
 MILLRACE_REGISTER(register_callback<Stopwatch>("stopwatch", "times steps"));
@@ -121,8 +116,7 @@ struct Bench {
       step({&batch, 1}, {.seed = seed(), .step = i}, schedule.rate({progress, i, images}), scale);
       images += static_cast<std::int64_t>(batch.size());
     }
-    for (const auto& [name, value] : named_values(*detector))
-      weights.emplace_back(name, value.clone());
+    weights = copy_of_values(*detector);
     return times;
   }
 
@@ -166,7 +160,7 @@ int run(int argc, char** argv) {
     for (std::size_t i = 0; i < weights.size(); ++i)
       if (!at::equal(weights[i].second, whole_weights.at(i).second))
         throw Error(fmt::format("{} ended with other values", weights[i].first));
-    const auto& mib = whole.resident;
+    const auto& mib = whole.resident_mib;
     fmt::print(
         "  resident MiB at the first counted step, half way, at the end: {:.0f}, {:.0f}, {:.0f}\n",
         mib.front(), mib[mib.size() / 2], mib.back());

@@ -7,9 +7,8 @@ namespace {
 using BenchEval = Trainer;
 
 TEST_F(BenchEval, MeasuresTheParts) {
-  const auto result = trainer({"bench", "eval", "--images", "20", "--rounds", "1", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto figures = result.json();
+  const auto figures =
+      successful(trainer({"bench", "eval", "--images", "20", "--rounds", "1", "--json"})).json();
   EXPECT_EQ(figures.at("detections"), 2000);
   for (const auto* iou : {"bbox", "segm"})
     for (const auto* part :
@@ -20,9 +19,8 @@ TEST_F(BenchEval, MeasuresTheParts) {
 TEST_F(BenchEval, TheMadeSetIsTheSameForASeedAndCanBeScored) {
   const auto make = [&](const std::string& name, const std::string& seed) {
     const auto folder = in_folder(name);
-    const auto made = trainer({"bench", "eval", "--images", "12", "--rounds", "0", "--seed", seed,
-                               "--folder", folder.string()});
-    EXPECT_EQ(made.exit_code, 0) << made.err;
+    successful(trainer(
+        {"bench", "eval", "--images", "12", "--rounds", "0", "--seed", seed, "--folder", folder}));
     return folder;
   };
   const auto a = make("a", "1"), b = make("b", "1"), c = make("c", "2");
@@ -31,10 +29,9 @@ TEST_F(BenchEval, TheMadeSetIsTheSameForASeedAndCanBeScored) {
     EXPECT_NE(read_text(a / file), read_text(c / file));
   }
   for (const std::string iou : {"bbox", "segm"}) {
-    const auto scored = trainer({"coco-eval", "--gt", (a / "instances.json").string(), "--dt",
-                                 (a / (iou == "bbox" ? "boxes.json" : "masks.json")).string(),
-                                 "--iou", iou, "--json"});
-    ASSERT_EQ(scored.exit_code, 0) << scored.err;
+    const auto scored = successful(trainer(
+        {"coco-eval", "--gt", a / "instances.json", "--dt",
+         (a / (iou == "bbox" ? "boxes.json" : "masks.json")).string(), "--iou", iou, "--json"}));
     const double ap = scored.json().at("stats").at(0);
     EXPECT_GT(ap, 0);
     EXPECT_LT(ap, 1);
@@ -43,10 +40,9 @@ TEST_F(BenchEval, TheMadeSetIsTheSameForASeedAndCanBeScored) {
 
 TEST_F(BenchEval, LoadsAnnotationsFirstAndFromTheCache) {
   const auto folder = in_folder("set");
-  trainer({"bench", "eval", "--images", "400", "--detections", "0", "--folder", folder.string()});
+  trainer({"bench", "eval", "--images", "400", "--detections", "0", "--folder", folder});
   const auto result =
-      trainer({"bench", "eval", "--annotations", (folder / "instances.json").string(), "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+      successful(trainer({"bench", "eval", "--annotations", folder / "instances.json", "--json"}));
   EXPECT_GT(result.json().at("seconds").get<double>(), 0);
   EXPECT_GT(result.json().at("cached_s").get<double>(), 0);
 }

@@ -11,11 +11,10 @@ TEST_F(CocoEval, GivesTheFiguresOfPycocotools) {
   MILLRACE_NEEDS_DATA("eval");
   const auto folder = data_folder() / "eval" / "cocoapi100";
   for (const std::string iou : {"bbox", "segm"}) {
-    const auto result =
-        trainer({"coco-eval", "--gt", (folder / "instances_val2014_100.json").string(), "--dt",
+    const auto result = successful(
+        trainer({"coco-eval", "--gt", folder / "instances_val2014_100.json", "--dt",
                  (folder / ("instances_val2014_fake" + iou + "100_results.json")).string(), "--iou",
-                 iou, "--json"});
-    ASSERT_EQ(result.exit_code, 0) << result.err;
+                 iou, "--json"}));
     const auto stats = result.json().at("stats").get<std::vector<double>>();
     ASSERT_EQ(stats.size(), 12U);
     EXPECT_NEAR(stats[0], iou == "bbox" ? 0.505 : 0.320, 5e-4);
@@ -44,37 +43,33 @@ class TinyEval : public Trainer {
             {{{"image_id", 1}, {"category_id", 3}, {"bbox", {8, 8, 40, 40}}, {"score", 0.9}}}));
   }
 
-  Outcome evaluate(const std::vector<std::string>& more = {"--json"}) {
-    std::vector<std::string> arguments = {"coco-eval",     "--gt",  truth_.string(), "--dt",
-                                          found_.string(), "--iou", "bbox"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return trainer(arguments);
+  Outcome evaluate(const Words& more = {"--json"}) {
+    return trainer(Words{"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "bbox"} + more);
   }
 
   fs::path truth_ = in_folder("truth.json"), found_ = in_folder("found.json");
 };
 
 TEST_F(TinyEval, APerfectDetectionScoresOne) {
-  const auto result = evaluate();
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto result = successful(evaluate());
   EXPECT_DOUBLE_EQ(result.json().at("stats").at(0).get<double>(), 1.0);
 }
 
-TEST_F(TinyEval, ATruncatedFileIsNamed) {
+TEST_F(TinyEval, AFileThatIsTruncatedMissingOrNotWritableIsNamed) {
+  const auto page = in_folder("nowhere") / "page.html", none = in_folder("none.json");
+  expect_error(evaluate({"--html", page}), 1, page.string());
+  expect_error(evaluate({"--versus", none}), 1, none.string());
   const auto text = read_text(truth_);
   write_text(truth_, text.substr(0, text.size() / 2));
   expect_error(evaluate(), 1, truth_.string());
-}
-
-TEST_F(TinyEval, AMissingFileIsNamed) {
+  write_text(truth_, text);
   fs::remove(found_);
   expect_error(evaluate(), 1, found_.string());
 }
 
 TEST_F(TinyEval, AnalysisStandsBesideTheFigures) {
   const auto result =
-      evaluate({"--analyze", "--bootstrap", "100", "--versus", found_.string(), "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+      successful(evaluate({"--analyze", "--bootstrap", "100", "--versus", found_, "--json"}));
   const Json json = result.json();
   EXPECT_EQ(json.at("stats"), evaluate().json().at("stats"));
   const Json& star = json.at("per_class").at(0);
@@ -93,59 +88,33 @@ TEST_F(TinyEval, AnalysisStandsBesideTheFigures) {
 }
 
 TEST_F(TinyEval, AnalysisAsText) {
-  const auto result = evaluate({"--analyze", "--bootstrap", "100", "--versus", found_.string()});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto result = successful(evaluate({"--analyze", "--bootstrap", "100", "--versus", found_}));
   for (const char* part :
        {"Average Precision", "Errors at IoU 0.50", "Best F1 1.000 at score 0.900", "star",
         "95 % interval", "within noise"}) {
-    EXPECT_THAT(result.out, ::testing::HasSubstr(part));
+    EXPECT_THAT(result.out, HasSubstr(part));
   }
 }
 
 TEST_F(TinyEval, ATableAndAPageAreWritten) {
-  const auto csv = in_folder("classes.csv"), html = in_folder("page.html");
-  const auto result = evaluate({"--csv", csv.string(), "--html", html.string()});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(read_text(csv),
-              ::testing::StartsWith("category_id,name,objects,detections,AP,AP50,"));
-  EXPECT_THAT(read_text(csv), ::testing::HasSubstr("\n3,star,1,1,0.99"));
-  EXPECT_THAT(read_text(html), ::testing::StartsWith("<!DOCTYPE html>"));
-}
-
-TEST_F(TinyEval, NamesInATableAreQuoted) {
   auto truth = read_json(truth_);
   truth["categories"][0]["name"] = "a \"star\", big";
   write_json(truth_, truth);
-  const auto csv = in_folder("classes.csv");
-  ASSERT_EQ(evaluate({"--csv", csv.string()}).exit_code, 0);
-  EXPECT_THAT(read_text(csv), ::testing::HasSubstr("\n3,\"a \"\"star\"\", big\",1,1,"));
+  const auto csv = in_folder("classes.csv"), html = in_folder("page.html");
+  successful(evaluate({"--csv", csv, "--html", html}));
+  EXPECT_THAT(read_text(csv), AllOf(StartsWith("category_id,name,objects,detections,AP,AP50,"),
+                                    HasSubstr("\n3,\"a \"\"star\"\", big\",1,1,0.99")));
+  EXPECT_THAT(read_text(html), StartsWith("<!DOCTYPE html>"));
 }
 
-TEST_F(TinyEval, AFileThatCannotBeWrittenIsNamed) {
-  const auto page = in_folder("nowhere") / "page.html";
-  const auto result = evaluate({"--html", page.string()});
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, ::testing::HasSubstr(page.string()));
-}
-
-TEST_F(TinyEval, AMissingFileToCompareWithIsNamed) {
-  expect_error(evaluate({"--versus", in_folder("none.json").string()}), 1,
-               in_folder("none.json").string());
-}
-
-TEST_F(TinyEval, TooFewDrawsAreWrongUsage) {
-  for (const std::string draws : {"99", "-1", "many", "1.5"}) {
+TEST_F(TinyEval, WrongArgumentsAreNamed) {
+  for (const std::string draws : {"99", "-1", "many", "1.5"})
     expect_error(evaluate({"--bootstrap", draws}), 2, "--bootstrap");
-  }
-}
-
-TEST_F(TinyEval, AnUnknownIouIsWrongUsage) {
-  expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "mask"}), 2, "segm");
-}
-
-TEST_F(TinyEval, KeypointsAreRefusedWithAWord) {
-  expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "keypoints"}), 2,
-               "keypoints are not evaluated");
+  for (const std::string limits : {"0", "many"})
+    expect_error(evaluate({"--max-dets", limits}), 2, "--max-dets");
+  for (const auto& [iou, part] :
+       {std::pair{"mask", "segm"}, {"keypoints", "keypoints are not evaluated"}})
+    expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", iou}), 2, part);
 }
 
 TEST_F(TinyEval, WhatTheAnnotationsLackIsCounted) {
@@ -158,17 +127,14 @@ TEST_F(TinyEval, WhatTheAnnotationsLackIsCounted) {
   write_json(found_, found);
   const auto result = evaluate();
   EXPECT_EQ(result.json().at("left_out"), (Json{{"images", 2}, {"categories", 1}}));
-  EXPECT_THAT(result.err, ::testing::HasSubstr("2 detections of images"));
-  EXPECT_THAT(result.err, ::testing::HasSubstr("1 detection of categories"));
+  EXPECT_THAT(result.err, HasSubstr("2 detections of images"));
+  EXPECT_THAT(result.err, HasSubstr("1 detection of categories"));
 }
 
 TEST_F(TinyEval, ProposalsAreScoredWithOtherLimits) {
-  const auto result = evaluate({"--class-agnostic", "--max-dets", "1000,100,300"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto result = successful(evaluate({"--class-agnostic", "--max-dets", "1000,100,300"}));
   for (const std::string limit : {"100", "300", "1000"})
-    EXPECT_THAT(result.out, ::testing::HasSubstr("maxDets=" + limit + " ] = 1.000"));
-  expect_error(evaluate({"--max-dets", "0"}), 2, "--max-dets");
-  expect_error(evaluate({"--max-dets", "many"}), 2, "--max-dets");
+    EXPECT_THAT(result.out, HasSubstr("maxDets=" + limit + " ] = 1.000"));
 }
 
 }  // namespace

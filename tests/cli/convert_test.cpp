@@ -5,16 +5,13 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 const std::string kFixtures = "tests/parity/goldens/loader/";
 
 class Convert : public Trainer {
  protected:
   Outcome convert(const fs::path& in, const std::string& out, const std::string& names = "") {
-    std::vector<std::string> arguments = {"convert", in.string(), in_folder(out).string()};
-    if (!names.empty()) arguments.insert(arguments.end(), {"--names", names});
-    return trainer(arguments);
+    return trainer(Words{"convert", in, in_folder(out)} +
+                   (names.empty() ? Words{} : Words{"--names", names}));
   }
 
   void expect_same_bytes(const std::string& a, const std::string& b) {
@@ -23,8 +20,7 @@ class Convert : public Trainer {
 };
 
 TEST_F(Convert, EveryContainerGivesTheSameWeights) {
-  const auto first = convert(kFixtures + "zip.pth", "a.safetensors");
-  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto first = successful(convert(kFixtures + "zip.pth", "a.safetensors"));
   EXPECT_EQ(first.out, in_folder("a.safetensors").string() +
                            ": 13 tensors, heads for 2 classes, names of torchvision (from "
                            "torchvision)\n");
@@ -32,9 +28,9 @@ TEST_F(Convert, EveryContainerGivesTheSameWeights) {
   for (const auto* file :
        {"legacy.pth", "checkpoint.pth", "module_prefix.pth", "fp32.safetensors"}) {
     const auto out = std::to_string(++number) + ".safetensors";
-    ASSERT_EQ(convert(kFixtures + file, "b.pth").exit_code, 0) << file;
-    ASSERT_EQ(convert(in_folder("b.pth"), "b.npz").exit_code, 0) << file;
-    ASSERT_EQ(convert(in_folder("b.npz"), out).exit_code, 0) << file;
+    successful(convert(kFixtures + file, "b.pth"));
+    successful(convert(in_folder("b.pth"), "b.npz"));
+    successful(convert(in_folder("b.npz"), out));
     if (file == std::string("fp32.safetensors")) continue;  // sorted by name
     expect_same_bytes("a.safetensors", out);
   }
@@ -42,12 +38,10 @@ TEST_F(Convert, EveryContainerGivesTheSameWeights) {
 
 TEST_F(Convert, FromNamesOfOthersToOursAndBackAreTheSameBytes) {
   for (const std::string names : {"torchvision-2019", "detectron2", "tensorpack"}) {
-    const auto there = convert(kFixtures + "zip.pth", "there.npz", names);
-    ASSERT_EQ(there.exit_code, 0) << there.err;
-    const auto ours = convert(in_folder("there.npz"), "ours.safetensors");
-    ASSERT_EQ(ours.exit_code, 0) << ours.err;
+    const auto there = successful(convert(kFixtures + "zip.pth", "there.npz", names));
+    const auto ours = successful(convert(in_folder("there.npz"), "ours.safetensors"));
     EXPECT_THAT(ours.out, HasSubstr("(from " + names + ")"));
-    ASSERT_EQ(convert(in_folder("ours.safetensors"), "again.npz", names).exit_code, 0);
+    successful(convert(in_folder("ours.safetensors"), "again.npz", names));
     expect_same_bytes("there.npz", "again.npz");
   }
 }
@@ -60,15 +54,15 @@ TEST_F(Convert, TorchvisionLoadsTheResultStrictly) {
     return run_python(script + "check " + in_folder("new.pth").string() + " " +
                       in_folder(file).string());
   };
-  ASSERT_EQ(convert(in_folder("new.pth"), "new.safetensors").exit_code, 0);
-  ASSERT_EQ(convert(in_folder("old.pth"), "old.safetensors").exit_code, 0);
+  successful(convert(in_folder("new.pth"), "new.safetensors"));
+  successful(convert(in_folder("old.pth"), "old.safetensors"));
   expect_same_bytes("new.safetensors", "old.safetensors");
-  ASSERT_EQ(convert(in_folder("new.safetensors"), "again.pth").exit_code, 0);
+  successful(convert(in_folder("new.safetensors"), "again.pth"));
   EXPECT_EQ(check("again.pth"), 0);
 
-  ASSERT_EQ(convert(in_folder("old.pth"), "detectron2.pth", "detectron2").exit_code, 0);
-  ASSERT_EQ(convert(in_folder("detectron2.pth"), "tensorpack.npz", "tensorpack").exit_code, 0);
-  ASSERT_EQ(convert(in_folder("tensorpack.npz"), "back.pth").exit_code, 0);
+  successful(convert(in_folder("old.pth"), "detectron2.pth", "detectron2"));
+  successful(convert(in_folder("detectron2.pth"), "tensorpack.npz", "tensorpack"));
+  successful(convert(in_folder("tensorpack.npz"), "back.pth"));
   EXPECT_EQ(check("back.pth"), 0);
 }
 
@@ -82,16 +76,14 @@ for protocol in range(2, 6):
 )");
   ASSERT_EQ(run_python(in_folder("make.py").string() + " " + in_folder("").string()), 0);
   for (const std::string protocol : {"2", "3", "4", "5"}) {
-    const auto done = convert(in_folder(protocol + ".pkl"), protocol + ".safetensors");
-    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const auto done = successful(convert(in_folder(protocol + ".pkl"), protocol + ".safetensors"));
     EXPECT_THAT(done.out, HasSubstr(": 2 tensors, no heads"));
     expect_same_bytes("2.safetensors", protocol + ".safetensors");
   }
 }
 
 TEST_F(Convert, WhatASchemeHasNoNameForIsSaid) {
-  const auto outcome = convert(kFixtures + "zip.pth", "a.npz", "resnet");
-  EXPECT_EQ(outcome.exit_code, 0);
+  const auto outcome = successful(convert(kFixtures + "zip.pth", "a.npz", "resnet"));
   EXPECT_THAT(outcome.err, HasSubstr("8 tensors without a name of resnet keep theirs, such as "
                                      "backbone.fpn.inner_blocks.0.0.weight"));
 }

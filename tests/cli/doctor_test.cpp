@@ -6,29 +6,15 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::Contains;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::StartsWith;
-
-/// A small data set that a test makes unsound.
-class Doctor : public Trainer {
+class Doctor : public TrainerOnData {
  protected:
-  fs::path data_ = make_data();
-  fs::path annotations_ = data_ / "annotations" / "instances_train2017.json";
-
-  Outcome doctor(const std::vector<std::string>& more = {},
-                 const std::vector<std::string>& overrides = {}) const {
-    auto arguments = on(data_, {"doctor"}, overrides);
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return trainer(arguments);
+  Outcome doctor(const Words& more = {}, const Words& overrides = {}) const {
+    return trainer(on(data_, {"doctor"}, overrides) + more);
   }
 
   /// "severity name where count", one a finding.
-  static std::vector<std::string> findings(const Outcome& outcome, const std::string& severity) {
-    std::vector<std::string> result;
+  static Words findings(const Outcome& outcome, const std::string& severity) {
+    Words result;
     const auto json = outcome.json();
     for (const auto& one : json["findings"])
       if (one["severity"] == severity)
@@ -36,27 +22,16 @@ class Doctor : public Trainer {
                          ": " + std::to_string(one["count"].get<int>()));
     return result;
   }
-  std::vector<std::string> errors(const std::vector<std::string>& overrides = {}) const {
+  Words errors(const Words& overrides = {}) const {
     const auto outcome = doctor({"--json"}, overrides);
     const auto found = findings(outcome, "error");
     EXPECT_EQ(outcome.exit_code, found.empty() ? 0 : 1) << outcome.err;
     return found;
   }
-
-  template <class F>
-  void edit(F change) {
-    auto json = read_json(annotations_);
-    change(json);
-    write_json(annotations_, json);
-  }
-  fs::path first_image() const {
-    return data_ / "train2017" / read_json(annotations_)["images"][0]["file_name"];
-  }
 };
 
 TEST_F(Doctor, TheSampleIsSound) {
-  const auto outcome = doctor();
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto outcome = successful(doctor());
   EXPECT_THAT(outcome.out, StartsWith("train2017: 8 images, "));
   EXPECT_THAT(outcome.out, HasSubstr("\nval2017: 4 images, "));
   EXPECT_THAT(outcome.out, HasSubstr("nothing stands against training: no errors"));
@@ -64,7 +39,7 @@ TEST_F(Doctor, TheSampleIsSound) {
 }
 
 TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
-  edit([](Json& json) { json["annotations"][0]["bbox"][2] = 0; });
+  edit(annotations_, [](Json& json) { json["annotations"][0]["bbox"][2] = 0; });
   const auto outcome = doctor();
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out,
@@ -75,7 +50,7 @@ TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
 }
 
 TEST_F(Doctor, JsonHasIdsCountsAndExamples) {
-  edit([](Json& json) {
+  edit(annotations_, [](Json& json) {
     for (auto& object : json["annotations"]) object["image_id"] = 4711;
   });
   const auto outcome = doctor({"--json", "--max", "2"});
@@ -94,32 +69,28 @@ TEST_F(Doctor, JsonHasIdsCountsAndExamples) {
 TEST_F(Doctor, AFileThatIsCutOffIsAFindingBesideThoseOfTheOtherSplit) {
   const auto text = read_text(annotations_);
   write_text(annotations_, text.substr(0, text.size() / 2));
-  fs::remove(data_ / "val2017" /
-             read_json(data_ / "annotations" / "instances_val2017.json")["images"][0]["file_name"]);
-  EXPECT_THAT(errors(), ::testing::ElementsAre("file-unreadable in train2017: 1",
-                                               "image-missing in val2017: 1"));
+  fs::remove(data_ / "val2017" / read_json(val_annotations_)["images"][0]["file_name"]);
+  EXPECT_THAT(errors(),
+              ElementsAre("file-unreadable in train2017: 1", "image-missing in val2017: 1"));
 }
 
 TEST_F(Doctor, BrokenImagesAreTold) {
   const auto image = first_image();
   fs::resize_file(image, fs::file_size(image) / 2);
-  EXPECT_THAT(errors(), ::testing::ElementsAre("image-unreadable in train2017: 1"));
-  const auto quick = doctor({"--images", "headers"});
-  EXPECT_EQ(quick.exit_code, 0);
+  EXPECT_THAT(errors(), ElementsAre("image-unreadable in train2017: 1"));
+  const auto quick = successful(doctor({"--images", "headers"}));
   EXPECT_THAT(quick.out, HasSubstr("not examined: the pixels of JPEGs (--images headers)"));
   fs::remove(image);
   EXPECT_EQ(doctor({"--images", "headers"}).exit_code, 1);
-  const auto blind = doctor({"--images", "none"});
-  EXPECT_EQ(blind.exit_code, 0);
+  const auto blind = successful(doctor({"--images", "none"}));
   EXPECT_THAT(blind.out, HasSubstr("not examined: image files (--images none)"));
 }
 
 TEST_F(Doctor, APhotoInBothSplitsIsTold) {
-  const auto name =
-      read_json(data_ / "annotations" / "instances_val2017.json")["images"][1]["file_name"];
-  const auto val = read_json(data_ / "annotations" / "instances_val2017.json")["images"][1];
-  fs::copy_file(data_ / "val2017" / name, first_image(), fs::copy_options::overwrite_existing);
-  edit([&](Json& json) {
+  const auto val = read_json(val_annotations_)["images"][1];
+  fs::copy_file(data_ / "val2017" / val["file_name"], first_image(),
+                fs::copy_options::overwrite_existing);
+  edit(annotations_, [&](Json& json) {
     json["images"][0]["width"] = val["width"];
     json["images"][0]["height"] = val["height"];
   });
@@ -135,16 +106,16 @@ TEST_F(Doctor, TheClassesAreThoseOfTheConfiguration) {
 }
 
 TEST_F(Doctor, ShapesMatterWhereMasksAreLearned) {
-  edit([](Json& json) { json["annotations"][0]["segmentation"] = {{1, 1, 9, 9, 1, 1}}; });
-  EXPECT_THAT(errors(), ::testing::ElementsAre("shape-empty in train2017: 1"));
-  const auto boxes = doctor({}, {"model.masks=false"});
-  EXPECT_EQ(boxes.exit_code, 0);
+  edit(annotations_, [](Json& json) {
+    json["annotations"][0]["segmentation"] = {{1, 1, 9, 9, 1, 1}};
+  });
+  EXPECT_THAT(errors(), ElementsAre("shape-empty in train2017: 1"));
+  const auto boxes = successful(doctor({}, {"model.masks=false"}));
   EXPECT_THAT(boxes.out, HasSubstr("not examined: shapes"));
 }
 
 TEST_F(Doctor, OneSplitForBothIsSaid) {
-  const auto outcome = doctor({}, {"data.val=\"train2017\""});
-  EXPECT_EQ(outcome.exit_code, 0);
+  const auto outcome = successful(doctor({}, {"data.val=\"train2017\""}));
   EXPECT_THAT(outcome.out, Not(HasSubstr("photo-in-both-splits")));
   EXPECT_THAT(outcome.out, HasSubstr("not examined: data.val, which is data.train"));
 }
@@ -157,33 +128,29 @@ TEST_F(Doctor, WhatCannotBeFoundIsAWrongConfiguration) {
 
 TEST_F(Doctor, ANameThatIsNoUtf8IsNoReasonToFail) {
   write_text(data_ / "train2017" / "\xff.jpg", "");
-  const auto outcome = doctor({"--json"});
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto outcome = successful(doctor({"--json"}));
   EXPECT_THAT(findings(outcome, "note"), Contains("file-orphan in train2017: 1"));
 }
 
 TEST_F(Doctor, DeclaredSourcesAreReadAsAFlowReadsThem) {
   const auto store = in_folder("packed");
   ASSERT_EQ(trainer(on(data_, {"pack"}, {})).exit_code, 2) << "needs --out";
-  auto pack = on(data_, {"pack"});
-  pack.insert(pack.end(), {"--out", store.string()});
-  ASSERT_EQ(trainer(pack).exit_code, 0);
+  successful(trainer(on(data_, {"pack", "--out", store})));
   const auto source = "data.sources=[{type=\"records\", folder=\"" + store.string() + "\"}]";
-  const auto sound = doctor({}, {source});
-  EXPECT_EQ(sound.exit_code, 0) << sound.err;
+  const auto sound = successful(doctor({}, {source}));
   EXPECT_THAT(sound.out, StartsWith("data.sources: 8 images"));
   EXPECT_THAT(sound.out, HasSubstr("not examined: the annotations of [[data.sources]]"));
 
   const auto folder = "data.sources=[{type=\"coco\"}]";
   fs::resize_file(first_image(), 300);
-  EXPECT_THAT(errors({folder}), ::testing::ElementsAre("sample-unusable in data.sources: 1"));
+  EXPECT_THAT(errors({folder}), ElementsAre("sample-unusable in data.sources: 1"));
   write_text(annotations_, "no JSON");
   EXPECT_THAT(errors({folder, "data.classes=[\"star\"]"}),
-              ::testing::ElementsAre("source-unreadable in data.sources: 1"));
+              ElementsAre("source-unreadable in data.sources: 1"));
 }
 
 TEST_F(Doctor, TheReportDoesNotDependOnThreads) {
-  edit([](Json& json) {
+  edit(annotations_, [](Json& json) {
     for (std::size_t i = 0; i < json["annotations"].size(); i += 2)
       json["annotations"][i]["bbox"][2] = 0;
   });
@@ -195,11 +162,9 @@ TEST_F(Doctor, TheReportDoesNotDependOnThreads) {
 
 TEST_F(Doctor, RealPhotosHaveNoErrors) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  const auto outcome = trainer(on(data_folder() / "coco_mini", {"doctor", "--json"}));
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto outcome = successful(trainer(on(data_folder() / "coco_mini", {"doctor", "--json"})));
   EXPECT_THAT(findings(outcome, "error"), IsEmpty());
-  EXPECT_THAT(findings(outcome, "warning"),
-              ::testing::ElementsAre("class-unlearned in all splits: 9"));
+  EXPECT_THAT(findings(outcome, "warning"), ElementsAre("class-unlearned in all splits: 9"));
 }
 
 }  // namespace

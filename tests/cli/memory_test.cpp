@@ -6,22 +6,16 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 class Memory : public Trainer {
  protected:
-  std::vector<std::string> training(const fs::path& data,
-                                    std::vector<std::string> overrides) const {
-    overrides.push_back("train.max_steps=1");
-    return on(data, {"run", "--output", in_folder("runs").string()}, overrides);
+  Outcome train(const fs::path& data, const Words& overrides = {}) const {
+    return trainer(
+        on(data, {"run", "--output", in_folder("runs")}, overrides + Words{"train.max_steps=1"}));
   }
 };
 
 TEST_F(Memory, AStepIsToldBeforeItBegins) {
-  const auto done = trainer(training(make_data(), {}));
-  EXPECT_EQ(done.exit_code, 0) << done.err;
+  const auto done = successful(train(make_data()));
   EXPECT_THAT(done.err,
               AllOf(HasSubstr("a step takes about "), HasSubstr("by estimate"),
                     HasSubstr("a batch of 4 images of up to 160 x 96 pixels"), HasSubstr(" free")));
@@ -29,14 +23,12 @@ TEST_F(Memory, AStepIsToldBeforeItBegins) {
 
 TEST_F(Memory, ABatchThatCannotFitIsRefused) {
   const auto data = make_data();
-  expect_error(trainer(training(
-                   data, {"data.batch_size=65536", "data.short_side=800", "data.max_side=1333"})),
+  expect_error(train(data, {"data.batch_size=65536", "data.short_side=800", "data.max_side=1333"}),
                2, "it cannot fit: lower data.batch_size");
 }
 
 TEST_F(Memory, ABatchOfMoreThanAllImagesIsToldOf) {
-  const auto done = trainer(training(make_data(), {"data.batch_size=9"}));
-  EXPECT_EQ(done.exit_code, 0) << done.err;
+  const auto done = successful(train(make_data(), {"data.batch_size=9"}));
   EXPECT_THAT(done.err,
               HasSubstr("batches of 9 images (data.batch_size) from 8 images: images repeat"));
 }
@@ -58,9 +50,8 @@ class AddressSpace {
 TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
   const auto data = make_data();
   const AddressSpace limit(rlim_t{5} << 29);
-  const auto ended =
-      trainer(training(data, {"data.short_side=1600", "data.max_side=1600", "data.threads=1",
-                              "train.threads=1", "data.memory=64", "model.backbone.width=64"}));
+  const auto ended = train(data, {"data.short_side=1600", "data.max_side=1600", "data.threads=1",
+                                  "train.threads=1", "data.memory=64", "model.backbone.width=64"});
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("step 1: not enough memory for a batch of 4 images padded to "),

@@ -12,28 +12,34 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-
 class Plugin : public Trainer {
  protected:
-  static std::string setting(const fs::path& plugin) {
-    return "plugins=[\"" + plugin.string() + "\"]";
+  static std::string plugins(const Words& files) {
+    std::string list;
+    for (const auto& file : files) list += (list.empty() ? "'" : ", '") + file + "'";
+    return "plugins=[" + list + "]";
   }
 
-  /// What the resolved configuration with this plug-in prints.
-  Outcome config_with(const fs::path& plugin) const {
-    return trainer({"config", "configs/maskrcnn.toml", "--set", setting(plugin)});
+  /// Resolves the configuration with these plug-ins.
+  Outcome config_with(const Words& files, const Words& settings = {}) const {
+    return trainer(
+        with_settings({"config", "configs/maskrcnn.toml"}, Words{plugins(files)} + settings));
   }
 
-  /// One step of training on a tiny data set with the plug-in `hello`.
-  Outcome train(std::vector<std::string> settings) const {
-    settings.insert(
-        settings.end(),
-        {setting(HELLO_PLUGIN), "train.max_steps=1", "callbacks.checkpoint.enabled=false",
-         "callbacks.pictures.enabled=false", "callbacks.evaluate.enabled=false",
-         "train.output=\"" + in_folder("runs").string() + "\""});
-    return trainer(on(make_data(), {"run"}, settings));
+  /// Trains for one step on a tiny data set with a plug-in.
+  Outcome train(const fs::path& plugin, const Words& settings) const {
+    return trainer(
+        on(make_data(), {"run", "--output", in_folder("runs")},
+           Words{plugins({plugin}), "train.max_steps=1", "callbacks.checkpoint.enabled=false"} +
+               kTrainOnly + settings));
+  }
+
+  /// The same with a detector of its own.
+  Outcome train_detector(const std::string& plugin, const std::string& detector) const {
+    const auto config = in_folder("detector.toml");
+    write_text(config, "plugins = ['" + plugin + "']\n[data]\nroot = '" + make_data().string() +
+                           "'\n[model]\ntype = '" + detector + "'\n[train]\nmax_steps = 1\n");
+    return trainer({"run", config, "--output", in_folder("runs")});
   }
 
   /// A copy of the plug-in `hello`, changed by `change`.
@@ -48,19 +54,12 @@ class Plugin : public Trainer {
 };
 
 TEST_F(Plugin, BringsAComponentWithItsOptions) {
-  const auto list = trainer({"list", "--plugin", HELLO_PLUGIN});
-  EXPECT_EQ(list.exit_code, 0) << list.err;
+  const auto list = successful(trainer({"list", "--plugin", HELLO_PLUGIN}));
   EXPECT_THAT(list.out, HasSubstr("[callbacks.hello]  greets\n    from " HELLO_PLUGIN "\n"));
 
-  const auto with_times = [](const char* times) {
-    return std::vector<std::string>{"config", "configs/maskrcnn.toml",
-                                    "--set",  setting(HELLO_PLUGIN),
-                                    "--set",  std::string("callbacks.hello.times=") + times};
-  };
-  const auto resolved = trainer(with_times("5"));
-  EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+  const auto resolved = successful(config_with({HELLO_PLUGIN}, {"callbacks.hello.times=5"}));
   EXPECT_THAT(resolved.out, HasSubstr("times = 5"));
-  expect_error(trainer(with_times("0")), 2, "out of range");
+  expect_error(config_with({HELLO_PLUGIN}, {"callbacks.hello.times=0"}), 2, "out of range");
 }
 
 TEST_F(Plugin, IsNamedByTheListOfComponents) {
@@ -81,8 +80,7 @@ TEST_F(Plugin, IsFoundBesideTheProgramByItsNameAlone) {
     fs::copy(built.parent_path() / program, in_folder("bin") / program);
   fs::copy(HELLO_PLUGIN, in_folder("lib/millrace/plugins/hello.so"));
   write_text(in_folder("a.toml"), "plugins = ['hello.so']\n[model]\ntype = 'hello_detector'\n");
-  const auto resolved = run(in_folder("bin/trainer"), {"config", in_folder("a.toml").string()});
-  EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+  const auto resolved = successful(run(in_folder("bin/trainer"), {"config", in_folder("a.toml")}));
   EXPECT_THAT(resolved.out, HasSubstr(in_folder("lib/millrace/plugins/hello.so").string()));
 }
 
@@ -94,8 +92,7 @@ TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
   write_text(in_folder("mine/b.toml"), "plugins = ['../mine/hello.so']\nbase = 'a.toml'\n");
   write_text(in_folder("heir.toml"), "base = 'mine/a.toml'\n");
   for (const auto* file : {"mine/a.toml", "mine/b.toml", "heir.toml"}) {
-    const auto resolved = trainer({"config", in_folder(file).string()});
-    EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+    const auto resolved = successful(trainer({"config", in_folder(file).string()}));
     // So that the run's own copy works from anywhere.
     EXPECT_THAT(resolved.out, HasSubstr("plugins = [\"" + in_folder("mine/hello.so").string()));
   }
@@ -103,54 +100,48 @@ TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
 
 TEST_F(Plugin, OfTheCommandLineIsFoundFromTheCurrentFolder) {
   const auto relative = fs::relative(HELLO_PLUGIN, fs::current_path());
-  EXPECT_EQ(config_with(relative).exit_code, 0);
+  EXPECT_EQ(config_with({relative}).exit_code, 0);
 }
 
 TEST_F(Plugin, LoadedTwiceIsOne) {
-  fs::create_symlink(HELLO_PLUGIN, in_folder("link.so"));
-  const auto twice = trainer({"config", "configs/maskrcnn.toml", "--set",
-                              "plugins=[\"" HELLO_PLUGIN "\", \"" HELLO_PLUGIN "\", \"" +
-                                  in_folder("link.so").string() + "\"]"});
-  EXPECT_EQ(twice.exit_code, 0) << twice.err;
+  const auto link = in_folder("link.so");
+  fs::create_symlink(HELLO_PLUGIN, link);
+  successful(config_with({HELLO_PLUGIN, HELLO_PLUGIN, link}));
 }
 
 TEST_F(Plugin, ThatTakesATakenNameIsRefused) {
-  expect_error(config_with(TAKEN_PLUGIN), 2,
+  expect_error(config_with({TAKEN_PLUGIN}), 2,
                "the callback 'log' is registered twice: built in and by " TAKEN_PLUGIN);
 }
 
 TEST_F(Plugin, InTwoFilesIsRefusedNamingBoth) {
   const auto copy = in_folder("copy.so");
   fs::copy(HELLO_PLUGIN, copy);
-  const auto both = trainer({"config", "configs/maskrcnn.toml", "--set",
-                             "plugins=[\"" HELLO_PLUGIN "\", \"" + copy.string() + "\"]"});
-  expect_error(both, 2, "is registered twice: by " HELLO_PLUGIN " and by " + copy.string());
+  expect_error(config_with({HELLO_PLUGIN, copy}), 2,
+               "is registered twice: by " HELLO_PLUGIN " and by " + copy.string());
 }
 
 TEST_F(Plugin, ThatIsNotThereIsNamed) {
-  expect_error(config_with("nosuch.so"), 2,
+  expect_error(config_with({"nosuch.so"}), 2,
                "cannot load the plug-in 'nosuch.so': there is neither");
-  expect_error(config_with("folder/nosuch.so"), 2, "there is no " + fs::current_path().string());
+  expect_error(config_with({"folder/nosuch.so"}), 2, "there is no " + fs::current_path().string());
 }
 
-TEST_F(Plugin, ThatIsNoSharedObjectIsRefused) {
+TEST_F(Plugin, ThatIsNoneIsRefused) {
   const auto text = in_folder("text.so");
   write_text(text, "not an object");
-  expect_error(config_with(text), 2, "it is no shared object");
+  expect_error(config_with({text}), 2, "it is no shared object");
   write_text(text, "");
-  expect_error(config_with(text), 2, "cannot load the plug-in");
-  expect_error(config_with(in_folder("")), 2, "cannot load the plug-in");
-}
-
-TEST_F(Plugin, ThatIsAnotherSharedObjectIsRefused) {
-  expect_error(config_with(OTHER_OBJECT), 2,
+  expect_error(config_with({text}), 2, "cannot load the plug-in");
+  expect_error(config_with({in_folder("")}), 2, "cannot load the plug-in");
+  expect_error(config_with({OTHER_OBJECT}), 2,
                "it is no Millrace plug-in: build it with millrace_add_plugin");
 }
 
 TEST_F(Plugin, CutShortAnywhereIsRefused) {
   const auto size = fs::file_size(HELLO_PLUGIN);
   for (const auto length : {std::uintmax_t{5}, std::uintmax_t{63}, size / 2, size - 1})
-    expect_error(config_with(changed([&](std::string& bytes) { bytes.resize(length); })), 2,
+    expect_error(config_with({changed([&](std::string& bytes) { bytes.resize(length); })}), 2,
                  "cannot load the plug-in");
 }
 
@@ -159,7 +150,7 @@ TEST_F(Plugin, ForAnotherMachineIsRefused) {
     bytes[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
     bytes[offsetof(Elf64_Ehdr, e_machine) + 1] = 0;
   });
-  expect_error(config_with(foreign), 2, "it is built for ELF machine 243, this machine is");
+  expect_error(config_with({foreign}), 2, "it is built for ELF machine 243, this machine is");
 }
 
 TEST_F(Plugin, OfAnotherBuildIsRefusedSayingWhatDiffers) {
@@ -170,33 +161,27 @@ TEST_F(Plugin, OfAnotherBuildIsRefusedSayingWhatDiffers) {
       bytes.replace(at, by.size(), by);
     });
   };
-  const auto headers = config_with(replaced(MILLRACE_PUBLIC_HEADERS, "0123456789abcdef"));
+  const auto headers = config_with({replaced(MILLRACE_PUBLIC_HEADERS, "0123456789abcdef")});
   expect_error(headers, 2,
                "it was built with public headers 0123456789abcdef, this trainer with public "
                "headers " MILLRACE_PUBLIC_HEADERS ": build it again");
-  const auto torch = config_with(replaced("libtorch " TORCH_VERSION, "libtorch 1"));
+  const auto torch = config_with({replaced("libtorch " TORCH_VERSION, "libtorch 1")});
   EXPECT_THAT(torch.err, AllOf(HasSubstr("built with libtorch 1"),
                                HasSubstr("this trainer with libtorch " TORCH_VERSION ":")));
 }
 
-TEST_F(Plugin, ThatUsesWhatNobodyHasSaysIt) {
-  expect_error(config_with(UNDEFINED_PLUGIN), 2,
+TEST_F(Plugin, ThatLacksSomethingOrThrowsWhileItIsLoadedSaysWhat) {
+  expect_error(config_with({UNDEFINED_PLUGIN}), 2,
                "it uses millrace::nobody_has_this(double), which");
-}
-
-TEST_F(Plugin, ThatNeedsWhatIsNotHereSaysWhat) {
-  expect_error(config_with(NEEDS_PLUGIN), 2,
+  expect_error(config_with({NEEDS_PLUGIN}), 2,
                "it needs an oracle of Delphi, and there is none: libnobody_has_this.so: ");
-}
-
-TEST_F(Plugin, ThatThrowsWhileItIsLoadedIsRefused) {
-  expect_error(config_with(THROWS_PLUGIN), 2,
+  expect_error(config_with({THROWS_PLUGIN}), 2,
                "cannot load the plug-in '" THROWS_PLUGIN "': the licence has expired");
-  expect_error(config_with(THROWS_INT_PLUGIN), 2, "no std::exception");
+  expect_error(config_with({THROWS_INT_PLUGIN}), 2, "no std::exception");
 }
 
 TEST_F(Plugin, WithAThrowingCallbackEndsTrainingByItsName) {
-  const auto run = train({"callbacks.hello.times=1"});
+  const auto run = train(HELLO_PLUGIN, {"callbacks.hello.times=1"});
   EXPECT_EQ(run.exit_code, 1) << run.err;
   const std::string what =
       "callback 'hello' of " HELLO_PLUGIN " failed in after_step: greeted enough";
@@ -205,42 +190,40 @@ TEST_F(Plugin, WithAThrowingCallbackEndsTrainingByItsName) {
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")), HasSubstr("error " + what));
 }
 
-TEST_F(Plugin, IsNamedWhereItFailsBeforeATraining) {
-  const auto data = make_data();
-  const auto failed_with = [&](std::vector<std::string> settings) {
-    settings.insert(settings.end(), {setting(FAULTY_PLUGIN), "train.max_steps=1",
-                                     "train.output=\"" + in_folder("runs").string() + "\""});
-    const auto run = trainer(on(data, {"run"}, settings));
-    EXPECT_EQ(run.exit_code, 1) << run.err;
-    return run.err;
+TEST_F(Plugin, IsNamedWhereItFails) {
+  const auto stages = [](const std::string& name) {
+    return "data.stages=[{type='read'}, {type='decode'}, {type='" + name +
+           "'}, {type='group_by_aspect_ratio', batch_size=4}, {type='pad'}]";
   };
-  const std::string of = " of " FAULTY_PLUGIN " failed in ";
-  EXPECT_THAT(failed_with({"callbacks.faulty_options.enabled=true"}),
-              HasSubstr("error: callback 'faulty_options'" + of + "describe: no words"));
-  EXPECT_THAT(failed_with({"callbacks.faulty_factory.enabled=true"}),
-              HasSubstr("error: callback 'faulty_factory'" + of + "its factory: no parts"));
-  EXPECT_THAT(failed_with({"data.stages=[{type='read'}, {type='decode'}, {type='faulty_stage'}, "
-                           "{type='group_by_aspect_ratio', batch_size=4}, {type='pad'}]"}),
-              AllOf(HasSubstr("error: stage 'faulty_stage'" + of), HasSubstr(": no idea")));
-  const auto config = in_folder("faulty.toml");
-  write_text(config, "plugins = ['" FAULTY_PLUGIN "']\n[data]\nroot = '" + data.string() +
-                         "'\n[model]\ntype = 'faulty_detector'\n[train]\noutput = '" +
-                         in_folder("runs").string() + "'\n");
-  const auto run = trainer({"run", config.string(), "--set", "train.max_steps=1"});
-  EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_THAT(run.err,
-              HasSubstr("error: detector 'faulty_detector'" + of + "parameters_changed: no news"));
+  const auto fails = [&](const Outcome& run, const std::string& what) {
+    expect_error(run, 1, "trainer: error: " + what);
+  };
+  const std::string of = " of " FAULTY_PLUGIN " failed in ", of_hello = " of " HELLO_PLUGIN;
+  fails(train(FAULTY_PLUGIN, {"callbacks.faulty_options.enabled=true"}),
+        "callback 'faulty_options'" + of + "describe: no words");
+  fails(train(FAULTY_PLUGIN, {"callbacks.faulty_factory.enabled=true"}),
+        "callback 'faulty_factory'" + of + "its factory: no parts");
+  const auto stage = train(FAULTY_PLUGIN, {stages("faulty_stage")});
+  fails(stage, "stage 'faulty_stage'" + of);
+  EXPECT_THAT(stage.err, HasSubstr(": no idea"));
+  fails(train_detector(FAULTY_PLUGIN, "faulty_detector"),
+        "detector 'faulty_detector'" + of + "parameters_changed: no news");
+  fails(train_detector(HELLO_PLUGIN, "hello_detector"),
+        "detector 'hello_detector'" + of_hello + " failed in losses: no loss");
+  const auto sample = train(HELLO_PLUGIN, {stages("hello_stage")});
+  fails(sample, "epoch 0, sample ");
+  EXPECT_THAT(sample.err, HasSubstr(", stage 'hello_stage'" + of_hello + ": no sample is greeted"));
 }
 
 TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
   const auto file = in_folder("runs/maskrcnn-1/best.txt");
   const auto command =
-      on(make_data(), {"run", "--output", in_folder("runs").string()},
-         {"plugins=[\"" HELLO_PLUGIN "\", \"" MY_CALLBACK_PLUGIN "\"]", "data.short_side=64",
-          "data.max_side=96", "train.max_steps=24", "train.epochs=24", "schedule.warmup_steps=4",
-          "callbacks.hello.times=1000", "callbacks.announce_best.metric=hello/times",
-          "callbacks.checkpoint.every=\"5 steps\"", "callbacks.evaluate.enabled=false",
-          "callbacks.pictures.enabled=false"});
+      on(make_data(), {"run", "--output", in_folder("runs")},
+         kTrainOnly + Words{plugins({HELLO_PLUGIN, MY_CALLBACK_PLUGIN}), "data.short_side=64",
+                            "data.max_side=96", "train.max_steps=24", "train.epochs=24",
+                            "schedule.warmup_steps=4", "callbacks.hello.times=1000",
+                            "callbacks.announce_best.metric=hello/times",
+                            "callbacks.checkpoint.every='5 steps'"});
   const auto child = start(MILLRACE_TRAINER, command);
   const auto lines = [&] {
     const auto text = read_text(file);
@@ -250,37 +233,12 @@ TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
   ::kill(child, SIGKILL);
   ASSERT_EQ(finish(child).exit_code, -1);
   ASSERT_LT(lines(), 24);
-  auto again = command;
-  again.push_back("--resume");
-  const auto resumed = trainer(again);
-  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  const auto resumed = successful(trainer(command + Words{"--resume"}));
   EXPECT_THAT(resumed.err, HasSubstr("resuming after step "));
   std::string expected;
   for (int step = 1; step <= 24; ++step)
     expected += "step " + std::to_string(step) + ": hello/times " + std::to_string(step) + "\n";
   EXPECT_EQ(read_text(file), expected);
-}
-
-TEST_F(Plugin, WithAThrowingStageEndsTrainingByItsName) {
-  const auto run =
-      train({"data.stages=[{type='read'}, {type='decode'}, {type='hello_stage'}, "
-             "{type='group_by_aspect_ratio', batch_size=4}, {type='pad'}]"});
-  EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_THAT(run.err,
-              AllOf(HasSubstr("trainer: error: epoch 0, sample "),
-                    HasSubstr(", stage 'hello_stage' of " HELLO_PLUGIN ": no sample is greeted")));
-}
-
-TEST_F(Plugin, WithAThrowingDetectorEndsTrainingByItsName) {
-  const auto data = make_data();
-  const auto config = in_folder("hello.toml");
-  write_text(config, "plugins = ['" HELLO_PLUGIN "']\n[data]\nroot = '" + data.string() +
-                         "'\n[model]\ntype = 'hello_detector'\n[train]\nmax_steps = 2\noutput = '" +
-                         in_folder("runs").string() + "'\n");
-  const auto run = trainer({"run", config.string()});
-  EXPECT_EQ(run.exit_code, 1) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("trainer: error: detector 'hello_detector' of " HELLO_PLUGIN
-                                 " failed in losses: no loss"));
 }
 
 }  // namespace

@@ -8,11 +8,6 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 /// Writes `value` over all numbers of a tensor of a safetensors file.
 void overwrite(const fs::path& file, const std::string& tensor, float value) {
   auto bytes = read_text(file);
@@ -40,16 +35,13 @@ struct Case {
 class Replay : public Trainer, public ::testing::WithParamInterface<Case> {
  protected:
   /// Trains a step or two; the folder of the run.
-  fs::path train(const fs::path& data, const std::string& name,
-                 std::vector<std::string> settings) const {
-    settings.insert(
-        settings.end(),
-        {"train.precision=" + GetParam().precision, "callbacks.evaluate.enabled=false",
-         "callbacks.pictures.enabled=false", "train.output=\"" + in_folder(name).string() + "\""});
-    auto command = on(data, {"run"}, settings);
+  fs::path train(const fs::path& data, const std::string& name, const Words& settings) const {
+    auto command = on(data, {"run"},
+                      settings + kTrainOnly +
+                          Words{"train.precision=" + GetParam().precision,
+                                setting("train.output", in_folder(name))});
     command[1] = "configs/" + GetParam().detector + ".toml";
-    const auto run = trainer(command);
-    EXPECT_EQ(run.exit_code, 0) << run.err;
+    successful(trainer(command));
     return in_folder(name) / (GetParam().detector + "-1");
   }
 };
@@ -76,8 +68,7 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
                                "schedule.warmup_steps=0", "callbacks.checkpoint.enabled=false"});
   const auto record = diverged / "diverged/step-000002";
   ASSERT_TRUE(fs::exists(record));
-  const auto replay = trainer({"run", "--replay", record.string()});
-  EXPECT_EQ(replay.exit_code, 0) << replay.out << replay.err;
+  const auto replay = successful(trainer({"run", "--replay", record}));
   EXPECT_THAT(replay.out, AllOf(HasSubstr("reproduced: every figure is as recorded"),
                                 HasSubstr("the first operator that made one"),
                                 Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
@@ -89,13 +80,13 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
   fs::copy_file(healthy / "checkpoints/step-000001/model.safetensors", model,
                 fs::copy_options::overwrite_existing);
   overwrite(model, GetParam().layer, 3e38F);
-  const auto spoilt = trainer({"run", "--replay", record.string()});
+  const auto spoilt = trainer({"run", "--replay", record});
   EXPECT_THAT(spoilt.out, ContainsRegex("the first operator that made one out of finite ones is " +
                                         GetParam().kernel + " in the forward pass: .*'" +
                                         GetParam().layer + "'"));
 
   overwrite(model, GetParam().layer, std::numeric_limits<float>::quiet_NaN());
-  const auto broken = trainer({"run", "--replay", record.string()});
+  const auto broken = trainer({"run", "--replay", record});
   EXPECT_THAT(broken.out,
               AllOf(HasSubstr("1 weights were not finite; the first is '" + GetParam().layer),
                     ContainsRegex("the first operator that was given a weight that is "

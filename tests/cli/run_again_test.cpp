@@ -5,35 +5,25 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 class RunAgain : public Trainer {
  protected:
   fs::path data_ = make_data();
   fs::path folder_ = in_folder("runs") / "maskrcnn-1";
 
-  std::vector<std::string> command(const std::vector<std::string>& overrides = {},
-                                   const std::vector<std::string>& more = {}) const {
-    auto arguments = on(data_, {"run", "--output", in_folder("runs").string()},
-                        {"data.short_side=64", "data.max_side=96", "train.max_steps=4",
-                         "schedule.warmup_steps=2", "callbacks.checkpoint.every=\"1 steps\"",
-                         "callbacks.evaluate.enabled=false", "callbacks.pictures.enabled=false"});
-    for (const auto& override : overrides) arguments.insert(arguments.end(), {"--set", override});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
+  Words command(const Words& overrides = {}, const Words& more = {}) const {
+    return on(data_, {"run", "--output", in_folder("runs")},
+              Words{"data.short_side=64", "data.max_side=96", "train.max_steps=4",
+                    "schedule.warmup_steps=2", "callbacks.checkpoint.every='1 steps'"} +
+                  kTrainOnly + overrides) +
+           more;
   }
 
-  Outcome resume(const std::vector<std::string>& overrides) const {
-    return trainer(command(overrides, {"--resume"}));
-  }
+  Outcome resume(const Words& overrides) const { return trainer(command(overrides, {"--resume"})); }
 };
 
 TEST_F(RunAgain, WithAnotherConfigSaysEveryChangeAndRefusesWhatCannotWork) {
-  ASSERT_EQ(trainer(command()).exit_code, 0);
-  const auto longer = resume({"train.max_steps=6", "data.threads=1"});
-  EXPECT_EQ(longer.exit_code, 0) << longer.err;
+  successful(trainer(command()));
+  const auto longer = successful(resume({"train.max_steps=6", "data.threads=1"}));
   EXPECT_THAT(longer.err,
               AllOf(HasSubstr("changed since the checkpoint: data.threads: was 0, is 1"),
                     HasSubstr("changed since the checkpoint: train.max_steps: was 4, is 6"),
@@ -46,8 +36,8 @@ TEST_F(RunAgain, WithAnotherConfigSaysEveryChangeAndRefusesWhatCannotWork) {
                "model.backbone.width: was 16, is 32: the model: '");
   expect_error(resume({"data.classes=[\"star\"]"}), 2, "data.classes: was [], is [\"star\"]");
   const auto more = in_folder("more");
-  ASSERT_EQ(trainer({"sample", "--out", more.string(), "--train", "9", "--val", "4"}).exit_code, 0);
-  expect_error(resume({"data.root=\"" + more.string() + "\""}), 2, "samples, now there are 9");
+  successful(trainer({"sample", "--out", more, "--train", "9", "--val", "4"}));
+  expect_error(resume({setting("data.root", more)}), 2, "samples, now there are 9");
   EXPECT_EQ(read_text(folder_ / "config.toml"), config) << "nothing has begun";
 
   auto retinanet = command({}, {"--resume"});
@@ -59,12 +49,9 @@ TEST_F(RunAgain, WithAnotherConfigSaysEveryChangeAndRefusesWhatCannotWork) {
 TEST_F(RunAgain, ByASecondProcessIsRefused) {
   const auto first = start(MILLRACE_TRAINER, command({"train.max_steps=100000"}));
   while (!fs::exists(folder_ / "checkpoints" / "latest")) ::usleep(10'000);
-  fs::create_directory(in_folder("other"));
-  auto arguments = command({}, {"--resume"});
   const auto err = in_folder("second");
-  std::string line = std::string(MILLRACE_TRAINER);
-  for (const auto& argument : arguments) line += " '" + argument + "'";
-  const int second = std::system((line + " 2> " + err.string()).c_str());
+  const auto line = MILLRACE_TRAINER + quoted(command({}, {"--resume"})) + " 2> " + err.string();
+  const int second = std::system(line.c_str());
   EXPECT_EQ(WEXITSTATUS(second), 1);
   EXPECT_THAT(read_text(err), HasSubstr("lock: another process is writing it"));
   ::kill(first, SIGKILL);
@@ -73,13 +60,12 @@ TEST_F(RunAgain, ByASecondProcessIsRefused) {
 }
 
 TEST_F(RunAgain, GoesOnFromTheLastGoodCheckpointWhateverBecameOfOthers) {
-  ASSERT_EQ(trainer(command()).exit_code, 0);
+  successful(trainer(command()));
   const auto checkpoints = folder_ / "checkpoints";
   fs::resize_file(checkpoints / "step-000004" / "model.safetensors", 1000);
   fs::remove(checkpoints / "latest");
   fs::create_symlink("step-000077", checkpoints / "latest");
-  const auto resumed = resume({});
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  const auto resumed = successful(resume({}));
   EXPECT_THAT(resumed.err,
               AllOf(HasSubstr("step-000004 is damaged"), HasSubstr("trying the one before"),
                     HasSubstr("resuming after step 3")));
@@ -89,9 +75,8 @@ TEST_F(RunAgain, GoesOnFromTheLastGoodCheckpointWhateverBecameOfOthers) {
 }
 
 TEST_F(RunAgain, EndsWithASentenceWhereTheDiskIsFullAndGoesOnLater) {
-  std::string line = "ulimit -f 600; exec " + std::string(MILLRACE_TRAINER);
-  for (const auto& argument : command()) line += " '" + argument + "'";
-  const auto full = run("/bin/bash", {"-c", line});
+  const auto full =
+      run("/bin/bash", {"-c", "ulimit -f 600; exec " MILLRACE_TRAINER + quoted(command())});
   EXPECT_EQ(full.exit_code, 1);
   EXPECT_THAT(full.err, AllOf(HasSubstr("the checkpoint of step 1 cannot be written: "),
                               HasSubstr("File too large")));
@@ -112,17 +97,16 @@ TEST_F(RunAgain, EndsWithASentenceWhereItsFolderIsRemoved) {
 }
 
 TEST_F(RunAgain, RepeatsAStepThatDiverged) {
-  const auto diverged = trainer(command({"optimizer.lr=1e30", "optimizer.clip_norm=0.0",
-                                         "schedule.warmup_steps=0", "train.max_steps=4"}));
-  EXPECT_EQ(diverged.exit_code, 0) << diverged.err;
+  const auto diverged =
+      successful(trainer(command({"optimizer.lr=1e30", "optimizer.clip_norm=0.0",
+                                  "schedule.warmup_steps=0", "train.max_steps=4"})));
   const auto records = folder_ / "diverged";
   ASSERT_TRUE(fs::exists(records)) << diverged.err;
   fs::remove_all(folder_ / "checkpoints");
   int seen = 0;
   for (const auto& record : fs::directory_iterator(records)) {
     EXPECT_THAT(diverged.err, HasSubstr("trainer run --replay " + record.path().string()));
-    const auto replay = trainer({"run", "--replay", record.path().string()});
-    EXPECT_EQ(replay.exit_code, 0) << replay.out << replay.err;
+    const auto replay = successful(trainer({"run", "--replay", record.path().string()}));
     EXPECT_THAT(replay.out, AllOf(HasSubstr("reproduced: every figure is as recorded"),
                                   HasSubstr("the first operator that made")));
     ++seen;
@@ -136,26 +120,23 @@ TEST_F(RunAgain, RepeatsAStepThatDiverged) {
   json["lr"] = 0.5;
   json["scalars"][0][1] = 123.5;
   write_json(file, json);
-  const auto other = trainer({"run", "--replay", record.string()});
+  const auto other = trainer({"run", "--replay", record});
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_THAT(other.out, AllOf(HasSubstr("recorded: 123.5"), HasSubstr("not reproduced")));
-  expect_error(trainer({"run", "--replay", folder_.string()}), 1, "is no record of a step");
+  expect_error(trainer({"run", "--replay", folder_}), 1, "is no record of a step");
 }
 
 TEST_F(RunAgain, VerifiesThatItGivesTheSameTwice) {
   EXPECT_EQ(trainer(command({}, {"--verify-determinism", "3"})).exit_code, 2)
       << "there is no output to name";
-  auto arguments =
-      on(data_, {"run", "--verify-determinism", "3"}, {"data.short_side=64", "data.max_side=96"});
-  const auto same = trainer(arguments);
-  EXPECT_EQ(same.exit_code, 0) << same.err;
+  const auto same = successful(trainer(
+      on(data_, {"run", "--verify-determinism", "3"}, {"data.short_side=64", "data.max_side=96"})));
   EXPECT_THAT(same.out, HasSubstr("equal: 3 steps twice, digest "));
   EXPECT_FALSE(fs::exists(in_folder("runs")));
 
   write_text(in_folder("noisy.toml"), "plugins = ['" NOISY_PLUGIN "']\n[data]\nroot = '" +
                                           data_.string() + "'\n[model]\ntype = 'noisy'\n");
-  const auto noisy =
-      trainer({"run", in_folder("noisy.toml").string(), "--verify-determinism", "3"});
+  const auto noisy = trainer({"run", in_folder("noisy.toml"), "--verify-determinism", "3"});
   EXPECT_EQ(noisy.exit_code, 1) << noisy.err;
   EXPECT_THAT(noisy.out, HasSubstr("not equal: the scalar 'fit' differs in step 2"));
 }

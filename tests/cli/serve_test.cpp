@@ -8,34 +8,31 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 class Serve : public Trainer {
  protected:
   fs::path data_ = make_data();
   std::string endpoint_ = "ipc://" + in_folder("socket").string();
 
-  std::vector<std::string> serve(const std::vector<std::string>& more = {}) const {
-    auto command = on(data_, {MILLRACE_TRAINER, "serve"});
-    command.insert(command.end(), {"--bind", endpoint_});
-    command.insert(command.end(), more.begin(), more.end());
-    return command;
+  Words serve(const Words& more = {}) const {
+    return on(data_, {"serve", "--bind", endpoint_}) + more;
   }
-  std::vector<std::string> bench(std::vector<std::string> overrides = {}) const {
+  /// The server in a process of its own.
+  std::unique_ptr<Served> served(const Words& more = {}) const {
+    return std::make_unique<Served>(Words{MILLRACE_TRAINER} + serve(more), in_folder("log"));
+  }
+  Words bench(const Words& overrides = {}) const {
     return on(data_, {"bench", "dataflow", "--batches", "12", "--digest", "--json"}, overrides);
   }
   std::string source() const { return "data.source=[\"" + endpoint_ + "\"]"; }
 };
 
 TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
-  const auto here = trainer(bench());
-  ASSERT_EQ(here.exit_code, 0) << here.err;
-  Served server(serve(), in_folder("log"));
-  const auto served = trainer(bench({source()}));
-  ASSERT_EQ(served.exit_code, 0) << served.err;
+  const auto here = successful(trainer(bench()));
+  const auto server = served();
+  const auto served = successful(trainer(bench({source()})));
   EXPECT_EQ(served.json()["digests"], here.json()["digests"]);
   EXPECT_THAT(served.err, HasSubstr("batches come through shared memory"));
-  EXPECT_THAT(server.log(), HasSubstr("to this machine alone"));
+  EXPECT_THAT(server->log(), HasSubstr("to this machine alone"));
   EXPECT_THAT(served.json()["verdict"].get<std::string>(),
               HasSubstr("of the time for the data servers"));
 
@@ -49,69 +46,64 @@ TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
 
 TEST_F(Serve, EndsAtASignalWithNothingAmiss) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    Served server(serve(), in_folder("log"));
-    ASSERT_TRUE(server.says("serving")) << server.log();
+    const auto server = served();
+    ASSERT_TRUE(server->says("serving")) << server->log();
     EXPECT_TRUE(fs::is_socket(in_folder("socket")));
-    EXPECT_EQ(server.end(signal), 0) << server.log();
+    EXPECT_EQ(server->end(signal), 0) << server->log();
     EXPECT_FALSE(fs::exists(in_folder("socket")));
     fs::remove(in_folder("log"));
   }
 }
 
 TEST_F(Serve, TakesThePlaceOfNoFileAndOfNoServer) {
-  auto command = serve();
-  command.erase(command.begin());
+  const auto command = serve();
   write_text(in_folder("socket"), "mine");
   expect_error(trainer(command), 2, "is there already and is no socket");
   EXPECT_EQ(read_text(in_folder("socket")), "mine");
   fs::remove(in_folder("socket"));
   {
-    Served first(serve(), in_folder("log"));
-    ASSERT_TRUE(first.says("serving")) << first.log();
+    const auto first = served();
+    ASSERT_TRUE(first->says("serving")) << first->log();
     expect_error(trainer(command), 2, "another server does");
-    EXPECT_EQ(first.end(SIGKILL), -1);
+    EXPECT_EQ(first->end(SIGKILL), -1);
   }
   EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "what a killed server leaves";
   fs::remove(in_folder("log"));
-  Served second(serve(), in_folder("log"));
-  EXPECT_TRUE(second.says("serving")) << second.log();
+  const auto second = served();
+  EXPECT_TRUE(second->says("serving")) << second->log();
 }
 
 TEST_F(Serve, RefusesToListenToTheWorldWithoutKeys) {
   endpoint_ = "tcp://*:0";
   auto command = serve();
-  command.erase(command.begin());
   expect_error(trainer(command), 2, "say --insecure where only friends are in the network");
-  command.insert(command.end(), {"--key", in_folder("none.key").string()});
+  command.insert(command.end(), {"--key", in_folder("none.key")});
   expect_error(trainer(command), 2, "none.key");
   endpoint_ = "nowhere";
   command = serve();
-  command.erase(command.begin());
   expect_error(trainer(command), 2, "'nowhere' is no endpoint");
 }
 
 TEST_F(Serve, MakesKeysThatOpenTheDoor) {
   for (const auto* name : {"server", "trainer", "stranger"})
-    ASSERT_EQ(trainer({"serve", "--keygen", in_folder(name).string()}).exit_code, 0);
-  expect_error(trainer({"serve", "--keygen", in_folder("server").string()}), 1, "there already");
+    successful(trainer({"serve", "--keygen", in_folder(name).string()}));
+  expect_error(trainer({"serve", "--keygen", in_folder("server")}), 1, "there already");
   struct stat state {};
   ASSERT_EQ(::stat(in_folder("server.key").c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600U);
 
   const auto key = [&](const char* name) { return in_folder(name).string(); };
-  Served server(serve({"--key", key("server.key"), "--allow", key("trainer.pub")}),
-                in_folder("log"));
+  const auto server = served({"--key", key("server.key"), "--allow", key("trainer.pub")});
   const auto as = [&](const std::string& who) {
     return trainer(bench({source(), "data.source_timeout='2 seconds'",
                           "data.source_key=\"" + key("") + who + ".key\"",
                           "data.source_server_key=\"" + key("server.pub") + "\""}));
   };
-  const auto allowed = as("trainer");
-  EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
+  const auto allowed = successful(as("trainer"));
   const auto refused = as("stranger");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("does not allow our key"));
-  EXPECT_THAT(server.log(), HasSubstr("with a key that is not allowed"));
+  EXPECT_THAT(server->log(), HasSubstr("with a key that is not allowed"));
   expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2, "go together");
 }
 
@@ -119,7 +111,7 @@ TEST_F(Serve, PythonReadsTheSameBatches) {
   MILLRACE_NEEDS_PYTHON("zmq");
   MILLRACE_NEEDS_PYTHON("msgpack");
   MILLRACE_NEEDS_PYTHON("numpy");
-  Served server(serve(), in_folder("log"));
+  const auto server = served();
   const auto read = [&](const std::string& out) {
     return run_python("examples/read_batches.py " + endpoint_ + " --batches 6 > " +
                       in_folder(out).string());

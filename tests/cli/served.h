@@ -8,26 +8,17 @@
 
 namespace millrace::testing {
 
-/// Whether a log comes to have a text.
+/// Waits until a log has a text; false where it never does.
 inline bool comes_to_say(const fs::path& log, const std::string& text) {
   return comes_to([&] { return read_text(log).find(text) != std::string::npos; });
 }
 
-/// Killed when this goes, or before.
+/// Killed with this object, or before.
 class Served {
  public:
-  /// Runs `command`; what it logs is appended to `log`. `endpoint` is an ipc:// one.
-  Served(const std::vector<std::string>& command, const fs::path& log) : log_(log) {
-    auto arguments = command;
-    std::vector<char*> argv;
-    for (auto& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    EXPECT_EQ(posix_spawn(&child_, argv[0], &files, nullptr, argv.data(), environ), 0) << argv[0];
-    posix_spawn_file_actions_destroy(&files);
-  }
+  /// Runs `command`; what it logs is appended to `log`.
+  Served(const Words& command, const fs::path& log)
+      : child_(spawn(command, {}, log, O_APPEND)), log_(log) {}
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
   ~Served() { end(SIGKILL); }

@@ -13,27 +13,22 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 class Stop : public Trainer {
  protected:
   fs::path data_ = make_data();
   fs::path runs_ = in_folder("runs");
   fs::path folder_ = runs_ / "maskrcnn-1";
 
-  std::vector<std::string> command(const std::vector<std::string>& overrides = {}) const {
-    auto arguments = on(
-        data_, {"run", "--output", runs_.string()},
-        {"data.short_side=64", "data.max_side=96", "train.max_steps=100000", "train.epochs=100000",
-         "callbacks.log.every=\"1 steps\"", "callbacks.checkpoint.every=\"100000 steps\"",
-         "callbacks.evaluate.enabled=false", "callbacks.pictures.enabled=false"});
-    for (const auto& override : overrides) arguments.insert(arguments.end(), {"--set", override});
-    return arguments;
+  Words command(const Words& overrides = {}) const {
+    return on(data_, {"run", "--output", runs_},
+              Words{"data.short_side=64", "data.max_side=96", "train.max_steps=100000",
+                    "train.epochs=100000", "callbacks.log.every='1 steps'",
+                    "callbacks.checkpoint.every='100000 steps'"} +
+                  kTrainOnly + overrides);
   }
 
   /// Runs until `reached`, then sends one signal.
-  Outcome stopped(const std::vector<std::string>& arguments, int signal,
-                  const std::function<bool()>& reached,
+  Outcome stopped(const Words& arguments, int signal, const std::function<bool()>& reached,
                   const fs::path& program = MILLRACE_TRAINER) const {
     const auto child = start(program, arguments);
     comes_to([&] { return reached() || waitpid(child, nullptr, WNOHANG) != 0; });
@@ -41,24 +36,35 @@ class Stop : public Trainer {
     return finish(child);
   }
 
-  /// Puts a pipe into the place of each training image, once a step is done; the epochs after that
-  /// read it.
-  void make_pipes_after_a_step() const {
-    ASSERT_TRUE(comes_to([&] { return lines() >= 1; }));
+  /// Puts a pipe into the place of each image of a split, by a rename, so that none is ever
+  /// missing.
+  void make_pipes(const std::string& split) const {
     std::vector<fs::path> images;
-    for (const auto& image : fs::directory_iterator(data_ / "train2017")) images.push_back(image);
+    for (const auto& image : fs::directory_iterator(data_ / split)) images.push_back(image);
     const auto pipe = in_folder("pipe");
-    for (const auto& image : images) {  // renamed, so that no image is ever missing
+    for (const auto& image : images) {
       ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
       fs::rename(pipe, image);
     }
   }
 
   /// Whether one of them is being read. It stays open, so that the reader waits for ever.
-  bool is_pipe_read() const {
-    return std::ranges::any_of(fs::directory_iterator(data_ / "train2017"), [](const auto& image) {
+  bool is_pipe_read(const std::string& split) const {
+    return std::ranges::any_of(fs::directory_iterator(data_ / split), [](const auto& image) {
       return ::open(image.path().c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) >= 0;
     });
+  }
+
+  /// Waits for a step, and then for one whose images never come.
+  bool comes_to_hang() const {
+    const bool stepped = comes_to([&] { return lines() >= 1; });
+    make_pipes("train2017");
+    return stepped && comes_to([&] { return is_pipe_read("train2017"); });
+  }
+
+  void expect_saved(const Outcome& end, const std::string& what = "") const {
+    EXPECT_EQ(end.exit_code, 3) << what << end.err;
+    EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "latest" / "state.json")) << what;
   }
 
   std::size_t lines() const {
@@ -81,64 +87,41 @@ TEST_F(Stop, DuringStepsSavesTheLastOne) {
 
 TEST_F(Stop, DuringEvaluationOrPicturesSavesTheStepBefore) {
   const auto val = in_folder("large");
-  ASSERT_EQ(trainer({"sample", "--out", val.string(), "--train", "8", "--val", "200"}).exit_code,
-            0);
-  const std::string root = "data.root=\"" + val.string() + "\"";
+  successful(trainer({"sample", "--out", val, "--train", "8", "--val", "200"}));
+  const std::string root = setting("data.root", val);
   for (const std::string mode : {"inline", "score_in_background", "background"}) {
     const auto end =
         stopped(command({root, "callbacks.evaluate.enabled=true", "callbacks.evaluate.mode=" + mode,
                          "callbacks.evaluate.every=\"2 steps\""}),
                 SIGTERM, [&] { return lines() >= 1; });
-    EXPECT_EQ(end.exit_code, 3) << mode << end.err;
-    EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "latest" / "state.json")) << mode;
+    expect_saved(end, mode);
     fs::remove_all(runs_);
   }
   const auto end =
       stopped(command({root, "callbacks.pictures.enabled=true", "callbacks.pictures.count=200",
                        "callbacks.pictures.every=\"1 steps\""}),
               SIGTERM, [&] { return fs::exists(folder_ / "pictures" / "step-000001"); });
-  EXPECT_EQ(end.exit_code, 3) << end.err;
-  EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "latest" / "state.json"));
+  expect_saved(end);
 }
 
 TEST_F(Stop, WhileItWaitsForDataSavesTheStepBefore) {
-  const auto end = stopped(command(), SIGTERM, [&] {
-    make_pipes_after_a_step();
-    return comes_to([&] { return is_pipe_read(); });
-  });
-  EXPECT_EQ(end.exit_code, 3) << end.err;
-  EXPECT_THAT(end.err,
-              ::testing::ContainsRegex("trainer: SIGTERM: ended [0-9.]+ s after the signal, "
-                                       "while a sample was still being read"));
+  const auto end = stopped(command(), SIGTERM, [&] { return comes_to_hang(); });
+  expect_saved(end);
+  EXPECT_THAT(end.err, ContainsRegex("trainer: SIGTERM: ended [0-9.]+ s after the signal, "
+                                     "while a sample was still being read"));
 }
 
 TEST_F(Stop, WhileItWaitsForValidationDataSavesTheStepBefore) {
-  // Each image becomes a pipe that somebody holds open and nobody writes to: its readers wait.
-  std::vector<fs::path> pipes;
-  for (const auto& image : fs::directory_iterator(data_ / "val2017")) {
-    fs::remove(image);
-    ASSERT_EQ(::mkfifo(image.path().c_str(), 0600), 0);
-    pipes.push_back(image);
-  }
-  std::vector<int> held;
-  const auto is_read = [&] {
-    for (const auto& pipe : pipes)
-      if (const int writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC); writer >= 0)
-        held.push_back(writer);
-    return !held.empty();
-  };
+  make_pipes("val2017");
   for (const std::string callback :
        {"validation_loss", "evaluate", "evaluate.mode=\"background\"", "pictures"}) {
     const auto name = callback.substr(0, callback.find('.'));
-    std::vector<std::string> overrides = {"callbacks." + name + ".every=\"1 steps\"",
-                                          "callbacks." + name + ".enabled=true"};
+    Words overrides = {"callbacks." + name + ".every=\"1 steps\"",
+                       "callbacks." + name + ".enabled=true"};
     if (name != callback) overrides.push_back("callbacks." + callback);
-    const auto end = stopped(command(overrides), SIGTERM, is_read);
-    EXPECT_EQ(end.exit_code, 3) << callback << end.err;
+    const auto end = stopped(command(overrides), SIGTERM, [&] { return is_pipe_read("val2017"); });
+    expect_saved(end, callback);
     EXPECT_THAT(end.err, HasSubstr("while a sample was still being read")) << callback;
-    EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "latest" / "state.json")) << callback;
-    for (const int writer : held) ::close(writer);
-    held.clear();
     fs::remove_all(runs_);
   }
 }
@@ -146,7 +129,7 @@ TEST_F(Stop, WhileItWaitsForValidationDataSavesTheStepBefore) {
 TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   const auto pipe = in_folder("weights.safetensors");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const auto loading = stopped(command({"model.weights=\"" + pipe.string() + "\""}), SIGTERM, [&] {
+  const auto loading = stopped(command({setting("model.weights", pipe)}), SIGTERM, [&] {
     return read_text(in_folder("stderr")).find("training data") != std::string::npos;
   });
   EXPECT_EQ(loading.exit_code, 3) << loading.err;
@@ -154,9 +137,8 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   EXPECT_FALSE(fs::exists(runs_));
 
   const auto sample = in_folder("sample"), own = in_folder("own.toml");
-  write_text(own, "base = \"" + fs::absolute("configs/maskrcnn.toml").string() +
-                      "\"\n[data]\nroot = \"" + sample.string() +
-                      "\"\n[data.sample]\nseed = 1\ntrain = 5000\n");
+  write_heir(own,
+             "[data]\nroot = '" + sample.string() + "'\n[data.sample]\nseed = 1\ntrain = 5000\n");
   auto making = command();
   const auto config = std::ranges::find(making, "configs/maskrcnn.toml");
   *config = own.string();
@@ -164,14 +146,12 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
   const auto end = stopped(making, SIGTERM, [&] { return fs::exists(sample.string() + ".part"); });
   EXPECT_EQ(end.exit_code, 3) << end.err;
   EXPECT_FALSE(fs::exists(sample));
-  for (const auto& more : {"data.sample.train=8", "data.sample.val=4", "train.max_steps=1"})
-    making.insert(making.end(), {"--set", more});
-  const auto again = trainer(making);
-  EXPECT_EQ(again.exit_code, 0) << again.err;
+  successful(trainer(
+      with_settings(making, {"data.sample.train=8", "data.sample.val=4", "train.max_steps=1"})));
 }
 
 TEST_F(Stop, ASignalThatCameBeforeTheProgramWaitsForItsAnswer) {
-  const auto with_signal_waiting = [&](const std::vector<std::string>& arguments) {
+  const auto with_signal_waiting = [&](const Words& arguments) {
     sigset_t term, before;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
@@ -185,8 +165,7 @@ TEST_F(Stop, ASignalThatCameBeforeTheProgramWaitsForItsAnswer) {
   EXPECT_EQ(run.exit_code, 3) << run.err;
   EXPECT_EQ(run.err, "trainer: SIGTERM: ended at once: there was no step to save\n");
   EXPECT_FALSE(fs::exists(runs_));
-  const auto serve = with_signal_waiting(on(data_, {"serve"}));
-  EXPECT_EQ(serve.exit_code, 0) << serve.err;
+  const auto serve = successful(with_signal_waiting(on(data_, {"serve"})));
   EXPECT_EQ(serve.err, "trainer: SIGTERM: ended before anything was served\n");
   EXPECT_EQ(with_signal_waiting({"list"}).exit_code, -1) << "killed, as by default";
 }
@@ -210,18 +189,14 @@ TEST_F(Stop, AClosedTerminalSaves) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
   const std::string name = ::ptsname(terminal);
-  auto arguments = command();
-  arguments.insert(arguments.begin(), MILLRACE_TRAINER);
-  std::vector<char*> argv;
-  for (auto& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
+  const auto line = "exec " MILLRACE_TRAINER + quoted(command());
   const auto child = ::fork();
   if (child == 0) {
     ::setsid();
     const int side = ::open(name.c_str(), O_RDWR);  // now it controls this session
     for (int stream = 0; stream < 3; ++stream) ::dup2(side, stream);
     ::close(side);
-    ::execv(argv[0], argv.data());
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     ::_exit(127);
   }
   std::string seen(4096, ' ');
@@ -245,8 +220,7 @@ TEST_F(Stop, AClosedTerminalSaves) {
 }
 
 TEST_F(Stop, UnderNohupAClosedTerminalIsNothing) {
-  std::string line = "trap '' HUP; exec " MILLRACE_TRAINER;
-  for (const auto& argument : command({"train.max_steps=6"})) line += " '" + argument + "'";
+  const auto line = "trap '' HUP; exec " MILLRACE_TRAINER + quoted(command({"train.max_steps=6"}));
   const auto end = stopped(
       {"-c", line}, SIGHUP, [&] { return lines() >= 2; }, "/bin/bash");
   EXPECT_EQ(end.exit_code, 0) << end.err;
@@ -254,8 +228,7 @@ TEST_F(Stop, UnderNohupAClosedTerminalIsNothing) {
 }
 
 TEST_F(Stop, NobodyNeedReadWhatATrainingSays) {
-  std::string line = MILLRACE_TRAINER;
-  for (const auto& argument : command({"train.max_steps=4"})) line += " '" + argument + "'";
+  const auto line = MILLRACE_TRAINER + quoted(command({"train.max_steps=4"}));
   const auto end = run("/bin/bash", {"-c", line + " 2>&1 | head -n 1; exit ${PIPESTATUS[0]}"});
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_EQ(std::ranges::count(end.out, '\n'), 1);
@@ -264,14 +237,12 @@ TEST_F(Stop, NobodyNeedReadWhatATrainingSays) {
 
 TEST_F(Stop, AFileSizeLimitIsAnErrorThatLeavesNothing) {
   const auto out = in_folder("out");
-  const auto limited = [&](const std::vector<std::string>& arguments) {
-    std::string line = "ulimit -f 10; exec " MILLRACE_TRAINER;
-    for (const auto& argument : arguments) line += " '" + argument + "'";
-    return run("/bin/bash", {"-c", line});
+  const auto limited = [&](const Words& arguments) {
+    return run("/bin/bash", {"-c", "ulimit -f 10; exec " MILLRACE_TRAINER + quoted(arguments)});
   };
-  for (const auto& arguments : std::vector<std::vector<std::string>>{
-           on(data_, {"pack", "--out", out.string()}),
-           {"sample", "--out", out.string(), "--train", "4", "--val", "2"}}) {
+  for (const auto& arguments :
+       std::vector<Words>{on(data_, {"pack", "--out", out}),
+                          {"sample", "--out", out, "--train", "4", "--val", "2"}}) {
     expect_error(limited(arguments), 1, "cannot be written");
     EXPECT_FALSE(fs::exists(out));
     EXPECT_FALSE(fs::exists(out.string() + ".part"));
@@ -280,8 +251,7 @@ TEST_F(Stop, AFileSizeLimitIsAnErrorThatLeavesNothing) {
 
 TEST_F(Stop, ASecondSignalKills) {
   const auto child = start(MILLRACE_TRAINER, command());
-  make_pipes_after_a_step();
-  ASSERT_TRUE(comes_to([&] { return is_pipe_read(); }));
+  ASSERT_TRUE(comes_to_hang());
   siginfo_t end{};
   ASSERT_TRUE(comes_to([&] {  // two that come at once may be taken for one
     ::kill(child, SIGTERM);

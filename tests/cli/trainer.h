@@ -19,16 +19,50 @@
 
 namespace millrace::testing {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int exit_code = -1;  // -1: killed by a signal
-  std::string out, err;
+/// The words of a command line, or the K=V of its --set.
+using Words = std::vector<std::string>;
 
-  /// The last line of standard output as JSON.
-  Json json() const { return Json::parse(out.substr(out.find_last_of('\n', out.size() - 2) + 1)); }
-};
+inline Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Words as a shell reads them.
+inline std::string quoted(const Words& words) {
+  std::string line;
+  for (const auto& word : words) {
+    line += " '";
+    for (const char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
+    line += "'";
+  }
+  return line;
+}
+
+/// `key='path'`, for --set.
+inline std::string setting(const std::string& key, const fs::path& path) {
+  return key + "='" + path.string() + "'";
+}
+
+/// `command --set a --set b ...`
+inline Words with_settings(Words command, const Words& settings) {
+  for (const auto& one : settings) command.insert(command.end(), {"--set", one});
+  return command;
+}
+
+/// Settings of a training that only trains.
+inline const Words kTrainOnly = {"callbacks.evaluate.enabled=false",
+                                 "callbacks.pictures.enabled=false"};
 
 inline std::string read_text(const fs::path& file) {
   std::ostringstream text;
@@ -43,36 +77,66 @@ inline void write_text(const fs::path& file, const std::string& text) {
 inline Json read_json(const fs::path& file) { return Json::parse(read_text(file)); }
 inline void write_json(const fs::path& file, const Json& json) { write_text(file, json.dump()); }
 
-/// A folder that is gone when the test ends.
+/// Writes a configuration that inherits configs/maskrcnn.toml, in its first line.
+inline fs::path write_heir(const fs::path& file, const std::string& toml) {
+  write_text(file, "base = '" + fs::absolute("configs/maskrcnn.toml").string() + "'\n" + toml);
+  return file;
+}
+
+struct Outcome {
+  int exit_code = -1;  // -1: killed by a signal
+  std::string out, err;
+
+  /// The last line of standard output as JSON.
+  Json json() const { return Json::parse(out.substr(out.find_last_of('\n', out.size() - 2) + 1)); }
+};
+
+/// Expects an end without an error.
+inline Outcome successful(Outcome outcome) {
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+  return outcome;
+}
+
+/// Expects one message, in the form in which people and scripts expect it.
+inline void expect_error(const Outcome& outcome, int exit_code, const std::string& part) {
+  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("trainer: error: "), HasSubstr(part)));
+  EXPECT_EQ(outcome.out, "");
+}
+
+/// Starts a program with its output in files, which `mode` opens: O_TRUNC or O_APPEND. An empty
+/// `out` leaves standard output as it is.
+inline pid_t spawn(Words command, const fs::path& out, const fs::path& err, int mode) {
+  std::vector<char*> argv;
+  for (auto& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  mode |= O_WRONLY | O_CREAT;
+  if (!out.empty()) posix_spawn_file_actions_addopen(&files, 1, out.c_str(), mode, 0600);
+  posix_spawn_file_actions_addopen(&files, 2, err.c_str(), mode, 0600);
+  pid_t child = 0;
+  EXPECT_EQ(posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ), 0)
+      << "cannot run " << argv[0];
+  posix_spawn_file_actions_destroy(&files);
+  return child;
+}
+
+/// A folder that is removed after the test.
 class Trainer : public ::testing::Test {
  protected:
   fs::path in_folder(const std::string& name) const { return folder_ / name; }
 
   /// `trainer` with these arguments, run in the project's root.
-  Outcome trainer(std::vector<std::string> arguments) const {
-    return run(MILLRACE_TRAINER, std::move(arguments));
-  }
+  Outcome trainer(const Words& arguments) const { return run(MILLRACE_TRAINER, arguments); }
 
-  Outcome run(const fs::path& program, std::vector<std::string> arguments) const {
-    return finish(start(program, std::move(arguments)));
+  Outcome run(const fs::path& program, const Words& arguments) const {
+    return finish(start(program, arguments));
   }
 
   /// Starts a program; one at a time, until `finish` has seen its end.
-  pid_t start(const fs::path& program, std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), program.string());
-    std::vector<char*> argv;
-    for (auto& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    const auto out = in_folder("stdout"), err = in_folder("stderr");
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_addopen(&files, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    pid_t child = 0;
-    EXPECT_EQ(posix_spawn(&child, argv[0], &files, nullptr, argv.data(), environ), 0)
-        << "cannot run " << argv[0];
-    posix_spawn_file_actions_destroy(&files);
-    return child;
+  pid_t start(const fs::path& program, const Words& arguments) const {
+    return spawn(Words{program} + arguments, in_folder("stdout"), in_folder("stderr"), O_TRUNC);
   }
 
   Outcome finish(pid_t child) const {
@@ -85,36 +149,40 @@ class Trainer : public ::testing::Test {
   /// A sample data set of 8 + 4 images in <folder>/data.
   fs::path make_data() const {
     const auto root = in_folder("data");
-    const auto made = trainer({"sample", "--out", root.string(), "--train", "8", "--val", "4"});
-    EXPECT_EQ(made.exit_code, 0) << made.err;
+    successful(trainer({"sample", "--out", root, "--train", "8", "--val", "4"}));
     return root;
   }
 
-  /// The arguments of a command on configs/maskrcnn.toml with a small, quick model on `data`.
-  static std::vector<std::string> on(const fs::path& data, std::vector<std::string> command,
-                                     const std::vector<std::string>& overrides = {}) {
-    command.push_back("configs/maskrcnn.toml");
-    const auto set = [&](const std::string& override) {
-      command.insert(command.end(), {"--set", override});
-    };
-    set("data.root=\"" + data.string() + "\"");
-    set("data.short_side=96");
-    set("data.max_side=160");
-    set("model.backbone.width=16");
-    for (const auto& override : overrides) set(override);
-    return command;
+  /// A command on configs/maskrcnn.toml with a small, quick model on `data`.
+  static Words on(const fs::path& data, const Words& command, const Words& overrides = {}) {
+    return with_settings(command + Words{"configs/maskrcnn.toml"},
+                         Words{setting("data.root", data), "data.short_side=96",
+                               "data.max_side=160", "model.backbone.width=16"} +
+                             overrides);
   }
 
  private:
   Scratch folder_;
 };
 
-/// One message, in the form in which people and scripts expect it.
-inline void expect_error(const Outcome& outcome, int exit_code, const std::string& part) {
-  EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
-  EXPECT_THAT(outcome.err, ::testing::HasSubstr("trainer: error: "));
-  EXPECT_THAT(outcome.err, ::testing::HasSubstr(part));
-  EXPECT_EQ(outcome.out, "");
-}
+/// With a small data set that a test may damage.
+class TrainerOnData : public Trainer {
+ protected:
+  fs::path data_ = make_data();
+  fs::path annotations_ = data_ / "annotations" / "instances_train2017.json";
+  fs::path val_annotations_ = data_ / "annotations" / "instances_val2017.json";
+
+  /// Changes the annotations of a split: `change` gets them as JSON.
+  template <class Change>
+  static void edit(const fs::path& annotations, Change change) {
+    auto json = read_json(annotations);
+    change(json);
+    write_json(annotations, json);
+  }
+
+  fs::path first_image() const {
+    return data_ / "train2017" / read_json(annotations_)["images"][0]["file_name"];
+  }
+};
 
 }  // namespace millrace::testing

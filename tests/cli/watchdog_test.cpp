@@ -6,9 +6,6 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-
 struct Watchdog : Trainer {};
 
 TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
@@ -19,11 +16,11 @@ TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
   fs::remove(victim);
   ASSERT_EQ(::mkfifo(victim.c_str(), 0600), 0);  // to open it for reading blocks for ever
 
-  const auto outcome = trainer(
-      on(data, {"run", "--output", in_folder("runs").string()},
-         {"train.max_steps=100", "callbacks.evaluate.enabled=false",
-          "callbacks.pictures.enabled=false", "callbacks.watchdog.after=\"2 seconds\"",
-          "callbacks.watchdog.on_stall=\"abort\"", "callbacks.checkpoint.every=\"1 steps\""}));
+  const auto outcome =
+      trainer(on(data, {"run", "--output", in_folder("runs")},
+                 kTrainOnly + Words{"train.max_steps=100", "callbacks.watchdog.after='2 seconds'",
+                                    "callbacks.watchdog.on_stall='abort'",
+                                    "callbacks.checkpoint.every='1 steps'"}));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("training has stood still for "));
   EXPECT_THAT(outcome.err, HasSubstr("rank 0: waits for data, for "));

@@ -19,59 +19,53 @@ std::string detections_of(const fs::path& output) {
   return all;
 }
 
-TEST_F(Determinism, FiftyStepsWithOtherFlowThreadsGiveTheSameWeightsAndDetections) {
-  const auto data = make_data();
-  std::vector<std::string> weights, detections;
-  for (const auto* threads : {"1", "4", "4"}) {
-    const auto output = in_folder("runs-" + std::to_string(weights.size()));
-    const auto run = trainer(
-        on(data, {"run", "--output", output.string()},
-           {"train.max_steps=50", std::string("data.threads=") + threads, "schedule.warmup_steps=2",
-            "data.short_side=64", "data.max_side=96", "callbacks.evaluate.every=\"25 epochs\"",
-            "callbacks.checkpoint.every=\"25 epochs\"", "callbacks.pictures.enabled=false"}));
-    ASSERT_EQ(run.exit_code, 0) << run.err;
-    weights.push_back(read_text(last_checkpoint(output) / "model.safetensors"));
-    detections.push_back(detections_of(output));
-  }
-  ASSERT_FALSE(weights[0].empty());
-  ASSERT_FALSE(detections[0].empty());
-  EXPECT_TRUE(weights[0] == weights[1]);
-  EXPECT_TRUE(weights[0] == weights[2]);
-  EXPECT_TRUE(detections[0] == detections[1]);
-}
-
-TEST_F(Determinism, EvaluationBesideTheTrainingChangesNoWeightsAndFindsTheSame) {
-  const auto data = make_data();
+/// The last weights and all detections of a training.
+struct Bytes {
+  explicit Bytes(const fs::path& output)
+      : weights(last_weights(output)), detections(detections_of(output)) {}
+  bool operator==(const Bytes&) const = default;
   std::string weights, detections;
-  for (const std::string mode : {"inline", "score_in_background", "background"}) {
-    const auto output = in_folder("runs-" + mode);
-    const auto run = trainer(
-        on(data, {"run", "--output", output.string()},
-           {"train.max_steps=6", "schedule.warmup_steps=2", "callbacks.pictures.enabled=false",
-            "callbacks.evaluate.mode=" + mode, "callbacks.evaluate.every=\"2 steps\""}));
-    ASSERT_EQ(run.exit_code, 0) << run.err;
-    if (mode == "inline") {
-      weights = read_text(last_checkpoint(output) / "model.safetensors");
-      detections = detections_of(output);
-      ASSERT_FALSE(weights.empty());
-      ASSERT_FALSE(detections.empty());
-    }
-    EXPECT_TRUE(read_text(last_checkpoint(output) / "model.safetensors") == weights) << mode;
-    EXPECT_TRUE(detections_of(output) == detections) << mode;
-  }
+};
+
+TEST_F(Determinism, WeightsAndDetectionsDependOnNeitherFlowThreadsNorTheModeOfEvaluation) {
+  const auto data = make_data();
+  const auto train = [&](const std::string& name, const Words& settings) {
+    const auto output = in_folder(name);
+    successful(trainer(
+        on(data, {"run", "--output", output},
+           Words{"schedule.warmup_steps=2", "callbacks.pictures.enabled=false"} + settings)));
+    const Bytes bytes(output);
+    EXPECT_FALSE(bytes.weights.empty() || bytes.detections.empty());
+    return bytes;
+  };
+  const auto fifty_steps = [&](const std::string& name, const std::string& threads) {
+    return train(name, {"train.max_steps=50", "data.threads=" + threads, "data.short_side=64",
+                        "data.max_side=96", "callbacks.evaluate.every='25 epochs'",
+                        "callbacks.checkpoint.every='25 epochs'"});
+  };
+  const auto one = fifty_steps("one", "1");
+  EXPECT_TRUE(fifty_steps("four", "4") == one);
+  EXPECT_TRUE(fifty_steps("again", "4") == one);
+
+  const auto six_steps = [&](const std::string& mode) {
+    return train(mode, {"train.max_steps=6", "callbacks.evaluate.mode=" + mode,
+                        "callbacks.evaluate.every='2 steps'"});
+  };
+  const auto inline_mode = six_steps("inline");
+  for (const auto* mode : {"score_in_background", "background"})
+    EXPECT_TRUE(six_steps(mode) == inline_mode) << mode;
 }
 
 TEST_F(Determinism, ReachedTargetsEndARunWithACheckpointAndExitCode0) {
   const auto data = make_data();
   const auto with = [&](const std::string& targets) {
     return trainer(on(
-        data, {"run", "--output", in_folder("runs").string()},
+        data, {"run", "--output", in_folder("runs")},
         {"train.max_steps=6", "callbacks.pictures.enabled=false",
          "callbacks.evaluate.every=\"2 steps\"", "callbacks.evaluate.targets={" + targets + "}"}));
   };
-  const auto run = with("\"bbox/AP\" = 0.0, \"segm/AP\" = 0.0");
-  EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.err, ::testing::HasSubstr("stopped by the targets that it reached (bbox/AP 0."));
+  const auto run = successful(with("\"bbox/AP\" = 0.0, \"segm/AP\" = 0.0"));
+  EXPECT_THAT(run.err, HasSubstr("stopped by the targets that it reached (bbox/AP 0."));
   EXPECT_EQ(last_checkpoint(in_folder("runs")).filename(), "step-000002");
   expect_error(with("\"bbox/AQ\" = 0.1"), 2, "did you mean 'bbox/AP'?");
 }

@@ -7,8 +7,6 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 bool sh(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
 
 /// Hosts 0, 1, 2 with the addresses 10.77.0.1, .2, .3 at one switch, all of them namespaces; gone
@@ -40,7 +38,7 @@ class Hosts {
   static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
   /// `command` run on a host of that name, among processes of its own, so that memory cannot be
   /// shared with other hosts.
-  std::vector<std::string> on_host(int host, std::vector<std::string> command) const {
+  Words on_host(int host, Words command) const {
     command.insert(command.begin(),
                    {"/usr/bin/env", "ip", "netns", "exec", in(host), "unshare", "--uts", "--pid",
                     "--fork", "--mount-proc", "--kill-child", "sh", "-c",
@@ -79,29 +77,27 @@ TEST_F(ServedHosts, ThatAreCutOffAndComeBackGiveTheSameBytes) {
     std::cout << "this kernel has no netem: links are cut, but neither slow nor lossy\n";
   const auto data = make_data();
   for (const auto* name : {"server", "trainer"})
-    ASSERT_EQ(trainer({"serve", "--keygen", in_folder(name).string()}).exit_code, 0);
-  const std::vector<std::string> bench = {"bench", "dataflow", "--batches",
-                                          "6000",  "--digest", "--json"};
-  const auto here = trainer(on(data, bench));
-  ASSERT_EQ(here.exit_code, 0) << here.err;
+    successful(trainer({"serve", "--keygen", in_folder(name).string()}));
+  const Words bench = {"bench", "dataflow", "--batches", "6000", "--digest", "--json"};
+  const auto here = successful(trainer(on(data, bench)));
 
   std::vector<std::unique_ptr<Served>> servers;
   std::string sources;
   for (int host = 0; host < 2; ++host) {
     const auto endpoint = "tcp://" + Hosts::address(host) + ":5555";
     sources += (host ? ", \"" : "\"") + endpoint + "\"";
-    auto command = on(data, {MILLRACE_TRAINER, "serve"});
-    command.insert(command.end(), {"--bind", endpoint, "--key", in_folder("server.key").string(),
-                                   "--allow", in_folder("trainer.pub").string()});
+    const auto command = on(data, {MILLRACE_TRAINER, "serve", "--bind", endpoint, "--key",
+                                   in_folder("server.key"), "--allow", in_folder("trainer.pub")});
     servers.push_back(std::make_unique<Served>(hosts.on_host(host, command),
                                                in_folder("log-" + std::to_string(host))));
     ASSERT_TRUE(servers.back()->says("serving")) << servers.back()->log();
   }
-  auto command = on(data, bench,
-                    {"data.source=[" + sources + "]",
-                     "data.source_key=\"" + in_folder("trainer.key").string() + "\"",
-                     "data.source_server_key=\"" + in_folder("server.pub").string() + "\""});
-  command.insert(command.begin(), MILLRACE_TRAINER);
+  const auto command =
+      Words{MILLRACE_TRAINER} +
+      on(data, bench,
+         {"data.source=[" + sources + "]", setting("data.source_key", in_folder("trainer.key")),
+          setting("data.source_server_key", in_folder("server.pub"))});
+
   const auto there = hosts.on_host(2, command);
   const auto child = start(there[0], {there.begin() + 1, there.end()});
   const auto cut = [&](std::initializer_list<int> which, int seconds) {
@@ -115,8 +111,7 @@ TEST_F(ServedHosts, ThatAreCutOffAndComeBackGiveTheSameBytes) {
   ::sleep(1);
   cut({0}, 7);
   cut({1}, 7);
-  const auto served = finish(child);
-  ASSERT_EQ(served.exit_code, 0) << served.err;
+  const auto served = successful(finish(child));
   EXPECT_EQ(served.json()["digests"], here.json()["digests"]);
   EXPECT_THAT(served.err, HasSubstr("has been silent for 5 s: given up"));
 }
@@ -124,17 +119,13 @@ TEST_F(ServedHosts, ThatAreCutOffAndComeBackGiveTheSameBytes) {
 class RanksOfTwoHosts : public Mpirun {
  protected:
   /// A run of a small model.
-  std::vector<std::string> run(const std::string& output,
-                               const std::vector<std::string>& overrides) const {
-    auto command = on(data_, {"run", "--output", in_folder(output).string()},
-                      {"train.threads=1", "train.epochs=100000", "callbacks.evaluate.enabled=false",
-                       "callbacks.pictures.enabled=false"});
-    for (const auto& override : overrides) command.insert(command.end(), {"--set", override});
-    return command;
+  Words run(const std::string& output, const Words& overrides) const {
+    return on(data_, {"run", "--output", in_folder(output)},
+              kTrainOnly + Words{"train.threads=1", "train.epochs=100000"} + overrides);
   }
 
   /// Starts it with mpirun on host 0, as a rank there and one on host 1.
-  pid_t start_on(const Hosts& hosts, const std::vector<std::string>& run) const {
+  pid_t start_on(const Hosts& hosts, const Words& run) const {
     // In the place of ssh: called with a host's address and the command of mpirun's daemon there.
     const auto agent = in_folder("agent");
     std::string there;
@@ -143,23 +134,11 @@ class RanksOfTwoHosts : public Mpirun {
     fs::permissions(agent, fs::perms::owner_all);
     write_text(in_folder("hosts"),
                Hosts::address(0) + " slots=1\n" + Hosts::address(1) + " slots=1\n");
-    std::vector<std::string> command = {MILLRACE_MPIEXEC,
-                                        "--mca",
-                                        "plm_rsh_agent",
-                                        agent.string(),
-                                        "--mca",
-                                        "oob_tcp_if_include",
-                                        "eth0",
-                                        "--mca",
-                                        "btl_tcp_if_include",
-                                        "eth0",
-                                        "--hostfile",
-                                        in_folder("hosts").string(),
-                                        "-np",
-                                        "2",
-                                        MILLRACE_TRAINER};
-    command.insert(command.end(), run.begin(), run.end());
-    command = hosts.on_host(0, command);
+    Words command = {MILLRACE_MPIEXEC, "--mca", "plm_rsh_agent", agent};
+    for (const auto* tcp : {"oob_tcp_if_include", "btl_tcp_if_include"})
+      command = command + Words{"--mca", tcp, "eth0"};
+    command = hosts.on_host(
+        0, command + Words{"--hostfile", in_folder("hosts"), "-np", "2", MILLRACE_TRAINER} + run);
     return start(command[0], {command.begin() + 1, command.end()});
   }
 
@@ -177,13 +156,11 @@ TEST_F(RanksOfTwoHosts, TrainToTheBytesOfOneHost) {
     return read_text(in_folder(output) / "maskrcnn-1" / "checkpoints" / "latest" /
                      "model.safetensors");
   };
-  const std::vector<std::string> steps = {"train.max_steps=4"};
-  const auto two = finish(start_on(hosts, run("two", steps)));
-  ASSERT_EQ(two.exit_code, 0) << two.err;
+  const Words steps = {"train.max_steps=4"};
+  const auto two = successful(finish(start_on(hosts, run("two", steps))));
   EXPECT_THAT(two.err, HasSubstr(rank(0) + ": local rank 0 of 1"));
   EXPECT_THAT(two.err, HasSubstr(rank(1) + ": local rank 0 of 1"));
-  const auto one = ranks(2, MILLRACE_TRAINER, run("one", steps));
-  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const auto one = successful(ranks(2, MILLRACE_TRAINER, run("one", steps)));
   EXPECT_TRUE(weights("two") == weights("one"));
 }
 

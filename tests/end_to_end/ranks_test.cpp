@@ -4,21 +4,14 @@
 #include <map>
 
 #include "tests/end_to_end/training.h"
+#include "tests/faults/mpirun.h"
 #include "tests/support/json_lines.h"
 
 namespace millrace::testing {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-class RanksRun : public Training {
+class RanksRun : public Mpirun {
  protected:
-  RanksRun() {
-    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);  // as containers do
-    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-  }
-
   struct Run {
     std::vector<std::map<std::string, double>> steps;  // losses and what else metrics.jsonl has
     std::string weights;
@@ -26,42 +19,26 @@ class RanksRun : public Training {
     std::string log;
   };
 
-  /// Does not look beyond an image: what differs between numbers of ranks is rounding alone, small
-  /// from the start.
-  static std::vector<std::string> group_norm() {
-    return {"model.backbone.norm=gn", "model.fpn.norm=gn"};
-  }
+  /// Norms within an image: numbers of ranks differ by rounding alone.
+  static Words group_norm() { return {"model.backbone.norm=gn", "model.fpn.norm=gn"}; }
 
-  /// Steps of four images, shared by so many ranks. The flow of data groups, flips and chooses
+  /// Trains in steps of four images, shared by so many ranks, with grouping, flips and random
   /// sizes.
   Run train(int ranks, int steps, const std::string& name, const std::string& recipe,
-            const std::vector<std::string>& more = group_norm()) const {
+            const Words& more = group_norm()) const {
     const auto output = in_folder(name);
-    std::vector<std::string> command = {"run", recipe, "--output", output.string()};
-    if (fs::exists(output)) command.push_back("--resume");
-    std::vector<std::string> settings = {"data.root=\"" + in_folder("data").string() + "\"",
-                                         "data.short_side=[96, 128]",
-                                         "data.max_side=160",
-                                         "data.batch_size=" + std::to_string(4 / ranks),
-                                         "model.backbone.width=16",
-                                         "train.max_steps=" + std::to_string(steps),
-                                         "train.epochs=20",
-                                         "train.threads=1",
-                                         "schedule.warmup_steps=2",
-                                         "callbacks.evaluate.enabled=false",
-                                         "callbacks.pictures.enabled=false",
-                                         "callbacks.log.every=\"1 steps\""};
-    settings.insert(settings.end(), more.begin(), more.end());
-    command = with_settings(std::move(command), settings);
-    Outcome outcome;
-    if (ranks == 1) {
-      outcome = trainer(command);
-    } else {
-      command.insert(command.begin(),
-                     {"--oversubscribe", "-np", std::to_string(ranks), MILLRACE_TRAINER});
-      outcome = run(MILLRACE_MPIEXEC, command);
-    }
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto command = with_settings(
+        Words{"run", recipe, "--output", output} +
+            (fs::exists(output) ? Words{"--resume"} : Words{}),
+        kTrainOnly +
+            Words{setting("data.root", in_folder("data")), "data.short_side=[96, 128]",
+                  "data.max_side=160", "data.batch_size=" + std::to_string(4 / ranks),
+                  "model.backbone.width=16", "train.max_steps=" + std::to_string(steps),
+                  "train.epochs=20", "train.threads=1", "schedule.warmup_steps=2",
+                  "callbacks.log.every='1 steps'"} +
+            more);
+    const auto outcome =
+        successful(ranks == 1 ? trainer(command) : Mpirun::ranks(ranks, MILLRACE_TRAINER, command));
     const auto checkpoint = last_checkpoint(output);
     Run result{{},
                read_text(checkpoint / "model.safetensors"),
@@ -77,7 +54,7 @@ class RanksRun : public Training {
     return result;
   }
 
-  /// What both say of the first steps, but `besides`.
+  /// Compares the metrics of the first steps, except `besides`.
   static void expect_alike(const Run& is, const Run& expected, std::size_t steps, double most_off,
                            const std::string& besides = "") {
     ASSERT_EQ(is.steps.size(), expected.steps.size());
@@ -95,8 +72,8 @@ class RanksRun : public Training {
   }
 };
 
-/// From random values some proposals tie except for rounding, and from the third step on other ones
-/// are sampled; tests/models/ranks_test.cpp compares twenty steps of Mask R-CNN without such ties.
+/// With random weights some proposals tie except for rounding, so that from the third step on
+/// others are sampled; tests/models/ranks_test.cpp compares twenty steps without such ties.
 TEST_F(RanksRun, OneTwoAndFourTrainAlikeAndTheSameNumberTwiceToTheByte) {
   constexpr int kSteps = 6, kStepsAlike = 2;
   make_data();
@@ -112,9 +89,9 @@ TEST_F(RanksRun, OneTwoAndFourTrainAlikeAndTheSameNumberTwiceToTheByte) {
   }
 }
 
-/// RetinaNet draws nothing from its scores, and steps so small do not carry rounding on: what each
-/// step's images are and how they are shared shows for as long as one likes. The gradient's norm
-/// has jumps where a ReLU is at zero.
+/// RetinaNet samples nothing by its scores, and steps so small do not amplify rounding: differences
+/// in the images of a step would show at any step. The gradient's norm jumps where a ReLU is at
+/// zero.
 TEST_F(RanksRun, ARunResumedByOtherNumbersOfRanksGoesOnWithTheSameImages) {
   make_data();
   const auto recipe = "configs/retinanet.toml";
@@ -128,8 +105,8 @@ TEST_F(RanksRun, ARunResumedByOtherNumbersOfRanksGoesOnWithTheSameImages) {
   EXPECT_EQ(resumed.cursor, alone.cursor);
 }
 
-/// Batch norm near random values carries rounding further than any other norm does; by rank, losses
-/// are off by tens of percent.
+/// Batch norm amplifies rounding most with random weights; by rank, losses are off by tens of
+/// percent.
 TEST_F(RanksRun, TheShippedRecipeTrainsTheModelOfOneProcessAndBatchNormByRankIsWarnedOf) {
   make_data();
   const auto recipe = "configs/maskrcnn.toml";

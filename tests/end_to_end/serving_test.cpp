@@ -9,19 +9,15 @@
 namespace millrace::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 class ServedTraining : public Training {
  protected:
   fs::path data_ = make_data();
 
-  std::vector<std::string> run_into(const std::string& output,
-                                    std::vector<std::string> overrides = {}) const {
-    overrides.insert(overrides.end(),
-                     {"train.max_steps=30", "schedule.warmup_steps=2", "data.short_side=64",
-                      "data.max_side=96", "callbacks.evaluate.enabled=false",
-                      "callbacks.pictures.enabled=false", "callbacks.log.every=\"1 steps\""});
-    return on(data_, {"run", "--output", in_folder(output).string()}, overrides);
+  Words run_into(const std::string& output, const Words& overrides = {}) const {
+    return on(data_, {"run", "--output", in_folder(output)},
+              kTrainOnly + overrides +
+                  Words{"train.max_steps=30", "schedule.warmup_steps=2", "data.short_side=64",
+                        "data.max_side=96", "callbacks.log.every='1 steps'"});
   }
   std::string endpoint(int k) const {
     return "ipc://" + in_folder("socket-" + std::to_string(k)).string();
@@ -30,20 +26,15 @@ class ServedTraining : public Training {
     return "data.source=[\"" + endpoint(0) + "\", \"" + endpoint(1) + "\"]";
   }
   std::unique_ptr<Served> serve(int k) const {
-    auto command =
-        on(data_, {MILLRACE_TRAINER, "serve"}, {"data.short_side=64", "data.max_side=96"});
-    command.insert(command.end(), {"--bind", endpoint(k)});
-    return std::make_unique<Served>(command, in_folder("log-" + std::to_string(k)));
-  }
-  std::string weights(const std::string& output) const {
-    return read_text(last_checkpoint(in_folder(output)) / "model.safetensors");
+    return std::make_unique<Served>(on(data_, {MILLRACE_TRAINER, "serve", "--bind", endpoint(k)},
+                                       {"data.short_side=64", "data.max_side=96"}),
+                                    in_folder("log-" + std::to_string(k)));
   }
 };
 
 TEST_F(ServedTraining, HasTheWeightsOfOneWithoutServersThoughTheyAreKilled) {
-  const auto here = trainer(run_into("here"));
-  ASSERT_EQ(here.exit_code, 0) << here.err;
-  ASSERT_FALSE(weights("here").empty());
+  const auto here = successful(trainer(run_into("here")));
+  ASSERT_FALSE(last_weights(in_folder("here")).empty());
 
   std::unique_ptr<Served> servers[] = {serve(0), serve(1)};
   const auto child = start(MILLRACE_TRAINER, run_into("served", {sources()}));
@@ -59,10 +50,10 @@ TEST_F(ServedTraining, HasTheWeightsOfOneWithoutServersThoughTheyAreKilled) {
         info.si_pid == child)
       break;
   }
-  const auto served = finish(child);
-  ASSERT_EQ(served.exit_code, 0) << served.err;
+  const auto served = successful(finish(child));
   EXPECT_THAT(served.err, HasSubstr(": here, batches come"));
-  EXPECT_TRUE(weights("served") == weights("here")) << kills << " kills";
+  EXPECT_TRUE(last_weights(in_folder("served")) == last_weights(in_folder("here")))
+      << kills << " kills";
 }
 
 }  // namespace

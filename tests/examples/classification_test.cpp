@@ -2,7 +2,6 @@
 // heard of.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -13,6 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/scratch.h"
+
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
@@ -20,13 +22,10 @@ using ::testing::HasSubstr;
 
 using Lines = std::vector<std::string>;
 
-/// Three classes of 8, 16 and 24 grey pictures; each grey stands for one picture: 10, 11, ... and
-/// so on.
+/// Three classes of 8, 16 and 24 pictures, each of a grey of its own: 10, 11, ...
 class Classification : public ::testing::Test {
  protected:
   Classification() {
-    std::string name = (fs::temp_directory_path() / "millrace-classes-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
     int grey = 10;
     for (const auto& [label, count] :
          std::map<std::string, int>{{"ant", 8}, {"bee", 16}, {"cow", 24}}) {
@@ -36,7 +35,6 @@ class Classification : public ::testing::Test {
                     cv::Mat(60 + 3 * i, 90, CV_8UC3, cv::Scalar::all(grey)));
     }
   }
-  ~Classification() override { fs::remove_all(folder_); }
 
   /// What the program prints; its last line is its exit status.
   Lines run(int batches, int threads, int from = 0) const {
@@ -55,7 +53,8 @@ class Classification : public ::testing::Test {
     return lines;
   }
 
-  fs::path folder_;
+  Scratch scratch_;
+  fs::path folder_ = scratch_.path();
 };
 
 TEST_F(Classification, GivesTheSameBatchesForAnyNumberOfThreads) {
@@ -99,3 +98,4 @@ TEST_F(Classification, SaysWhatIsMissing) {
 }
 
 }  // namespace
+}  // namespace millrace::testing
