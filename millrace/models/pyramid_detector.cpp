@@ -19,8 +19,7 @@
 namespace millrace {
 namespace {
 
-/// The device. Throws ConfigError where no plug-in has brought kernels of the detectors' operators
-/// for it.
+/// The device. Throws ConfigError if no plug-in has kernels of the detectors' operators for it.
 at::Device with_kernels(at::Device device) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("millrace::match", "");
   const auto key = c10::computeDispatchKey(std::nullopt, std::nullopt, device);
@@ -32,16 +31,16 @@ at::Device with_kernels(at::Device device) {
   return device;
 }
 
-/// Outputs of convolution, normalisation and ReLU that are kept, and the gradients that are alive
-/// with them. Fitted to the peaks of `trainer bench model`.
+/// The outputs of convolution, normalisation and ReLU that are kept, and the gradients alive at the
+/// same time. Fitted to the peaks of `trainer bench model`.
 constexpr double kKeptPerLayer = 1.5;
 
-/// The digit after `word`, which the name contains.
+/// The digit after `word` in the name.
 int digit_after(std::string_view name, std::string_view word) {
   return name[name.find(word) + word.size()] - '0';
 }
 
-/// How many places a convolution's output has.
+/// The number of cells of a convolution's output.
 double places(std::string_view name, double pixels, int finest, const RegionLoad& regions) {
   const auto at_stride = [&](int log2) { return pixels / std::pow(4.0, log2); };
   const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };

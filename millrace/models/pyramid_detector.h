@@ -1,4 +1,4 @@
-// What detectors on a feature pyramid share: a class of this kind adds its heads and nothing else.
+// What detectors on a feature pyramid share: a class derived from this one adds its heads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@ namespace millrace {
 class Pyramid;
 struct View;
 
-/// The options that they share. Defaults are detectron2's.
+/// Their common options. Defaults are detectron2's.
 struct PyramidDetectorOptions {
   std::string style = "detectron2";
   PyramidOptions pyramid;
@@ -102,14 +102,13 @@ class PyramidDetector : public Detector {
   virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                              const StepInfo& step) = 0;
 
-  /// What the second stage works on in an image; nothing: there is no second stage.
+  /// The second stage's regions of one image; none without a second stage.
   virtual RegionLoad regions_of_an_image() const { return {}; }
 
   /// What the heads find in each image.
   virtual std::vector<Found> find(const Features& features) = 0;
 
-  /// Mask probabilities of what was found, (D over all images, M, M); undefined where there are
-  /// none.
+  /// Mask probabilities of what was found, (D over all images, M, M); undefined: no masks.
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
   Features features(const Batch& batch, const NormPass& pass, cv::Size padded = {}) const;

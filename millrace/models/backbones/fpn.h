@@ -13,7 +13,7 @@ namespace millrace {
 
 class Fpn {
  public:
-  /// `in` are the channels of the maps that it is given, fine to coarse.
+  /// `in`: the channels of the input maps, fine to coarse.
   Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const NormOptions& norm,
       FpnTop top = FpnTop::pool);
 

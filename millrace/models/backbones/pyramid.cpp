@@ -6,6 +6,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <array>
 
 #include "millrace/trainer/detector/device_pixels.h"
 
@@ -14,8 +15,9 @@ namespace {
 
 at::Tensor normalize_here(const Batch& batch, const PyramidOptions& options, cv::Size padded) {
   const bool bgr = options.pixel_order == "bgr";
-  const std::vector<float> mean(options.pixel_mean.begin(), options.pixel_mean.end()),
-      deviation(options.pixel_std.begin(), options.pixel_std.end());
+  std::array<float, 3> mean, deviation;
+  std::copy_n(options.pixel_mean.begin(), 3, mean.begin());
+  std::copy_n(options.pixel_std.begin(), 3, deviation.begin());
   const auto n = static_cast<std::int64_t>(batch.size());
   const std::int64_t height = padded.height, width = padded.width;
   auto result =

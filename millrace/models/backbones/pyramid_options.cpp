@@ -15,8 +15,8 @@ void PyramidOptions::describe(Options& o) {
   o.add("backbone.type", backbone, "the residual network",
         {"resnet18", "resnet34", "resnet50", "resnet101"})
       .decides(OfWeights::tensors);
-  // oneDNN writes beyond its memory in the gradient of strided 1x1 convolutions of fewer than 16
-  // channels.
+  // With fewer than 16 channels, oneDNN's gradient of strided 1x1 convolutions writes out of
+  // bounds.
   o.add("backbone.width", width, "channels of the first stage; 64 is the published network",
         {.min = 16, .max = 1024})
       .decides(OfWeights::tensors);

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// What the coarser levels are made of.
+/// How the coarser levels are made.
 enum class FpnTop {
   pool,  // one level: P5 subsampled
   p5,    // two levels: 3x3 convolutions of stride 2 from P5 on (torchvision's RetinaNet)

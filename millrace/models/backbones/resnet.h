@@ -1,6 +1,5 @@
 // ResNet (He et al. 2016) as a detector's backbone: C2..C5 with strides 4, 8, 16, 32. Names as in
-// torchvision; those of the deep stem and the pooled shortcuts, which torchvision does not have, as
-// in timm.
+// torchvision; for the deep stem and the pooled shortcuts, which it lacks, as in timm.
 #pragma once
 
 #include <ATen/core/Tensor.h>

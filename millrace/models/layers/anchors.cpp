@@ -14,14 +14,14 @@ namespace {
 
 using Cell = std::array<double, 4>;
 
-/// Around (0, 0), of area size x size.
+/// Centred at (0, 0), area size x size.
 Cell exact_cell(double size, double ratio) {
   const double half_width = size / std::sqrt(ratio) / 2, half_height = size * std::sqrt(ratio) / 2;
   return {-half_width, -half_height, half_width, half_height};
 }
 
-/// py-faster-rcnn's: whole sides of a stride's square cell, then scaled; the last pixel belongs to
-/// the box.
+/// py-faster-rcnn's: sides of a stride's square cell, rounded, then scaled; the last pixel is part
+/// of the box.
 Cell legacy_cell(double size, double ratio, double stride) {
   const double scale = size / stride, centre = (stride - 1) / 2;
   const double side = std::nearbyint(std::sqrt(stride * stride / ratio));

@@ -23,7 +23,7 @@ using torch::autograd::variable_list;
 using Scalars = c10::List<std::optional<at::Scalar>>;
 using OptionalTensor = std::optional<at::Tensor>;
 
-/// libtorch's operator around oneDNN; nothing where it was built without.
+/// libtorch's operator around oneDNN, if it was built with it.
 using Pointwise = at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
                              at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, std::int64_t,
                              std::string_view, Scalars, std::optional<std::string_view>);
@@ -34,8 +34,8 @@ std::optional<c10::TypedOperatorHandle<Pointwise>> find_onednn() {
   return found->typed<Pointwise>();
 }
 
-/// Convolution and epilogue, all of one type. (oneDNN can add while it convolves too, at three
-/// times the cost.)
+/// Convolution and epilogue, all of one type. (oneDNN can fuse the sum too, at three times the
+/// cost.)
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                    std::int64_t stride, std::int64_t padding, const After& after) {
   static const auto onednn = find_onednn();
@@ -56,7 +56,7 @@ at::Tensor scaled(const at::Tensor& weight, const at::Tensor& scale) {
 
 class Convolve : public torch::autograd::Function<Convolve> {
  public:
-  /// Tensors that may need a gradient are arguments of their own; what is undefined must be absent.
+  /// Tensors that may need a gradient are separate arguments; undefined ones must be nullopt.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const OptionalTensor& bias, const OptionalTensor& add,
                             const Convolution& c, bool relu) {
@@ -77,7 +77,7 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
     const auto stride = context->saved_data["stride"].toInt(),
                padding = context->saved_data["padding"].toInt();
-    // Absent tensors are not counted.
+    // Tensors that are nullopt have no index.
     const std::size_t bias = context->saved_data["bias"].toBool(),
                       add = context->saved_data["add"].toBool();
     const auto needs = [&](std::size_t input) { return context->needs_input_grad(input); };

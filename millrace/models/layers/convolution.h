@@ -1,5 +1,5 @@
-// A convolution with what surrounds it: the weight's scale before, a sum and a ReLU after, in one
-// pass over the output.
+// A convolution with a scale of its weight, and with a sum and a ReLU in the same pass over the
+// output.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,8 +19,7 @@ struct Convolution {
 
 /// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type()
 /// (millrace/trainer/detector/precision.h). Keeps for the backward pass the input, the weight and,
-/// for a ReLU, the output; nothing where nothing needs a gradient. On a CPU, oneDNN rectifies while
-/// it convolves.
+/// for a ReLU, the output; nothing if nothing needs a gradient. On a CPU, oneDNN fuses the ReLU.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
 
 /// The same epilogue in place on `y`, for outputs that no backward pass needs.

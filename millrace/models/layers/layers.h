@@ -16,8 +16,7 @@
 namespace millrace {
 
 /// A place in a model's tree of names. Initial values depend on the seed and the full name alone,
-/// so that adding a layer leaves every other layer's values as they were; nor does the device
-/// change them.
+/// not on the device or on other layers.
 class Scope {
  public:
   Scope(Parameters& parameters, std::uint64_t seed, at::Device device = at::kCPU,
@@ -41,11 +40,10 @@ class Scope {
   at::Device device() const { return device_; }
   const Parameters& parameters() const { return parameters_; }
 
-  /// Stops training of every tensor declared so far whose name below this scope starts with
-  /// `prefix`.
+  /// Stops training every tensor declared so far whose name below this scope starts with `prefix`.
   void freeze(std::string_view prefix) const { parameters_.freeze(full(prefix)); }
 
-  /// Says how the rows of a layer below this scope, which has been declared, belong to classes.
+  /// Says how the rows of a declared layer below this scope belong to classes.
   void set_classes(std::string_view layer, const ClassAxis& axis) const {
     parameters_.set_classes(full(layer) + ".", axis);
   }
@@ -76,9 +74,9 @@ struct Init {
   double value = 0;
 };
 
-/// What is done to a layer's output.
+/// What follows a layer, in place on its output.
 struct After {
-  at::Tensor add = {};  // added to the output, whose shape it has; undefined: nothing
+  at::Tensor add = {};  // of the output's shape, added to it; undefined: nothing
   bool relu = false;    // after the sum
 };
 
@@ -120,8 +118,8 @@ struct Linear {
 /// Which normalisation follows a convolution.
 struct NormOptions {
   /// frozen_bn: statistics and affine fixed; frozen_stats: affine trained; bn: batch statistics;
-  /// sync_bn: those of all ranks (both: running statistics, which stay, where the affine is not
-  /// trained); gn: 32 groups (or fewer where there are fewer than 32 x 2 channels); none.
+  /// sync_bn: those of all ranks (both: fixed running statistics if the affine is not trained); gn:
+  /// 32 groups, fewer below 64 channels; none.
   std::string kind = "frozen_bn";
   double epsilon = 1e-5;
 };

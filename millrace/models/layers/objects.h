@@ -1,5 +1,5 @@
-// The objects of an image: those that it has, and the best of those that heads propose. Shapes: G
-// objects, D detections.
+// The objects of an image: its ground truth, and the best of what heads propose. Shapes: G objects,
+// D detections.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-/// What the losses need of one image's ground truth; crowd regions are not part of it.
+/// One image's ground truth without crowd regions.
 struct Truth {
   at::Tensor boxes;                                      // (G, 4) network pixels
   at::Tensor labels;                                     // (G) int64, 0 .. classes - 1

@@ -20,9 +20,8 @@ struct View {
 /// Every scale; with flipping, each followed by its mirrored view.
 std::vector<View> views_of(const DetectionOptions& options);
 
-/// The batch's images in another view, padded as the whole batch's pixels would be, to multiples of
-/// 32 pixels: images that are padded to one size are padded to one size in every view. Objects are
-/// left out: views are for detecting.
+/// The batch's images in another view. The padded size is scaled as a whole, to multiples of 32:
+/// what is padded to one size is so in every view. Without objects: views are for detecting.
 Batch seen(const Batch& batch, const View& view);
 
 /// Boxes (D, 4) in pixels of an image into those of its view, and back.

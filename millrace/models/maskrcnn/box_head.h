@@ -61,8 +61,7 @@ class BoxHead {
   at::Tensor boxes(const at::Tensor& deltas, const at::Tensor& regions) const;
 
  private:
-  /// How well logits (R, K + 1) fit the labels (R), of which those of the foreground are
-  /// `foreground`.
+  /// Accuracies of the logits (R, K + 1) for labels (R); `foreground`: the rows of foreground.
   void add_figures(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
                    double images, Figures& figures, const std::string& number) const;
 

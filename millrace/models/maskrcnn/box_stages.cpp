@@ -54,7 +54,7 @@ void BoxStagesOptions::check(const Config& table, const Options& defaults) const
   head.check(table, defaults);
   require(table, "roi.fg_iou_thresh", !iou.empty(), "takes at least one number");
   const bool fit = weights.size() == 4 * iou.size();
-  if (!table.find_path("box.bbox_reg_weights"))  // then it is the stages that were changed
+  if (!table.find_path("box.bbox_reg_weights"))  // then the stages were changed
     require(table, "roi.fg_iou_thresh", fit,
             "wants other box.bbox_reg_weights: four numbers, dx dy dw dh, for each number of "
             "roi.fg_iou_thresh");

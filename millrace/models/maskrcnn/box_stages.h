@@ -34,8 +34,8 @@ struct Candidates {
   Matches matches;   // of each box
 };
 
-/// Boxes (P, 4) with an IoU >= `iou` with an object are foreground, the others background; `offset`
-/// as in match.
+/// Boxes (P, 4) whose IoU with an object is >= `iou` are foreground, the others background;
+/// `offset` as in match.
 Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset);
 
 /// The candidates that were drawn.
@@ -52,7 +52,7 @@ class BoxStages {
   /// Proposals (P, 4) followed by the ground truth, matched for the first stage.
   Candidates candidates(const at::Tensor& proposals, const Truth& truth) const;
 
-  /// The first stage's regions, of the candidates of image `image`.
+  /// The first stage's regions, drawn from the candidates of image `image`.
   Samples draw(const Candidates& candidates, const StepInfo& step, std::size_t image) const;
 
   /// "loss_classifier" and "loss_box_reg" over the batch, in a cascade followed by "_stage0",
@@ -77,7 +77,7 @@ class BoxStages {
                          const NormPass& pass) const;
 
  private:
-  /// Where a stage moves the regions of each image, cut to the image.
+  /// The regions of each image as a stage refines them, clipped to the image.
   std::vector<at::Tensor> refined(const BoxHead& head, const at::Tensor& deltas,
                                   const std::vector<at::Tensor>& regions,
                                   const std::vector<ImageSize>& sizes) const;

@@ -13,8 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Shares of the pixels of the regions' own masks (F, M, M) that are right when cut at a
-/// probability of a half.
+/// Accuracies of the pixels of the regions' own masks (F, M, M), thresholded at probability 1/2.
 void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
   const auto object = targets > 0.5, right = (logits > 0) == object;
   const auto pixels = object.sum();

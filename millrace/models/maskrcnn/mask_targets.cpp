@@ -45,7 +45,7 @@ at::Tensor mask_targets_on_cpu(const at::Tensor& points, const at::Tensor& polyg
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("mask_targets", mask_targets_on_cpu); }
 
-/// Masks (F) in their boxes (F, 4), both of the CPU.
+/// Masks (F) cropped to their boxes (F, 4), on the CPU.
 at::Tensor cropped(const std::vector<const coco::Rle*>& masks, const at::Tensor& boxes,
                    std::int64_t size) {
   auto targets = at::empty({std::ssize(masks), size, size}, at::kByte);
@@ -118,7 +118,7 @@ class SoftTarget {
  private:
   using Taps = AxisTaps<float>;
 
-  /// The first and the last row or column that is read.
+  /// The first and the last row or column read.
   static std::pair<std::int64_t, std::int64_t> extent(const Taps& taps) {
     const auto all = taps.all();
     const auto [low, high] = std::ranges::minmax(all, {}, &Taps::Tap::index);
@@ -127,7 +127,7 @@ class SoftTarget {
 
   Taps rows_, columns_;
   std::vector<std::uint8_t> pixels_;
-  std::vector<float> line_;  // weighted rows of a cell, a number a column
+  std::vector<float> line_;  // weighted rows of a cell, one number per column
 };
 
 at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,

@@ -25,7 +25,7 @@ struct MaskRcnnOptions : PyramidDetectorOptions {
   void use_torchvision();
   void check(const Config& table, const Options& defaults) const;
 
-  /// What the heads add to a label to get its place among the classes.
+  /// The offset from a label to its place among the heads' classes.
   std::int64_t first_class() const { return background == "first" ? 1 : 0; }
 };
 

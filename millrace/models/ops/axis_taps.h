@@ -1,8 +1,8 @@
-// What ROIAlign reads of a map along one axis of a region.
+// The rows or columns of a map that ROIAlign reads for a region.
 //
 // Bilinear sampling is separable, and so is the mean over the samples of a cell: the value of a
 // cell is the sum of row weight x column weight x feature over the few rows and columns that its
-// samples touch. The weights are computed once per region and axis; what is left is adding up
+// samples touch. The weights are computed once per region and axis; what remains is a sum of
 // scaled vectors of C channels.
 #pragma once
 
@@ -72,8 +72,8 @@ class AxisTaps {
   std::span<const Tap> all() const { return taps_; }
 
  private:
-  /// Neighbouring samples mostly read the same rows: such a tap joins one of the last two of the
-  /// cell.
+  /// Joins one of the last two taps of the cell if it has the same index, as neighbouring samples
+  /// mostly do.
   void add(std::int64_t index, T weight) {
     for (auto back = taps_.size(); back > ends_.back() && back + 2 > taps_.size(); --back)
       if (taps_[back - 1].index == index) {

@@ -1,4 +1,4 @@
-// How the functions of this folder find the kernels of the device that their tensors lie on.
+// Finds the kernels for the device of an operator's tensors.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -22,9 +21,9 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kRows = 256;  // summed together: the order of the sum is that of the rows
+constexpr std::int64_t kRows = 256;  // summed together, in their order
 
-/// Loss and slope at the logit `x` of a class that is there or not.
+/// Loss and slope at the logit `x` of a class that is present or not.
 template <class T>
 struct Focal {
   T value, slope;
@@ -93,18 +92,12 @@ at::Tensor focal_loss_on_cpu(const at::Tensor& logits, const at::Tensor& classes
                                         : loss_of<float>(x, own, {alpha, gamma});
 }
 
-at::Tensor focal_loss_backward_on_cpu(const at::Tensor& factor, const at::Tensor& logits,
-                                      const at::Tensor& classes, double alpha, double gamma) {
+at::Tensor focal_loss_backward(const at::Tensor& factor, const at::Tensor& logits,
+                               const at::Tensor& classes, double alpha, double gamma) {
   const auto x = logits.contiguous(), own = classes.contiguous();
   const auto by = factor.item<double>();
   return x.scalar_type() == at::kDouble ? gradient_of<double>(x, own, {alpha, gamma}, by)
                                         : gradient_of<float>(x, own, {alpha, gamma}, by);
-}
-
-at::Tensor dispatch_focal_loss(const at::Tensor& logits, const at::Tensor& classes, double alpha,
-                               double gamma) {
-  static const auto op = dispatched<decltype(focal_loss_on_cpu)>("millrace::focal_loss");
-  return op.call(logits, classes, alpha, gamma);
 }
 
 class FocalLoss : public torch::autograd::Function<FocalLoss> {
@@ -114,20 +107,18 @@ class FocalLoss : public torch::autograd::Function<FocalLoss> {
     context->save_for_backward({logits, classes});
     context->saved_data["alpha"] = alpha;
     context->saved_data["gamma"] = gamma;
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    return dispatch_focal_loss(logits, classes, alpha, gamma);
+    return focal_loss_on_cpu(logits, classes, alpha, gamma);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& grads) {
     const auto saved = context->get_saved_variables();
-    static const auto op =
-        dispatched<decltype(focal_loss_backward_on_cpu)>("millrace::focal_loss_backward");
-    return {op.call(grads[0], saved[0], saved[1], context->saved_data["alpha"].toDouble(),
-                    context->saved_data["gamma"].toDouble()),
-            {},
-            {},
-            {}};
+    return {
+        focal_loss_backward(grads[0], saved[0], saved[1], context->saved_data["alpha"].toDouble(),
+                            context->saved_data["gamma"].toDouble()),
+        {},
+        {},
+        {}};
   }
 };
 
@@ -148,10 +139,7 @@ at::Tensor focal_loss_of_operators(const at::Tensor& logits, const at::Tensor& c
   return loss.masked_fill((classes == kIgnored).unsqueeze(1), 0).sum();
 }
 
-TORCH_LIBRARY_IMPL(millrace, CPU, library) {
-  library.impl("focal_loss", focal_loss_on_cpu);
-  library.impl("focal_loss_backward", focal_loss_backward_on_cpu);
-}
+TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("focal_loss", focal_loss_on_cpu); }
 TORCH_LIBRARY_IMPL(millrace, AutogradCPU, library) {
   library.impl("focal_loss", focal_loss_with_gradient);
 }
@@ -168,7 +156,8 @@ at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
       classes.scalar_type() != at::kLong || (type != at::kFloat && type != at::kDouble))
     throw std::invalid_argument(
         "focal_loss_sum: logits must be (T, K) float or double and classes (T) int64");
-  return dispatch_focal_loss(logits, classes, options.alpha, options.gamma);
+  static const auto op = dispatched<decltype(focal_loss_on_cpu)>("millrace::focal_loss");
+  return op.call(logits, classes, options.alpha, options.gamma);
 }
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// IoU of one box with many, the loop that box_iou and the matcher share.
+// IoU of one box with many: the loop of box_iou and of the matcher.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// Coordinate planes of (N, 4) float boxes: what vectors load.
+/// Coordinate planes of (N, 4) float boxes, for vector loads.
 struct BoxPlanes {
   explicit BoxPlanes(const at::Tensor& boxes);
 

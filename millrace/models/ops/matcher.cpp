@@ -21,8 +21,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 1024;  // boxes compared together, in the cache
 
-/// Takes `count` overlaps with truth `row` into the best so far of each box; gives the highest of
-/// them.
+/// Updates the best truth of each box by `count` overlaps with truth `row`; returns the highest.
 MILLRACE_SIMD float take_row(const float* iou, std::int32_t row, std::int64_t count, float* best,
                              std::int32_t* truth) {
   constexpr std::int64_t kLanes = 16;
@@ -45,7 +44,7 @@ MILLRACE_SIMD void mark_highest(const float* iou, float highest, std::int64_t co
   for (std::int64_t i = 0; i < count; ++i) label[i] = iou[i] == highest ? 1 : label[i];
 }
 
-/// The smallest box around boxes begin .. end, leaving out what is not a number.
+/// The smallest box around boxes begin .. end, ignoring NaN.
 MILLRACE_SIMD std::array<float, 4> bounds(const BoxPlanes& boxes, std::int64_t begin,
                                           std::int64_t end) {
   constexpr std::int64_t kLanes = 16;
@@ -116,8 +115,7 @@ class BlockMatcher {
   /// The truth's highest overlap within each block.
   float* highest_of(std::int64_t row) { return highest_.data() + row * blocks_; }
 
-  /// A truth far from all boxes of a block overlaps none: most are, so most blocks are only
-  /// compared by their bounds.
+  /// A truth outside the bounds of a block overlaps none of its boxes, which is true of most.
   bool may_touch(std::int64_t row, const std::array<float, 4>& bound) const {
     const float left = std::max(truth_.x1[row], bound[0]),
                 right = std::min(truth_.x2[row], bound[2]);

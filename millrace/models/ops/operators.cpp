@@ -33,8 +33,4 @@ TORCH_LIBRARY(millrace, library) {
       "mask_targets(Tensor points, Tensor polygon_begins, Tensor object_begins, Tensor boxes, "
       "int size) -> Tensor");
   library.def("focal_loss(Tensor logits, Tensor classes, float alpha, float gamma) -> Tensor");
-  // `factor`: the gradient of the loss, one number.
-  library.def(
-      "focal_loss_backward(Tensor factor, Tensor logits, Tensor classes, float alpha, "
-      "float gamma) -> Tensor");
 }

@@ -24,13 +24,13 @@
 namespace millrace {
 namespace {
 
-/// Boxes and what they are ranked by, best first.
+/// Boxes and their scores, best first.
 struct Ranked {
   std::vector<std::array<float, 4>> boxes;
   std::vector<float> scores;
 };
 
-/// The numbers of BoxCoder and of an image, as the loops take them.
+/// BoxCoder and an image's size in float.
 struct Decoding {
   float weights[4], max_log_scale, offset, width, height;
 };
@@ -46,7 +46,7 @@ struct Planes {
   std::vector<float> memory;
 };
 
-/// dw and dh: as the exponential takes them.
+/// dw and dh, the arguments of the exponential.
 MILLRACE_SIMD void scale_logs(float* value, std::size_t count, float weight, float most) {
   for (std::size_t i = 0; i < count; ++i) {
     const float scaled = value[i] / weight;
@@ -84,7 +84,7 @@ void decode(Planes& planes, const Decoding& by) {
 /// One level of one image.
 struct Level {
   std::span<const float> logits;
-  const float *deltas, *anchors;  // 4 of each a logit
+  const float *deltas, *anchors;  // 4 of each per logit
 };
 
 Ranked best_of_level(const Level& level, const Decoding& by, const ProposalOptions& options) {
@@ -103,7 +103,7 @@ Ranked best_of_level(const Level& level, const Decoding& by, const ProposalOptio
 
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (options.by_probability) {  // may tie, and exchange neighbours by a rounding
+  if (options.by_probability) {  // rounding may make ties and swap neighbours
     at::from_blob(scores.data(), {static_cast<std::int64_t>(count)}, at::kFloat).sigmoid_();
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
@@ -121,7 +121,7 @@ Ranked best_of_level(const Level& level, const Decoding& by, const ProposalOptio
     if (!suppressor.keep(box.data())) continue;
     result.boxes.push_back(box);
     result.scores.push_back(scores[i]);
-    if (std::ssize(result.boxes) == options.after) break;  // no level can give more
+    if (std::ssize(result.boxes) == options.after) break;  // a level can give no more
   }
   return result;
 }

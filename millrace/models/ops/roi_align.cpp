@@ -75,7 +75,7 @@ template <typename T, typename F>
       pixel(row.index * region.stride + column.index * region.channels, row.weight * column.weight);
 }
 
-constexpr std::int64_t kVectors = 8;  // that a sum over taps keeps in registers
+constexpr std::int64_t kVectors = 8;  // in registers during a sum over taps
 
 template <typename T>
 struct Lanes {
@@ -193,8 +193,8 @@ at::Tensor pool(at::TensorList maps, const at::Tensor& rois, const at::Tensor& l
   return output.to(maps[0].scalar_type());
 }
 
-/// `sizes`: the four of each map. Threads share out channels and take the regions in order, so sums
-/// do not depend on their number.
+/// `sizes`: the four of each map. Threads divide the channels and take regions in order, so sums do
+/// not depend on the number of threads.
 template <typename T>
 std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& rois,
                                const at::Tensor& levels, at::IntArrayRef sizes,
@@ -226,7 +226,8 @@ std::vector<at::Tensor> spread(const at::Tensor& grad_output, const at::Tensor& 
 
   const auto channels = features[0].channels;
   const auto numbers = options.height * options.width * channels;
-  constexpr auto kLine = static_cast<std::int64_t>(64 / sizeof(T));  // which no two threads share
+  constexpr auto kLine =
+      static_cast<std::int64_t>(64 / sizeof(T));  // a cache line, written by one thread
   at::parallel_for(0, (channels + kLine - 1) / kLine, 1, [&](std::int64_t begin, std::int64_t end) {
     const auto first = begin * kLine, share = std::min(end * kLine, channels) - first;
     for (std::int64_t r = 0; r < count; ++r)

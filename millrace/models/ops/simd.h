@@ -1,9 +1,9 @@
-// Lets one loop use the widest vectors of the machine it runs on.
+// Loops that use the vectors of the machine they run on.
 #pragma once
 
 /// Before a function with hot loops: compiled for AVX2 with FMA and for any x86-64; the loader
-/// picks one. What it calls must be inlined to profit. Sanitizers start after the loader picks, so
-/// they get the plain one.
+/// picks one. Only inlined calls profit. Sanitizers start after the loader, so they get the plain
+/// one.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define MILLRACE_SIMD [[gnu::target_clones("arch=x86-64-v3", "default")]]

@@ -11,7 +11,7 @@ struct SoftNmsOptions {
   bool gaussian = true;
   double sigma = 0.5;
   double threshold = 0.5;
-  double score_threshold = 0;  // boxes whose score falls to it or below it are dropped
+  double score_threshold = 0;  // boxes whose score falls to it or below are dropped
   double offset = 0;           // added to widths and heights (1: the legacy convention)
 };
 

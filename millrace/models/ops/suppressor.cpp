@@ -21,7 +21,7 @@ struct Planes {
   const float *x1, *y1, *x2, *y2, *area;
 };
 
-/// What the box and the kept box `i` have in common.
+/// The intersection of the box and the kept box `i`.
 [[gnu::always_inline]] inline float common_area(const Candidate& box, const Planes& kept,
                                                 std::size_t i, float offset) {
   const float left = kept.x1[i] > box.x1 ? kept.x1[i] : box.x1;

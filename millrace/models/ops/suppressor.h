@@ -1,4 +1,4 @@
-// Greedy suppression of overlapping boxes: what nms and the proposals share.
+// Greedy suppression of overlapping boxes, for nms and the proposals.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Suppressor {
  private:
   float threshold_, offset_;
   std::size_t stride_, count_ = 0;
-  // x1, y1, x2, y2, area of those kept; the room that is left overlaps nothing
+  // x1, y1, x2, y2, area of the kept boxes; the rest is NaN, which overlaps nothing
   std::vector<float> planes_;
 };
 

@@ -13,8 +13,7 @@ namespace {
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-/// Unsigned integers in the order of the values; of equal values the one of the lower index is the
-/// greater.
+/// An integer that orders values; of equal ones that of the lower index is greater.
 std::uint64_t key_of(float value, std::size_t index) {
   const auto bits = std::bit_cast<std::uint32_t>(value + 0.0F);  // one zero
   const auto ordered = bits >> 31 ? ~bits : bits | 0x80000000U;
@@ -34,7 +33,7 @@ MILLRACE_SIMD bool any_from(const float* values, std::size_t count, float limit)
 
 /// Keys of the finite values from `limit` up.
 std::vector<std::uint64_t> keys_from(std::span<const float> values, float limit) {
-  constexpr std::size_t kBlock = 64;  // values that are passed over together: most are too small
+  constexpr std::size_t kBlock = 64;  // values skipped together: most are too small
   std::vector<std::uint64_t> keys;
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const auto end = std::min(begin + kBlock, values.size());
@@ -45,8 +44,7 @@ std::vector<std::uint64_t> keys_from(std::span<const float> values, float limit)
   return keys;
 }
 
-/// A value that most likely has somewhat more than `count` at or above it, from a sample of the
-/// values.
+/// A value that, by a sample, somewhat more than `count` values reach.
 float likely_limit(std::span<const float> values, std::size_t count) {
   constexpr std::size_t kStep = 16;
   const auto rank = count / kStep + count / (2 * kStep) + 16;

@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-/// Indices of the `count` largest of the finite `values`, fewer where there are fewer: largest
-/// first, of equal ones the first first. Linear in the number of values. At most 2^32 values.
+/// Indices of the `count` largest of the finite `values`, or all if there are fewer: largest
+/// first, equal ones by index. Linear in the number of values. At most 2^32 values.
 std::vector<std::int64_t> top_k(std::span<const float> values, std::int64_t count);
 
 }  // namespace millrace

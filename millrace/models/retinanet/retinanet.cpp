@@ -81,7 +81,7 @@ class RetinaNet final : public PyramidDetector {
     return options_.anchors(features.maps, features.padded, /*first_stride=*/8);
   }
 
-  /// What focal loss should see in each anchor, and which ground truth it belongs to.
+  /// The class of each anchor for the focal loss, and the ground truth of the positive ones.
   struct Targets {
     at::Tensor classes;   // (T) int64
     at::Tensor positive;  // (F) int64, anchors
@@ -137,8 +137,7 @@ class RetinaNet final : public PyramidDetector {
     return {{"loss_cls", classification}, {"loss_box_reg", regression}};
   }
 
-  /// How well the logits (T, K) of an image fit: an anchor says a class where its probability is
-  /// above a half.
+  /// Accuracies of the logits (T, K) of an image: an anchor predicts a class of probability > 1/2.
   void add_figures(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
     const auto [best, own] = logits.max(1);
     const auto said = own.masked_fill(best <= 0, kBackground);
