@@ -1,4 +1,4 @@
-// Time that passes, measured by a clock that nobody sets.
+// Elapsed time, by a monotonic clock.
 #pragma once
 
 #include <chrono>

@@ -156,7 +156,7 @@ void apply_override(Config& root, const std::string& text) {
 /// A basic string: JSON's escapes are TOML's.
 std::string string_text(const std::string& text) { return nlohmann::json(text).dump(); }
 
-/// A key as TOML writes it: bare where it may be.
+/// A key as TOML writes it: bare if possible.
 std::string key_text(const std::string& key) {
   const auto bare = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
@@ -278,6 +278,16 @@ Config without(const Config& table, std::initializer_list<std::string_view> keys
   for (const auto& member : table.table())
     if (std::ranges::find(keys, member.first) == keys.end()) members.push_back(member);
   return {std::move(members), table.origin};
+}
+
+std::map<std::string, const Config*> leaves(const Config& table, const std::string& above) {
+  std::map<std::string, const Config*> all;
+  for (const auto& [key, value] : table.table())
+    if (value.is_table())
+      all.merge(leaves(value, above + key + "."));
+    else
+      all[above + key] = &value;
+  return all;
 }
 
 std::string value_text(const Config& value) {

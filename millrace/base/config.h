@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,6 +71,9 @@ void merge(Config& under, const Config& over);
 
 /// A table without some of its members.
 Config without(const Config& table, std::initializer_list<std::string_view> keys);
+
+/// All values in a table that are no tables, by dotted key: "optimizer.lr". Borrowed from `table`.
+std::map<std::string, const Config*> leaves(const Config& table, const std::string& above = "");
 
 /// TOML text of one value, without values that follow another key: `[640, 800]`, `{ a = 1 }`.
 std::string value_text(const Config& value);

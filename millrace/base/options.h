@@ -41,10 +41,10 @@ struct Quantity {
   std::string unit;
 };
 
-/// Nothing where a text is something else than a number and a word.
+/// Nothing unless the text is a number and a word.
 std::optional<Quantity> parse_quantity(std::string_view text);
 
-/// Nothing where it is no length of time.
+/// Nothing for other units.
 std::optional<double> seconds_of(const Quantity& quantity);
 std::optional<Duration> parse_duration(std::string_view text);
 

@@ -1,5 +1,5 @@
-// Counter-based random numbers: a stream is a pure function of what it is for, so that results
-// depend neither on threads nor on the order of work.
+// Counter-based random numbers: pure functions of their purpose, so that results depend neither on
+// threads nor on the order of work.
 #pragma once
 
 #include <cmath>

@@ -62,13 +62,26 @@ class Registry {
 
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Adds a component whose options are the struct `T`. Returns true, so that a constant can hold
-  /// it. Throws Error where the name is taken, saying by whom.
+  /// Adds a component with the options `T`. Returns true, for a constant. Throws Error if the name
+  /// is taken, saying by whom.
   template <class T>
-  bool add(const std::string& name, std::string doc, Factory create);
+  bool add(const std::string& name, std::string doc, Factory create) {
+    const ComponentName who{kind_, name, registering_plugin()};
+    const auto in_describe = [who](auto work) { return blaming(who, "describe", work); };
+    Entry entry{name,
+                std::move(doc),
+                [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
+                [=](const Config& table) { in_describe([&] { read_options<T>(table); }); },
+                [=] { return in_describe(help_of<T>); },
+                weight_options<T>,
+                std::move(create),
+                who.plugin};
+    const auto [place, is_new] = entries_.emplace(name, std::move(entry));
+    if (!is_new) throw_taken(kind_, name, place->second.plugin);
+    return true;
+  }
 
-  /// Throws ConfigError naming the nearest component where `name` is unknown; `where` says who
-  /// asked.
+  /// Throws ConfigError naming the nearest component if `name` is unknown; `where`: who asked.
   const Entry& at(const std::string& name, const Origin& where = {}) const {
     if (const auto found = entries_.find(name); found != entries_.end()) return found->second;
     throw_unknown(kind_, name, names(), where);
@@ -88,24 +101,6 @@ class Registry {
   std::string kind_;
   std::map<std::string, Entry> entries_;
 };
-
-template <class Factory>
-template <class T>
-bool Registry<Factory>::add(const std::string& name, std::string doc, Factory create) {
-  const ComponentName who{kind_, name, registering_plugin()};
-  const auto in_describe = [who](auto work) { return blaming(who, "describe", work); };
-  Entry entry{name,
-              std::move(doc),
-              [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
-              [=](const Config& table) { in_describe([&] { read_options<T>(table); }); },
-              [=] { return in_describe(help_of<T>); },
-              weight_options<T>,
-              std::move(create),
-              who.plugin};
-  const auto [place, is_new] = entries_.emplace(name, std::move(entry));
-  if (!is_new) throw_taken(kind_, name, place->second.plugin);
-  return true;
-}
 
 /// The `type` of a component's table. Throws ConfigError naming the kind if it is missing.
 std::string used_name(const Config& table, const std::string& kind);
@@ -134,7 +129,7 @@ struct OptionsOfClass<C, std::void_t<typename C::Options>> {
 template <class C>
 using OptionsOf = typename OptionsOfClass<C>::type;
 
-/// Makes a component of class `C`: C(options, context...), or C() where it has no such constructor.
+/// Makes a component of class `C`: C(options, context...), or C() if there is no such constructor.
 template <class C, class O, class... Context>
 std::unique_ptr<C> make_component(O options, const Context&... context) {
   if constexpr (std::constructible_from<C, O, const Context&...>)

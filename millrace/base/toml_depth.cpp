@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// Where the text goes on after the string that begins at `at`.
+/// The end of the string that begins at `at`.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string three(3, quote);
@@ -19,17 +19,17 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
     if (quote == '"' && text[at] == '\\')
       ++at;
     else if (is_long && text.substr(at).starts_with(three))
-      return std::min(text.find_first_not_of(quote, at), at + 5);  // up to two are its last letters
+      return std::min(text.find_first_not_of(quote, at), at + 5);  // may end in two quotes
     else if (!is_long && (text[at] == quote || text[at] == '\n'))
       return at + 1;
   }
   return text.size();
 }
 
-/// An array or inline table that is open.
+/// An open array or inline table.
 struct Bracket {
   bool is_table = false;
-  std::size_t levels = 0;  // that it adds, those of its key included
+  std::size_t levels = 0;  // that it adds, with its key
 };
 
 /// Follows a document character by character.
@@ -38,15 +38,29 @@ class Depth {
   std::size_t levels() const { return header_ + inside_ + key_; }
 
   void see(char c) {
-    if (c == '\n' && open_.empty()) return begin_statement();
-    if (c == '[' && open_.empty() && in_key_ && key_ == 1 && !written_) return begin_header();
-    if (c == '[' || c == '{') return open(c == '{');
-    if (c == ']' && in_header_) return;
-    if (c == ']' || c == '}') return close();
-    if (c == '=') in_key_ = false;
-    if (c == ',' && !open_.empty() && open_.back().is_table) begin_key();
-    if (c == '.' && in_key_) ++(in_header_ ? header_ : key_);
-    written_ = written_ || (c != ' ' && c != '\t' && c != '\r');
+    if (c == '\n' && open_.empty()) {  // the next statement
+      begin_key();
+      in_header_ = written_ = false;
+    } else if (c == '[' && open_.empty() && in_key_ && key_ == 1 && !written_) {
+      in_header_ = true;
+      header_ = 1;  // again at the second '[' of an array of tables
+    } else if (c == '[' || c == '{') {
+      open_.push_back({c == '{', key_});
+      inside_ += key_;
+      begin_key();
+      in_key_ = c == '{';
+    } else if ((c == ']' && !in_header_) || c == '}') {
+      if (open_.empty()) return;
+      key_ = open_.back().levels;
+      inside_ -= key_;
+      open_.pop_back();
+      in_key_ = false;
+    } else if (c != ']') {
+      if (c == '=') in_key_ = false;
+      if (c == ',' && !open_.empty() && open_.back().is_table) begin_key();
+      if (c == '.' && in_key_) ++(in_header_ ? header_ : key_);
+      written_ = written_ || (c != ' ' && c != '\t' && c != '\r');
+    }
   }
 
  private:
@@ -54,32 +68,11 @@ class Depth {
     in_key_ = true;
     key_ = 1;
   }
-  void begin_statement() {
-    begin_key();
-    in_header_ = written_ = false;
-  }
-  void begin_header() {
-    in_header_ = true;
-    header_ = 1;  // the second '[' of an array of tables begins it again
-  }
-  void open(bool is_table) {
-    open_.push_back({is_table, key_});
-    inside_ += key_;
-    begin_key();
-    in_key_ = is_table;
-  }
-  void close() {
-    if (open_.empty()) return;
-    inside_ -= open_.back().levels;
-    key_ = open_.back().levels;
-    open_.pop_back();
-    in_key_ = false;
-  }
 
   std::vector<Bracket> open_;
-  std::size_t header_ = 0;  // levels of the header that is in force
+  std::size_t header_ = 0;  // levels of the current header
   std::size_t inside_ = 0;  // levels of the open brackets
-  std::size_t key_ = 1;     // parts of the present key
+  std::size_t key_ = 1;     // parts of the current key
   bool in_key_ = true, in_header_ = false, written_ = false;
 };
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
-#include "millrace/base/config_leaves.h"
+#include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"

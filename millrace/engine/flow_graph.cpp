@@ -29,14 +29,13 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/engine/grouper.h"
+#include "millrace/engine/in_flight.h"
 #include "millrace/engine/order.h"
 #include "millrace/engine/plan.h"
-#include "millrace/engine/ready_queue.h"
 #include "millrace/engine/sample_keys.h"
 #include "millrace/engine/skip_ledger.h"
 #include "millrace/engine/source_line.h"
 #include "millrace/engine/stage_runner.h"
-#include "millrace/engine/tickets.h"
 
 namespace millrace {
 namespace {
@@ -277,7 +276,7 @@ void FlowGraph::reissue(std::int64_t tickets) {
 void FlowGraph::issue() {
   for (auto tickets = tickets_.take(); tickets > 0; --tickets) {
     auto sample = line_.next();
-    if (!sample) return tickets_.give_back(tickets);  // for what is still to be asked for
+    if (!sample) return tickets_.give_back(tickets);  // for numbers asked for later
     runner_.arrive(0);
     nodes_->samples.maps.front().try_put(std::move(sample));
   }
@@ -302,7 +301,7 @@ GroupPtr FlowGraph::take_into_group(std::size_t k, SamplePtr sample) {
   return group;
 }
 
-/// In order: an item goes to the consumer, or if it need not see it, its tickets go out again.
+/// In order: gives an item to the consumer, or reissues its tickets if it was skipped.
 void FlowGraph::deliver(GroupPtr item) {
   const bool lost = !item->message && !item->failure && !item->group->positions.empty();
   if (lost && options_.partial == Partial::wrap) runner_.refill(*item);

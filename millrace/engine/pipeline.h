@@ -20,14 +20,48 @@
 
 namespace millrace {
 
+/// A flow whose messages are of type `T`.
+template <class T>
+class TypedFlow final : public DataFlow<T>, public NumberedFlow<T> {
+ public:
+  explicit TypedFlow(std::unique_ptr<Flow> flow) : flow_(std::move(flow)) {}
+
+  std::optional<Delivery<T>> next() override { return typed(flow_->next()); }
+  bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
+  void ask(std::int64_t number) override { flow_->ask(number); }
+  std::optional<Made<T>> take() override {
+    auto made = flow_->take();
+    if (!made) return std::nullopt;
+    return Made<T>{made->number, typed(std::move(made->item)), std::move(made->failure),
+                   std::move(made->skipped)};
+  }
+  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
+  FlowReport report() const override { return flow_->report(); }
+
+ private:
+  static std::optional<Delivery<T>> typed(std::optional<Delivery<Message>> item) {
+    if (!item) return std::nullopt;
+    return Delivery<T>{item->value.take<T>(), std::move(item->cursor), item->epoch, item->progress,
+                       item->number};
+  }
+
+  std::unique_ptr<Flow> flow_;
+};
+
 /// Starts a plan that ends in messages of type `T`. Throws ConfigError if it does not.
 template <class T>
-std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options);
+std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
+  return std::make_unique<TypedFlow<T>>(
+      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/false, {}));
+}
 
 /// The same for items by number.
 template <class T>
 std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
-                                                     WakeUp wake);
+                                                     WakeUp wake) {
+  return std::make_unique<TypedFlow<T>>(
+      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/true, std::move(wake)));
+}
 
 /// A pipeline over a source of `Element`s that yields messages of type `T` so far. Each step
 /// consumes it and returns the next.
@@ -163,47 +197,6 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
     stages.back().where = table.origin.text();
   }
   return stages;
-}
-
-/// A flow whose messages are of type `T`.
-template <class T>
-class TypedFlow final : public DataFlow<T>, public NumberedFlow<T> {
- public:
-  explicit TypedFlow(std::unique_ptr<Flow> flow) : flow_(std::move(flow)) {}
-
-  std::optional<Delivery<T>> next() override { return typed(flow_->next()); }
-  bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
-  void ask(std::int64_t number) override { flow_->ask(number); }
-  std::optional<Made<T>> take() override {
-    auto made = flow_->take();
-    if (!made) return std::nullopt;
-    return Made<T>{made->number, typed(std::move(made->item)), std::move(made->failure),
-                   std::move(made->skipped)};
-  }
-  std::int64_t epoch_size() const override { return flow_->epoch_size(); }
-  FlowReport report() const override { return flow_->report(); }
-
- private:
-  static std::optional<Delivery<T>> typed(std::optional<Delivery<Message>> item) {
-    if (!item) return std::nullopt;
-    return Delivery<T>{item->value.take<T>(), std::move(item->cursor), item->epoch, item->progress,
-                       item->number};
-  }
-
-  std::unique_ptr<Flow> flow_;
-};
-
-template <class T>
-std::unique_ptr<DataFlow<T>> start_flow(Plan plan, const FlowOptions& options) {
-  return std::make_unique<TypedFlow<T>>(
-      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/false, {}));
-}
-
-template <class T>
-std::unique_ptr<NumberedFlow<T>> start_numbered_flow(Plan plan, const FlowOptions& options,
-                                                     WakeUp wake) {
-  return std::make_unique<TypedFlow<T>>(
-      start(std::move(plan), MessageType::of<T>(), options, /*by_number=*/true, std::move(wake)));
 }
 
 }  // namespace millrace

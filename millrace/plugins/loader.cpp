@@ -152,7 +152,7 @@ void open_needs(const fs::path& file) {
   }
 }
 
-/// What dlopen complained of, with the names of functions as people write them.
+/// The error of dlopen, with the symbol demangled.
 std::string readable_reason(const std::string& reason) {
   static const std::string before = "undefined symbol: ";
   const auto at = reason.find(before);
@@ -167,11 +167,10 @@ std::string readable_reason(const std::string& reason) {
       name ? name.get() : symbol);
 }
 
-/// Its constants register themselves in here. Symbols stay private to the plug-in; it finds ours in
-/// the executable.
+/// Here its constants register themselves. Its symbols stay private; it finds ours in the
+/// executable.
 void open(const fs::path& file) {
-  // What a constant of the plug-in throws comes out of here, though <dlfcn.h> declares that nothing
-  // does: the call goes through a pointer that does not say so.
+  // The plug-in's constants may throw, though <dlfcn.h> declares dlopen not to: hence the pointer.
   void* (*volatile const open_object)(const char*, int) = dlopen;
   registering_plugin() = file.string();
   const std::unique_ptr<std::string, void (*)(std::string*)> end(&registering_plugin(),

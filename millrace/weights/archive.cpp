@@ -16,15 +16,6 @@ using UniqueZip = std::unique_ptr<zip_t, decltype(&zip_discard)>;
   throw Error(what + ": " + why);
 }
 
-UniqueZip open_archive(const std::filesystem::path& file) {
-  int code = 0;
-  UniqueZip archive(zip_open(file.c_str(), ZIP_RDONLY, &code), zip_discard);
-  if (archive) return archive;
-  zip_error_t error;
-  zip_error_init_with_code(&error, code);
-  fail("cannot be read as a zip archive", error);
-}
-
 Archive::Entry entry_of(zip_t* archive, zip_uint64_t index) {
   constexpr std::uint64_t kBestDeflate = 1032;  // deflate never packs tighter
   constexpr auto kNeeded =
@@ -69,7 +60,14 @@ void ArchiveMember::read(void* to, std::uint64_t bytes) {
       "(or torch saved it without checksums, after set_crc32_options(False))");
 }
 
-Archive::Archive(const std::filesystem::path& file) : zip_(open_archive(file)) {
+Archive::Archive(const std::filesystem::path& file) : zip_(nullptr, zip_discard) {
+  int code = 0;
+  zip_.reset(zip_open(file.c_str(), ZIP_RDONLY, &code));
+  if (!zip_) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    fail("cannot be read as a zip archive", error);
+  }
   constexpr std::uint64_t kMostPacking = 100, kSmall = 1 << 20;
   std::uint64_t left = std::filesystem::file_size(file) * kMostPacking + kSmall;
   const auto count = static_cast<zip_uint64_t>(zip_get_num_entries(zip_.get(), 0));

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "millrace/base/errors.h"
-#include "millrace/weights/seal.h"
 #include "millrace/weights/sealed_folder.h"
 
 namespace millrace {

@@ -20,7 +20,7 @@ NamedTensors read_weights(const std::filesystem::path& weights);
 void check_writable_format(const std::filesystem::path& file);
 
 /// Writes .safetensors, .pth or .npz, atomically. Only .safetensors takes metadata, which it gets
-/// with a seal (seal.h). Throws ConfigError for another extension.
+/// with a seal. Throws ConfigError for another extension.
 void write_weights(const std::filesystem::path& file, const NamedTensors& tensors,
                    const Metadata& metadata = {});
 
@@ -44,5 +44,16 @@ NamedTensors read_npz(const std::filesystem::path& file);
 /// Writes an archive of arrays, not compressed, atomically. The same tensors give the same bytes.
 /// Throws Error for bf16, which NumPy does not have.
 void write_npz(const std::filesystem::path& file, const NamedTensors& tensors);
+
+// The seal of a weight file: a digest of its content among its metadata, so that the file alone
+// shows whether a byte of it has changed.
+
+/// `metadata` with the seal of it and the tensors: their names, types, shapes and bytes in any
+/// order.
+Metadata sealed(Metadata metadata, const NamedTensors& tensors);
+
+/// Whether there is a seal. Throws Error if it is of other tensors or metadata, or is missing
+/// although the metadata are ours.
+bool check_seal(const Metadata& metadata, const NamedTensors& tensors);
 
 }  // namespace millrace

@@ -75,12 +75,12 @@ std::vector<Entry> entries_of(const json& header, std::uint64_t size) {
   return entries;
 }
 
-struct Header {
+struct FileHeader {
   json members;
   std::uint64_t end;  // its first byte after
 };
 
-Header read_header(const InputFile& in) {
+FileHeader read_header(const InputFile& in) {
   std::uint64_t length = 0;
   if (in.size() < sizeof length)
     throw Error("is no safetensors file: it has only " + std::to_string(in.size()) + " bytes");
@@ -122,7 +122,7 @@ auto with_header(const std::filesystem::path& file, Work work) {
 }  // namespace
 
 NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metadata) {
-  return with_header(file, [&](const InputFile& in, const Header& header) {
+  return with_header(file, [&](const InputFile& in, const FileHeader& header) {
     if (metadata) *metadata = metadata_of(header.members);
     NamedTensors tensors;
     for (const auto& entry : entries_of(header.members, in.size() - header.end)) {
@@ -137,7 +137,7 @@ NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metad
 
 Metadata read_metadata(const std::filesystem::path& file) {
   return with_header(
-      file, [](const InputFile&, const Header& header) { return metadata_of(header.members); });
+      file, [](const InputFile&, const FileHeader& header) { return metadata_of(header.members); });
 }
 
 std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTensors& tensors,

@@ -17,15 +17,15 @@ namespace millrace {
 /// In a fixed order.
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// What a file says beside its tensors: the "__metadata__" strings.
+/// The "__metadata__" strings of a file.
 using Metadata = std::map<std::string, std::string>;
 
-/// Every tensor of a file, in the file's order, copied into memory of its own. Throws Error naming
-/// the file and what is wrong: too short, header that is no JSON, offsets outside the file or not
-/// matching shape and type, unknown type. `metadata`, where given, receives the file's.
+/// Every tensor of a file, in its order, in memory of its own. Throws Error naming the file and
+/// what is wrong: too short, no JSON header, offsets outside the file or not matching shape and
+/// type, unknown type. `metadata`, if given, receives the file's.
 NamedTensors read_safetensors(const std::filesystem::path& file, Metadata* metadata = nullptr);
 
-/// The metadata alone. Throws Error where the file has no header to read.
+/// Only the metadata. Throws Error if the file has no header.
 Metadata read_metadata(const std::filesystem::path& file);
 
 /// Writes tensors (made contiguous, on the CPU) atomically; returns the file's digest

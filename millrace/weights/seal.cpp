@@ -1,11 +1,10 @@
-#include "millrace/weights/seal.h"
-
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
+#include "millrace/weights/formats.h"
 
 namespace millrace {
 namespace {

@@ -28,6 +28,11 @@ std::pair<int, std::string> in_process(const std::function<void()>& work) {
   return {status, text};
 }
 
+/// Expects that a process of its own finds `holds` true.
+void expect_in_process(const std::function<bool()>& holds) {
+  EXPECT_EQ(in_process([&] { ::_exit(holds() ? 0 : 1); }).first, 0);
+}
+
 TEST(StopSignals, NoteTheFirstAndDieOfTheSecond) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
     const auto [status, said] = in_process([&] {
@@ -42,22 +47,20 @@ TEST(StopSignals, NoteTheFirstAndDieOfTheSecond) {
 }
 
 TEST(StopSignals, AreNotKilledByATerminalThatClosesTwice) {
-  const auto [status, said] = in_process([] {
+  expect_in_process([] {
     const StopSignals signals;
     for (int i = 0; i < 3; ++i) std::raise(SIGHUP);
-    if (StopSignals::number() != SIGHUP) ::_exit(1);
+    return StopSignals::number() == SIGHUP;
   });
-  EXPECT_EQ(status, 0);
 }
 
 TEST(StopSignals, LeaveAHangUpThatIsIgnored) {
-  const auto [status, said] = in_process([] {
+  expect_in_process([] {
     ::signal(SIGHUP, SIG_IGN);
     const StopSignals signals;
     std::raise(SIGHUP);
-    if (StopSignals::number() != 0) ::_exit(1);
+    return StopSignals::number() == 0;
   });
-  EXPECT_EQ(status, 0);
 }
 
 TEST(StopSignals, RestoreWhatWasBefore) {
@@ -69,15 +72,14 @@ TEST(StopSignals, RestoreWhatWasBefore) {
 }
 
 TEST(StopSignals, ThatAreHeldWaitForAnAnswer) {
-  const auto [status, said] = in_process([] {
+  expect_in_process([] {
     hold_stop_signals();
     std::raise(SIGTERM);
     const StopSignals signals;
-    if (StopSignals::number() != 0) ::_exit(1);
+    const bool waits = StopSignals::number() == 0;
     release_stop_signals();
-    if (StopSignals::number() != SIGTERM) ::_exit(2);
+    return waits && StopSignals::number() == SIGTERM;
   });
-  EXPECT_EQ(status, 0);
 }
 
 TEST(StopSignals, GiveUpOnWhatHangs) {

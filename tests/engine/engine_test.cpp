@@ -25,6 +25,7 @@ using ::testing::IsEmpty;
 using testing::Numbers;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
+using ::testing::UnorderedElementsAreArray;
 
 /// What goes through the flows of this file: a number, and what a stage's dice said about it.
 struct Grain {
@@ -68,11 +69,6 @@ std::vector<std::int64_t> numbers(const std::vector<Sack>& sacks) {
   return all;
 }
 
-std::vector<std::int64_t> sorted(std::vector<std::int64_t> values) {
-  std::ranges::sort(values);
-  return values;
-}
-
 std::vector<std::int64_t> count_to(std::int64_t n, std::int64_t times = 1) {
   std::vector<std::int64_t> values;
   for (std::int64_t i = 0; i < n; ++i) values.insert(values.end(), times, i);
@@ -84,25 +80,29 @@ std::size_t threads_alive() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-TEST(Engine, GivesTheSameForAnyNumberOfThreads) {
-  FlowOptions options{.seed = 7, .shuffle = {true}, .epochs = 3, .threads = 1};
-  const auto expected = drain(*mill(options, 53, 10));
-  for (const int threads : {2, 8}) {
-    options.threads = threads;
-    EXPECT_EQ(drain(*mill(options, 53, 10)), expected) << threads << " threads";
+TEST(Engine, GivesTheSameForAnyNumberOfThreadsAndInFlight) {
+  for (const auto on_error : {OnError::skip, OnError::replace}) {
+    FlowOptions options{.seed = 7,
+                        .shuffle = {true},
+                        .epochs = 3,
+                        .threads = 1,
+                        .on_error = on_error,
+                        .max_skipped = 1};
+    const auto expected = drain(*mill(options, 53, 10));
+    for (const auto& [threads, in_flight] : {std::pair(2, 0), {8, 0}, {2, 4}, {2, 100}}) {
+      options.threads = threads;
+      options.in_flight = in_flight;
+      EXPECT_EQ(drain(*mill(options, 53, 10)), expected)
+          << threads << " threads, " << in_flight << " in flight";
+    }
   }
 }
 
-TEST(Engine, GivesTheSameForAnyNumberInFlight) {
-  FlowOptions options{.seed = 7, .shuffle = {true}, .epochs = 2, .threads = 2, .in_flight = 4};
-  const auto expected = drain(*mill(options));
-  options.in_flight = 100;
-  EXPECT_EQ(drain(*mill(options)), expected);
-}
-
 TEST(Engine, GivesEachSampleOnceAnEpoch) {
-  const auto all = drain(*mill({.seed = 3, .shuffle = {true}, .epochs = 2}));
-  EXPECT_EQ(sorted(numbers(all)), count_to(53, 2));
+  for (const auto partial : {Partial::keep, Partial::wrap}) {
+    const auto all = drain(*mill({.seed = 3, .shuffle = {true}, .epochs = 3, .partial = partial}));
+    EXPECT_THAT(numbers(all), UnorderedElementsAreArray(count_to(53, 3)));
+  }
 }
 
 TEST(Engine, ShufflesEachEpochAnew) {
@@ -111,7 +111,7 @@ TEST(Engine, ShufflesEachEpochAnew) {
   const std::vector first(both.begin(), both.begin() + 20), second(both.begin() + 20, both.end());
   EXPECT_NE(first, count_to(20));
   EXPECT_NE(first, second);
-  EXPECT_EQ(sorted(first), sorted(second));
+  EXPECT_THAT(first, UnorderedElementsAreArray(second));
 }
 
 TEST(Engine, KeepsTheOrderOfTheSourceUnlessToldToShuffle) {
@@ -126,17 +126,12 @@ TEST(Engine, KeepsPartialGroupsAtTheEndOfEachEpoch) {
     if (item->epoch > 0) break;
     for (const auto& grain : item->value) first_epoch.push_back(grain.number);
   }
-  EXPECT_EQ(sorted(first_epoch), count_to(53));
+  EXPECT_THAT(first_epoch, UnorderedElementsAreArray(count_to(53)));
 }
 
 TEST(Engine, WrapsPartialGroupsIntoTheNextEpoch) {
   const auto flow = mill({.seed = 3, .shuffle = {true}, .epochs = 0, .partial = Partial::wrap});
   for (int i = 0; i < 60; ++i) EXPECT_THAT(flow->next()->value, SizeIs(4));
-}
-
-TEST(Engine, LosesNoSampleWhenAFiniteFlowWraps) {
-  const auto all = drain(*mill({.shuffle = {true}, .epochs = 3, .partial = Partial::wrap}));
-  EXPECT_EQ(sorted(numbers(all)), count_to(53, 3));
 }
 
 TEST(Engine, EndsAtOnceForARankWithoutSamples) {
@@ -166,8 +161,8 @@ TEST_P(Resume, FromEveryBatchBoundaryGivesTheSameRest) {
     const auto rest = mill(options, 37, 6);
     for (auto i = k + 1; i < whole.size(); ++i) {
       const auto item = rest->next();
-      ASSERT_TRUE(item) << "resumed behind " << k << ", at " << i;
-      ASSERT_EQ(item->value, whole[i].value) << "resumed behind " << k << ", at " << i;
+      ASSERT_TRUE(item) << "resumed after " << k << ", at " << i;
+      ASSERT_EQ(item->value, whole[i].value) << "resumed after " << k << ", at " << i;
       ASSERT_EQ(item->cursor, whole[i].cursor);
       ASSERT_EQ(item->epoch, whole[i].epoch);
       ASSERT_EQ(item->progress, whole[i].progress);
@@ -190,9 +185,9 @@ TEST(Engine, RunsWithAsFewInFlightAsItAllows) {
 }
 
 TEST(Engine, RefusesTooFewInFlight) {
-  EXPECT_THAT([&] { mill({.in_flight = 3}); },
-              ::testing::ThrowsMessage<ConfigError>(::testing::AllOf(
-                  HasSubstr("in_flight = 3 would hang"), HasSubstr("a group of 4 samples"))));
+  EXPECT_THAT(
+      [&] { mill({.in_flight = 3}); },
+      ThrowsMessage<ConfigError>(HasSubstr("in_flight = 3 would hang: a group of 4 samples")));
 }
 
 TEST(Engine, NeverHasMoreInFlightThanTickets) {
@@ -229,9 +224,9 @@ TEST(Faults, SkipEndsWhereTheBudgetIsSpent) {
   const auto flow =
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.1});
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(flow->next());
-  EXPECT_THAT([&] { flow->next(); }, ::testing::ThrowsMessage<Error>(::testing::AllOf(
-                                         HasSubstr("3 samples of epoch 0 cannot be used"),
-                                         HasSubstr("grain 14: is a seven"))));
+  EXPECT_THAT([&] { flow->next(); },
+              ThrowsMessage<Error>(::testing::ContainsRegex(
+                  "3 samples of epoch 0 cannot be used.*grain 14: is a seven")));
   EXPECT_FALSE(flow->next());
 }
 
@@ -253,14 +248,6 @@ TEST(Faults, ReplaceTakesTheNextUsableOfTheOrder) {
   EXPECT_EQ(flow->report().skipped, 3);
 }
 
-TEST(Faults, ReplaceIsTheSameForAnyNumberOfThreads) {
-  FlowOptions options{
-      .shuffle = {true}, .epochs = 2, .threads = 1, .on_error = OnError::replace, .max_skipped = 1};
-  const auto expected = drain(*mill(options, 31, 4));
-  options.threads = 8;
-  EXPECT_EQ(drain(*mill(options, 31, 4)), expected);
-}
-
 TEST(Faults, AnyOtherExceptionKeepsItsPlaceAndSaysWhere) {
   for (const int threads : {1, 8}) {
     const auto flow = from(Numbers{40})
@@ -277,7 +264,7 @@ TEST(Faults, AnyOtherExceptionKeepsItsPlaceAndSaysWhere) {
   }
 }
 
-TEST(Faults, BehindTheGroupStageCostTheGroup) {
+TEST(Faults, AfterTheGroupStageCostTheGroup) {
   const auto flow = from(Numbers{12})
                         .group(3)
                         .map("pack",
@@ -290,7 +277,7 @@ TEST(Faults, BehindTheGroupStageCostTheGroup) {
   EXPECT_EQ(flow->report().skipped, 3);
 }
 
-TEST(Engine, LeavesNoThreadBehindHoweverEarlyItStops) {
+TEST(Engine, LeavesNoThreadHoweverEarlyItStops) {
   { mill({.epochs = 0, .threads = 4})->next(); }
   const auto before = threads_alive();
   Rng rng{1};

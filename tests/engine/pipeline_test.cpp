@@ -78,14 +78,8 @@ TEST(Pipeline, RunsTheStagesOfAListOfTables) {
 TEST(Pipeline, SaysWhichStagesDoNotFit) {
   EXPECT_EQ(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
             "words.toml:1:52: stage 3 'join' takes a group of Words, 'repeat' yields a Word");
-}
-
-TEST(Pipeline, SaysThatTheFirstStageMustRead) {
   EXPECT_EQ(error_of(R"(stages = [ { type = "repeat" } ])"),
             "words.toml:1:12: stage 1 'repeat' takes a Word, the source yields an Index");
-}
-
-TEST(Pipeline, SaysWhatTheFlowMustEndIn) {
   EXPECT_EQ(
       error_of(R"(stages = [ { type = "read" }, { type = "repeat" } ])"),
       "words.toml:1:31: the last stage 'repeat' yields a Word; the flow must end in a string");
@@ -110,9 +104,8 @@ TEST(Pipeline, RefusesToGroupByWhatTheSourceDoesNotHave) {
 }
 
 TEST(Pipeline, NamesTheNearestStage) {
-  const auto text = error_of("stages = [\n  { type = \"repaet\" } ]");
-  EXPECT_THAT(text, HasSubstr("words.toml:2"));
-  EXPECT_THAT(text, HasSubstr("unknown stage 'repaet'; did you mean 'repeat'?"));
+  EXPECT_EQ(error_of("stages = [\n  { type = \"repaet\" } ]"),
+            "words.toml:2:3: unknown stage 'repaet'; did you mean 'repeat'?");
 }
 
 TEST(Pipeline, ChecksTheOptionsOfAStage) {

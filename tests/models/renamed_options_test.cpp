@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "millrace/base/config_leaves.h"
+#include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/renamed_keys.h"
 #include "millrace/trainer/detector/make_detector.h"

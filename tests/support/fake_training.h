@@ -58,7 +58,12 @@ class LineDetector : public Detector {
   at::Tensor weight_, bias_;
 };
 
-/// Those of a share of the images 1 ... `size`, in their order, in batches of two.
+inline void add_image(Batch& batch, std::int64_t id) {
+  batch.images.push_back({.image_id = id, .original_width = 64, .original_height = 64});
+  batch.objects.emplace_back();
+}
+
+/// A rank's share of the images 1 ... `size`, in order, in batches of two.
 class FakePass final : public DataFlow<Batch> {
  public:
   FakePass(std::int64_t size, Share share) : size_(size), share_(share), next_(share.rank) {}
@@ -67,9 +72,7 @@ class FakePass final : public DataFlow<Batch> {
     if (next_ >= size_) return std::nullopt;
     Delivery<Batch> delivery;
     for (int i = 0; i < 2 && next_ < size_; ++i, next_ += share_.ranks)
-      delivery.value.images.push_back(
-          {.image_id = next_ + 1, .original_width = 64, .original_height = 64});
-    delivery.value.objects.resize(delivery.value.images.size());
+      add_image(delivery.value, next_ + 1);
     return delivery;
   }
   std::int64_t epoch_size() const override { return size_; }
@@ -93,11 +96,8 @@ class FakeFlow : public DataFlow<Batch> {
     delivery.epoch = position_ / size_;
     for (int i = 0; i < 2; ++i, ++position_) {
       const Permutation order(static_cast<std::uint64_t>(size_), 1, delivery.epoch);
-      const auto id = static_cast<std::int64_t>(order(position_ % size_)) + 1;
-      delivery.value.images.push_back(
-          {.image_id = id, .original_width = 64, .original_height = 64});
+      add_image(delivery.value, static_cast<std::int64_t>(order(position_ % size_)) + 1);
     }
-    delivery.value.objects.resize(2);
     delivery.cursor.next = position_;
     delivery.progress = static_cast<double>(position_) / static_cast<double>(size_);
     return delivery;

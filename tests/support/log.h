@@ -1,11 +1,10 @@
 // What a test's subject says in the log.
 #pragma once
 
-#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -25,37 +24,27 @@ class Log {
   ~Log() { spdlog::set_default_logger(before_); }
 
   /// What was logged since the last call.
-  std::string take() { return sink_->take(); }
+  std::string take() {
+    const auto text = all();
+    return text.substr(std::exchange(taken_, text.size()));
+  }
 
-  /// Waits until `text` is logged; false where it never is.
+  /// Waits until `text` is logged after what was taken; false if it never is.
   bool comes_to_say(const std::string& text) const {
-    return comes_to([&] { return sink_->has(text); });
+    return comes_to([&] { return all().find(text, taken_) != std::string::npos; });
   }
 
  private:
-  class Sink final : public spdlog::sinks::base_sink<std::mutex> {
-   public:
-    std::string take() {
-      const std::lock_guard lock(mutex_);
-      return std::exchange(text_, "");
-    }
-    bool has(const std::string& text) {
-      const std::lock_guard lock(mutex_);
-      return text_.find(text) != std::string::npos;
-    }
+  std::string all() const {
+    std::string text;
+    for (const auto& line : sink_->last_formatted()) text += line;
+    return text;
+  }
 
-   private:
-    void sink_it_(const spdlog::details::log_msg& message) override {
-      spdlog::memory_buf_t line;
-      formatter_->format(message, line);
-      text_.append(line.data(), line.size());
-    }
-    void flush_() override {}
-
-    std::string text_;
-  };
-
-  std::shared_ptr<Sink> sink_ = std::make_shared<Sink>();
+  static constexpr std::size_t kMostLines = 4000;
+  std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> sink_ =
+      std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kMostLines);
+  std::size_t taken_ = 0;
   std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
 };
 

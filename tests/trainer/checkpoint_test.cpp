@@ -9,7 +9,7 @@
 #include "millrace/base/files.h"
 #include "millrace/trainer/checkpoint/checkpoint_state.h"
 #include "millrace/trainer/run/run_folder.h"
-#include "millrace/weights/seal.h"
+#include "millrace/weights/formats.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 

@@ -94,64 +94,53 @@ TEST_F(Safetensors, ReadsOddTensorsOfTheReferenceLibrary) {
   EXPECT_TRUE(same(read.at("b"), at::tensor({1, 0}).to(at::kBool)));
 }
 
+/// The header of a tensor "a" of this shape and place, as JSON.
+std::string f32(const std::string& shape, const std::string& offsets) {
+  return R"({"a": {"dtype": "F32", "shape": )" + shape + R"(, "data_offsets": )" + offsets + "}}";
+}
+
 struct Hostile {
-  const char *why, *header;
+  const char* why;
+  std::string header;
   std::size_t data;
 };
 
 TEST_F(Safetensors, SaysWhatIsWrongWithAFile) {
-  for (
-      const auto& [why, header, data] : {
-          Hostile{"not a JSON object", "{\"a\":", 0},
-          {"not a JSON object", "[1, 2]", 0},
-          {"not a JSON object", "\xff\xfe", 0},
-          {"tensor 'a'", R"({"a": 3})", 0},
-          {"tensor 'a': it has no dtype", R"({"a": {"shape": [1], "data_offsets": [0, 4]}})", 4},
-          {"tensor 'a': it has no shape", R"({"a": {"dtype": "F32", "data_offsets": [0, 4]}})", 4},
-          {"tensor 'a': it has no data_offsets", R"({"a": {"dtype": "F32", "shape": [1]}})", 4},
-          {"tensor 'a': its dtype is not a name",
-           R"({"a": {"dtype": 32, "shape": [1], "data_offsets": [0, 4]}})", 4},
-          {"unknown type 'F8_E4M3'",
-           R"({"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}})", 4},
-          {"not a list of whole",
-           R"({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})", 4},
-          {"not a list of whole",
-           R"({"a": {"dtype": "F32", "shape": [1.5], "data_offsets": [0, 4]}})", 4},
-          {"not a list of whole",
-           R"({"a": {"dtype": "F32", "shape": ["NaN"], "data_offsets": [0, 4]}})", 4},
-          {"not a list of whole", R"({"a": {"dtype": "F32", "shape": 1, "data_offsets": [0, 4]}})",
-           4},
-          {"not two whole numbers", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0]}})",
-           4},
-          {"not two whole numbers",
-           R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [-4, 0]}})", 4},
-          {"do not match", R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4},
-          {"do not match", R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}})", 4},
-          {"do not match",  // 2^62 x 4 x 4 bytes
-           R"({"a": {"dtype": "F32", "shape": [4611686018427387904, 4], "data_offsets": [0, 0]}})",
-           0},
-          {"do not match",
-           R"({"a": {"dtype": "F32", "shape": [9223372036854775807, 3, 0], "data_offsets": [0, 0]}})",
-           0},
-          {"do not match",
-           R"({"a": {"dtype": "F32", "shape": [18446744073709551615], "data_offsets": [0, 0]}})",
-           0},
-          {"the file has 4 for them",
-           R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})", 4},
-          {"the file has 5 for them",
-           R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", 5},
-          {"begins at byte 18446744073709551608",
-           R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [18446744073709551608, 18446744073709551612]}})",
-           4},
-          {"begins at byte 2",  // overlap
-           R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
-                "b": {"dtype": "U8", "shape": [4], "data_offsets": [2, 6]}})",
-           6},
-          {"begins at byte 8",  // a hole
-           R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
-                "b": {"dtype": "U8", "shape": [4], "data_offsets": [8, 12]}})",
-           12},
-      }) {
+  const auto two = [](const std::string& second) {
+    return R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
+               "b": {"dtype": "U8", "shape": [4], "data_offsets": )" +
+           second + "}}";
+  };
+  for (const auto& [why, header, data] : {
+           Hostile{"not a JSON object", "{\"a\":", 0},
+           {"not a JSON object", "[1, 2]", 0},
+           {"not a JSON object", "\xff\xfe", 0},
+           {"tensor 'a'", R"({"a": 3})", 0},
+           {"tensor 'a': it has no dtype", R"({"a": {"shape": [1], "data_offsets": [0, 4]}})", 4},
+           {"tensor 'a': it has no shape", R"({"a": {"dtype": "F32", "data_offsets": [0, 4]}})", 4},
+           {"tensor 'a': it has no data_offsets", R"({"a": {"dtype": "F32", "shape": [1]}})", 4},
+           {"tensor 'a': its dtype is not a name",
+            R"({"a": {"dtype": 32, "shape": [1], "data_offsets": [0, 4]}})", 4},
+           {"unknown type 'F8_E4M3'",
+            R"({"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}})", 4},
+           {"not a list of whole", f32("[-1]", "[0, 4]"), 4},
+           {"not a list of whole", f32("[1.5]", "[0, 4]"), 4},
+           {"not a list of whole", f32("[\"NaN\"]", "[0, 4]"), 4},
+           {"not a list of whole", f32("1", "[0, 4]"), 4},
+           {"not two whole numbers", f32("[1]", "[0]"), 4},
+           {"not two whole numbers", f32("[1]", "[-4, 0]"), 4},
+           {"do not match", f32("[2]", "[0, 4]"), 4},
+           {"do not match", f32("[1]", "[4, 0]"), 4},
+           {"do not match", f32("[4611686018427387904, 4]", "[0, 0]"), 0},  // 2^62 x 4 x 4 bytes
+           {"do not match", f32("[9223372036854775807, 3, 0]", "[0, 0]"), 0},
+           {"do not match", f32("[18446744073709551615]", "[0, 0]"), 0},
+           {"the file has 4 for them", f32("[2]", "[0, 8]"), 4},
+           {"the file has 5 for them", f32("[1]", "[0, 4]"), 5},
+           {"begins at byte 18446744073709551608",
+            f32("[1]", "[18446744073709551608, 18446744073709551612]"), 4},
+           {"begins at byte 2", two("[2, 6]"), 6},    // overlap
+           {"begins at byte 8", two("[8, 12]"), 12},  // a hole
+       }) {
     SCOPED_TRACE(header);
     const auto file = scratch.file("hostile", bytes_of(header, data));
     MILLRACE_EXPECT_ERROR(read_safetensors(file), file, why);
@@ -159,14 +148,12 @@ TEST_F(Safetensors, SaysWhatIsWrongWithAFile) {
 }
 
 TEST_F(Safetensors, SaysThatAFileIsSomethingElse) {
-  const auto png = scratch.file("a.safetensors", "\x89PNG\r\n\x1a\n and more");
-  MILLRACE_EXPECT_ERROR(read_safetensors(png), png, "is no safetensors file");
-  const auto empty = scratch.file("b.safetensors", "");
-  MILLRACE_EXPECT_ERROR(read_safetensors(empty), empty, "it has only 0 bytes");
-  const auto none = scratch / "c.safetensors";
-  MILLRACE_EXPECT_ERROR(read_safetensors(none), none, "cannot be opened");
-  const auto folder = scratch / "";
-  MILLRACE_EXPECT_ERROR(read_safetensors(folder), folder, "cannot be opened");
+  for (const auto& [file, why] : std::vector<std::pair<std::filesystem::path, const char*>>{
+           {scratch.file("png", "\x89PNG\r\n\x1a\n and more"), "is no safetensors file"},
+           {scratch.file("empty", ""), "it has only 0 bytes"},
+           {scratch / "none", "cannot be opened"},
+           {scratch / "", "cannot be opened"}})
+    MILLRACE_EXPECT_ERROR(read_safetensors(file), file, why);
 }
 
 TEST_F(Safetensors, EveryTruncationIsAnError) {

@@ -12,7 +12,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/part_folder.h"
 #include "millrace/trainer/checkpoint/checkpoint_state.h"
-#include "millrace/weights/seal.h"
+#include "millrace/weights/formats.h"
 
 namespace millrace {
 namespace {

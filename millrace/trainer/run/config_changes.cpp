@@ -8,7 +8,7 @@
 #include <map>
 #include <string_view>
 
-#include "millrace/base/config_leaves.h"
+#include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/renamed_keys.h"
