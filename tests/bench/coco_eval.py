@@ -8,10 +8,10 @@ processes.
 Without files of one's own, `trainer bench eval` makes a set like val2017 (5,000 images, 100
 detections each) under build/, and one of 118,287 images whose annotations alone are loaded. The
 peers are those of hotcoco, ultrafast-pycocotools and faster-coco-eval that MILLRACE_PEERS_PYTHON
-(an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. Missing
-ones are left out with a message. Rounds are interleaved. A peer's clock starts after its imports, ours
-with the process. CPU and peak memory are of the whole process, less, for peers, what an interpreter
-with the same imports takes.
+(an interpreter) has; --slow adds one round of faster-coco-eval and of pycocotools. Missing ones are
+left out with a message. Rounds are interleaved. A peer's clock starts after its imports, ours with
+the process. CPU and peak memory are of the whole process, less, for peers, what an interpreter with
+the same imports takes.
 """
 import functools
 import json

@@ -1,4 +1,4 @@
-"""What the comparisons with peers share: arguments, measuring programs by turns, finding the peers."""
+"""What comparisons with peers share: arguments, measuring programs by turns, finding the peers."""
 import argparse
 import json
 import os
@@ -33,9 +33,9 @@ def run(command, cwd=None, environment=None):
 
 
 def take_turns(measures, rounds, once=()):
-    """name -> answers: calls each measure once a round; those of `once` in the first round alone. A
-    measure gives an answer and None, or None and why: then it is left out; the first, ours, ends the
-    program.
+    """name -> answers: calls each measure once a round; those of `once` in the first round alone.
+    A measure gives an answer and None, or None and why: then it is left out; the first, ours, ends
+    the program.
     """
     first, answers = next(iter(measures)), {}
     for k in range(rounds):

@@ -146,10 +146,11 @@ class Trainer : public ::testing::Test {
             read_text(in_folder("stderr"))};
   }
 
-  /// A sample data set of 8 + 4 images in <folder>/data.
+  /// A sample data set of 8 + 4 images in <folder>/data, made once.
   fs::path make_data() const {
     const auto root = in_folder("data");
-    successful(trainer({"sample", "--out", root, "--train", "8", "--val", "4"}));
+    if (!fs::exists(root))
+      successful(trainer({"sample", "--out", root, "--train", "8", "--val", "4"}));
     return root;
   }
 
