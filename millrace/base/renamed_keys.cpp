@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "millrace/base/errors.h"
@@ -27,6 +28,9 @@ constexpr RenamedKey kRenamed[] = {
     // What chooses an implementation is called `type` everywhere.
     {"optimizer", "kind", "type"},
     {"schedule", "kind", "type"},
+    {"schedule", "warmup_steps", "warmup"},  // their values: with_one_warmup
+    {"schedule", "warmup_images", "warmup"},
+    {"schedule", "warmup_epochs", "warmup"},
     {"data.stages", "use", "type"},
     {"data.stages", "type", "crop_type"},  // of random_crop
     {"data.sources", "use", "type"},
@@ -130,15 +134,33 @@ std::string is_called_now(const RenamedKey& key) {
   return fmt::format("{0}{1} is called {0}{2} now", table, key.was, key.is);
 }
 
+std::optional<double> number(const Config& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value.data))
+    return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&value.data)) return *real;
+  return std::nullopt;
+}
+
 Config value_as(const Config& value, As as) {
   if (as == As::it_is) return value;
   if (const auto* text = std::get_if<std::string>(&value.data); text && text->empty())
     return {duration_in_words(0), value.origin};
-  if (const auto* whole = std::get_if<std::int64_t>(&value.data))
-    return {duration_in_words(static_cast<double>(*whole)), value.origin};
-  if (const auto* real = std::get_if<double>(&value.data))
-    return {duration_in_words(*real), value.origin};
+  if (const auto seconds = number(value)) return {duration_in_words(*seconds), value.origin};
   return value;
+}
+
+/// A [schedule] with one length of the warm-up, "1000 steps", where it had three: epochs counted
+/// before images, images before steps.
+Config with_one_warmup(const Config& schedule) {
+  auto result = without(schedule, {"warmup_steps", "warmup_images", "warmup_epochs"});
+  for (const std::string unit : {"step", "image", "epoch"}) {
+    const auto* value = schedule.find("warmup_" + unit + "s");
+    const auto count = value ? number(*value) : std::nullopt;
+    if (count && (*count > 0 || unit == "step"))
+      result.set("warmup",
+                 {fmt::format("{} {}{}", *count, unit, *count == 1 ? "" : "s"), value->origin});
+  }
+  return result;
 }
 
 /// The members of the table `name` with their new names. A table under an old key is new already.
@@ -200,6 +222,8 @@ Config with_new_model_keys(Config model) {
 }
 
 Config with_new_keys(Config tree) {
+  if (auto* schedule = tree.find("schedule"); schedule && schedule->is_table())
+    *schedule = with_one_warmup(*schedule);
   if (auto* model = tree.find("model")) {
     if (!model->is_table() || !model->find("name") || model->find("type")) return tree;
     *model = with_new_model_keys(std::move(*model));

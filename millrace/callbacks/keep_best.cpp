@@ -2,10 +2,8 @@
 // under another name of the table, as checkpoints/NAME.
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/part_folder.h"
 #include "millrace/callbacks/common/watched_metric.h"

@@ -1,6 +1,5 @@
 // [callbacks.progress]: where the training stands, on standard error: a bar on a terminal, else a
 // line now and then.
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 // steps, callbacks.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <set>
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/stall.h"

@@ -1,4 +1,4 @@
-// What the training thread and its data are doing and since when, for whoever watches over them.
+// What the training thread and its data are doing, and since when.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,9 @@ class Activity {
   using Clock = std::chrono::steady_clock;
 
   struct Now {
-    std::string what;         // "waits for data", "callback 'evaluate' in trigger"
-    Clock::time_point since;  // when that began
-    Clock::time_point moved;  // the last sign of life: that, or what came of moves()
+    std::string what;  // "waits for data", "callback 'evaluate' in trigger"
+    Clock::time_point since;
+    Clock::time_point moved;  // the last sign of life: begin() or moves()
   };
 
   void begin(std::string what) {
@@ -31,7 +31,7 @@ class Activity {
     if (is_recorded_) record_.push_back(now_);
   }
 
-  /// A sign of life in the midst of something long.
+  /// A sign of life during something long.
   void moves() {
     const std::scoped_lock lock(mutex_);
     now_.moved = Clock::now();
@@ -42,20 +42,20 @@ class Activity {
     return now_;
   }
 
-  /// Keeps what begins from now on.
+  /// Records what begins from now on.
   void start_recording() {
     const std::scoped_lock lock(mutex_);
     is_recorded_ = true;
   }
 
-  /// What has begun since then, in order.
+  /// What has begun since start_recording, in order.
   std::vector<Now> stop_recording() {
     const std::scoped_lock lock(mutex_);
     is_recorded_ = false;
     return std::exchange(record_, {});
   }
 
-  /// Lets others look at a flow of data while this lives.
+  /// Makes a flow of data visible while this lives.
   class Data {
    public:
     Data(Activity& activity, std::function<FlowReport()> report) : activity_(activity) {
@@ -68,7 +68,7 @@ class Activity {
     Activity& activity_;
   };
 
-  /// How the training's data flow; nothing where there is no flow now.
+  /// The report of the training's flow of data; nothing without one.
   std::optional<FlowReport> data() const {
     const std::scoped_lock lock(data_mutex_);
     if (!data_) return std::nullopt;
@@ -85,7 +85,7 @@ class Activity {
   Now now_{"starts", Clock::now(), Clock::now()};
   bool is_recorded_ = false;
   std::vector<Now> record_;
-  mutable std::mutex data_mutex_;  // held while somebody looks: a flow is not taken away meanwhile
+  mutable std::mutex data_mutex_;  // held during data(), so that the flow lives that long
   std::function<FlowReport()> data_;
 };
 

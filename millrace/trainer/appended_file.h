@@ -1,8 +1,6 @@
-// Files of a run that only grow, and that a resumed run first cuts back to what they held at its
-// checkpoint.
+// Files of a run that only grow; a resumed run first cuts them back to its checkpoint.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -13,16 +11,15 @@ namespace millrace {
 
 class TrainState;
 
-/// Appends in one write, so that no reader sees the bytes of two writers mixed. Throws Error.
+/// Appends in one write, so that writers do not mix their bytes. Throws Error.
 void append_to(const std::filesystem::path& file, std::string_view bytes);
 
-/// Drops what follows the first `size` bytes. Does nothing where the file is missing or not longer.
-/// Throws Error.
+/// Cuts a file that is longer than `size` bytes. Throws Error.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 
-/// A file that a callback appends to and that has every line once, wherever the process was killed
-/// and resumed: a training that continues from a checkpoint drops what was written after it, and
-/// writes it again. A callback holds one and passes its state on (see SavesState):
+/// A file that a callback appends to and that has every line once, whenever the process was killed
+/// and resumed: a resumed training drops what was written after its checkpoint and writes it again.
+/// A callback holds one and saves its state (see SavesState):
 ///
 ///   before_train:  file_.open(state, state.folder / "best.txt");
 ///   any hook:      file_.append("step 5: 0.31\n");
@@ -30,35 +27,34 @@ void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 ///   load_state:    file_.load(saved.at("file"));
 class AppendedFile {
  public:
-  /// A file as it was when a checkpoint was taken.
+  /// The file when a checkpoint was taken.
   struct Mark {
-    std::string file;  // its name; empty: there was none
+    std::string file;  // its name; empty: there was no file
     std::uintmax_t bytes = 0;
   };
 
-  /// Appends to `file` from now on. What was written after the checkpoint is cut off first; in a
-  /// training from the start that is everything; where the checkpoint does not know this callback,
-  /// nothing. Throws Error.
+  /// Appends to `file` from now on. First cuts off what was written after the checkpoint: all of it
+  /// in a new training, nothing if the checkpoint does not know this callback. Throws Error.
   void open(const TrainState& state, std::filesystem::path file);
   bool is_open() const { return !file_.empty(); }
 
   /// Throws Error.
   void append(std::string_view bytes);
 
-  /// The same for what the next `append`, and a resumed training, drop again. Throws Error.
+  /// Appends what the next `append`, or a resumed training, drops again. Throws Error.
   void append_provisionally(std::string_view bytes);
 
-  /// What a checkpoint keeps of it, and the same the other way, before `open`.
+  /// For checkpoints. Load before `open`.
   nlohmann::json state() const;
   void load(const nlohmann::json& state);
 
-  /// What `open` cuts back to; nothing: it cuts off nothing.
+  /// What `open` cuts back to; nothing: it cuts nothing.
   std::optional<Mark> goes_on_from(const TrainState& state) const;
 
  private:
   std::filesystem::path file_;
   std::optional<Mark> loaded_;
-  std::optional<std::uintmax_t> lasting_;  // bytes before what was appended provisionally
+  std::optional<std::uintmax_t> lasting_;  // size before provisional lines
 };
 
 }  // namespace millrace

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMostInARow = 10;  // before training gives up
 constexpr std::int64_t kRecords = 3;      // of a run
 
-/// How to look at what was kept.
+/// Records a step; the end of the warning.
 std::string keep(const StepRecord& record, const std::filesystem::path& run) {
   try {
     const auto folder = write_step_record(run / "diverged", record);

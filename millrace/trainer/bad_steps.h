@@ -1,4 +1,4 @@
-// What becomes of steps that are not finite.
+// Steps whose loss or gradient is not finite.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,8 @@
 
 namespace millrace {
 
-/// Counts a step that changed nothing in `at`, keeps the first few of a run, to be repeated, in
-/// `run`/diverged (nothing where `run` is empty), and warns. That one cannot be kept does not end a
-/// training; the tenth in a row does: throws Error.
+/// Counts a rejected step in `at`, records the first three of a run in `run`/diverged for --replay
+/// (unless `run` is empty), and warns. Throws Error for the tenth in a row.
 void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run);
 
 }  // namespace millrace

@@ -7,14 +7,14 @@
 //     after_epoch
 //   after_train                      always, also after an exception
 //
-// A step boundary is after_step (of all), after_epoch where an epoch ended, trigger of those that
-// are due (When), on_checkpoint if one has become whole, on_scalars (of those that read metrics),
-// then the checkpoint if one was asked for; before_train (and the triggers of those with
-// `at_start`) and after_train end with the last three. Within each of these, the order of callbacks
-// never changes a result: metrics that one publishes, hyper-parameters that it sets and checkpoints
-// that it asks for take effect only when all have been called. What a trigger looks at is therefore
-// brought up to date in after_step. Where some throw, the others are still called, and training
-// ends with the first exception. All hooks run on the training thread.
+// A step boundary is after_step, after_epoch if an epoch ended, trigger of those that are due
+// (When), on_checkpoint if a checkpoint has been written, on_scalars (ReadsMetrics), then the
+// checkpoint if one was asked for; before_train (with the triggers of `at_start`) and after_train
+// end with the last three. Within each of these, the order of callbacks never changes a result:
+// published metrics, new hyper-parameters and requests for checkpoints take effect once all have
+// been called. So what a trigger reads must be up to date after after_step. If a callback throws,
+// the others are still called, and training ends with the first exception. All hooks run on the
+// training thread.
 #pragma once
 
 #include <concepts>
@@ -29,7 +29,7 @@
 
 namespace millrace {
 
-/// What it publishes, reads and keeps in checkpoints: callback_roles.h.
+/// For metrics and state in checkpoints see callback_roles.h.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -41,24 +41,22 @@ class Callback {
   virtual void after_epoch(TrainState&) {}
   virtual void after_train(TrainState&) {}
 
-  /// What `every` repeats.
+  /// Called as often as `every` says.
   virtual void trigger(TrainState&) {}
 
-  /// The checkpoint of an earlier step is whole, in `folder`. It is written while the training
-  /// continues: this is called at the first step boundary at which it is whole, before on_scalars
-  /// and before the next one is begun. Since the disk decides when, nothing here may change what
-  /// save_state returns.
+  /// The checkpoint of an earlier step has been written to `folder`, in the background: called at
+  /// the first step boundary after that, before on_scalars and before the next one is begun. Since
+  /// the disk decides when, nothing here may change what save_state returns.
   virtual void on_checkpoint(TrainState&, const std::filesystem::path& folder) { (void)folder; }
 
-  /// False: runs on every rank, not only on the chief. What the chief decides then holds for all:
-  /// it is triggered on all ranks at the same steps. Only before_train, trigger and after_train may
-  /// wait for the others (state.cluster), and after_train only where state.failure is empty.
-  /// Checkpoints, and so save_state and on_checkpoint, are the chief's; load_state gives every rank
-  /// what the chief saved.
+  /// False: runs on every rank, triggered at the same steps, when the chief says so. Only
+  /// before_train, trigger and after_train may wait for other ranks (state.cluster), and
+  /// after_train only if state.failure is empty. save_state and on_checkpoint are called on the
+  /// chief alone; load_state gives every rank what the chief saved.
   virtual bool chief_only() const { return true; }
 };
 
-/// Makes a callback from its table (without the keys that recipe.h takes out).
+/// Makes a callback from its table without the keys of CallbackSwitches (recipe.h).
 struct CallbackFactory {
   std::function<std::unique_ptr<Callback>(const Config& table)> create;
   bool by_default = false;     // part of every run unless its table says `enabled = false`
@@ -67,15 +65,15 @@ struct CallbackFactory {
   std::unique_ptr<Callback> operator()(const Config& table) const { return create(table); }
 };
 
-/// All known callbacks. Those whose options describe `every` are triggered by it.
+/// All callbacks. Those with an option `every` are triggered.
 Registry<CallbackFactory>& callbacks();
 
-/// A callback class that is part of every run unless its table says `enabled = false`.
+/// A callback class that is part of every run by default.
 template <class C>
 concept InEveryRun = C::kByDefault;
 
-/// Registers the class `C`, which names its options and is made from them as make_component says. A
-/// member `static constexpr bool kByDefault = true` makes it InEveryRun. At namespace scope:
+/// Registers the class `C`; see make_component for its options. `static constexpr bool kByDefault =
+/// true` makes it part of every run. At namespace scope:
 ///
 ///   MILLRACE_REGISTER(register_callback<KeepBest>("keep_best", "keeps the best checkpoint"));
 template <std::derived_from<Callback> C>

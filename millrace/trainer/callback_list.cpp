@@ -21,7 +21,7 @@
 namespace millrace {
 namespace {
 
-/// Published scalars that a condition looks at.
+/// The metrics of callbacks that a condition reads.
 std::vector<std::string> watched_by(const std::optional<When>& when) {
   if (!when || !when->only_if()) return {};
   const auto& name = when->only_if()->name();
@@ -36,20 +36,19 @@ bool has(const std::vector<std::string>& patterns, const std::string& name) {
 
 }  // namespace
 
+Registry<CallbackFactory>& callbacks() {
+  static Registry<CallbackFactory> registry("callback");
+  return registry;
+}
+
 void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
                        std::optional<When> when, std::string plugin) {
   Named named{std::move(name), std::move(callback), std::move(when), std::move(plugin)};
-  named.watches = named.ask_watches();
+  if (const auto* reader = named.as<ReadsMetrics>())
+    named.watches = blaming(named.title(), "watches", [&] { return reader->watches(); });
+  std::ranges::copy(watched_by(named.when), std::back_inserter(named.watches));
   named.publishes = named.ask_publishes();
   all_.push_back(std::move(named));
-}
-
-std::vector<std::string> CallbackList::Named::ask_watches() const {
-  std::vector<std::string> names;
-  if (const auto* reader = as<ReadsMetrics>())
-    names = blaming(title(), "watches", [&] { return reader->watches(); });
-  std::ranges::copy(watched_by(when), std::back_inserter(names));
-  return names;
 }
 
 std::vector<std::string> CallbackList::Named::ask_publishes() const {
@@ -147,16 +146,14 @@ void CallbackList::trigger_at_start(TrainState& state) {
   trigger_if(state, [&](When& when) { return when.is_due_at_start(state); });
 }
 
-bool CallbackList::is_chief_asked() const {
-  return std::ranges::any_of(all_, [](const Named& named) {
-    return named.when && !named.when->is_clear() && !named.callback->chief_only();
-  });
-}
-
 void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)>& is_due) {
-  std::string due;  // by callback
-  for (auto& named : all_) due += named.when && is_due(*named.when) ? 'x' : ' ';
-  if (is_chief_asked()) due = state.cluster->broadcast("what is due", due);
+  std::string due;          // by callback
+  bool may_differ = false;  // between ranks
+  for (auto& named : all_) {
+    due += named.when && is_due(*named.when) ? 'x' : ' ';
+    may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();
+  }
+  if (may_differ) due = state.cluster->broadcast("what is due", due);
   std::exception_ptr first;
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (due[i] == 'x')

@@ -1,4 +1,4 @@
-// The callbacks of one run, called as one.
+// The callbacks of a run.
 #pragma once
 
 #include <exception>
@@ -18,21 +18,20 @@ namespace millrace {
 
 class CallbackList {
  public:
-  /// `when`: it is triggered; nothing: never. `plugin` brought it; empty: built in.
+  /// `when` it is triggered; nothing: never. `plugin` that brought it; empty: built in.
   void add(std::string name, std::unique_ptr<Callback> callback,
            std::optional<When> when = std::nullopt, std::string plugin = {});
 
-  /// Asks all what they publish. Throws ConfigError where one takes a name that another or the
-  /// training has, and naming the nearest where a callback watches, or a condition looks at, what
-  /// none of the list publishes. Once when all are added, and again after before_train.
+  /// Asks all what they publish and watch. Throws ConfigError if two publish one name, if a name is
+  /// the training's own, and if nobody publishes what a callback or condition watches. Called when
+  /// all are added and again after before_train.
   void check_metrics();
 
-  /// Warns of each watched metric that was published by nobody until the end.
+  /// Warns of each watched metric that was never published.
   void tell_what_never_came(const TrainState& state) const;
 
-  /// Calls every callback that runs on this rank and has the role. Where some throw, the others are
-  /// still called, and the first failure is thrown again, with the callback's name and `hook` in
-  /// front; all others are logged.
+  /// Calls every callback that runs on this rank and has the role, even if some throw. Throws the
+  /// first failure, with the callback's name and `hook`; the others are logged.
   template <class Role = Callback>
   void each(const char* hook, TrainState& state,
             const std::type_identity_t<std::function<void(Role&)>>& work) {
@@ -44,23 +43,20 @@ class CallbackList {
     if (first) std::rethrow_exception(first);
   }
 
-  /// Calls `trigger` of those that are due, in the same way. Once after each step. The chief says
-  /// which they are where ranks could differ.
+  /// Calls `trigger` of those that are due after a step, in the same way.
   void trigger(TrainState& state);
 
   /// The same for those that are due before the first step.
   void trigger_at_start(TrainState& state);
 
-  /// States as JSON text by callback name; those without any are left out.
+  /// States (JSON text) and tensors by callback; empty ones are left out.
   std::map<std::string, std::string> save_states() const;
   std::map<std::string, NamedTensors> save_tensors() const;
 
-  /// What one callback keeps. Throws ConfigError naming the nearest where there is none of that
-  /// name.
+  /// The tensors of one callback. Throws ConfigError if there is no such callback.
   NamedTensors tensors_of(const std::string& name) const;
 
-  /// Throws Error naming the callback that cannot use what it is given. On the chief all are given
-  /// theirs, on other ranks those alone that run there.
+  /// Gives the callbacks of this rank what was saved. Throws Error naming one that cannot use it.
   void load(TrainState& state, const std::map<std::string, std::string>& states,
             const std::map<std::string, NamedTensors>& tensors);
 
@@ -72,28 +68,24 @@ class CallbackList {
     std::string plugin;
     std::vector<std::string> watches = {};    // its condition included
     std::vector<std::string> publishes = {};  // as it said last
-    std::vector<std::string> withdrawn = {};  // named before, and no more
+    std::vector<std::string> withdrawn = {};  // said before, not now
 
     ComponentName title() const { return {"callback", name, plugin}; }
 
-    /// nullptr where it does not have the role.
+    /// nullptr if it does not have the role.
     template <class Role>
     Role* as() const {
       return dynamic_cast<Role*>(callback.get());
     }
     std::vector<std::string> ask_publishes() const;
-    std::vector<std::string> ask_watches() const;
   };
 
-  /// Throws ConfigError where `name` can be published by nobody.
+  /// Throws ConfigError: nobody publishes `name`.
   [[noreturn]] void refuse_watched(const Named& watcher, const std::string& name) const;
 
   void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
-  /// Whether ranks could differ in when they trigger a callback that runs on all.
-  bool is_chief_asked() const;
-
-  /// `failure` receives what it throws, unless it holds something already.
+  /// `failure` receives what it throws, unless it is set already.
   void call(Named& named, const char* hook, TrainState& state, const std::function<void()>& work,
             std::exception_ptr& failure);
 

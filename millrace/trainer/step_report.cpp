@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/cluster/gather_values.h"
@@ -21,30 +21,20 @@ ReportFields fields_of(const StepReport& report) {
   return fields;
 }
 
-StepReport report_of(ReportFields& fields) {
-  auto& [losses, figures, gradients, statistics] = fields;
-  StepReport report{std::move(losses), {}, std::move(gradients), std::move(statistics)};
-  for (auto& [name, part, whole] : figures)
-    report.figures.push_back({std::move(name), part, whole});
-  return report;
-}
-
-void add(StepReport& sum, const StepReport& more, const std::string& rank,
-         const std::string& title) {
-  bool same = sum.losses.size() == more.losses.size();
-  for (std::size_t i = 0; same && i < sum.losses.size(); ++i) {
-    same = sum.losses[i].first == more.losses[i].first;
-    sum.losses[i].second += more.losses[i].second;
-  }
-  if (!same)
+/// `rank` is that of `fields`.
+void add(StepReport& sum, ReportFields& fields, const std::string& rank, const std::string& title) {
+  const auto& [losses, figures, gradients, statistics] = fields;
+  if (!std::ranges::equal(sum.losses, losses, {}, &Scalars::value_type::first,
+                          &Scalars::value_type::first))
     throw Error(fmt::format(
         "{} gave other losses on {} than on the chief: each must give the same ones", title, rank));
-  if (sum.gradients.size() != more.gradients.size())
-    throw Error(fmt::format("{} trains {} parameters, the chief {}", rank, more.gradients.size(),
+  for (std::size_t i = 0; i < losses.size(); ++i) sum.losses[i].second += losses[i].second;
+  if (sum.gradients.size() != gradients.size())
+    throw Error(fmt::format("{} trains {} parameters, the chief {}", rank, gradients.size(),
                             sum.gradients.size()));
-  for (const auto& figure : more.figures) add(sum.figures, figure);
-  for (std::size_t i = 0; i < sum.gradients.size(); ++i)
-    if (more.gradients[i] == '1') sum.gradients[i] = '1';
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i] == '1') sum.gradients[i] = '1';
+  for (const auto& [name, part, whole] : figures) add(sum.figures, {name, part, whole});
 }
 
 }  // namespace
@@ -53,9 +43,11 @@ StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::st
   if (cluster.size() == 1) return mine;
   if (!cluster.is_chief()) mine.statistics.clear();
   auto all = gather_values(cluster, "losses", fields_of(mine));
-  auto sum = report_of(all[0]);
+  auto& [losses, figures, gradients, statistics] = all[0];
+  StepReport sum{losses, {}, gradients, statistics};
+  for (const auto& [name, part, whole] : figures) sum.figures.push_back({name, part, whole});
   for (std::int64_t rank = 1; rank < cluster.size(); ++rank)
-    add(sum, report_of(all[static_cast<std::size_t>(rank)]), cluster.name(rank), title);
+    add(sum, all[static_cast<std::size_t>(rank)], cluster.name(rank), title);
   return sum;
 }
 

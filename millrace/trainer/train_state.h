@@ -110,6 +110,7 @@ class TrainState {
 
  private:
   friend class Trainer;
+  friend class StepBoundary;
   friend class CallbackList;
   const std::vector<std::string>* may_publish_ = nullptr;  // of the caller
   Scalars published_;

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <exception>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/digest.h"
@@ -17,8 +15,8 @@
 #include "millrace/base/text.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/bad_steps.h"
-#include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/do_all.h"
 #include "millrace/trainer/out_of_memory.h"
 #include "millrace/trainer/validation_pass.h"
 
@@ -43,30 +41,6 @@ void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch
   throw NoData(text);
 }
 
-/// Does one thing after the other, whatever they throw, and throws the first exception at the end;
-/// the others are logged.
-class DoAll {
- public:
-  template <class Work>
-  DoAll& then(Work&& work) {
-    try {
-      work();
-    } catch (...) {
-      if (first_)
-        spdlog::error(what_is_thrown());
-      else
-        first_ = std::current_exception();
-    }
-    return *this;
-  }
-  void done() const {
-    if (first_) std::rethrow_exception(first_);
-  }
-
- private:
-  std::exception_ptr first_;
-};
-
 /// Tells the places of data apart; never 0.
 std::uint64_t place_of(const Position& at) {
   return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
@@ -88,7 +62,8 @@ Trainer::Trainer(TrainPlan plan, CallbackList callbacks)
       training_step_(plan_.model, plan_.train, plan_.optimizer, plan_.cluster),
       schedule_(plan_.schedule, plan_.optimizer.scaled_lr(plan_.images_per_step),
                 plan_.train.epochs),
-      state_(plan_.model, plan_.optimizer) {
+      state_(plan_.model, plan_.optimizer),
+      boundary_(state_, callbacks_, [this] { return checkpoint(); }) {
   set_folder(plan_.folder);
   state_.cluster = &plan_.cluster;
   state_.is_chief = plan_.cluster.is_chief();
@@ -105,7 +80,7 @@ bool has_all_steps(const Position& at, const TrainOptions& train) {
 void Trainer::set_folder(const std::filesystem::path& folder) {
   plan_.folder = folder;
   state_.folder = folder;
-  writer_.emplace(folder / "checkpoints");
+  boundary_.set_folder(folder / "checkpoints");
 }
 
 void Trainer::resume(const Checkpoint& checkpoint) {
@@ -119,28 +94,14 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   resumed_ = true;
 }
 
-void Trainer::call(const char* name, const std::function<void(Callback&)>& hook) {
-  callbacks_.each(name, state_, hook);
-}
-
 TrainEnd Trainer::run() {
   const StopSignals signals;
-  std::exception_ptr failure;
-  // The first failure is the caller's to tell; those that follow from it are logged.
-  const auto guarded = [&](auto&& work) {
-    try {
-      work();
-    } catch (const std::exception& problem) {
-      if (failure) return spdlog::error(problem.what());
-      state_.failure = problem.what();
-      failure = std::current_exception();
-    } catch (...) {
-      if (failure) return spdlog::error(what_is_thrown());
-      state_.failure = "something was thrown that is no std::exception";
-      failure = std::make_exception_ptr(Error(state_.failure));
-    }
+  DoAll all;
+  const auto then = [&](auto&& work) {
+    all.then(work);
+    state_.failure = all.failure();
   };
-  guarded([&] {
+  then([&] {
     try {
       train();
     } catch (const NoData&) {
@@ -148,18 +109,16 @@ TrainEnd Trainer::run() {
       throw;
     }
   });
-  guarded([&] { hand_out_checkpoint(/*wait=*/true); });
-  if (failure) spdlog::error("training failed after step {}", state_.at.step);
-  guarded([&] { call("after_train", [&](Callback& c) { c.after_train(state_); }); });
-  guarded([&] { settle(); });
-  guarded([&] { hand_out_checkpoint(/*wait=*/true); });
-  const auto signal = signal_of_all(failure != nullptr);
+  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  if (all.has_failed()) spdlog::error("training failed after step {}", state_.at.step);
+  then([&] { boundary_.call("after_train", [&](Callback& c) { c.after_train(state_); }); });
+  then([&] { boundary_.settle(); });
+  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  const auto signal = signal_of_all(all.has_failed());
   tell_of_skipped();
-  end_data(signal, failure != nullptr);
-  if (failure) {
-    log_error_in_file(state_.failure);
-    std::rethrow_exception(failure);
-  }
+  end_data(signal, all.has_failed());
+  if (all.has_failed()) log_error_in_file(state_.failure);
+  all.done();
   if (signal.empty() && state_.is_chief) callbacks_.tell_what_never_came(state_);
   return {state_.at, state_.stop_reason(), !signal.empty()};
 }
@@ -207,17 +166,18 @@ void Trainer::train() {
   }
   tell_of_schedule();
 
-  call("before_train", [&](Callback& c) { c.before_train(state_); });
+  boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
   callbacks_.check_metrics();
   if (!resumed_) callbacks_.trigger_at_start(state_);
-  settle();
+  boundary_.settle();
   bool epoch_begins = true, is_first = true;
   while (!has_all_steps(state_.at, plan_.train)) {
     auto behind = state_.at;
     std::vector<Batch> batches;
     if (!stop_at_signal()) {
-      if (epoch_begins) call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
-      call("before_step", [&](Callback& c) { c.before_step(state_); });
+      if (epoch_begins)
+        boundary_.call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
+      boundary_.call("before_step", [&](Callback& c) { c.before_step(state_); });
       batches = next_batches(behind);
     }
     const auto places = agree(batches, behind);
@@ -232,7 +192,9 @@ void Trainer::train() {
     at.progress = behind.progress;
     at.cursor = std::move(behind.cursor);
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
-    end_boundary(epoch_begins);
+    stop_at_signal();
+    state_.is_last = has_all_steps(at, plan_.train);
+    boundary_.end_step(epoch_begins);
   }
   training_step_.check_alike();
 }
@@ -301,7 +263,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
       agree_on_step(cluster, {.stop = state_.stop_reason(),
                               .signal = StopSignals::number(),
                               .figures = state_.figures_asked_,
-                              .checkpoint = std::exchange(wants_checkpoint_, false),
+                              .checkpoint = boundary_.wants_checkpoint(),
                               .data_place = batches.empty() ? 0 : place_of(behind),
                               .waited_s = state_.spent.data_s - waited_for_data_s_,
                               .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
@@ -313,7 +275,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   behind.images = state_.at.images + agreed.images;
   state_.hyper.set_values(agreed.hyper);
   state_.figures_asked_ = agreed.figures;
-  if (agreed.checkpoint && state_.is_chief && saved_step_ != state_.at.step) save();
+  if (agreed.checkpoint) boundary_.save_for_others();
   if (const auto slow = stragglers_.add(agreed, cluster)) spdlog::info(*slow);
   if (agreed.signal != 0 && StopSignals::number() == 0) StopSignals::note(agreed.signal);
   state_.stop_reason_ = agreed.stop;
@@ -381,81 +343,14 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   if (at.overflow_steps > 0) say("overflow_steps", static_cast<double>(at.overflow_steps));
 }
 
-void Trainer::end_boundary(bool epoch_ended) {
-  stop_at_signal();
-  state_.is_last = has_all_steps(state_.at, plan_.train);
-
-  DoAll all;
-  all.then([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
-  if (epoch_ended)
-    all.then([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
-  all.then([&] { callbacks_.trigger(state_); }).then([&] { settle(); }).done();
-}
-
-void Trainer::settle() {
-  DoAll()
-      .then([&] { hand_out_checkpoint(/*wait=*/!state_.late_.empty()); })
-      .then([&] { hand_out_scalars(); })
-      .then([&] { state_.hyper.apply(); })
-      .then([&] { save_if_asked(); })
-      .done();
-}
-
-void Trainer::hand_out_scalars() {
-  auto reports = std::exchange(state_.late_, {});
-  reports[state_.at.step] = {state_.now(), std::exchange(state_.published_, {})};
-  for (auto& [step, report] : reports)
-    std::ranges::stable_sort(report.second, {}, &Scalars::value_type::first);
-  for (const auto& [step, report] : reports)
-    for (const auto& [name, value] : report.second)
-      state_.latest[name] = std::isfinite(value) ? value : std::nan("");
-  const auto pictures = std::exchange(state_.pictures_, {});
-  if (!pictures.empty())
-    callbacks_.each<ReadsMetrics>("on_picture", state_, [&](ReadsMetrics& c) {
-      for (const auto& picture : pictures) c.on_picture(state_, picture);
-    });
-  callbacks_.each<ReadsMetrics>("on_scalars", state_, [&](ReadsMetrics& c) {
-    for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
-  });
-}
-
-void Trainer::hand_out_checkpoint(bool wait) {
-  const auto began = Clock::now();
-  if (wait) state_.activity->begin("waits for the checkpoint to be written");
-  const auto folder = writer_->collect(wait);
-  state_.spent.checkpoints_s += seconds_since(began);
-  if (!folder) return;
-  state_.checkpoint_holds->whole();
-  call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
-}
-
-void Trainer::save_if_asked() {
-  if (!std::exchange(state_.save_asked_, false)) return;
-  if (state_.is_chief)
-    save();
-  else
-    wants_checkpoint_ = true;
-}
-
-void Trainer::save() {
-  hand_out_checkpoint(/*wait=*/true);
-  saved_step_ = state_.at.step;
-  const auto began = Clock::now();
-  state_.activity->begin("copies a checkpoint");
-  writer_->write({.at = state_.at,
-                  .seed = static_cast<std::uint64_t>(plan_.train.seed),
-                  .epoch_size = data_ ? data_->epoch_size() : 0,
-                  .classes = plan_.classes,
-                  .hyper = state_.hyper.changed(),
-                  .latest = state_.latest,
-                  .callbacks = callbacks_.save_states(),
-                  .callback_tensors = callbacks_.save_tensors(),
-                  .model = named_values(plan_.model),
-                  .optimizer = training_step_.optimizer().state(),
-                  .config = plan_.config,
-                  .metadata = plan_.metadata});
-  state_.checkpoint_holds->taken();
-  state_.spent.checkpoints_s += seconds_since(began);
+Checkpoint Trainer::checkpoint() const {
+  return {.seed = static_cast<std::uint64_t>(plan_.train.seed),
+          .epoch_size = data_ ? data_->epoch_size() : 0,
+          .classes = plan_.classes,
+          .model = named_values(plan_.model),
+          .optimizer = training_step_.optimizer().state(),
+          .config = plan_.config,
+          .metadata = plan_.metadata};
 }
 
 }  // namespace millrace

@@ -1,7 +1,6 @@
 // The training loop. It knows detectors, data and callbacks by their interfaces alone.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,16 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "millrace/base/clock.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/engine/dataflow.h"
 #include "millrace/trainer/callback_list.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
-#include "millrace/trainer/checkpoint/checkpoint_writer.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/step_agreement.h"
 #include "millrace/trainer/cluster/stragglers.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "millrace/trainer/optimizer/schedule.h"
+#include "millrace/trainer/step_boundary.h"
 #include "millrace/trainer/train_options.h"
 #include "millrace/trainer/train_state.h"
 #include "millrace/trainer/training_step.h"
@@ -74,8 +74,6 @@ class Trainer {
   TrainEnd run();
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void train();
   bool stop_at_signal();
   /// The signal that came to this rank or, as all agree, to another one; empty: none.
@@ -91,25 +89,17 @@ class Trainer {
   /// else they agree upon for it takes effect here.
   std::optional<std::vector<StepPlace>> agree(const std::vector<Batch>& batches, Position& behind);
   void step(const std::vector<Batch>& batches, std::span<const StepPlace> places);
-
-  void end_boundary(bool epoch_ended);
-  void settle();
-  void hand_out_scalars();
-  void hand_out_checkpoint(bool wait);
-  void save_if_asked();
-  void save();
-  void call(const char* name, const std::function<void(Callback&)>& hook);
+  /// What a checkpoint keeps besides the state and the callbacks.
+  Checkpoint checkpoint() const;
 
   TrainPlan plan_;
   CallbackList callbacks_;
   TrainingStep training_step_;
   Schedule schedule_;
   TrainState state_;
+  StepBoundary boundary_;
   std::unique_ptr<DataFlow<Batch>> data_;
-  std::optional<CheckpointWriter> writer_;  // into the run folder
   bool resumed_ = false;
-  std::int64_t saved_step_ = -1;             // of the newest checkpoint that was begun
-  bool wants_checkpoint_ = false;            // this rank, of the chief
   Clock::time_point agreed_ = Clock::now();  // with the other ranks, the last time
   double waited_s_ = 0;                      // for other ranks, until then
   double waited_for_data_s_ = 0;

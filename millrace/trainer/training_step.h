@@ -11,7 +11,7 @@
 
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/gradient_buckets.h"
-#include "millrace/trainer/cluster/rank_sum.h"
+#include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/step_agreement.h"
 #include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/detector/position.h"

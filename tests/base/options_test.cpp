@@ -229,6 +229,9 @@ backbone = "resnet18"
 norm = "gn"
 [schedule]
 kind = "cosine"
+warmup_epochs = 0.0
+warmup_images = 0
+warmup_steps = 500
 [callbacks.progress]
 seconds = 0.5
 [callbacks.best]
@@ -251,6 +254,7 @@ type = "resnet18"
 norm = "gn"
 [schedule]
 type = "cosine"
+warmup = "500 steps"
 [callbacks.progress]
 interval = "0.5 seconds"
 [callbacks.best]
@@ -259,6 +263,19 @@ type = "keep_best"
                                 "new.toml");
   EXPECT_EQ(to_toml(with_new_keys(old)), to_toml(now));
   EXPECT_EQ(to_toml(with_new_keys(now)), to_toml(now));
+}
+
+TEST(RenamedKeys, TheLengthOfAWarmUpIsTheOneThatCounted) {
+  const auto warmup = [](const std::string& schedule) {
+    const auto tree = with_new_keys(parse_config("[schedule]\n" + schedule, "old.toml"));
+    return to_toml(*tree.find("schedule"));
+  };
+  EXPECT_EQ(warmup("warmup_steps = 1"), "warmup = \"1 step\"\n");
+  EXPECT_EQ(warmup("warmup_steps = 0\nwarmup_images = 0"), "warmup = \"0 steps\"\n");
+  EXPECT_EQ(warmup("warmup_images = 64000\nwarmup_steps = 9"), "warmup = \"64000 images\"\n");
+  EXPECT_EQ(warmup("warmup_epochs = 0.5\nwarmup_images = 64\nwarmup_steps = 9"),
+            "warmup = \"0.5 epochs\"\n");
+  EXPECT_EQ(warmup("warmup_epochs = 0.0"), "");
 }
 
 TEST(RenamedKeys, LossesAreKnownByTheirOldNames) {

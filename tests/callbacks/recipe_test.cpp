@@ -152,7 +152,7 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
   refused(schedule + "milestones = [6, 8]\n", "a.toml:5:14: milestones", "with type = \"cosine\"");
   refused(schedule + "gamma = 0.5\n", "gamma", "with type = \"cosine\"");
   refused(schedule + "power = 2\n", "power", "with type = \"cosine\"");
-  refused("[schedule]\nwarmup_steps = 0\nwarmup_factor = 0.5\n", "warmup_factor", "without a");
+  refused("[schedule]\nwarmup = '0 steps'\nwarmup_factor = 0.5\n", "warmup_factor", "without a");
   refused(optimizer + "beta2 = 0.9\n", "beta2", "with type = \"sgd\"");
   refused(optimizer + "trust_coefficient = 1\n", "trust_coefficient", "with trust = \"none\"");
   refused(optimizer + "nesterov = true\nmomentum = 0\n", "nesterov", "with momentum = 0");

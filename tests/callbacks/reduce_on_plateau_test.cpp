@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/callbacks/series.h"

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include <chrono>
 #include <csignal>
 
 #include "tests/callbacks/training.h"

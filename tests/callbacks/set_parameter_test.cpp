@@ -1,6 +1,5 @@
 #include "millrace/callbacks/set_parameter.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "tests/callbacks/training.h"

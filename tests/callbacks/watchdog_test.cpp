@@ -1,8 +1,6 @@
 // A training that stands still is noticed, and what is said names the place.
 #include <gmock/gmock.h>
 
-#include <csignal>
-
 #include "millrace/callbacks/common/stall.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"

@@ -221,7 +221,7 @@ TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
       on(make_data(), {"run", "--output", in_folder("runs")},
          kTrainOnly + Words{plugins({HELLO_PLUGIN, MY_CALLBACK_PLUGIN}), "data.short_side=64",
                             "data.max_side=96", "train.max_steps=24", "train.epochs=24",
-                            "schedule.warmup_steps=4", "callbacks.hello.times=1000",
+                            "schedule.warmup=4 steps", "callbacks.hello.times=1000",
                             "callbacks.announce_best.metric=hello/times",
                             "callbacks.checkpoint.every='5 steps'"});
   const auto child = start(MILLRACE_TRAINER, command);

@@ -65,7 +65,7 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
   const auto data = make_data();
   const auto diverged = train(data, "diverged",
                               {"train.max_steps=2", "optimizer.lr=1e30", "optimizer.clip_norm=0.0",
-                               "schedule.warmup_steps=0", "callbacks.checkpoint.enabled=false"});
+                               "schedule.warmup=0 steps", "callbacks.checkpoint.enabled=false"});
   const auto record = diverged / "diverged/step-000002";
   ASSERT_TRUE(fs::exists(record));
   const auto replay = successful(trainer({"run", "--replay", record}));

@@ -18,7 +18,7 @@ class ResumeRun : public Trainer {
     return write_heir(
         file, "[data]\nroot = '" + data_.string() +
                   "'\nshort_side = 64\nmax_side = 96\n[model]\nbackbone.width = 16\n"
-                  "[schedule]\nwarmup_steps = 2\n[callbacks.checkpoint]\nevery = '1 steps'\n"
+                  "[schedule]\nwarmup = '2 steps'\n[callbacks.checkpoint]\nevery = '1 steps'\n"
                   "[callbacks.evaluate]\nenabled = false\n[callbacks.pictures]\n"
                   "enabled = false\n" +
                   more);
@@ -61,7 +61,7 @@ TEST_F(ResumeRun, AStartThatFailsLeavesNoFolderAndDoesNotHideTheRun) {
   const std::vector<Words> wrong = {
       {"data.stages=[{type=\"nothing\"}]"},
       {"model.weights=\"nowhere.npz\""},
-      {"schedule.warmup_steps=0", "schedule.warmup_epochs=1000.0", "train.max_steps=0"},
+      {"schedule.warmup=1000 epochs", "train.max_steps=0"},
       {"optimizer.groups=[{match=\"no.such.parameter\"}]"},
       {"callbacks.latest.type=\"keep_best\"", "callbacks.latest.metric=\"loss\""},
       {"data.root=\"nowhere\""}};

@@ -13,7 +13,7 @@ class RunAgain : public Trainer {
   Words command(const Words& overrides = {}, const Words& more = {}) const {
     return on(data_, {"run", "--output", in_folder("runs")},
               Words{"data.short_side=64", "data.max_side=96", "train.max_steps=4",
-                    "schedule.warmup_steps=2", "callbacks.checkpoint.every='1 steps'"} +
+                    "schedule.warmup=2 steps", "callbacks.checkpoint.every='1 steps'"} +
                   kTrainOnly + overrides) +
            more;
   }
@@ -99,7 +99,7 @@ TEST_F(RunAgain, EndsWithASentenceWhereItsFolderIsRemoved) {
 TEST_F(RunAgain, RepeatsAStepThatDiverged) {
   const auto diverged =
       successful(trainer(command({"optimizer.lr=1e30", "optimizer.clip_norm=0.0",
-                                  "schedule.warmup_steps=0", "train.max_steps=4"})));
+                                  "schedule.warmup=0 steps", "train.max_steps=4"})));
   const auto records = folder_ / "diverged";
   ASSERT_TRUE(fs::exists(records)) << diverged.err;
   fs::remove_all(folder_ / "checkpoints");

@@ -33,7 +33,7 @@ TEST_F(Determinism, WeightsAndDetectionsDependOnNeitherFlowThreadsNorTheModeOfEv
     const auto output = in_folder(name);
     successful(trainer(
         on(data, {"run", "--output", output},
-           Words{"schedule.warmup_steps=2", "callbacks.pictures.enabled=false"} + settings)));
+           Words{"schedule.warmup=2 steps", "callbacks.pictures.enabled=false"} + settings)));
     const Bytes bytes(output);
     EXPECT_FALSE(bytes.weights.empty() || bytes.detections.empty());
     return bytes;

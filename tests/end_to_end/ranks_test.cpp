@@ -34,7 +34,7 @@ class RanksRun : public Mpirun {
             Words{setting("data.root", in_folder("data")), "data.short_side=[96, 128]",
                   "data.max_side=160", "data.batch_size=" + std::to_string(4 / ranks),
                   "model.backbone.width=16", "train.max_steps=" + std::to_string(steps),
-                  "train.epochs=20", "train.threads=1", "schedule.warmup_steps=2",
+                  "train.epochs=20", "train.threads=1", "schedule.warmup=2 steps",
                   "callbacks.log.every='1 steps'"} +
             more);
     const auto outcome =

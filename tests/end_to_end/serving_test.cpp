@@ -16,7 +16,7 @@ class ServedTraining : public Training {
   Words run_into(const std::string& output, const Words& overrides = {}) const {
     return on(data_, {"run", "--output", in_folder(output)},
               kTrainOnly + overrides +
-                  Words{"train.max_steps=30", "schedule.warmup_steps=2", "data.short_side=64",
+                  Words{"train.max_steps=30", "schedule.warmup=2 steps", "data.short_side=64",
                         "data.max_side=96", "callbacks.log.every='1 steps'"});
   }
   std::string endpoint(int k) const {

@@ -45,7 +45,7 @@ TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
   for (const std::string setting :
        {"data.val=train2017", "data.batch_size=2", "data.flip=0.0", "data.aspect_grouping=false",
         "data.short_side=128", "data.max_side=192", "data.test_short_side=0",
-        "data.test_max_side=0", "train.epochs=120", "schedule.warmup_steps=20",
+        "data.test_max_side=0", "train.epochs=120", "schedule.warmup=20 steps",
         "callbacks.evaluate.every=120 epochs", "callbacks.checkpoint.enabled=false",
         "callbacks.pictures.enabled=false"})
     arguments.insert(arguments.end(), {"--set", setting});

@@ -14,7 +14,7 @@
 
 #include "millrace/models/layers/layers.h"
 #include "millrace/trainer/detector/precision.h"
-#include "millrace/trainer/optimizer/sgd.h"
+#include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {
@@ -113,13 +113,13 @@ TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
     const at::NoGradGuard no_grad;
     return layer(x, {});
   };
-  Sgd sgd(parameters, {.lr = 1});
+  const auto sgd = make_optimizer(parameters, {.lr = 1});
   for (int step = 0; step < 3; ++step) {
     const auto y = layer(x, {.training = true});
     EXPECT_TRUE(close(detect(), y.detach(), 1e-6)) << step;
     y.square().sum().backward();
     const auto before = detect();
-    sgd.step(0.01);
+    sgd->step(0.01);
     EXPECT_FALSE(close(detect(), before, 1e-4)) << step;
   }
 }

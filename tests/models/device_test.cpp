@@ -8,7 +8,7 @@
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/trainer/detector/device_pixels.h"
 #include "millrace/trainer/detector/make_detector.h"
-#include "millrace/trainer/run/upload.h"
+#include "millrace/trainer/run/device.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/operators.h"
 #include "tests/models/other_device.h"

@@ -6,7 +6,7 @@
 
 #include "millrace/dataflow/detection/transforms.h"
 #include "millrace/trainer/detector/make_detector.h"
-#include "millrace/trainer/optimizer/sgd.h"
+#include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/parity/training_parts.h"
 
 namespace millrace::testing {
@@ -57,7 +57,7 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
     OptimizerOptions options;
     options.momentum = golden.argument("momentum");
     options.weight_decay = golden.argument("wd");
-    Sgd sgd(model.parameters, options);
+    const auto sgd = make_optimizer(model.parameters, options);
 
     const auto& order = golden["order"];
     std::int64_t sample = 0;
@@ -94,7 +94,7 @@ TEST(TraceParity, EveryStepOfSgdHasTheSameLosses) {
         sum = sum.defined() ? sum + loss : loss;
       }
       sum.backward();
-      sgd.step(golden["lr"][step].item<double>());
+      sgd->step(golden["lr"][step].item<double>());
     }
 
     const at::NoGradGuard no_grad;

@@ -134,7 +134,7 @@ inline TrainPlan fake_plan(Detector& model, const std::filesystem::path& folder,
   TrainPlan plan{.model = model, .cluster = cluster};
   plan.train.epochs = 3;
   plan.optimizer = {.lr = 0.05, .lr_batch = 2, .clip_norm = 5};
-  plan.schedule = {.milestones = {2}, .warmup_steps = 4, .warmup_factor = 0.1};
+  plan.schedule = {.milestones = {2}, .warmup = "4 steps", .warmup_factor = 0.1};
   plan.images_per_step = 2;
   plan.start_data = [](const Cursor& start) {
     return std::make_unique<FakeFlow>(kEpochImages, start.next, 1 << 30);

@@ -2,8 +2,6 @@
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
-#include <numeric>
-
 #include "millrace/base/errors.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "millrace/trainer/detector/figures.h"
@@ -92,7 +90,7 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
     plan.optimizer.accumulate = accumulate;
     plan.images_per_step = 2 * accumulate;
     plan.train.max_steps = 3;
-    plan.schedule = {.type = "constant", .warmup_steps = 0};
+    plan.schedule = {.type = "constant", .warmup = "0 steps"};
     Position at;
     double lr = 0;
     auto watch = std::make_unique<LambdaCallback>();

@@ -2,14 +2,13 @@
 
 #include <ATen/ops/tensor.h>
 
-#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/files.h"
-#include "millrace/trainer/checkpoint/checkpoint_state.h"
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/weights/formats.h"
+#include "millrace/weights/sealed_folder.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 

@@ -7,7 +7,6 @@
 
 #include <csignal>
 
-#include "millrace/base/files.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 

@@ -6,7 +6,6 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
-#include <numeric>
 #include <set>
 
 #include "millrace/base/random.h"

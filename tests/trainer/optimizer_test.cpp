@@ -1,5 +1,4 @@
 #include "millrace/trainer/optimizer/optimizer.h"
-#include "millrace/trainer/optimizer/sgd.h"
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -35,48 +34,49 @@ void give(at::Tensor& value, double a, double b) { value.mutable_grad() = pair(a
 // The figures are torch.optim.SGD's, worked by hand.
 TEST(Sgd, FollowsTorchWithMomentumAndDecay) {
   OneParameter p;
-  Sgd sgd(p.parameters, {.momentum = 0.9, .weight_decay = 0.1});
+  const auto sgd = make_optimizer(p.parameters, {.momentum = 0.9, .weight_decay = 0.1});
   give(p.value, 0.5, 0.5);
-  sgd.step(0.1);  // d = .6, .3; m = d
+  sgd->step(0.1);  // d = .6, .3; m = d
   EXPECT_TRUE(close(p.value.detach(), pair(0.94, -2.03), 1e-12));
   give(p.value, 0.5, 0.5);
-  sgd.step(0.1);  // d = .594, .297; m = 1.134, .567
+  sgd->step(0.1);  // d = .594, .297; m = 1.134, .567
   EXPECT_TRUE(close(p.value.detach(), pair(0.8266, -2.0867), 1e-12));
   EXPECT_FALSE(p.value.grad().defined());
 }
 
 TEST(Sgd, LooksAheadWithNesterov) {
   OneParameter p;
-  Sgd sgd(p.parameters, {.momentum = 0.9, .nesterov = true, .weight_decay = 0});
+  const auto sgd =
+      make_optimizer(p.parameters, {.momentum = 0.9, .nesterov = true, .weight_decay = 0});
   give(p.value, 1, 0);
-  sgd.step(0.1);  // m = 1; v -= lr (1 + .9)
+  sgd->step(0.1);  // m = 1; v -= lr (1 + .9)
   EXPECT_TRUE(close(p.value.detach(), pair(0.81, -2), 1e-12));
 }
 
 TEST(Sgd, WorksWithoutMomentum) {
   OneParameter p;
-  Sgd sgd(p.parameters, {.momentum = 0, .weight_decay = 0});
+  const auto sgd = make_optimizer(p.parameters, {.momentum = 0, .weight_decay = 0});
   give(p.value, 1, 2);
-  sgd.step(0.5);
+  sgd->step(0.5);
   EXPECT_TRUE(close(p.value.detach(), pair(0.5, -3), 1e-12));
 }
 
 TEST(Sgd, MomentumDecayAndClippingFollowTheirOptionsWhileTraining) {
   OneParameter p;
   OptimizerOptions options{.momentum = 0, .weight_decay = 0};
-  Sgd sgd(p.parameters, options);
+  const auto sgd = make_optimizer(p.parameters, options);
   give(p.value, 1, 0);
-  sgd.step(0.1);  // v = .9, -2
+  sgd->step(0.1);  // v = .9, -2
   options.momentum = 0.5;
   options.weight_decay = 0.1;
-  sgd.set_options(options);
+  sgd->set_options(options);
   give(p.value, 0, 0);
-  sgd.step(0.1);  // m = d = .09, -.2
+  sgd->step(0.1);  // m = d = .09, -.2
   EXPECT_TRUE(close(p.value.detach(), pair(0.891, -1.98), 1e-12));
   options = {.momentum = 0, .weight_decay = 0, .clip_norm = 1};
-  sgd.set_options(options);
+  sgd->set_options(options);
   give(p.value, 3, 4);
-  sgd.step(1);
+  sgd->step(1);
   EXPECT_TRUE(close(p.value.detach(), pair(0.291, -2.78), 1e-12));
 }
 
@@ -88,9 +88,9 @@ TEST(Sgd, TreatsParametersByKind) {
                                  .bias_lr_factor = 2};
   const auto after_one_step = [&](ParameterKind kind) {
     OneParameter p(kind);
-    Sgd sgd(p.parameters, options);
+    const auto sgd = make_optimizer(p.parameters, options);
     give(p.value, 0, 0);
-    sgd.step(0.1);
+    sgd->step(0.1);
     return p.value.detach();
   };
   EXPECT_TRUE(close(after_one_step(ParameterKind::weight), pair(0.95, -1.9), 1e-12));
@@ -100,17 +100,18 @@ TEST(Sgd, TreatsParametersByKind) {
 
 TEST(Sgd, ClipsTheNormOfAllGradientsTogether) {
   OneParameter p;
-  Sgd sgd(p.parameters, {.momentum = 0, .weight_decay = 0, .clip_norm = 1});
+  const auto sgd = make_optimizer(p.parameters, {.momentum = 0, .weight_decay = 0, .clip_norm = 1});
   give(p.value, 3, 4);
-  EXPECT_DOUBLE_EQ(sgd.step(1).gradient_norm, 5);
+  EXPECT_DOUBLE_EQ(sgd->step(1).gradient_norm, 5);
   EXPECT_TRUE(close(p.value.detach(), pair(1 - 0.6, -2 - 0.8), 1e-12));
 }
 
 TEST(Sgd, ClipsEachNumber) {
   OneParameter p;
-  Sgd sgd(p.parameters, {.momentum = 0, .weight_decay = 0, .clip_norm = 2.5, .clip_value = 1.75});
+  const auto sgd = make_optimizer(
+      p.parameters, {.momentum = 0, .weight_decay = 0, .clip_norm = 2.5, .clip_value = 1.75});
   give(p.value, 3, -4);  // halved by its norm: 1.5, -2
-  sgd.step(1);
+  sgd->step(1);
   EXPECT_TRUE(close(p.value.detach(), pair(1 - 1.5, -2 + 1.75), 1e-12));
 }
 
@@ -120,13 +121,13 @@ TEST(Sgd, GivesEachWeightItsRateByTrust) {
   const double ratio = most / (5 + decay * norm);
   const auto after_one_step = [&](const char* trust, double lr, ParameterKind kind) {
     OneParameter p(kind);
-    Sgd sgd(p.parameters, {.momentum = 0.9,
-                           .weight_decay = decay,
-                           .weight_decay_norm = decay,
-                           .trust = trust,
-                           .trust_coefficient = 0.02});
+    const auto sgd = make_optimizer(p.parameters, {.momentum = 0.9,
+                                                   .weight_decay = decay,
+                                                   .weight_decay_norm = decay,
+                                                   .trust = trust,
+                                                   .trust_coefficient = 0.02});
     give(p.value, 3, 4);
-    sgd.step(lr);
+    sgd->step(lr);
     return p.value.detach();
   };
   const auto moved = [&](double rate) { return pair(1 - rate * 3.1, -2 - rate * 3.8); };
@@ -141,48 +142,48 @@ TEST(Sgd, GivesEachWeightItsRateByTrust) {
 TEST(Sgd, TrustLetsWeightsOfZeroGo) {
   Parameters parameters;
   const auto value = parameters.add("p", at::zeros({2}, at::kDouble), ParameterKind::weight);
-  Sgd sgd(parameters, {.momentum = 0, .trust = "lars"});
+  const auto sgd = make_optimizer(parameters, {.momentum = 0, .trust = "lars"});
   value.mutable_grad() = pair(1, 2);
-  sgd.step(0.1);
+  sgd->step(0.1);
   EXPECT_TRUE(close(value.detach(), pair(-0.1, -0.2), 1e-12));
 }
 
 TEST(Sgd, ChangesNothingWhereAGradientIsNotFinite) {
   OneParameter p;
-  Sgd sgd(p.parameters, {});
+  const auto sgd = make_optimizer(p.parameters, {});
   give(p.value, 1, std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(sgd.step(0.1).not_finite, "p");
+  EXPECT_EQ(sgd->step(0.1).not_finite, "p");
   EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
-  EXPECT_TRUE(close(sgd.state()[0].second, pair(0, 0), 0));
+  EXPECT_TRUE(close(sgd->state()[0].second, pair(0, 0), 0));
 }
 
 TEST(Sgd, LeavesParametersWithoutGradientAndFrozenOnesAlone) {
   OneParameter p;
   p.parameters.add("q", at::tensor({1.0}), ParameterKind::weight);
   p.parameters.freeze("q");
-  Sgd sgd(p.parameters, {});
-  EXPECT_EQ(sgd.state().size(), 1U);
-  sgd.step(0.1);
+  const auto sgd = make_optimizer(p.parameters, {});
+  EXPECT_EQ(sgd->state().size(), 1U);
+  sgd->step(0.1);
   EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
 }
 
 TEST(Sgd, AlignsGradientsOfAnotherLayout) {
   Parameters parameters;
   auto value = parameters.add("p", at::zeros({2, 3}, at::kDouble), ParameterKind::weight);
-  Sgd sgd(parameters, {.momentum = 0, .weight_decay = 0});
+  const auto sgd = make_optimizer(parameters, {.momentum = 0, .weight_decay = 0});
   value.mutable_grad() = at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}).view({3, 2}).t();
-  sgd.step(-1);
+  sgd->step(-1);
   EXPECT_TRUE(close(value.detach(), at::tensor({1.0, 3.0, 5.0, 2.0, 4.0, 6.0}).view({2, 3}), 0));
 }
 
 TEST(Sgd, RefusesMomentumOfAnotherModel) {
   OneParameter p;
-  Sgd sgd(p.parameters, {});
-  EXPECT_THROW(sgd.load({}), Error);
-  EXPECT_THROW(sgd.load({{"p", at::tensor({1.0})}}), Error);
-  EXPECT_THROW(sgd.load({{"p", pair(1, 1)}, {"other", pair(1, 1)}}), Error);
-  sgd.load({{"p", pair(3, 4)}});
-  EXPECT_TRUE(close(sgd.state()[0].second, pair(3, 4), 0));
+  const auto sgd = make_optimizer(p.parameters, {});
+  EXPECT_THROW(sgd->load({}), Error);
+  EXPECT_THROW(sgd->load({{"p", at::tensor({1.0})}}), Error);
+  EXPECT_THROW(sgd->load({{"p", pair(1, 1)}, {"other", pair(1, 1)}}), Error);
+  sgd->load({{"p", pair(3, 4)}});
+  EXPECT_TRUE(close(sgd->state()[0].second, pair(3, 4), 0));
 }
 
 // The figures are torch.optim.AdamW's, worked by hand: the first step is of size lr whatever the

@@ -166,7 +166,7 @@ TEST(Precision, UpdatesTooSmallForBf16AreNotLost) {
   auto plan = fake_plan(model, scratch / "run");
   plan.train.precision = "bf16";
   plan.optimizer = {.lr = 1e-4, .lr_batch = 2, .momentum = 0, .weight_decay = 0};
-  plan.schedule = {.type = "constant", .warmup_steps = 0};
+  plan.schedule = {.type = "constant", .warmup = "0 steps"};
   Trainer(plan, {}).run();  // 15 steps
   const auto& value = model.parameters().find("w")->value;
   EXPECT_EQ(value.scalar_type(), at::kFloat);

@@ -1,7 +1,6 @@
 #include "millrace/trainer/optimizer/schedule.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "millrace/base/errors.h"
 #include "tests/support/thrown.h"
@@ -9,24 +8,38 @@
 namespace millrace {
 namespace {
 
-TEST(Schedule, WarmsUpLinearlyByStep) {
-  const Schedule schedule({.warmup_steps = 10, .warmup_factor = 0.1}, /*peak=*/2, /*epochs=*/12);
-  EXPECT_DOUBLE_EQ(schedule.rate({0, 0}), 0.2);
-  EXPECT_DOUBLE_EQ(schedule.rate({0.1, 5}), 1.1);
-  EXPECT_DOUBLE_EQ(schedule.rate({0.2, 10}), 2);
-}
+struct Case {
+  const char* name;
+  ScheduleOptions options;
+  std::vector<std::pair<ScheduleTime, double>> rates;  // of a run of 10 epochs with a peak of 2
+};
 
-TEST(Schedule, WarmsUpByEpochsWhereTheyAreGiven) {
-  const Schedule schedule({.warmup_epochs = 0.5, .warmup_steps = 1000, .warmup_factor = 0}, 1, 12);
-  EXPECT_DOUBLE_EQ(schedule.rate({0.25, 3}), 0.5);
-  EXPECT_DOUBLE_EQ(schedule.rate({0.5, 6}), 1);
-}
-
-TEST(Schedule, FallsAtMilestones) {
-  const Schedule schedule({.milestones = {8, 11}, .gamma = 0.1, .warmup_steps = 0}, 1, 12);
-  EXPECT_DOUBLE_EQ(schedule.rate({7.99, 100}), 1);
-  EXPECT_DOUBLE_EQ(schedule.rate({8, 101}), 0.1);
-  EXPECT_NEAR(schedule.rate({11.5, 102}), 0.01, 1e-15);
+TEST(Schedule, FollowsItsFormula) {
+  const Case cases[] = {{"steps",
+                         {.milestones = {}, .warmup = "10 steps", .warmup_factor = 0.1},
+                         {{{0, 0}, 0.2}, {{0.1, 5}, 1.1}, {{0.2, 10}, 2}}},
+                        {"epochs",
+                         {.milestones = {}, .warmup = "0.5 epochs", .warmup_factor = 0},
+                         {{{0.25, 3}, 1}, {{0.5, 6}, 2}}},
+                        {"images",
+                         {.type = "constant", .warmup = "80 images", .warmup_factor = 0.5},
+                         {{{0, 0, 0}, 1}, {{0, 10, 40}, 1.5}, {{0, 20, 80}, 2}}},
+                        {"step",
+                         {.milestones = {8, 9}, .gamma = 0.1, .warmup = "0 steps"},
+                         {{{7.99, 100}, 2}, {{8, 101}, 0.2}, {{9.5, 102}, 0.02}}},
+                        {"cosine",
+                         {.type = "cosine", .warmup = "0 steps"},
+                         {{{0, 1}, 2}, {{5, 2}, 1}, {{10, 3}, 0}, {{10.1, 3}, 0}}},
+                        {"poly",
+                         {.type = "poly", .power = 2, .warmup = "0 steps"},
+                         {{{0, 1}, 2}, {{5, 2}, 0.5}, {{10, 3}, 0}}},
+                        {"exponential",
+                         {.type = "exponential", .gamma = 0.25, .warmup = "0 steps"},
+                         {{{0.5, 1}, 1}, {{2, 2}, 0.125}}},
+                        {"constant", {.type = "constant", .warmup = "0 steps"}, {{{9, 1000}, 2}}}};
+  for (const auto& [name, options, rates] : cases)
+    for (const auto& [time, rate] : rates)
+      EXPECT_NEAR(Schedule(options, 2, 10).rate(time), rate, 1e-15) << name << " " << time.progress;
 }
 
 TEST(Schedule, SaysWhatItIs) {
@@ -35,75 +48,52 @@ TEST(Schedule, SaysWhatItIs) {
   };
   EXPECT_EQ(text({}),
             "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11");
-  EXPECT_EQ(text({.type = "cosine", .warmup_epochs = 0.5}),
+  EXPECT_EQ(text({.type = "cosine", .warmup = "0.5 epochs"}),
             "0.02, after a linear warm-up from 2e-05 over 0.5 epochs, along a cosine to 0 at epoch "
             "12");
-  EXPECT_EQ(text({.type = "poly", .warmup_steps = 0}), "0.02, times (1 - epoch / 12)^0.9");
-  EXPECT_EQ(text({.type = "exponential", .warmup_steps = 0}), "0.02, times 0.1^epoch");
-  EXPECT_EQ(text({.type = "constant", .warmup_steps = 0}), "0.02, constant");
+  EXPECT_EQ(text({.type = "poly", .warmup = "0 steps"}), "0.02, times (1 - epoch / 12)^0.9");
+  EXPECT_EQ(text({.type = "exponential", .warmup = "0 steps"}), "0.02, times 0.1^epoch");
+  EXPECT_EQ(text({.type = "constant", .warmup = "0 steps"}), "0.02, constant");
 }
 
-TEST(Schedule, FollowsACosineToZero) {
-  const Schedule schedule({.type = "cosine", .warmup_steps = 0}, 2, 10);
-  EXPECT_DOUBLE_EQ(schedule.rate({0, 1}), 2);
-  EXPECT_NEAR(schedule.rate({5, 2}), 1, 1e-12);
-  EXPECT_NEAR(schedule.rate({10, 3}), 0, 1e-12);
-  EXPECT_NEAR(schedule.rate({10.1, 3}), 0, 1e-12);
-}
-
-TEST(Schedule, WarmsUpByImagesWhereTheyAreGiven) {
-  const Schedule schedule({.type = "constant", .warmup_images = 80, .warmup_factor = 0.5}, 1, 12);
-  EXPECT_DOUBLE_EQ(schedule.rate({0, 0, 0}), 0.5);
-  EXPECT_DOUBLE_EQ(schedule.rate({0, 10, 40}), 0.75);
-  EXPECT_DOUBLE_EQ(schedule.rate({0, 20, 80}), 1);
-}
-
-TEST(Schedule, FallsByAPowerOfWhatIsLeft) {
-  const Schedule schedule({.type = "poly", .power = 2, .warmup_steps = 0}, 8, 10);
-  EXPECT_DOUBLE_EQ(schedule.rate({0, 1}), 8);
-  EXPECT_DOUBLE_EQ(schedule.rate({5, 2}), 2);
-  EXPECT_DOUBLE_EQ(schedule.rate({10, 3}), 0);
-}
-
-TEST(Schedule, FallsByTheSameFactorInEachEpoch) {
-  const Schedule schedule({.type = "exponential", .gamma = 0.25, .warmup_steps = 0}, 1, 10);
-  EXPECT_DOUBLE_EQ(schedule.rate({0.5, 1}), 0.5);
-  EXPECT_DOUBLE_EQ(schedule.rate({2, 2}), 0.0625);
-}
-
-std::string complaint_of_schedule(const ScheduleOptions& options, double epochs,
-                                  std::int64_t epoch_images) {
-  return testing::message_of<ConfigError>([&] {
-    options.check({}, epochs);
-    options.check_warmup(epochs, epoch_images, /*images_per_step=*/4);
-  });
-}
-
-TEST(Schedule, ThatEndsBeforeItBeginsIsRefusedWithBothNumbers) {
-  using ::testing::HasSubstr;
-  EXPECT_EQ(complaint_of_schedule({}, 12, 1000), "");
-  EXPECT_THAT(complaint_of_schedule({.milestones = {11, 8}}, 12, 1000),
-              HasSubstr("must rise: 11, 8"));
-  EXPECT_THAT(complaint_of_schedule({.milestones = {8, 8}}, 12, 1000), HasSubstr("must rise"));
-  EXPECT_THAT(complaint_of_schedule({}, 10, 1000),
-              HasSubstr("has 11, which is not before the end"));
-  EXPECT_THAT(complaint_of_schedule({.warmup_epochs = 1, .warmup_images = 5}, 12, 1000),
-              HasSubstr("two lengths of one warm-up"));
-  EXPECT_THAT(complaint_of_schedule({.type = "cosine", .warmup_epochs = 3}, 2, 1000),
-              HasSubstr("warmup_epochs = 3 is not shorter than the run, train.epochs = 2"));
-  EXPECT_THAT(complaint_of_schedule({.warmup_epochs = 9}, 12, 1000),
-              HasSubstr("begin at 8, before warmup_epochs = 9"));
-  EXPECT_THAT(complaint_of_schedule({.type = "cosine"}, 12, 100),
-              HasSubstr("schedule.warmup_steps = 1000, 40 epochs of 100 images, is not shorter "
-                        "than the run, train.epochs = 12"));
-  EXPECT_THAT(
-      complaint_of_schedule({.warmup_images = 9000}, 12, 1000),
-      HasSubstr("9 epochs of 1000 images, ends behind the first of schedule.milestones, 8"));
-}
-
-TEST(Schedule, StaysConstant) {
-  const Schedule schedule({.type = "constant", .warmup_steps = 0}, 3, 10);
-  EXPECT_DOUBLE_EQ(schedule.rate({9, 1000}), 3);
+TEST(Schedule, ThatCannotWorkIsRefusedWithBothNumbers) {
+  const struct {
+    ScheduleOptions options;
+    double epochs;
+    std::int64_t epoch_images;
+    std::string complaint;
+  } cases[] = {
+      {{.milestones = {11, 8}}, 12, 1000, "must rise: 11, 8"},
+      {{.milestones = {8, 8}}, 12, 1000, "must rise"},
+      {{}, 10, 1000, "has 11, which is not before the end"},
+      {{.type = "cosine", .warmup = "3 epochs"},
+       2,
+       1000,
+       "warmup = \"3 epochs\" is not shorter than the run, train.epochs = 2"},
+      {{.warmup = "9 epochs"}, 12, 1000, "ends after the first of schedule.milestones, 8"},
+      {{.type = "cosine"},
+       12,
+       100,
+       "schedule.warmup = \"1000 steps\", 40 epochs of 100 images, is not shorter than the run"},
+      {{.warmup = "9000 images"},
+       12,
+       1000,
+       "9 epochs of 1000 images, ends after the first of schedule.milestones, 8"},
+  };
+  const auto complaint = [](const ScheduleOptions& options, double epochs, std::int64_t images) {
+    return testing::message_of<ConfigError>([&] {
+      options.check({}, epochs);
+      options.check_warmup(epochs, images, /*images_per_step=*/4);
+    });
+  };
+  for (const auto& one : cases)
+    EXPECT_THAT(complaint(one.options, one.epochs, one.epoch_images),
+                ::testing::HasSubstr(one.complaint));
+  for (const auto* good : {"1000 steps", "0 steps", "1 image", "0.5 epochs"})
+    EXPECT_EQ(complaint({.warmup = good}, 12, 1000), "") << good;
+  for (const auto* bad : {"", "500", "steps", "-1 steps", "1.5 steps", "0.5 images", "5 minutes"})
+    EXPECT_THAT(complaint({.warmup = bad}, 12, 1000),
+                ::testing::HasSubstr(std::string("warmup = \"") + bad + "\" is no length"));
 }
 
 }  // namespace

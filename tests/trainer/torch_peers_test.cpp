@@ -64,11 +64,11 @@ TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
   expect_ten_steps(
       torch["adamw"],
       {.type = "adamw", .momentum = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.05});
-  expect_rates(torch["step"], {.milestones = {8, 11}, .gamma = 0.1, .warmup_steps = 0});
-  expect_rates(torch["cosine"], {.type = "cosine", .warmup_steps = 0});
-  expect_rates(torch["poly"], {.type = "poly", .power = 0.9, .warmup_steps = 0});
-  expect_rates(torch["exponential"], {.type = "exponential", .gamma = 0.8, .warmup_steps = 0});
-  expect_rates(torch["warmup"], {.type = "constant", .warmup_steps = 5, .warmup_factor = 0.1});
+  expect_rates(torch["step"], {.milestones = {8, 11}, .gamma = 0.1, .warmup = "0 steps"});
+  expect_rates(torch["cosine"], {.type = "cosine", .warmup = "0 steps"});
+  expect_rates(torch["poly"], {.type = "poly", .power = 0.9, .warmup = "0 steps"});
+  expect_rates(torch["exponential"], {.type = "exponential", .gamma = 0.8, .warmup = "0 steps"});
+  expect_rates(torch["warmup"], {.type = "constant", .warmup = "5 steps", .warmup_factor = 0.1});
 }
 
 }  // namespace

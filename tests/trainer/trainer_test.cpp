@@ -476,7 +476,7 @@ TEST(Trainer, TriggersOnlyWhenAllHaveSeenTheStep) {
 TEST(Trainer, ChangesHyperParametersFromTheNextStepOn) {
   Fixture f;
   std::vector<double> rates;
-  f.plan.schedule = {.type = "constant", .warmup_steps = 0};
+  f.plan.schedule = {.type = "constant", .warmup = "0 steps"};
   f.plan.train.max_steps = 4;
   f.add().on_after_step = [&](TrainState& s) {
     rates.push_back(s.lr);

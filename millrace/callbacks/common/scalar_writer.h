@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "millrace/trainer/appended_file.h"
 #include "millrace/trainer/callback.h"

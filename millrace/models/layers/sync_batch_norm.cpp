@@ -15,7 +15,7 @@
 #include <array>
 #include <tuple>
 
-#include "millrace/trainer/cluster/rank_sum.h"
+#include "millrace/trainer/cluster/gradient_sync.h"
 
 namespace millrace {
 namespace {

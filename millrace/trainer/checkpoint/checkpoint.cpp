@@ -5,19 +5,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/part_folder.h"
-#include "millrace/trainer/checkpoint/checkpoint_state.h"
 #include "millrace/weights/formats.h"
+#include "millrace/weights/sealed_folder.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int kFormat = 1;
 
 constexpr auto kModel = "model.safetensors";
 constexpr auto kOptimizer = "optimizer.safetensors";
@@ -26,7 +31,7 @@ std::string tensor_file(const std::string& callback) {
   return "callback." + callback + ".safetensors";
 }
 
-/// The files of a checkpoint but for state.json.
+/// The files of a checkpoint except state.json.
 std::vector<std::string> payload(const Checkpoint& checkpoint) {
   std::vector<std::string> names = {kModel, kOptimizer, kCheckpointConfig};
   for (const auto& [callback, tensors] : checkpoint.callback_tensors)
@@ -34,7 +39,7 @@ std::vector<std::string> payload(const Checkpoint& checkpoint) {
   return names;
 }
 
-/// Writes the files of a checkpoint but for state.json; their digests by name.
+/// Writes the files except state.json; their digests by name.
 std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
                                                  const fs::path& folder) {
   std::map<std::string, std::string> digests;
@@ -52,7 +57,70 @@ std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
   return digests;
 }
 
-/// What a killed process left half done here.
+json state_of(const Checkpoint& checkpoint, const std::map<std::string, std::string>& files) {
+  const auto& at = checkpoint.at;
+  json callback_tensors = json::array();
+  for (const auto& [callback, tensors] : checkpoint.callback_tensors)
+    callback_tensors.push_back(callback);
+  return {
+      {"format", kFormat},
+      {"step", at.step},
+      {"progress", at.progress},
+      {"images", at.images},
+      {"bad_steps", at.bad_steps},
+      {"overflow_steps", at.overflow_steps},
+      {"bad_in_a_row", at.bad_in_a_row},
+      {"loss_scale", {{"factor", at.loss_scale.factor}, {"good_steps", at.loss_scale.good_steps}}},
+      {"seed", checkpoint.seed},
+      {"epoch_size", checkpoint.epoch_size},
+      {"classes", checkpoint.classes},
+      {"cursor", {{"next", at.cursor.next}, {"pending", at.cursor.pending}}},
+      {"hyper", checkpoint.hyper},
+      {"latest", checkpoint.latest},
+      {"callbacks", checkpoint.callbacks},
+      {"callback_tensors", callback_tensors},
+      {"files", files}};
+}
+
+/// Reads all but tensors and configuration; callback_tensors gets its names. Throws
+/// NewerCheckpoint, Error.
+void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
+  sealed.read([&](const json& state) {
+    auto& at = checkpoint.at;
+    const auto format = state.at("format").get<std::int64_t>();
+    if (format > kFormat)
+      throw NewerCheckpoint(
+          fmt::format("was written by a newer version (format {}; this one reads {}): resume with "
+                      "that version, "
+                      "or move this checkpoint away to go on from the one before",
+                      format, kFormat));
+    state.at("step").get_to(at.step);
+    state.at("progress").get_to(at.progress);
+    state.at("images").get_to(at.images);
+    state.at("bad_steps").get_to(at.bad_steps);
+    at.overflow_steps = state.value("overflow_steps", at.overflow_steps);  // not in older ones
+    state.at("bad_in_a_row").get_to(at.bad_in_a_row);
+    if (const auto scale = state.find("loss_scale"); scale != state.end()) {  // not in older ones
+      scale->at("factor").get_to(at.loss_scale.factor);
+      scale->at("good_steps").get_to(at.loss_scale.good_steps);
+    }
+    state.at("seed").get_to(checkpoint.seed);
+    checkpoint.epoch_size = state.value("epoch_size", std::int64_t{0});
+    checkpoint.classes = state.value("classes", std::vector<std::string>());
+    state.at("cursor").at("next").get_to(at.cursor.next);
+    state.at("cursor").at("pending").get_to(at.cursor.pending);
+    checkpoint.hyper = state.value("hyper", checkpoint.hyper);
+    if (const auto latest = state.find("latest"); latest != state.end())
+      for (const auto& [name, value] : latest->items())
+        checkpoint.latest[name] =
+            value.is_null() ? std::nan("") : value.get<double>();  // JSON has no NaN
+    state.at("callbacks").get_to(checkpoint.callbacks);
+    if (const auto names = state.find("callback_tensors"); names != state.end())
+      for (const auto& name : *names) checkpoint.callback_tensors[name.get<std::string>()];
+  });
+}
+
+/// Removes what a killed process left half written.
 void remove_parts(const fs::path& folder) {
   std::vector<fs::path> parts;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -63,8 +131,7 @@ void remove_parts(const fs::path& folder) {
   for (const auto& part : parts) fs::remove_all(part);
 }
 
-/// Makes `latest` a link to a checkpoint. Nothing here reads it: where that cannot be, training
-/// goes on.
+/// Makes `latest` a link to a checkpoint; warns if it cannot, since nothing here reads it.
 void point_latest_at(const fs::path& checkpoint) {
   const auto latest = checkpoint.parent_path() / "latest",
              part = checkpoint.parent_path() / "latest.part";
@@ -97,7 +164,7 @@ fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) 
     make_writable_folder(folder);
     remove_parts(folder);
     PartFolder part(whole, PartFolder::Existing::replace);
-    write_state(part.path(), checkpoint, write_payload(checkpoint, part.path()));
+    write_sealed_state(part.path(), state_of(checkpoint, write_payload(checkpoint, part.path())));
     part.publish();
     point_latest_at(whole);
     return whole;

@@ -1,4 +1,4 @@
-// Checkpoints that must stay, whatever else is removed.
+// Checkpoints that must not be removed.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,37 @@
 
 namespace millrace {
 
-/// Keeps the checkpoint of a step for as long as it, or a copy of it, lives.
+/// Keeps the checkpoint of a step while it, or a copy of it, lives.
 using CheckpointHold = std::shared_ptr<const std::int64_t>;
 
-/// Those of one training. For the training thread.
+/// For the training thread.
 class CheckpointHolds {
  public:
-  /// The step may still be without a checkpoint.
-  [[nodiscard]] CheckpointHold hold(std::int64_t step);
+  /// The step need not have a checkpoint yet.
+  [[nodiscard]] CheckpointHold hold(std::int64_t step) {
+    std::erase_if(all_, [](const auto& one) { return one.expired(); });
+    auto hold = std::make_shared<const std::int64_t>(step);
+    all_.push_back(hold);
+    return hold;
+  }
 
-  /// Whether somebody holds the checkpoint now, or did when the newest whole one was taken: a
-  /// training that is resumed from that needs it again.
-  bool is_held(std::int64_t step) const;
+  /// Whether somebody holds it now, or did when the newest complete checkpoint was taken: a
+  /// training resumed from that needs it again.
+  bool is_held(std::int64_t step) const {
+    return at_newest_.contains(step) || held().contains(step);
+  }
 
-  /// To be called when a checkpoint is taken, and when it has become whole.
+  /// To be called when a checkpoint is taken, and when it has been written.
   void taken() { at_next_ = held(); }
   void whole() { at_newest_ = at_next_; }
 
  private:
-  std::set<std::int64_t> held() const;
+  std::set<std::int64_t> held() const {
+    std::set<std::int64_t> steps;
+    for (const auto& one : all_)
+      if (const auto hold = one.lock()) steps.insert(*hold);
+    return steps;
+  }
 
   std::vector<std::weak_ptr<const std::int64_t>> all_;
   std::set<std::int64_t> at_newest_, at_next_;  // held when these checkpoints were taken

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a copy of `value` can lie in the memory of `copy`.
+/// Whether `copy` has the layout of `value`.
 bool fits(const at::Tensor& copy, const at::Tensor& value) {
   return copy.sizes() == value.sizes() && copy.strides() == value.strides() &&
          copy.scalar_type() == value.scalar_type();

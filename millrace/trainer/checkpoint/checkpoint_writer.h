@@ -1,4 +1,4 @@
-// Checkpoints written while the training goes on.
+// Checkpoints written in the background.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,19 +12,18 @@
 
 namespace millrace {
 
-/// Copies the tensors of a checkpoint, then writes it by a thread of its own: one at a time. For
+/// Copies the tensors of a checkpoint, then writes it in a thread of its own, one at a time. For
 /// the training thread.
 class CheckpointWriter {
  public:
-  /// `folder` is the run's folder of checkpoints; it is made by the first one.
+  /// `folder`: of the run's checkpoints; made by the first.
   explicit CheckpointWriter(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Returns once the tensors are copied: their owners may change them. REQUIRES: the one before
-  /// was collected.
+  /// Returns once the tensors are copied. REQUIRES: the checkpoint before was collected.
   void write(Checkpoint checkpoint);
 
-  /// The folder of the checkpoint that was being written, once; nothing where there is none, or,
-  /// unless `wait`, where it is not whole yet. Throws Error saying why it could not be written.
+  /// The folder of a checkpoint that has been written, once; nothing without one. Waits for one
+  /// that is being written if `wait`. Throws Error if it could not be written.
   std::optional<std::filesystem::path> collect(bool wait);
 
  private:
@@ -32,8 +31,8 @@ class CheckpointWriter {
 
   std::filesystem::path folder_;
   bool made_folder_ = false;
-  std::vector<at::Tensor> copies_;              // used again and again
-  std::future<std::filesystem::path> written_;  // the last: it is waited for before the copies go
+  std::vector<at::Tensor> copies_;              // reused
+  std::future<std::filesystem::path> written_;  // last: waited for before the copies go
 };
 
 }  // namespace millrace

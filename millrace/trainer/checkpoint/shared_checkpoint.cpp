@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is gone when this is.
+/// Removed with this object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -36,7 +36,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-/// Names of the files in a folder, a line each.
+/// The files in a folder, one per line.
 std::string file_names(const fs::path& folder) {
   std::string names;
   for (const auto& entry : fs::directory_iterator(folder))

@@ -1,5 +1,4 @@
-// The chief's checkpoints on every rank: they are sent, so that only the chief need see their
-// folder.
+// The chief's checkpoints on every rank: they are sent, so only the chief needs to see them.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +9,12 @@
 
 namespace millrace {
 
-/// As newest_checkpoint, of a folder that the chief sees. Every rank calls it.
+/// As newest_checkpoint, of a folder on the chief. Every rank calls it.
 std::optional<Checkpoint> newest_checkpoint(const std::filesystem::path& folder,
                                             const Cluster& cluster);
 
-/// As read_checkpoint, of a folder that the chief sees. Every rank calls it; a file holds 2 GiB at
-/// most where there are several.
+/// As read_checkpoint, of a folder on the chief. Every rank calls it; with several ranks a file may
+/// have 2 GiB at most.
 Checkpoint read_checkpoint(const std::filesystem::path& checkpoint, const Cluster& cluster);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// The processes that train together, one a GPU or a part of a CPU: ranks.
+// The processes that train together, one per GPU or part of a CPU: ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace millrace {
 
 class MpiWorld;
 
-/// One process of those that mpirun or srun started together, or the only one. What it says to the
-/// others are small agreements: every rank makes the same calls in the same order, on one thread. A
-/// call that not all ranks come to is ended within a bound (see `set_patience`) by a message that
-/// says who is missing, and the end of all processes.
+/// One of the processes that mpirun or srun started together, or the only one. Its exchanges are
+/// small: every rank makes the same calls in the same order, on one thread. A call that some rank
+/// does not come to times out (see `set_patience`): a message says who is missing, and all
+/// processes end.
 class Cluster {
  public:
-  /// The process by itself; nothing here waits for anybody then.
+  /// A cluster of this process alone.
   static const Cluster& alone();
   ~Cluster();
   Cluster(const Cluster&) = delete;
 
-  /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), alone
-  /// where it was not. What it throws ends all ranks, with this rank's name in front; alone it is
-  /// thrown on. Returns the highest of what `work` returned. Once a process.
+  /// Runs `work` in the cluster that this process was started in (mpirun, or srun with PMIx), or
+  /// alone. What it throws ends all ranks, with this rank's name in front; alone it is thrown on.
+  /// Returns the highest value of all ranks. Once per process.
   static int run(const std::function<int(const Cluster&)>& work);
 
   std::int64_t rank() const { return rank_; }
@@ -41,24 +41,24 @@ class Cluster {
 
   /// What every rank gives, by rank. `what` names the call in messages.
   std::vector<std::string> gather(std::string_view what, std::string_view mine) const;
-  /// What the chief gives; the others' is ignored.
+  /// What the chief gives.
   std::string broadcast(std::string_view what, std::string_view mine) const;
-  /// Sums over all ranks, added in the order of ranks: the same bits on each.
+  /// Sums over all ranks, added in rank order: the same bits on each.
   std::vector<double> sum(std::string_view what, std::span<const double> mine) const;
   /// Returns once all ranks have called it.
   void meet(std::string_view what) const { gather(what, {}); }
 
-  /// How long this rank has waited for others in the calls above, in seconds, all in all.
+  /// Total seconds that this rank has waited for others in the calls above.
   double waited_s() const { return waited_s_; }
 
-  /// How long others are waited for, in seconds; at first ten minutes.
+  /// The timeout, in seconds; ten minutes at first.
   void set_patience(double seconds) const;
-  /// All ranks have agreed to end: a signal is no reason any more to wait for them less long.
+  /// All ranks have agreed to end: a signal no longer shortens the timeout.
   void set_ending() const;
   /// Where this rank stands, for messages: "step 12".
   void set_place(std::string place) const;
 
-  /// The connection of the ranks; nullptr: there is one only. For what else speaks over MPI.
+  /// The connection of the ranks, for other uses of MPI; nullptr if there is one rank.
   MpiWorld* world() const { return world_.get(); }
 
  private:

@@ -1,4 +1,4 @@
-// What every rank gives, as values instead of bytes.
+// An allgather of values instead of bytes.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,9 +14,8 @@
 
 namespace millrace {
 
-/// The values of all ranks, by rank, each with the bits that it was given with. T is of what
-/// msgpack knows: numbers, strings, vectors, maps and tuples of such. `what` names the call in
-/// messages. One exchange. Throws Error naming the rank whose value is of another type.
+/// The values of all ranks, by rank, to the bit. T: whatever msgpack packs. `what` names the call
+/// in messages. One exchange. Throws Error naming a rank whose value has another type.
 template <class T>
 std::vector<T> gather_values(const Cluster& cluster, std::string_view what, const T& mine) {
   msgpack::sbuffer bytes;

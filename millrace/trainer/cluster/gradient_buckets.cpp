@@ -10,7 +10,7 @@
 
 namespace millrace {
 
-/// Runs when a backward pass has accumulated all that it finds for a parameter.
+/// Runs when a backward pass has accumulated a parameter's gradient.
 struct GradientBuckets::Hook final : torch::autograd::PostAccumulateGradHook {
   Hook(GradientBuckets& buckets, std::size_t slot) : buckets_(buckets), slot_(slot) {}
   void operator()(const torch::autograd::Variable&) override {

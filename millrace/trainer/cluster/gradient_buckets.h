@@ -1,5 +1,4 @@
-// A model's gradients in a few large pieces, which are summed over the ranks while the backward
-// pass goes on.
+// A model's gradients in a few large buckets, summed over the ranks during the backward pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,30 +12,28 @@
 
 namespace millrace {
 
-/// The gradients of all trained parameters in fixed buckets, those of the last parameters first,
-/// since the backward pass comes to them first. A bucket's sum begins once all its gradients are
-/// there and all buckets before it have begun, so that every rank begins the same sums in the same
-/// order (Li et al. 2020, "PyTorch Distributed"). Hooks the parameters; borrows `sync`.
+/// The last parameters come first, as in the backward pass. A bucket's sum begins once it is full
+/// and all buckets before it have begun, so that every rank begins the same sums in the same order
+/// (Li et al. 2020, "PyTorch Distributed"). Hooks the parameters; borrows `sync`.
 class GradientBuckets {
  public:
   static constexpr std::int64_t kFirstBytes = 1 << 20, kBytes = 25 << 20;
 
-  /// `exchanged` is the type in which gradients travel; sums over MPI are fp32 whatever it is, and
-  /// come back in it.
+  /// `exchanged`: the type in which gradients travel; sums over MPI are in fp32 all the same.
   GradientBuckets(const Parameters& parameters, GradientSync& sync, at::ScalarType exchanged,
                   std::int64_t first_bytes = kFirstBytes, std::int64_t bytes = kBytes);
   GradientBuckets(const GradientBuckets&) = delete;
   ~GradientBuckets();
 
-  /// The backward pass that comes now is the step's last one: what it leaves is summed.
+  /// The next backward pass is the step's last: its gradients are summed.
   void collect();
 
-  /// After it: takes in what was left of earlier backward passes alone, and zeros where there is no
-  /// gradient at all, and returns when all sums are there. Returns, for each trained parameter, '1'
-  /// where this rank has a gradient, else '0'.
+  /// After that pass: adds gradients of earlier passes alone, and zeros for parameters without, and
+  /// waits for all sums. Returns a '1' for each trained parameter with a gradient on this rank,
+  /// else '0'.
   std::string finish();
 
-  /// Makes the sums the gradients, in place, of the parameters with a '1'; the others have none.
+  /// Makes the sums the gradients of the parameters with a '1', in place; the others get none.
   void hand_out(const std::string& present) const;
 
   std::size_t count() const { return buckets_.size(); }
@@ -45,13 +42,13 @@ class GradientBuckets {
   struct Hook;
 
   struct Slot {
-    at::Tensor value, sum;  // the parameter, and its part of the bucket in the parameter's layout
+    at::Tensor value, sum;  // the parameter, and its view of the bucket
     std::size_t bucket = 0;
     bool is_filled = false;
   };
   struct Bucket {
     at::Tensor values;  // fp32
-    at::Tensor sent;    // of the type that is exchanged; `values` where that is fp32
+    at::Tensor sent;    // of the exchanged type; `values` itself for fp32
     std::size_t size = 0, filled = 0;
   };
 

@@ -1,4 +1,4 @@
-// How gradients, and whatever else is large, are added up over the ranks of a training.
+// Sums of large tensors over the ranks of a training.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,29 +11,50 @@
 
 namespace millrace {
 
-/// Sums tensors over all ranks while the caller goes on. One implementation a kind of device.
+/// Sums tensors over all ranks in the background. One implementation per kind of device.
 class GradientSync {
  public:
   virtual ~GradientSync() = default;
 
-  /// Begins to replace the values (contiguous, of the device; float, or half precision) by their
-  /// sum over all ranks. Every rank gives the same tensors in the same order. `what` names them in
-  /// messages, and must live on.
+  /// Begins to replace the values (contiguous, on the device, float or half precision) by their sum
+  /// over all ranks. Every rank gives the same tensors in the same order. `what` names them in
+  /// messages; a literal.
   virtual void begin_sum(const at::Tensor& values, const char* what) = 0;
 
-  /// Returns when all sums are there; on a device, when they will be for whatever its current
-  /// stream does next. The same ranks sum the same values to the same bits every time.
+  /// Waits for all sums; on a GPU, its current stream does. The same ranks sum the same values to
+  /// the same bits every time.
   virtual void wait() = 0;
 };
 
-/// Throws Error where the device cannot be had. The cluster outlives what is made.
+/// Throws Error if the device is not available. The cluster outlives what is made.
 using GradientSyncFactory =
     std::function<std::unique_ptr<GradientSync>(const Config& options, const Cluster& cluster)>;
 
 /// By the device of the gradients: "cpu" (MPI), "cuda" (a plug-in's, NCCL).
 Registry<GradientSyncFactory>& gradient_syncs();
 
-/// The one of a device. Throws Error.
+/// Throws Error.
 std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster);
+
+/// Sums over the ranks during a step's losses and gradients: statistics of batch norm. For the
+/// thread that computes these.
+class RankSum {
+ public:
+  RankSum(const Cluster& cluster, c10::DeviceType device) : cluster_(cluster), device_(device) {}
+
+  /// Replaces `values` (contiguous, fp32 or double) by their sum over all ranks, the same bits on
+  /// each. Every rank makes the same calls in the same order. Throws Error.
+  void operator()(const at::Tensor& values) {
+    // Its own connection, since buckets of gradients interleave differently on each rank.
+    if (!sync_) sync_ = make_gradient_sync(device_, cluster_);
+    sync_->begin_sum(values, "statistics");
+    sync_->wait();
+  }
+
+ private:
+  const Cluster& cluster_;
+  c10::DeviceType device_;
+  std::unique_ptr<GradientSync> sync_;  // made by the first sum
+};
 
 }  // namespace millrace

@@ -1,8 +1,6 @@
-// Sums over ranks on CPUs, by MPI: every rank adds up its part of the values in the order of ranks
-// and gives it to all.
+// Sums over ranks on CPUs, by MPI: a reduce-scatter in rank order, then an allgather.
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceType.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -28,7 +26,7 @@ MPI_Datatype mpi_type() {
   return MPI_UINT16_T;  // half precision: MPI only carries it
 }
 
-/// A thread of its own speaks to the other ranks. Where a sum failed, `wait` throws what it threw.
+/// A thread of its own speaks to the other ranks. `wait` throws what a sum has thrown.
 class MpiGradientSync final : public GradientSync {
  public:
   explicit MpiGradientSync(MpiWorld& world)
@@ -95,7 +93,7 @@ class MpiGradientSync final : public GradientSync {
     }
   }
 
-  /// Values of type T, added up as `Wide` and rounded once.
+  /// Values of type T, added as `Wide` and rounded once.
   template <class T, class Wide>
   void sum(const Work& work) {
     const auto type = mpi_type<T>();
@@ -138,7 +136,7 @@ class MpiGradientSync final : public GradientSync {
 
   MpiWorld& world_;
   const MPI_Comm communicator_;
-  std::vector<char> parts_;  // of all ranks, to be added up here
+  std::vector<char> parts_;  // of all ranks, to be added here
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> todo_;

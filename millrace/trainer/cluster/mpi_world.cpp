@@ -21,19 +21,19 @@ namespace millrace {
 namespace {
 
 constexpr int kRollCall = 1;                   // tag
-constexpr double kRollCallS = 1;               // that answers are waited for
+constexpr double kRollCallS = 1;               // timeout for answers
 constexpr double kNoticeAfterSignalS = 0.3;    // mpirun kills after a second
 constexpr double kPatienceAfterSignalS = 120;  // for what one rank does alone
-constexpr std::size_t kAnswer = 512;           // bytes of an answer to the roll call
+constexpr std::size_t kAnswer = 512;           // bytes of an answer
 
-/// What one rank gives, in the first exchange of a gather: short texts fit into it.
+/// The first exchange of a gather: short texts fit into it.
 struct Slot {
   std::uint64_t bytes = 0;
   std::array<char, 32> what{};  // names the call
   std::array<char, 216> text{};
 };
 
-/// Gives the processor away, for longer the longer it has been waited already.
+/// Yields, then sleeps, for longer the longer the wait has been.
 void pause(double waited_s) {
   if (waited_s < 200e-6)
     std::this_thread::yield();
@@ -151,8 +151,8 @@ std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_vie
   }
   if (total == 0) return texts;
   std::string rest(total, '\0');
-  const auto behind = mine.substr(in_slot);
-  check_mpi(MPI_Iallgatherv(behind.data(), static_cast<int>(behind.size()), MPI_BYTE, rest.data(),
+  const auto left = mine.substr(in_slot);
+  check_mpi(MPI_Iallgatherv(left.data(), static_cast<int>(left.size()), MPI_BYTE, rest.data(),
                             counts.data(), starts.data(), MPI_BYTE, agreements_, &request),
             what);
   wait({&request, 1}, what);
@@ -183,7 +183,7 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
   }
 }
 
-/// What each rank that waits says it waits for.
+/// What each waiting rank waits for.
 std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
   std::array<char, kAnswer> mine{};
   here.copy(mine.data(), mine.size() - 1);
@@ -211,7 +211,7 @@ std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
 }
 
 void MpiWorld::give_up(std::string_view what, const std::string& why) {
-  const std::lock_guard lock(giving_up_);  // of two threads the first one speaks
+  const std::lock_guard lock(giving_up_);  // the first of two threads speaks
   const auto here = fmt::format("'{}' of {}", what, place());
   const auto answers = roll_call(here);
   std::vector<std::string> missing, elsewhere;
@@ -222,7 +222,7 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
     else if (answer->second != here)
       elsewhere.push_back(fmt::format("{} is in {}", name(other), answer->second));
   }
-  // Of those that wait the first one speaks for all.
+  // The first of the waiting ranks speaks for all.
   if (answers.begin()->first == rank_) {
     auto text = fmt::format("{} was given up {}", here, why);
     if (!missing.empty()) text += fmt::format("; not heard of: {}", fmt::join(missing, ", "));
@@ -230,7 +230,7 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
     if (missing.empty() && elsewhere.empty()) text += "; all ranks wait in it";
     spdlog::error("{}; all are ended. A slower step may be allowed with train.rank_timeout", text);
   } else {
-    std::this_thread::sleep_for(std::chrono::seconds(2));  // it ends this rank too
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // that rank ends this one too
   }
   abort(1);
 }

@@ -1,5 +1,4 @@
-// MPI as the trainer uses it: started where it is needed, never waited for without a bound.
-// Internal.
+// MPI as the trainer uses it: every wait has a timeout.
 #pragma once
 
 #include <mpi.h>
@@ -15,14 +14,14 @@
 
 namespace millrace {
 
-/// MPI from its start to its end, once a process.
+/// MPI_Init to MPI_Finalize, once per process.
 class MpiWorld {
  public:
-  /// Whether mpirun or srun started this process together with others. Throws ConfigError where
-  /// that cannot be told.
+  /// Whether mpirun or srun started this process with others. Throws ConfigError for srun without
+  /// PMIx.
   static bool is_here();
 
-  /// Throws Error where MPI lacks what is needed.
+  /// Throws Error if MPI lacks what is needed.
   MpiWorld();
   ~MpiWorld();
   MpiWorld(const MpiWorld&) = delete;
@@ -36,17 +35,16 @@ class MpiWorld {
   /// What every rank gives, by rank; see Cluster::gather.
   std::vector<std::string> gather(std::string_view what, std::string_view mine);
 
-  /// A communicator of all ranks for one user and one thread: calls of others cannot mix with its.
-  /// Every rank asks for the same ones in the same order.
+  /// A communicator of all ranks for one user and one thread. Every rank makes the same ones in the
+  /// same order.
   MPI_Comm communicator();
 
-  /// Waits for all of `requests`, which become null. Where that takes longer than the patience, or
-  /// some seconds after a signal to stop that not all have agreed to follow, asks who else waits,
-  /// logs who does not and for what, and ends all ranks. `what` names the call: "gradients". Throws
-  /// Error for what MPI reports. Any thread.
+  /// Waits for all of `requests`, which become null. After the timeout, which a signal to stop
+  /// shortens, it asks who else waits, logs who does not, and ends all ranks. `what` names the
+  /// call: "gradients". Throws Error for what MPI reports. Any thread.
   void wait(std::span<MPI_Request> requests, std::string_view what);
 
-  /// Ends all ranks with an exit code, at once.
+  /// Ends all ranks at once.
   [[noreturn]] void abort(int exit_code);
 
   void set_patience(double seconds) { patience_s_ = seconds; }
@@ -72,7 +70,7 @@ class MpiWorld {
   std::mutex giving_up_;
 };
 
-/// Throws Error with MPI's own words where `code` is none of success; `what` names the call.
+/// Throws Error with MPI's words unless `code` is MPI_SUCCESS; `what` names the call.
 void check_mpi(int code, std::string_view what);
 
 }  // namespace millrace

@@ -64,8 +64,7 @@ UniqueTopology load(const Host& host) {
   return topology;
 }
 
-/// Processors near each GPU, in the order of their PCI addresses; CUDA's order where all are of one
-/// kind.
+/// Processors near each GPU, by PCI address: CUDA's order if all are of one kind.
 std::vector<hwloc_const_bitmap_t> near_gpus(hwloc_topology_t topology) {
   std::vector<hwloc_const_bitmap_t> near;
   for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(topology, device));) {
@@ -76,7 +75,7 @@ std::vector<hwloc_const_bitmap_t> near_gpus(hwloc_topology_t topology) {
   return near;
 }
 
-/// Of the cores that `from` has processors of, the part-th of `parts`; all where there are fewer.
+/// The part-th of `parts` of the cores in `from`; all if there are fewer.
 Set part_of(hwloc_topology_t topology, const Set& from, std::size_t part, std::size_t parts) {
   std::vector<hwloc_obj_t> cores;
   for (hwloc_obj_t core = nullptr;
@@ -153,7 +152,6 @@ bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host
 
 void bind_to_share(const Cluster& cluster, bool near_gpus) {
   if (cluster.size() == 1) return;
-  // A line of host and processors from each rank; ranks of a host keep their order.
   const auto host = host_name(), own = allowed_processors();
   std::vector<Processors> allowed;
   std::size_t mine = 0, rank = 0;
@@ -172,7 +170,7 @@ void bind_to_share(const Cluster& cluster, bool near_gpus) {
   const auto share = share_of_processors(allowed, mine, {.near_gpus = near_gpus});
   if (share == own) return;
   const auto topology = load({});
-  // Not where the system forbids it: training is slower then, not wrong.
+  // If the system forbids it, training is slower, not wrong.
   if (hwloc_set_cpubind(topology.get(), Set(share).get(), HWLOC_CPUBIND_PROCESS) != 0)
     spdlog::warn("{} cannot be bound to the processors {}: {}", cluster.name(), share,
                  std::strerror(errno));

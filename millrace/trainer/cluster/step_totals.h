@@ -1,4 +1,4 @@
-// The totals of a training step.
+// What the losses of a step in several parts are divided by.
 #pragma once
 
 #include <map>
@@ -11,20 +11,20 @@
 
 namespace millrace {
 
-/// Totals of a step of one batch a rank, or of micro-batches, whose totals a first pass over all of
-/// them adds up. The ranks meet in every sum.
+/// Totals of a step of one batch per rank, or of micro-batches, for which a first pass over all
+/// adds them up. All ranks meet in every sum.
 class StepTotals final : public LossTotals {
  public:
   /// Messages begin with the detector's `title`.
   explicit StepTotals(const Cluster& cluster, std::string title = "the detector")
       : cluster_(cluster), title_(std::move(title)) {}
 
-  /// In the first pass of two: over the ranks' parts of this micro-batch. Else the total; throws
-  /// Error where the first pass did not ask for it.
+  /// In the first pass of two: the sum over the ranks for this micro-batch. Else the total; throws
+  /// Error if the first pass did not ask for it.
   double sum(std::string_view name, double local) override;
 
-  /// Between the passes of two, and behind the only one. Throws Error where nothing was asked for:
-  /// the losses would not be shares of anything.
+  /// After the first pass, or the only one. Throws Error if nothing was asked for: then losses of
+  /// parts would not add up.
   void end_first_pass();
 
  private:

@@ -10,16 +10,14 @@
 
 namespace millrace {
 
-/// Adds up the time that ranks have kept the others waiting, and says now and then whose was
-/// longest, where it counts.
+/// Adds up how long each rank has kept the others waiting, and reports the longest now and then.
 class Stragglers {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `every`: how often at most.
   explicit Stragglers(Clock::duration every = std::chrono::minutes(5)) : every_(every) {}
 
-  /// What is to be said after this step; mostly nothing.
+  /// The report after this step; mostly nothing, at most one in `every`.
   std::optional<std::string> add(const StepAgreement& step, const Cluster& cluster,
                                  Clock::time_point now = Clock::now());
 

@@ -7,19 +7,13 @@
 
 namespace millrace {
 
-struct Threads::Limit {
-  tbb::global_control workers;
-};
-
 Threads::Threads(std::int64_t maths, std::int64_t flow) {
   const auto cores = static_cast<std::int64_t>(allowed_processor_count());
   at::set_num_threads(static_cast<int>(maths > 0 ? maths : cores));
-  // One more than the graph's own: the thread that trains also counts, and a one-core machine needs
-  // a worker.
-  const auto workers = static_cast<std::size_t>((flow > 0 ? flow : cores) + 1);
-  limit_.reset(new Limit{{tbb::global_control::max_allowed_parallelism, workers}});
+  // One more, since the training thread counts and a one-core machine needs a worker.
+  limit_ = std::make_shared<tbb::global_control>(
+      tbb::global_control::max_allowed_parallelism,
+      static_cast<std::size_t>((flow > 0 ? flow : cores) + 1));
 }
-
-Threads::~Threads() = default;
 
 }  // namespace millrace

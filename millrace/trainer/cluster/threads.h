@@ -1,5 +1,4 @@
-// The one place that decides how many threads there are: of the maths (OpenMP) and of the flow
-// graph (oneTBB).
+// How many threads there are: of the maths (OpenMP) and of the flow graph (oneTBB).
 #pragma once
 
 #include <cstdint>
@@ -7,17 +6,15 @@
 
 namespace millrace {
 
-/// Holds both limits for as long as it lives; 0: all processors that this process may use. The flow
-/// graph's workers sleep whenever enough batches are ready, so both may have all cores. Owned by
-/// whoever runs a command; create it before any work.
+/// Holds both limits while it lives; 0: all processors that this process may use. The flow graph's
+/// workers sleep while enough batches are ready, so both may have all cores. Create before any
+/// work.
 class Threads {
  public:
   Threads(std::int64_t maths, std::int64_t flow);
-  ~Threads();
 
  private:
-  struct Limit;
-  std::unique_ptr<Limit> limit_;
+  std::shared_ptr<void> limit_;
 };
 
 }  // namespace millrace

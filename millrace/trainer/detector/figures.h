@@ -1,9 +1,7 @@
 // What a detector says of a training step besides its losses: accuracies, recall, counts.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

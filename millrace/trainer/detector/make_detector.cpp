@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -16,21 +15,16 @@ namespace {
 
 template <class Work>
 auto named(const std::string& title, const char* where, Work work) {
-  const auto why = [&](const char* what) {
-    return fmt::format("{} failed in {}: {}", title, where, what);
-  };
   try {
     return work();
   } catch (const ConfigError&) {
     throw;
-  } catch (const std::exception& problem) {
-    throw Error(why(problem.what()));
   } catch (...) {
-    throw Error(why("it threw something that is no std::exception"));
+    throw Error(fmt::format("{} failed in {}: {}", title, where, what_is_thrown()));
   }
 }
 
-/// Throws where nothing can be trained with the losses.
+/// Throws Error for losses that cannot be trained with.
 void check(const Losses& losses) {
   if (losses.empty()) throw Error("it gave none");
   bool descends = false;
@@ -51,7 +45,7 @@ void check(const Losses& losses) {
                   fmt::join(names, "', '")));
 }
 
-/// Throws where an object cannot be.
+/// Throws Error for an impossible object.
 void check(const DetectedObject& object, const ImageInfo& image, std::size_t classes) {
   if (classes > 0 && (object.label < 0 || static_cast<std::size_t>(object.label) >= classes))
     throw Error(

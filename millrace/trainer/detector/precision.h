@@ -1,5 +1,4 @@
-// In which type convolutions and matrix products are worked out. Weights, losses, boxes and the
-// optimiser stay fp32.
+// The type of convolutions and matrix products. Weights, losses, boxes and the optimizer stay fp32.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,12 +7,11 @@
 
 namespace millrace {
 
-/// "fp32", "bf16" or "fp16". Throws std::invalid_argument otherwise.
+/// Of "fp32", "bf16" or "fp16". Throws std::invalid_argument.
 at::ScalarType precision_type(const std::string& precision);
 
-/// While it lives, the thread that made it works in `type`: libtorch's autocast on `device`, and
-/// compute_type() for layers that do their own casting. With fp32 nothing changes. Casts of weights
-/// are kept until it dies.
+/// While it lives, this thread computes in `type`: libtorch's autocast on `device`, and
+/// compute_type() for layers that cast themselves. Casts of weights are kept meanwhile.
 class ComputeIn {
  public:
   ComputeIn(at::ScalarType type, at::DeviceType device);
@@ -26,12 +24,10 @@ class ComputeIn {
   at::ScalarType was_;
 };
 
-/// What this thread works in on the device of `x`: the type of a ComputeIn, the tensor's own where
-/// there is none.
+/// The type that this thread computes in on the device of `x`: of a ComputeIn, else that of `x`.
 at::ScalarType compute_type(const at::Tensor& x);
 
-/// Whether the processor has instructions for products of that type; without, libtorch emulates
-/// them.
+/// Whether the processor has instructions for products of that type, which libtorch else emulates.
 bool cpu_multiplies(at::ScalarType type);
 
 }  // namespace millrace

@@ -1,4 +1,4 @@
-// Saved tensors back into living ones, by name.
+// Copies saved tensors into living ones, by name.
 #pragma once
 
 #include <string>
@@ -8,18 +8,17 @@
 
 namespace millrace {
 
-/// Throws Error where a name is missing on either side or a shape differs; `what` says of what in
-/// the message.
+/// Throws Error if a name is missing on either side or a shape differs; `what` is named in
+/// messages.
 void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
 
-/// Copies the values of `saved` into the tensors of `living`. Throws Error, before anything is
-/// copied, where they do not fit.
+/// Copies `saved` into `living`. Throws Error, before anything is copied, if they do not fit.
 void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
 
-/// The same for a model's parameters; it is told that they have changed.
+/// The same for a model's parameters; tells it that they have changed.
 void restore(Detector& model, const NamedTensors& saved);
 
-/// A model's parameters by name; they share its memory.
+/// A model's parameters by name; shares their memory.
 NamedTensors named_values(const Detector& model);
 
 }  // namespace millrace

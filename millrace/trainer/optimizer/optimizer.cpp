@@ -1,9 +1,13 @@
 #include "millrace/trainer/optimizer/optimizer.h"
 
+#include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_clamp_max.h>
 #include <ATen/ops/_foreach_clamp_min.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/_foreach_zero.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
@@ -14,11 +18,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/detector/restore.h"
-#include "millrace/trainer/optimizer/adamw.h"
-#include "millrace/trainer/optimizer/sgd.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +33,72 @@ at::Tensor aligned_gradient(const at::Tensor& value) {
     return gradient;
   return at::empty_like(value).copy_(gradient);
 }
+
+/// Stochastic gradient descent, as torch.optim.SGD with dampening 0: d = g + decay v; m = momentum
+/// m
+/// + d; v -= lr m (nesterov: v -= lr (d + momentum m)). Keeps m, under the parameters' own names.
+///
+/// With `trust`, the d of each weight (not of biases and normalisations) is multiplied by
+/// r = trust_coefficient |v| / (|g| + decay |v|), or 1 where v or g is 0: LARS (You et al. 2017).
+/// LARC (NVIDIA's Apex) takes min(r / lr, 1), so that no weight's rate, lr times that, is above lr.
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const Parameters& parameters, const OptimizerOptions& options)
+      : Optimizer(parameters, options, {{.ending = ""}}) {}
+
+ private:
+  void update(const Work& work, double lr) override {
+    double decay = work.group->weight_decay(options());
+    if (work.group->trusted) {
+      apply_trust(work, lr, decay);
+      decay = 0;
+    }
+    at::TensorList momenta = work.kept[0];
+    if (options().momentum == 0) {  // it may rise while training: from 0, whatever it was before
+      at::_foreach_zero_(momenta);
+      momenta = {};
+    }
+    at::_fused_sgd_(work.values, work.gradients, momenta, decay, options().momentum, lr,
+                    /*dampening=*/0, options().nesterov, /*maximize=*/false,
+                    /*is_first_step=*/false);
+  }
+
+  /// Puts decay and ratio into the gradients.
+  void apply_trust(const Work& work, double lr, double decay) const {
+    const auto all = norms(work.values);
+    std::vector<at::Scalar> ratios;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double gradient = work.gradient_norms[i], most = options().trust_coefficient * all[i];
+      double ratio = all[i] > 0 && gradient > 0 ? most / (gradient + decay * all[i]) : 1;
+      if (options().trust == "larc") ratio = std::min(ratio / lr, 1.0);
+      ratios.emplace_back(ratio);
+    }
+    at::_foreach_add_(work.gradients, work.values, decay);
+    at::_foreach_mul_(work.gradients, ratios);
+  }
+};
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as torch.optim.AdamW: v -= lr
+/// decay v; m and s, the running means of g and g^2 with shares `momentum` (beta1) and `beta2`,
+/// each divided by 1 - share^steps; v -= lr m / (sqrt(s) + epsilon). Keeps NAME.mean, NAME.square
+/// and NAME.steps, the steps that the parameter has taken.
+class AdamW final : public Optimizer {
+ public:
+  AdamW(const Parameters& parameters, const OptimizerOptions& options)
+      : Optimizer(
+            parameters, options,
+            {{.ending = ".mean"}, {.ending = ".square"}, {.ending = ".steps", .is_number = true}}) {
+  }
+
+ private:
+  void update(const Work& work, double lr) override {
+    const auto& [mean, square, steps] = std::tie(work.kept[0], work.kept[1], work.kept[2]);
+    at::_foreach_add_(steps, at::Scalar(1));
+    at::_fused_adamw_(work.values, work.gradients, mean, square, /*max_exp_avg_sqs=*/{}, steps, lr,
+                      options().momentum, options().beta2, work.group->weight_decay(options()),
+                      options().epsilon, /*amsgrad=*/false, /*maximize=*/false);
+  }
+};
 
 }  // namespace
 

@@ -1,5 +1,4 @@
-// What turns gradients into new values. Which way is a matter of the kinds behind the interface:
-// sgd.h, adamw.h.
+// What turns gradients into new values: SGD or AdamW.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -12,28 +12,28 @@ namespace millrace {
 struct ScheduleOptions {
   std::string type = "step";
   std::vector<double> milestones = {8, 11};  // epochs, of "step"
-  double gamma = 0.1;  // factor at each milestone; of "exponential", each epoch
-  double power = 0.9;  // of "poly"
-  double warmup_epochs = 0;
-  std::int64_t warmup_images = 0;
-  std::int64_t warmup_steps = 1000;  // used where neither of these is given
-  double warmup_factor = 0.001;      // of the rate at step 0
+  double gamma = 0.1;                        // at each milestone; of "exponential", each epoch
+  double power = 0.9;                        // of "poly"
+  std::string warmup = "1000 steps";         // or epochs, or images
+  double warmup_factor = 0.001;              // of the rate at step 0
 
   void describe(Options& o);
 
   /// Throws ConfigError where a run of `epochs` makes no sense of it: milestones that do not rise
-  /// or lie beyond the end, two lengths of warm-up, a warm-up that reaches a milestone or the end,
-  /// values that the type does not use.
+  /// or lie beyond the end, a warm-up that reaches a milestone or the end, values that the type
+  /// does not use.
   void check(const Config& table, double epochs) const;
 
-  /// The rest of that, which takes the size of the data set, in images, and of a step.
+  /// Checks a warm-up in steps or images, which takes the size of the data set, in images, and of a
+  /// step. Throws ConfigError.
   void check_warmup(double epochs, std::int64_t epoch_images, std::int64_t images_per_step) const;
 
-  /// In epochs.
-  double warmup_length(std::int64_t epoch_images, std::int64_t images_per_step) const;
+ private:
+  /// Why a run of `epochs` cannot warm up for `length` epochs; empty: it can.
+  std::string objection(double length, double epochs) const;
 };
 
-/// Where the rate is asked for: what lies behind the training then.
+/// How far a training has come.
 struct ScheduleTime {
   double progress = 0;  // epochs
   std::int64_t step = 0, images = 0;
@@ -50,13 +50,13 @@ struct ScheduleTime {
 class Schedule {
  public:
   /// `peak` is the rate without warm-up and decay; `epochs` is the length of the run.
+  /// REQUIRES: options that check() takes.
   Schedule(ScheduleOptions options, double peak, double epochs);
 
   /// The rate of the step that begins at `time`.
   double rate(const ScheduleTime& time) const;
 
-  /// In words: "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8,
-  /// 11".
+  /// "0.02, after a linear warm-up from 2e-05 over 1000 steps, times 0.1 at epochs 8, 11".
   std::string text() const;
 
  private:
@@ -64,6 +64,7 @@ class Schedule {
   double decay(double progress) const;
 
   ScheduleOptions options_;
+  Quantity warmup_;
   double peak_;
   double epochs_;
 };

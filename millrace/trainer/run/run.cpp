@@ -15,12 +15,11 @@
 #include "millrace/engine/order.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 #include "millrace/trainer/detector/make_detector.h"
-#include "millrace/trainer/run/check_training.h"
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/recipe_card.h"
 #include "millrace/trainer/run/run_facts.h"
 #include "millrace/trainer/run/run_folder.h"
-#include "millrace/trainer/run/run_start.h"
+#include "millrace/trainer/run/run_record.h"
 #include "millrace/trainer/run/step_memory.h"
 #include "millrace/trainer/run/trained_weights.h"
 
@@ -43,6 +42,21 @@ void tell_of(const Parameters& parameters, const std::string& name, std::size_t 
   spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
                classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
                static_cast<double>(parameters.trainable_count()) / 1e6);
+}
+
+/// Asks the detector whether it can learn from the data; the chief logs its warnings. Throws
+/// ConfigError where it refuses.
+void check_training(const Detector& detector, const TrainData& data, bool starts_random,
+                    const Cluster& cluster) {
+  TrainingFacts facts{.ranks = cluster.size(), .starts_random = starts_random};
+  if (data.source)
+    facts.count_objects = [&, counts = std::optional<ObjectCounts>()]() mutable {
+      if (!counts) counts = count_objects(*data.source);
+      return *counts;
+    };
+  const auto warnings = warnings_of(detector, facts);
+  if (!cluster.is_chief()) return;
+  for (const auto& warning : warnings) spdlog::warn(warning);
 }
 
 /// Throws ConfigError where a callback works with the weights of one that has none.
@@ -125,7 +139,7 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
   tell_of_ranks(cluster, ranks);
   check_step_memory(*detector, recipe, cluster);
   const bool starts_random = recipe.weights.empty() && !checkpoint;
-  check_training(*detector, training_facts(train, starts_random, cluster.size()), cluster);
+  check_training(*detector, train, starts_random, cluster);
   if (checkpoint) {
     check_resume(*checkpoint, {.config = recipe.tree,
                                .classes = train.classes,

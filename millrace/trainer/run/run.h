@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "millrace/trainer/callback_list.h"
 #include "millrace/trainer/run/session.h"

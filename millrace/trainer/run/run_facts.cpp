@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/child_process.h"
 #include "millrace/trainer/cluster/processors.h"

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/log.h"
+#include "millrace/trainer/run/run_facts.h"
 
 namespace millrace {
 namespace {
@@ -16,6 +19,12 @@ using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr auto kDoneReason = "done";
+
+/// Now, as 2026-01-31T23:59:59Z.
+std::string time_text() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
 
 }  // namespace
 
@@ -46,18 +55,40 @@ std::optional<RunRecord> read_run_record(const fs::path& run) try {
                   (run / kRunRecord).string(), problem.what()));
 }
 
-void write_run_record(const fs::path& run, const RunRecord& record) {
-  const ordered_json json = {{"format", kFormat},
-                             {"name", record.name},
-                             {"config_file", record.config_file.string()},
-                             {"starts", record.starts}};
-  write_file_atomically(run / kRunRecord,
-                        json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+RunStart::RunStart(const RunFolder& folder, const RunIdentity& mine)
+    : folder_(folder.path()),
+      record_(read_run_record(folder_).value_or(
+          RunRecord{.name = mine.name, .config_file = mine.config_file})) {}
+
+void RunStart::begin(std::int64_t from_step, const fs::path& config_file,
+                     const std::string& program, ordered_json ranks) {
+  const auto number = record_.starts.size() + 1;
+  ordered_json start = {{"time", time_text()}, {"from_step", from_step}};
+  start.update(process_facts(program));
+  start["repository"] =
+      repository_facts(config_file, folder_ / fmt::format("changes-{}.diff", number));
+  start["ranks"] = std::move(ranks);
+  record_.starts.push_back(std::move(start));
+  write();
 }
 
-std::string time_text() {
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+void RunStart::end(const TrainEnd& end) try {
+  record_.starts.back()["ended"] = {
+      {"time", time_text()},
+      {"step", end.at.step},
+      {"reason", end.stop_reason.empty() ? kDoneReason : end.stop_reason}};
+  write();
+} catch (const Error& problem) {
+  spdlog::warn(problem.what());
+}
+
+void RunStart::write() const {
+  const ordered_json json = {{"format", kFormat},
+                             {"name", record_.name},
+                             {"config_file", record_.config_file.string()},
+                             {"starts", record_.starts}};
+  write_file_atomically(folder_ / kRunRecord,
+                        json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace millrace

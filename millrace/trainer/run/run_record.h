@@ -6,12 +6,14 @@
 //               {"time": ..., "from_step": 500, ...}]}
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+
+#include "millrace/trainer/run/run_folder.h"
+#include "millrace/trainer/trainer.h"
 
 namespace millrace {
 
@@ -31,10 +33,29 @@ struct RunRecord {
 /// it cannot be read.
 std::optional<RunRecord> read_run_record(const std::filesystem::path& run);
 
-/// Throws Error.
-void write_run_record(const std::filesystem::path& run, const RunRecord& record);
+/// One start of a run, as the run's record tells of it.
+class RunStart {
+ public:
+  /// In a folder that is new, or has the record of earlier starts. Throws ConfigError where that
+  /// cannot be read.
+  RunStart(const RunFolder& folder, const RunIdentity& mine);
 
-/// The time as 2026-01-31T23:59:59Z.
-std::string time_text();
+  /// Whether the last start was done after that step, with all that it was to do.
+  bool was_done_after(std::int64_t step) const { return record_.done_after() == step; }
+
+  /// Adds this start to the record, with what it is made with (see run_facts.h). `program`: its
+  /// name and version; `ranks`: of rank_facts. Throws Error.
+  void begin(std::int64_t from_step, const std::filesystem::path& config_file,
+             const std::string& program, nlohmann::ordered_json ranks);
+
+  /// Adds how it ended. That it cannot be written is a warning: what was trained is saved.
+  void end(const TrainEnd& end);
+
+ private:
+  void write() const;
+
+  std::filesystem::path folder_;
+  RunRecord record_;
+};
 
 }  // namespace millrace

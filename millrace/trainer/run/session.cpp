@@ -15,7 +15,6 @@
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/device.h"
-#include "millrace/trainer/run/upload.h"
 #include "millrace/weights/weights.h"
 
 namespace millrace {

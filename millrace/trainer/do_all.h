@@ -1,0 +1,50 @@
+// One thing after the other, whatever they throw.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+
+namespace millrace {
+
+/// The first exception is the caller's to tell, at the end; those that follow from it are logged.
+class DoAll {
+ public:
+  template <class Work>
+  DoAll& then(Work&& work) {
+    try {
+      work();
+    } catch (const std::exception& problem) {
+      failed(std::current_exception(), problem.what());
+    } catch (...) {
+      const auto what = what_is_thrown();
+      failed(std::make_exception_ptr(Error(what)), what);
+    }
+    return *this;
+  }
+
+  bool has_failed() const { return first_ != nullptr; }
+
+  /// what() of the first exception; empty where there is none.
+  const std::string& failure() const { return failure_; }
+
+  /// Throws the first exception.
+  void done() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  void failed(std::exception_ptr problem, std::string what) {
+    if (first_) return spdlog::error(what);
+    first_ = std::move(problem);
+    failure_ = std::move(what);
+  }
+
+  std::exception_ptr first_;
+  std::string failure_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,83 @@
+#include "millrace/trainer/step_boundary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "millrace/base/clock.h"
+#include "millrace/trainer/activity.h"
+#include "millrace/trainer/checkpoint/checkpoint_holds.h"
+#include "millrace/trainer/do_all.h"
+
+namespace millrace {
+
+void StepBoundary::end_step(bool epoch_ended) {
+  DoAll all;
+  all.then([&] { call("after_step", [&](Callback& c) { c.after_step(state_); }); });
+  if (epoch_ended)
+    all.then([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
+  all.then([&] { callbacks_.trigger(state_); }).then([&] { settle(); }).done();
+}
+
+void StepBoundary::settle() {
+  DoAll()
+      .then([&] { hand_out_checkpoint(/*wait=*/!state_.late_.empty()); })
+      .then([&] { hand_out_scalars(); })
+      .then([&] { state_.hyper.apply(); })
+      .then([&] { save_if_asked(); })
+      .done();
+}
+
+void StepBoundary::hand_out_scalars() {
+  auto reports = std::exchange(state_.late_, {});
+  reports[state_.at.step] = {state_.now(), std::exchange(state_.published_, {})};
+  for (auto& [step, report] : reports)
+    std::ranges::stable_sort(report.second, {}, &Scalars::value_type::first);
+  for (const auto& [step, report] : reports)
+    for (const auto& [name, value] : report.second)
+      state_.latest[name] = std::isfinite(value) ? value : std::nan("");
+  const auto pictures = std::exchange(state_.pictures_, {});
+  if (!pictures.empty())
+    callbacks_.each<ReadsMetrics>("on_picture", state_, [&](ReadsMetrics& c) {
+      for (const auto& picture : pictures) c.on_picture(state_, picture);
+    });
+  callbacks_.each<ReadsMetrics>("on_scalars", state_, [&](ReadsMetrics& c) {
+    for (const auto& [step, report] : reports) c.on_scalars(state_, report.first, report.second);
+  });
+}
+
+void StepBoundary::hand_out_checkpoint(bool wait) {
+  const auto began = Clock::now();
+  if (wait) state_.activity->begin("waits for the checkpoint to be written");
+  const auto folder = writer_->collect(wait);
+  state_.spent.checkpoints_s += seconds_since(began);
+  if (!folder) return;
+  state_.checkpoint_holds->whole();
+  call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
+}
+
+void StepBoundary::save_if_asked() {
+  if (!std::exchange(state_.save_asked_, false)) return;
+  if (state_.is_chief)
+    save();
+  else
+    wants_checkpoint_ = true;
+}
+
+void StepBoundary::save() {
+  hand_out_checkpoint(/*wait=*/true);
+  saved_step_ = state_.at.step;
+  const auto began = Clock::now();
+  state_.activity->begin("copies a checkpoint");
+  auto checkpoint = training_();
+  checkpoint.at = state_.at;
+  checkpoint.hyper = state_.hyper.changed();
+  checkpoint.latest = state_.latest;
+  checkpoint.callbacks = callbacks_.save_states();
+  checkpoint.callback_tensors = callbacks_.save_tensors();
+  writer_->write(std::move(checkpoint));
+  state_.checkpoint_holds->taken();
+  state_.spent.checkpoints_s += seconds_since(began);
+}
+
+}  // namespace millrace

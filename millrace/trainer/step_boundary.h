@@ -1,0 +1,62 @@
+// What happens between two steps: hooks, metrics, hyper-parameters and checkpoints, in this order.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "millrace/trainer/callback_list.h"
+#include "millrace/trainer/checkpoint/checkpoint_writer.h"
+#include "millrace/trainer/train_state.h"
+
+namespace millrace {
+
+/// Borrows all that it is made from. For the training thread.
+class StepBoundary {
+ public:
+  /// `training` gives what a checkpoint keeps besides the state and the callbacks.
+  StepBoundary(TrainState& state, CallbackList& callbacks, std::function<Checkpoint()> training)
+      : state_(state), callbacks_(callbacks), training_(std::move(training)) {}
+
+  /// Where checkpoints go; before the first.
+  void set_folder(const std::filesystem::path& folder) { writer_.emplace(folder); }
+
+  /// Calls a hook of all callbacks.
+  void call(const char* name, const std::function<void(Callback&)>& hook) {
+    callbacks_.each(name, state_, hook);
+  }
+
+  /// The boundary after a step.
+  void end_step(bool epoch_ended);
+
+  /// Hands out a checkpoint that has become whole and what was published, lets hyper-parameters
+  /// take effect, and saves if somebody has asked for it.
+  void settle();
+
+  /// Tells the callbacks of the checkpoint that was being written, once it is whole.
+  void hand_out_checkpoint(bool wait);
+
+  /// Whether a callback of this rank, which is not the chief, has asked for a checkpoint since the
+  /// last call.
+  bool wants_checkpoint() { return std::exchange(wants_checkpoint_, false); }
+
+  /// The chief: saves what another rank wants saved, unless that was done at this boundary.
+  void save_for_others() {
+    if (state_.is_chief && saved_step_ != state_.at.step) save();
+  }
+
+ private:
+  void hand_out_scalars();
+  void save_if_asked();
+  void save();
+
+  TrainState& state_;
+  CallbackList& callbacks_;
+  const std::function<Checkpoint()> training_;
+  std::optional<CheckpointWriter> writer_;
+  std::int64_t saved_step_ = -1;  // of the newest checkpoint that was begun
+  bool wants_checkpoint_ = false;
+};
+
+}  // namespace millrace
