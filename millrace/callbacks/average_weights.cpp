@@ -1,6 +1,6 @@
 // [callbacks.average_weights]: an exponential moving average of the weights, which detects better
-// than the last ones while the learning rate is high. It lies in each checkpoint as
-// callback.NAME.safetensors, which is a file of weights.
+// than the last ones while the learning rate is high. Checkpoints keep it as
+// callback.NAME.safetensors, a file of weights.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_foreach_lerp.h>
 #include <c10/core/GradMode.h>
@@ -25,9 +25,8 @@ struct AverageWeightsOptions {
   }
 };
 
-/// average = decay average + (1 - decay) value after each step, for all that is trained; the
-/// warm-up is that of tf.train.ExponentialMovingAverage. Running statistics and what is frozen are
-/// the model's own.
+/// average = decay average + (1 - decay) value after each step, with the warm-up of
+/// tf.train.ExponentialMovingAverage. Running statistics and frozen parameters are the model's own.
 class AverageWeights final : public Callback, public KeepsWeights {
  public:
   using Options = AverageWeightsOptions;
@@ -45,7 +44,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
       averages_.push_back(kept);
     }
     if (loaded.empty()) return;
-    // What is not trained the model has from the checkpoint already.
+    // The model has the rest from the checkpoint already.
     restore(all_, loaded, "callback '" + state.caller + "'");
   }
 
@@ -65,8 +64,8 @@ class AverageWeights final : public Callback, public KeepsWeights {
 
  private:
   AverageWeightsOptions options_;
-  NamedTensors all_;                           // the model's: averages, and the rest as it is
-  std::vector<at::Tensor> values_, averages_;  // of what is trained
+  NamedTensors all_;                           // averages, and the model's other tensors
+  std::vector<at::Tensor> values_, averages_;  // of trained parameters
 };
 
 MILLRACE_REGISTER(register_callback<AverageWeights>(

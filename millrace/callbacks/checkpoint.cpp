@@ -1,5 +1,5 @@
-// [callbacks.checkpoint]: saves the whole training now and then and at its end, and keeps the last
-// few and some for good.
+// [callbacks.checkpoint]: saves the training periodically and at its end; keeps the last few
+// checkpoints and some for good.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -52,7 +52,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
   void trigger(TrainState& state) override { state.save_checkpoint(); }
 
   void after_train(TrainState& state) override {
-    // What an exception has left may be worth nothing: it must not push good checkpoints out.
+    // After an exception the state may be worthless: it must not push good checkpoints out.
     if (state.failure.empty() && saved_step_ != state.at.step) state.save_checkpoint();
   }
 
@@ -71,8 +71,8 @@ class SaveCheckpoints final : public Callback, public SavesState {
   }
 
  private:
-  /// Leaves the newest up to the one that was just saved. Later ones, from before this training was
-  /// resumed, are damaged: they do not count.
+  /// Keeps the newest up to the one just saved; later ones, which this training could not resume
+  /// from, are damaged and do not count.
   void remove_old(const TrainState& state, const fs::path& folder) const {
     auto old = list_checkpoints(folder);
     std::erase_if(old, [&](const auto& one) { return step_of(one) > saved_step_; });
@@ -80,15 +80,15 @@ class SaveCheckpoints final : public Callback, public SavesState {
       const auto step = step_of(old[i]);
       if (kept_.contains(step) || state.checkpoint_holds->is_held(step)) continue;
       auto part = old[i];
-      part += ".part";  // no longer a checkpoint, even when killed in between
+      part += ".part";  // no checkpoint any more, even if killed in between
       fs::rename(old[i], part);
       fs::remove_all(part);
     }
   }
 
   std::size_t keep_;
-  std::optional<Every> for_good_;  // how often one is saved that stays
-  std::set<std::int64_t> kept_;    // steps whose checkpoints stay for good
+  std::optional<Every> for_good_;
+  std::set<std::int64_t> kept_;  // steps whose checkpoints stay for good
   std::int64_t saved_step_ = 0;
 };
 

@@ -1,6 +1,5 @@
-// [callbacks.csv]: every scalar into the run's metrics.csv, a row per value. Metrics that appear
-// late, as AP does, are rows like others, so that a row never changes once it is written; a
-// spreadsheet's pivot table, or pandas' pivot, makes a column of each name.
+// [callbacks.csv]: every scalar into metrics.csv, a row per value, since metrics such as AP appear
+// late; a pivot table makes a column of each name.
 #include <fmt/format.h>
 
 #include "millrace/callbacks/common/scalar_writer.h"

@@ -1,5 +1,5 @@
-// [callbacks.evaluate]: COCO's twelve figures for boxes and masks over the validation split, while
-// training waits or goes on.
+// [callbacks.evaluate]: COCO's twelve scores for boxes and masks over the validation split, while
+// training waits or in the background.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -57,11 +57,18 @@ struct EvaluateOptions {
   }
 };
 
+/// Runs `work`; what it throws becomes an Error naming the step of the evaluation.
+template <class Work>
+decltype(auto) naming(const Moment& of, Work work) try {
+  return work();
+} catch (const std::exception& problem) {
+  throw Error(fmt::format("evaluation of step {}: {}", of.step, problem.what()));
+}
+
 /// At most one evaluation runs. Its scores are taken when the next one is due or training ends,
-/// never earlier, so that no metric, decision or file depends on how fast it was. The checkpoint of
-/// the step that it evaluates is held until then, for a resumed run to evaluate again, and to be
-/// kept as the best. Each rank detects in its share; the chief scores what all have found and
-/// broadcasts the scores.
+/// never earlier, so that nothing depends on its speed. The checkpoint of its step is held until
+/// then, for a resumed run to evaluate again and to be kept as the best. Each rank detects in its
+/// share; the chief scores all and broadcasts the scores.
 class EvaluateDetector final : public Callback,
                                public PublishesMetrics,
                                public UsesWeights,
@@ -77,7 +84,7 @@ class EvaluateDetector final : public Callback,
       spdlog::warn("no validation split (data.val): nothing will be evaluated");
       return;
     }
-    if (!are_trained()) state.kept_by(options_.weights);  // throws where there is no such callback
+    if (!are_trained()) state.kept_by(options_.weights);  // throws if there is no such callback
     gives_masks_ = state.model.gives_masks();
     check_targets(state.model);
     if (!state.make_model &&
@@ -138,7 +145,7 @@ class EvaluateDetector final : public Callback,
   }
 
  private:
-  /// An evaluation that was started or is due, and not scored yet.
+  /// An evaluation that is due or was started, and has no scores yet.
   struct Owed {
     Moment of;
     CheckpointHold checkpoint;
@@ -148,7 +155,7 @@ class EvaluateDetector final : public Callback,
     return checkpoint_of(state.folder / "checkpoints", of.step);
   }
 
-  /// Whether the chief, who wrote them, still has it.
+  /// Whether the chief still has it.
   static bool is_saved(const TrainState& state, const Moment& of) {
     return !state.cluster
                 ->broadcast("checkpoint to evaluate",
@@ -156,13 +163,13 @@ class EvaluateDetector final : public Callback,
                 .empty();
   }
 
-  /// The results file of an evaluation; empty: there is to be none.
+  /// The results file of an evaluation; empty: none.
   fs::path results_file(const TrainState& state, const Moment& of) const {
     if (!options_.results) return {};
     return state.folder / "detections" / prefix() / fmt::format("step-{:06}.json", of.step);
   }
 
-  /// Takes the scores of the evaluation before, then starts one of the moment `of`.
+  /// Takes the scores of the evaluation before, then starts that of `of`.
   void evaluate(TrainState& state, const Moment& of) {
     owed_.push_back({of, state.checkpoint_holds->hold(of.step)});
     if (pending_ && !collect(state)) return;
@@ -192,8 +199,7 @@ class EvaluateDetector final : public Callback,
       return;
     }
     auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
-    // In the background no rank waits for another: their parts are joined when the scores are
-    // taken.
+    // In the background no rank waits for another: parts are joined when the scores are taken.
     const bool joins = waits || cluster.size() == 1;
     pending_ = std::make_unique<PendingEvaluation>(
         of, waits ? std::launch::deferred : std::launch::async,
@@ -211,13 +217,13 @@ class EvaluateDetector final : public Callback,
         });
   }
 
-  /// The scores of what was joined, with their detections in `file`; empty ones but on the chief.
+  /// The joined scores, with their detections in `file`; empty except on the chief.
   static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
                                const fs::path& file) {
     return cluster.is_chief() ? with_results(joined.scores(), file) : DetectorScores();
   }
 
-  /// What pending_ gives, once all ranks have come to it. Nothing where one was cancelled.
+  /// The scores of `pending`, from all ranks. Nothing if one was cancelled.
   std::optional<DetectorScores> taken(const TrainState& state, const PendingEvaluation& pending) {
     auto scores = pending.scores();
     const auto part = std::exchange(part_, nullptr);
@@ -226,7 +232,7 @@ class EvaluateDetector final : public Callback,
     return scored(*part, *state.cluster, results_file(state, pending.of()));
   }
 
-  /// A second model with the weights to be scored as they were at the moment `of`.
+  /// A second model with the weights to be scored, as they were at `of`.
   Detector& copy_of(TrainState& state, const Moment& of) {
     if (!copy_) copy_ = state.make_model();
     restore(*copy_, weights(state, of));
@@ -257,7 +263,7 @@ class EvaluateDetector final : public Callback,
                         name, model.title));
   }
 
-  /// The scores with their detections in `file` instead of in memory; an empty name: without.
+  /// Moves the detections to `file`, unless its name is empty.
   static DetectorScores with_results(DetectorScores scores, const fs::path& file) {
     if (!file.empty()) {
       make_writable_folder(file.parent_path());
@@ -266,7 +272,7 @@ class EvaluateDetector final : public Callback,
     return scores;
   }
 
-  /// False where the process was asked to stop before there were scores.
+  /// False if the process was asked to stop before there were scores.
   bool collect(TrainState& state) {
     const auto pending = std::exchange(pending_, nullptr);
     const auto began = Clock::now();
@@ -301,7 +307,7 @@ class EvaluateDetector final : public Callback,
                  duration_text(stood_still_s_));
   }
 
-  /// Ends training, with a checkpoint, where the last scores reach all targets.
+  /// Ends training, with a checkpoint, if the last scores reach all targets.
   bool stop_at_targets(TrainState& state) const {
     const auto reached = history_.reach(options_.targets);
     if (!reached) return false;
@@ -312,13 +318,13 @@ class EvaluateDetector final : public Callback,
 
   EvaluateOptions options_;
   ScoreHistory history_;
-  bool gives_masks_ = true;                     // as far as is known
+  bool gives_masks_ = true;
   std::vector<Owed> owed_;                      // seldom two
   CheckpointHold reached_;                      // the targets
-  std::unique_ptr<Detector> copy_;              // outlives what is pending
-  std::unique_ptr<DetectorEvaluation> part_;    // this rank's, once pending_ is done, to be joined
+  std::unique_ptr<Detector> copy_;              // outlives pending_
+  std::unique_ptr<DetectorEvaluation> part_;    // of this rank, to be joined after pending_
   std::unique_ptr<PendingEvaluation> pending_;  // of the first that is owed
-  double stood_still_s_ = 0;                    // training, for what is pending
+  double stood_still_s_ = 0;                    // training, for pending_
 };
 
 MILLRACE_REGISTER(register_callback<EvaluateDetector>(

@@ -1,5 +1,4 @@
-// [callbacks.figures]: accuracies, recall and counts of the detector's heads, of one step in so
-// many.
+// [callbacks.figures]: accuracies, recall and counts of the detector's heads.
 #include <nlohmann/json.hpp>
 
 #include "millrace/trainer/callback.h"
@@ -16,7 +15,7 @@ struct FiguresOptions {
   }
 };
 
-/// They belong to the step after the one that it is triggered at, and to the first of a training.
+/// Of the first step, and of each step after a trigger.
 class AskForFigures final : public Callback, public SavesState {
  public:
   using Options = FiguresOptions;

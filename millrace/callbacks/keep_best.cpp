@@ -1,5 +1,5 @@
-// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best;
-// under another name of the table, as checkpoints/NAME.
+// [callbacks.keep_best]: keeps the checkpoint with the best value of a metric as checkpoints/best,
+// [callbacks.NAME] as checkpoints/NAME.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -16,8 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The checkpoint is asked for where the metric improves, so no order of callbacks and no `every`
-/// of theirs can make the two belong to different steps.
+/// Asks for a checkpoint itself when the metric improves, so that both are of one step.
 class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = WatchOptions;
@@ -38,7 +37,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
     if (!value || !metric_.improves(*value)) return;
     best_step_ = of.step;
     if (of.step == state.at.step) return state.save_checkpoint();
-    // Whoever measures late has asked for that step's checkpoint, and it was kept.
+    // Callbacks that measure late have asked for that step's checkpoint and held it.
     const auto saved = checkpoint_of(state.folder / "checkpoints", of.step);
     if (fs::exists(saved)) return keep(saved);
     spdlog::warn("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
@@ -67,7 +66,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
                  (checkpoint.parent_path() / folder_).string());
   }
 
-  /// Hard links: no bytes are copied, and `keep` of the checkpoints does not reach them.
+  /// By hard links, so that no bytes are copied and [callbacks.checkpoint] removes none.
   void link_as_best(const fs::path& checkpoint) const {
     PartFolder part(checkpoint.parent_path() / folder_, PartFolder::Existing::replace);
     for (const auto& file : fs::directory_iterator(checkpoint)) {

@@ -1,5 +1,5 @@
-// [callbacks.live_edit]: hyper-parameters that a person changes while training runs, through a file
-// in the run folder.
+// [callbacks.live_edit]: a person changes hyper-parameters while training runs, through a file in
+// the run folder.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -35,14 +35,13 @@ struct LiveEditOptions {
   }
 };
 
-/// A change of one value.
 struct Edit {
   std::int64_t after_step = 0;  // it holds from the next step on
   std::string name;
   double to = 0;
 };
 
-/// The numbers of a table by their full names. Throws ConfigError for anything else.
+/// The numbers of a table by full name. Throws ConfigError for anything else.
 Values numbers(const Config& table) {
   Values values;
   for (const auto& [name, value] : leaves(table)) {
@@ -56,8 +55,8 @@ Values numbers(const Config& table) {
   return values;
 }
 
-/// The whole lines of a journal. A last line without an end never took effect: it is dropped.
-/// Throws Error.
+/// The edits of a journal. A last line without an end never took effect: it is cut off. Throws
+/// Error.
 std::vector<Edit> read_journal(const fs::path& file) {
   std::vector<Edit> edits;
   if (!fs::exists(file)) return edits;
@@ -77,11 +76,10 @@ std::vector<Edit> read_journal(const fs::path& file) {
   return edits;
 }
 
-/// A file is read when two looks in a row find the same bytes, so that one that is being written is
-/// not taken. Values that are not what the file said before take effect from the next step on and
-/// go into edits.jsonl first. A resumed training repeats the journal's edits that came after its
-/// checkpoint, at their steps, and looks at the file again when they are done: it equals one that
-/// was never stopped.
+/// Reads a file when two looks in a row find the same bytes, since it may be half written. Values
+/// that differ from what the file said before go into edits.jsonl and take effect from the next
+/// step on. A resumed training first repeats the edits after its checkpoint, at their steps, so
+/// that it equals one that was never stopped.
 class LiveEdit final : public Callback {
  public:
   using Options = LiveEditOptions;
@@ -108,9 +106,7 @@ class LiveEdit final : public Callback {
       take(state, to_repeat_[repeated]);
     to_repeat_.erase(to_repeat_.begin(),
                      to_repeat_.begin() + static_cast<std::ptrdiff_t>(repeated));
-    if (!to_repeat_.empty() ||
-        std::chrono::duration<double>(Clock::now() - looked_).count() < interval_.seconds)
-      return;
+    if (!to_repeat_.empty() || seconds_since(looked_) < interval_.seconds) return;
     looked_ = Clock::now();
     look(state);
   }
@@ -136,7 +132,7 @@ class LiveEdit final : public Callback {
     }
   }
 
-  /// All of a file or, where something in it is wrong, nothing.
+  /// Applies all of a file, or nothing if something in it is wrong.
   void edit(TrainState& state, const std::string& text) {
     const auto values = numbers(parse_config(text, file_.string()));
     for (const auto& [name, value] : values) state.hyper.check(name, value);
@@ -162,7 +158,7 @@ class LiveEdit final : public Callback {
   fs::path file_, journal_;
   Clock::time_point looked_ = Clock::now();
   std::string seen_, read_;      // bytes: at the last look, taken
-  Values said_;                  // by the file so far
+  Values said_;                  // so far
   std::vector<Edit> to_repeat_;  // in the order of their steps
 };
 

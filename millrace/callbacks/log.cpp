@@ -1,5 +1,4 @@
-// [callbacks.log]: every scalar into the run's metrics.jsonl, a JSON object a line, in the order in
-// which figures became known.
+// [callbacks.log]: every scalar into metrics.jsonl, a JSON object per line, as it becomes known.
 #include <nlohmann/json.hpp>
 
 #include "millrace/callbacks/common/scalar_writer.h"

@@ -1,5 +1,4 @@
-// [callbacks.pictures]: what the detector finds in a few validation images, next to what is
-// annotated.
+// [callbacks.pictures]: what the detector finds in a few validation images, beside the annotations.
 #include <fmt/format.h>
 
 #include <exception>

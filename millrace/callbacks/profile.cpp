@@ -1,5 +1,4 @@
-// [callbacks.profile]: a few steps, operator by operator, as a Chrome trace: open it in
-// ui.perfetto.dev or chrome://tracing.
+// [callbacks.profile]: a Chrome trace of the operators of a few steps, for ui.perfetto.dev.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -34,8 +33,8 @@ struct ProfileOptions {
   }
 };
 
-/// Traces from the before_step of its first step to the after_step of its last: of all threads the
-/// operators, of the training thread also what it does between them.
+/// Traces from before_step of its first step to after_step of its last: operators of all threads,
+/// and the activities of the training thread.
 class TraceSteps final : public Callback {
  public:
   using Options = ProfileOptions;
@@ -121,7 +120,7 @@ class TraceSteps final : public Callback {
   }
 
   std::int64_t first_, last_;
-  bool comes_ = false;        // the first one, as far as is known
+  bool comes_ = false;        // the first, as far as is known
   std::uint64_t thread_ = 0;  // that trains
   std::unique_ptr<OpTrace> operators_;
 };

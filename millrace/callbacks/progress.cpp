@@ -1,5 +1,4 @@
-// [callbacks.progress]: where the training stands, on standard error: a bar on a terminal, else a
-// line now and then.
+// [callbacks.progress]: progress on standard error: a bar on a terminal, else a line now and then.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -60,7 +59,7 @@ class ShowProgress final : public Callback {
 
   void after_train(TrainState& state) override {
     if (!is_terminal_ || steps_ == 0) return;
-    show(state);  // what was logged after the last step has taken the bar's place
+    show(state);  // again, after what was logged since the last step
     print_to_stderr("\n");
   }
 
@@ -96,7 +95,7 @@ class ShowProgress final : public Callback {
   Clock::time_point step_began_, step_ended_, shown_ = Clock::now();
   std::int64_t steps_ = 0, images_before_ = 0;
   double waited_before_ = 0;
-  double between_s_ = 0;  // the step and the one before it
+  double between_s_ = 0;  // this step and the one before
   RecentMean step_images_, step_wait_s_;
   TimeLeft left_;
 };

@@ -1,5 +1,5 @@
 // [callbacks.reduce_on_plateau]: multiplies a hyper-parameter, usually the learning rate, by a
-// factor where a metric gets no better.
+// factor when a metric stops improving.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -81,7 +81,7 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
 };
 
 MILLRACE_REGISTER(register_callback<ReduceOnPlateau>(
-    "reduce_on_plateau", "lowers the learning rate where a metric gets no better"));
+    "reduce_on_plateau", "lowers the learning rate when a metric stops improving"));
 
 }  // namespace
 }  // namespace millrace

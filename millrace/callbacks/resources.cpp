@@ -1,5 +1,4 @@
-// [callbacks.resources]: how much memory the process and the GPUs have taken, and how busy the GPUs
-// are.
+// [callbacks.resources]: memory of the process and the GPUs, and how busy the GPUs are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +46,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
     const auto mebibytes = [](std::int64_t bytes) {
       return static_cast<double>(bytes) / kMebibyte;
     };
-    const auto resident = rss_bytes();  // the system's two accounts differ by some pages
+    const auto resident = rss_bytes();  // may exceed the reported peak by some pages
     Scalars figures = {{"time/memory_mib", mebibytes(resident)},
                        {"time/memory_peak_mib", mebibytes(std::max(resident, peak_rss_bytes()))}};
     const std::scoped_lock lock(mutex_);

@@ -1,4 +1,5 @@
-// [callbacks.run_command]: a shell command now and then, which is told where the training stands.
+// [callbacks.run_command]: a shell command now and then, with the training's state in its
+// environment.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -44,8 +45,7 @@ struct RunCommandOptions {
   }
 };
 
-/// The command runs when all figures of its step boundary are known. What it writes goes into the
-/// log.
+/// The command runs once all metrics of its step boundary are known. Its output goes into the log.
 class RunCommand final : public Callback, public ReadsMetrics {
  public:
   using Options = RunCommandOptions;
@@ -84,12 +84,9 @@ class RunCommand final : public Callback, public ReadsMetrics {
             "MILLRACE_SCALARS=" + scalars.dump()};
   }
 
-  bool is_late() const {
-    return std::chrono::duration<double>(Clock::now() - began_).count() >
-           options_.time_limit.seconds;
-  }
+  bool is_late() const { return seconds_since(began_) > options_.time_limit.seconds; }
 
-  /// Waits for the command, unless it has had its time, the process is to stop or everything ends.
+  /// Waits for the command until its time limit or a signal, or not if `cut_short`.
   void finish(TrainState& state, bool cut_short) {
     while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

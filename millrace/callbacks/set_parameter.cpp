@@ -1,5 +1,4 @@
-// [callbacks.set_parameter]: a hyper-parameter that takes given values at given points of the
-// training.
+// [callbacks.set_parameter]: gives a hyper-parameter values at points of the training.
 #include "millrace/callbacks/set_parameter.h"
 
 #include <fmt/format.h>
@@ -37,7 +36,6 @@ struct SetParameterOptions {
     o.add("between", between, "two points: the value of the first, or a straight line");
   }
 
-  /// Throws ConfigError unless there is one value, in range, for each of some ascending points.
   void check(const Config& table) const {
     require(table, "at", !at.empty(), "needs a point at least, such as at = [0, 8]");
     require(table, "values", values.size() == at.size(),

@@ -1,4 +1,4 @@
-// Hyper-parameters that follow a function of the training's state.
+// Hyper-parameters as functions of the training's state.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,8 @@
 
 namespace millrace {
 
-/// Keeps a hyper-parameter (HyperParameters::names) at what a function returns. The parameter is
-/// set whenever the function returns something else than before, so that a person's edit holds
-/// until then. A plug-in derives from it:
+/// Sets a hyper-parameter (HyperParameters::names) whenever a function returns another value than
+/// before, so that a person's edit holds until then. A plug-in derives from it:
 ///
 ///   struct Pulse final : SetParameter {
 ///     Pulse() : SetParameter("optimizer.momentum", [](const TrainState& state) {
@@ -25,11 +24,11 @@ namespace millrace {
 ///   MILLRACE_REGISTER(register_callback<Pulse>("pulse", "momentum that comes and goes"));
 class SetParameter : public Callback, public SavesState {
  public:
-  /// Called before the first step and after each, for the step that comes next; nothing leaves the
-  /// parameter as it is. It must depend on the state alone.
+  /// Called before each step; nothing leaves the parameter as it is. It must depend on the state
+  /// alone.
   using Value = std::function<std::optional<double>(const TrainState&)>;
 
-  /// `known`: values that will come; one that is out of range is an error before the first step.
+  /// `known`: values that will come, checked before the first step.
   SetParameter(std::string parameter, Value value, std::vector<double> known = {});
 
   void before_train(TrainState& state) override;
@@ -47,7 +46,7 @@ class SetParameter : public Callback, public SavesState {
   std::int64_t changed_at_ = -1;  // step
 };
 
-/// A value from a point on; between two points perhaps a straight line.
+/// A value from each point on, or linear between points.
 struct ParameterPoints {
   std::vector<double> at;      // ascending
   std::vector<double> values;  // one for each

@@ -1,4 +1,4 @@
-// [callbacks.stop_early]: ends training where a metric gets no better, with a checkpoint.
+// [callbacks.stop_early]: ends training, with a checkpoint, when a metric stops improving.
 #include <nlohmann/json.hpp>
 
 #include "millrace/callbacks/common/watched_metric.h"
@@ -18,7 +18,7 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
 
   explicit StopEarly(const Options& options) : stall_(options) {}
 
-  /// A training that has ended so is not resumed.
+  /// A training that has ended so does not resume.
   void before_train(TrainState& state) override { stop_if_over(state); }
 
   void on_scalars(TrainState& state, const Moment& of, const Scalars& scalars) override {
@@ -43,7 +43,7 @@ class StopEarly final : public Callback, public ReadsMetrics, public SavesState 
 };
 
 MILLRACE_REGISTER(register_callback<StopEarly>("stop_early",
-                                               "ends training where a metric gets no better"));
+                                               "ends training when a metric stops improving"));
 
 }  // namespace
 }  // namespace millrace

@@ -1,6 +1,5 @@
-// [callbacks.tensorboard]: every scalar, the pictures and, if asked, histograms of the parameters
-// and of the steps' scalars as TensorBoard's event files: `tensorboard --logdir RUN` shows them
-// while training goes on.
+// [callbacks.tensorboard]: scalars, pictures and, if asked, histograms of parameters and of the
+// steps' scalars as TensorBoard's event files.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
@@ -40,9 +39,8 @@ struct TensorBoardOptions : ScalarWriterOptions {
   void check(const Config& table) const { check_period(table, "histograms", histograms); }
 };
 
-/// Every process that trains begins a file of its own, which tells a TensorBoard that is open what
-/// to forget; those of processes before it are cut to what they held at the checkpoint that
-/// training goes on from.
+/// Every process begins a file of its own, which tells an open TensorBoard what to forget; files of
+/// earlier processes are cut back to the checkpoint.
 class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
  public:
   using Options = TensorBoardOptions;
@@ -125,7 +123,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
       write(parameter.name,
             {values.const_data_ptr<float>(), static_cast<std::size_t>(values.numel())});
     }
-    // Under a name of their own: TensorBoard takes a name for one kind of figure alone.
+    // TensorBoard takes a name for one kind of metric only.
     for (const auto& [name, values] : seen_) write("histogram/" + name, values);
     seen_.clear();
   }

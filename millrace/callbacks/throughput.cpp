@@ -1,5 +1,4 @@
-// [callbacks.throughput]: how fast training is and where its time goes: into waiting for data,
-// steps, callbacks.
+// [callbacks.throughput]: the speed of the training, and its time in data, steps and callbacks.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -14,9 +13,9 @@
 namespace millrace {
 namespace {
 
-constexpr double kShareTold = 0.01;  // of the time: callbacks below it are not listed
-constexpr double kSlowSeconds = 1;   // a callback that takes longer
-constexpr double kSlowShare = 0.3;   // ... and more of what all callbacks take is named
+constexpr double kLeastShare = 0.01;  // of the time: callbacks below it are not listed
+constexpr double kSlowSeconds = 1;    // a callback that takes longer
+constexpr double kSlowShare = 0.3;    // ... and more of the time of all callbacks is named
 
 struct ThroughputOptions {
   std::string every = "20 steps";
@@ -40,7 +39,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
 
   void trigger(TrainState& state) override {
     const auto steps = static_cast<double>(state.at.step - step_);
-    const auto seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    const auto seconds = seconds_since(started_);
     if (steps <= 0 || seconds <= 0) return;
     const auto& now = state.spent;
     Scalars figures = {
@@ -52,7 +51,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     if (now.sync_s > 0)  // there are other ranks
       figures.emplace_back("time/sync_s", (now.sync_s - spent_.sync_s) / steps);
     for (const auto& [name, spent] : now.by_callback)
-      if (const auto took = spent - spent_of(spent_, name); took > kShareTold * seconds)
+      if (const auto took = spent - spent_of(spent_, name); took > kLeastShare * seconds)
         figures.emplace_back(fmt::format("time/callbacks/{}_s", name), took / steps);
     state.publish(figures);
     start(state);

@@ -1,14 +1,13 @@
-// [callbacks.validation_loss]: the losses over the validation split, published as val/loss and
-// val/NAME.
+// [callbacks.validation_loss]: the losses over the validation split, as val/loss and val/NAME.
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
@@ -31,10 +30,9 @@ struct ValidationLossOptions {
   }
 };
 
-/// Means over images of what the detector's losses are without training: each batch counts with its
-/// size. Each rank measures its share. Random draws are the same every time, so that curves of as
-/// many ranks compare. Where a process is asked to stop meanwhile, training ends right there and a
-/// resumed one measures first.
+/// Means of the detector's losses over images; each rank measures its share. Random draws are the
+/// same every time. If a signal to stop comes meanwhile, training ends there and a resumed one
+/// measures first.
 class ValidationLoss final : public Callback, public PublishesMetrics, public SavesState {
  public:
   using Options = ValidationLossOptions;
@@ -50,7 +48,7 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
   void trigger(TrainState& state) override {
     if (!state.validation) return;
     const c10::NoGradGuard no_graph;
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = Clock::now();
     std::map<std::string, double> sums;  // over images
     std::int64_t seen = 0;
     const auto share = share_of(*state.cluster);
@@ -78,11 +76,11 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
     Scalars means;
     for (const auto& [name, sum] : sums) means.emplace_back(name, sum / static_cast<double>(seen));
     state.publish(means);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    state.publish({{"time/validation_loss_s", took.count()}});
+    const auto took = seconds_since(began);
+    state.publish({{"time/validation_loss_s", took}});
     spdlog::info("step {}: validation loss {:.4f} ({} in {})", state.at.step,
                  sums["val/loss"] / static_cast<double>(seen), counted(seen, "image"),
-                 duration_text(took.count()));
+                 duration_text(took));
   }
 
   bool chief_only() const override { return false; }
@@ -95,7 +93,7 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
   void load_state(TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
 
  private:
-  /// Adds what all ranks have seen, in their order; a signal to one of them is one to all.
+  /// Adds up all ranks in order; a signal to one is one to all.
   void add_up(const Cluster& cluster, std::int64_t& seen, std::map<std::string, double>& sums) {
     using Seen = std::tuple<int, std::int64_t, std::map<std::string, double>>;
     const auto all = gather_values(cluster, "validation loss",
@@ -110,7 +108,7 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
   }
 
   std::int64_t images_;
-  bool owed_ = false;  // a measurement of this step was not made
+  bool owed_ = false;  // the measurement of this step was cut short
 };
 
 MILLRACE_REGISTER(register_callback<ValidationLoss>(

@@ -1,5 +1,4 @@
-// [callbacks.watchdog]: says when training stands still, or a step takes too long, and where it
-// hangs.
+// [callbacks.watchdog]: warns of stalls and slow steps, and where they hang.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +90,7 @@ class WatchTraining final : public Callback {
     return duration_text(std::chrono::duration<double>(time).count());
   }
 
-  /// In the ticker's thread, while there is one.
+  /// In the ticker's thread while that runs.
   void look(const TrainState& state) {
     const auto at = Clock::now();
     const auto now = state.activity->now();
@@ -115,7 +114,7 @@ class WatchTraining final : public Callback {
         "checkpoint",
         text);
     spdlog::default_logger()->flush();
-    std::_Exit(1);  // the thread that hangs can be asked for nothing
+    std::_Exit(1);  // no clean-up: a thread hangs
   }
 
   Clock::duration after_;

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/renamed_keys.h"
@@ -115,7 +115,7 @@ void CallbackList::tell_what_never_came(const TrainState& state) const {
 void CallbackList::call(Named& named, const char* hook, TrainState& state,
                         const std::function<void()>& work, std::exception_ptr& failure) {
   if (!state.is_chief && named.callback->chief_only()) return;
-  const auto began = Activity::Clock::now();
+  const auto began = Clock::now();
   state.activity->begin(fmt::format("callback '{}' in {}", named.name, hook));
   state.caller = named.name;
   state.may_publish_ = &named.publishes;
@@ -133,9 +133,9 @@ void CallbackList::call(Named& named, const char* hook, TrainState& state,
     failed(Error(failure_text(named.title(), hook, what_is_thrown())));
   }
   state.may_publish_ = nullptr;
-  const std::chrono::duration<double> took = Activity::Clock::now() - began;
-  state.spent.by_callback[named.name] += took.count();
-  state.spent.callbacks_s += took.count();
+  const auto took = seconds_since(began);
+  state.spent.by_callback[named.name] += took;
+  state.spent.callbacks_s += took;
 }
 
 void CallbackList::trigger(TrainState& state) {

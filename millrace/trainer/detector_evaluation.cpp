@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/records.h"
 #include "millrace/trainer/detector/make_detector.h"
@@ -14,7 +15,7 @@
 namespace millrace {
 namespace {
 
-/// The annotations of the classes that the detector knows: the others are not its task.
+/// The annotations of the detector's classes.
 std::shared_ptr<const coco::Dataset> truth_of(const DataSplit& split) {
   const auto& all = *split.annotations;
   const auto counts = [&](std::int64_t category) {
@@ -131,7 +132,7 @@ DetectorScores DetectorEvaluation::scores() {
   scores.detections = std::move(detections_);
   scores.images = static_cast<std::int64_t>(boxes_.images());
   scores.found = found_;
-  scores.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  scores.seconds = seconds_since(began_);
   return scores;
 }
 

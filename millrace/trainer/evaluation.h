@@ -1,4 +1,4 @@
-// A detector over the validation split, scored by COCO's rules.
+// Scores a detector over the validation split by COCO's rules.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace millrace {
 
-/// The validation split: each call of `start` is a fresh pass that gives each image of a share
-/// once, by ascending id. Any thread may call it.
+/// The validation split. `start` begins a pass over a share of its images, by ascending id. For any
+/// thread.
 struct EvalData {
   DataSplit split;
   std::function<std::unique_ptr<DataFlow<Batch>>(Share share)> start;
@@ -32,10 +32,9 @@ inline Share share_of(const Cluster& cluster) { return {cluster.rank(), cluster.
 
 struct DetectorScores {
   coco::Evaluation boxes;
-  std::optional<coco::Evaluation> masks;  // nothing where the model gives no masks
-  coco::Detections detections;            // of every image, where they were to be kept
-  std::int64_t images = 0;                // that were looked at
-  std::int64_t found = 0;                 // objects
+  std::optional<coco::Evaluation> masks;  // nothing: the model gives no masks
+  coco::Detections detections;            // if they were to be kept
+  std::int64_t images = 0, found = 0;     // images seen, objects found
   double seconds = 0;
 };
 
@@ -45,20 +44,18 @@ struct EvaluationRun {
   PassWatch watch = {};
 };
 
-/// Detects over a fresh pass, each rank in its share, and scores boxes and masks on the chief.
-/// Images that could not be read count as without detections. Nothing where it was cancelled on any
-/// rank; of ranks that are not the chief empty scores. Throws Error for an image that comes twice
-/// or that the split lacks.
+/// Detects over a pass, each rank in its share, and scores boxes and masks on the chief; other
+/// ranks get empty scores. Images that could not be read count as without detections. Nothing if it
+/// was cancelled on any rank. Throws Error for an image that comes twice or that the split lacks.
 std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalData& data,
                                                 const EvaluationRun& run = {},
                                                 const Cluster& cluster = Cluster::alone());
 
-/// What was found in an image as COCO's results files have it. Throws Error for a label without a
-/// category.
+/// An object in the form of COCO's results files. Throws Error for a label without a category.
 coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids);
 
-/// The figures under their names: "bbox/AP", "bbox/AP50", ..., "segm/AP", ...
+/// "bbox/AP", "bbox/AP50", ..., "segm/AP", ...
 Scalars named_scores(const DetectorScores& scores);
 
 /// All of these names.

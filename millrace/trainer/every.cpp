@@ -2,13 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <sstream>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
+namespace {
+
+std::optional<double> figure(const TrainState& state, const std::string& name) {
+  if (name == "epoch") return state.at.progress;
+  if (name == "step") return static_cast<double>(state.at.step);
+  if (name == "images") return static_cast<double>(state.at.images);
+  const auto of_step = std::ranges::find(state.scalars, name, &StepFigure::name);
+  if (of_step != state.scalars.end()) return of_step->value;
+  const auto published = state.latest.find(name);
+  return published == state.latest.end() ? std::nullopt : std::optional(published->second);
+}
+
+}  // namespace
 
 Period parse_period(std::string_view text, const std::string& where) {
   if (const auto quantity = parse_quantity(text); quantity && quantity->count > 0) {
@@ -40,10 +56,43 @@ bool Every::is_due(const TrainState& state) {
   if (period_.unit == Period::Unit::steps) due |= crossed(step - 1, step);
   if (period_.unit == Period::Unit::epochs)
     due |= crossed(state.previous_progress, state.at.progress);
-  if (period_.unit == Period::Unit::seconds)
-    due |= std::chrono::duration<double>(Clock::now() - last_).count() >= period_.length;
+  if (period_.unit == Period::Unit::seconds) due |= seconds_since(last_) >= period_.length;
   if (due) last_ = Clock::now();
   return due;
+}
+
+Condition::Condition(std::string_view text, const std::string& where) {
+  std::istringstream words{std::string(text)};
+  std::string number, more;
+  std::size_t read = 0;
+  bool is_one = (words >> name_ >> compare_ >> number) && !(words >> more);
+  try {
+    number_ = std::stod(number, &read);
+  } catch (const std::logic_error&) {
+    is_one = false;
+  }
+  constexpr std::string_view kComparisons[] = {"<", "<=", ">", ">=", "==", "!="};
+  is_one = is_one && read == number.size() && std::isfinite(number_);
+  if (!is_one || std::ranges::find(kComparisons, compare_) == std::end(kComparisons))
+    throw ConfigError(
+        fmt::format("{}: \"{}\" is no condition; write it as \"epoch >= 8\" or \"bbox/AP > 0.3\"",
+                    where, text));
+}
+
+bool Condition::holds(const TrainState& state) const {
+  const auto found = figure(state, name_);
+  if (!found || std::isnan(*found)) return false;
+  if (compare_ == "<") return *found < number_;
+  if (compare_ == "<=") return *found <= number_;
+  if (compare_ == ">") return *found > number_;
+  if (compare_ == ">=") return *found >= number_;
+  return (*found == number_) == (compare_ == "==");
+}
+
+const std::vector<std::string>& Condition::step_figures() {
+  static const std::vector<std::string> names = {"epoch", "step", "images",
+                                                 "lr",    "loss", "gradient_norm"};
+  return names;
 }
 
 }  // namespace millrace

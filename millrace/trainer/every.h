@@ -1,18 +1,39 @@
-// When a callback is triggered, apart from what it then does.
+// When a callback is triggered.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/config.h"
-#include "millrace/trainer/condition.h"
 
 namespace millrace {
 
 class TrainState;
+
+/// "epoch >= 8", "bbox/AP > 0.3": a metric, one of < <= > >= == !=, a number. Metrics are those of
+/// `step_figures` and the latest that callbacks have published at earlier step boundaries.
+class Condition {
+ public:
+  /// Throws ConfigError; `where` says whose text it is.
+  explicit Condition(std::string_view text, const std::string& where = "only_if");
+
+  /// False if the metric has no value yet.
+  bool holds(const TrainState& state) const;
+
+  /// The metric.
+  const std::string& name() const { return name_; }
+
+  /// The metrics of every training.
+  static const std::vector<std::string>& step_figures();
+
+ private:
+  std::string name_, compare_;
+  double number_ = 0;
+};
 
 /// "500 steps", "1 epoch", "0.5 epochs", "30 seconds", "10 minutes", "2 hours".
 struct Period {
@@ -21,17 +42,15 @@ struct Period {
   Unit unit = Unit::epochs;
 };
 
-/// Throws ConfigError quoting the text; `where` says whose it is.
+/// Throws ConfigError; `where` says whose text it is.
 Period parse_period(std::string_view text, const std::string& where = "every");
 
-/// For the `check` of options: throws ConfigError with the place of `key`, unless `text` is a
-/// period or empty.
+/// Throws ConfigError with the place of `key` unless `text` is a period or empty.
 void check_period(const Config& table, std::string_view key, std::string_view text);
 
-/// Says after which steps a period has passed. Steps and epochs count from the beginning of the
-/// training, so that a resumed one triggers at the same steps; seconds count from when this was
-/// made or last said so, on a clock that nobody can set, and from the start again where a training
-/// is resumed.
+/// After which steps a period has passed. Steps and epochs count from the beginning of the
+/// training, so that a resumed one triggers at the same steps; seconds count on a steady clock,
+/// from when this was made or last due.
 class Every {
  public:
   explicit Every(Period period) : period_(period) {}
@@ -43,27 +62,23 @@ class Every {
   bool is_timed() const { return period_.unit == Period::Unit::seconds; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   Period period_;
   Clock::time_point last_ = Clock::now();
 };
 
-/// When a callback is triggered: every so often, where a condition holds then; and perhaps before
-/// the first step.
+/// A period, perhaps with a condition; perhaps also before the first step.
 class When {
  public:
   When(Every every, std::optional<Condition> only_if = std::nullopt, bool at_start = false)
       : every_(every), only_if_(std::move(only_if)), at_start_(at_start) {}
 
-  /// Ask once after each step. A period that ends while the condition does not hold has passed all
-  /// the same.
+  /// Ask once after each step. A period that ends while the condition does not hold is over, too.
   bool is_due(const TrainState& state) { return every_.is_due(state) && holds(state); }
 
   /// Ask once, before the first step.
   bool is_due_at_start(const TrainState& state) const { return at_start_ && holds(state); }
 
-  /// Whether every rank comes to the same answer by itself: neither a clock nor a figure decides.
+  /// Whether every rank gets the same answer by itself: neither a clock nor a metric decides.
   bool is_clear() const { return !every_.is_timed() && !only_if_; }
 
   const std::optional<Condition>& only_if() const { return only_if_; }

@@ -12,8 +12,8 @@ namespace millrace {
 /// Metrics by name.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
-/// How a metric of single steps is summarised over several: losses, norms and shares by their mean;
-/// rates, hyper-parameters and counts since the training began by their last value.
+/// How a metric is summarised over several steps: losses, norms and shares by their mean; rates,
+/// hyper-parameters and counts since the training began by their last value.
 enum class FigureKind { mean, last };
 
 /// A metric of one step.

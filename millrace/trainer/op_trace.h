@@ -15,15 +15,15 @@ struct OpSpan {
   Clock::time_point begin, end;
 };
 
-/// Records every operator of every thread, backward passes included, for as long as it lives; one
-/// at a time. Nothing is recorded, and no time spent, while there is none.
+/// Records every operator of every thread, backward passes included, while it lives. One at a time;
+/// without one, nothing is recorded and no time spent.
 class OpTrace {
  public:
   OpTrace();
   OpTrace(const OpTrace&) = delete;
   ~OpTrace();
 
-  /// The operators that have ended since the last call, in the order in which they ended.
+  /// The operators that have ended since the last call, in that order.
   std::vector<OpSpan> take();
 
   /// The number of the calling thread in spans.

@@ -30,18 +30,17 @@ class StepBoundary {
   /// The boundary after a step.
   void end_step(bool epoch_ended);
 
-  /// Hands out a checkpoint that has become whole and what was published, lets hyper-parameters
-  /// take effect, and saves if somebody has asked for it.
+  /// Tells the callbacks of a written checkpoint and of metrics, applies hyper-parameters, and
+  /// saves a checkpoint if one was asked for.
   void settle();
 
-  /// Tells the callbacks of the checkpoint that was being written, once it is whole.
+  /// Tells the callbacks of a checkpoint that has been written.
   void hand_out_checkpoint(bool wait);
 
-  /// Whether a callback of this rank, which is not the chief, has asked for a checkpoint since the
-  /// last call.
+  /// Whether a callback of this rank has asked the chief for a checkpoint since the last call.
   bool wants_checkpoint() { return std::exchange(wants_checkpoint_, false); }
 
-  /// The chief: saves what another rank wants saved, unless that was done at this boundary.
+  /// On the chief: saves for another rank, unless that was done at this boundary.
   void save_for_others() {
     if (state_.is_chief && saved_step_ != state_.at.step) save();
   }

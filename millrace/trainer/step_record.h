@@ -1,9 +1,9 @@
-// A training step that was not finite, kept whole so that it can be looked into.
+// A rejected training step, recorded to be replayed.
 //
-//   diverged/step-000123/record.json        what the step depends on, and what came of it
-//                        model.safetensors  weights before the step, which it has not changed
-//                        batch-0.msgpack    its first batch without the pixels (batch_codec.h)
-//                        batch-0.rgb        their pixels
+//   diverged/step-000123/record.json        inputs and results of the step
+//                        model.safetensors  weights before the step
+//                        batch-0.msgpack    its first batch without pixels (batch_codec.h)
+//                        batch-0.rgb        its pixels
 //                        config.toml
 #pragma once
 
@@ -21,21 +21,21 @@
 namespace millrace {
 
 struct StepRecord {
-  StepInfo info;              // of it seed and step: those done before
-  bool with_figures = false;  // the detector was asked for them: they are among the scalars
+  StepInfo info;              // seed and step (those done before) count
+  bool with_figures = false;  // the scalars have the detector's figures
   double lr = 0;
   LossScale loss_scale;                 // before the step
-  std::map<std::string, double> hyper;  // parameters of a training that may change
-  StepFigures scalars;                  // what came of it
-  std::string rejected;                 // why it changed nothing
-  std::vector<std::string> classes;     // names in label order
-  std::string config;                   // TOML
+  std::map<std::string, double> hyper;  // changed hyper-parameters
+  StepFigures scalars;
+  std::string rejected;              // why it changed nothing
+  std::vector<std::string> classes;  // by label
+  std::string config;                // TOML
   NamedTensors model;
   std::vector<Batch> batches;
 };
 
-/// Writes it to `folder`/step-NNNNNN, the number of the step counted from 1, and returns that.
-/// Replaces an older one of the same step. Throws Error.
+/// Writes it to `folder`/step-NNNNNN, counted from 1, and returns that folder; replaces an older
+/// one. Throws Error.
 std::filesystem::path write_step_record(const std::filesystem::path& folder,
                                         const StepRecord& record);
 

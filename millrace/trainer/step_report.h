@@ -1,4 +1,4 @@
-// What came of a step on one rank, and on all.
+// The result of a step on one rank, and on all.
 #pragma once
 
 #include <string>
@@ -10,17 +10,16 @@
 
 namespace millrace {
 
-/// What every rank has to say once its part of a step is done.
 struct StepReport {
   Scalars losses;
   std::vector<FigureSums> figures;
-  std::string gradients;   // a '1' for each trained parameter that has a gradient, else a '0'
-  std::string statistics;  // bytes of the running statistics where the step has moved them
+  std::string gradients;   // for each trained parameter '1' if it has a gradient, else '0'
+  std::string statistics;  // bytes of the running statistics if the step has changed them
 };
 
-/// One exchange: losses and figures summed, in the order of ranks; gradients of all that any rank
-/// has; the chief's statistics. The same on all ranks. Throws Error where the ranks' detectors gave
-/// other losses; it begins with `title`.
+/// One exchange: losses and figures summed in rank order, gradients of any rank, the chief's
+/// statistics; the same on all ranks. Throws Error, beginning with `title`, if the ranks' detectors
+/// gave different losses.
 StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title);
 
 }  // namespace millrace

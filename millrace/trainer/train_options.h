@@ -1,4 +1,4 @@
-// The `[train]` table: how long, how exactly, where to.
+// The `[train]` table.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct TrainOptions {
           {.min = 1, .max = 1e6});
   }
 
-  /// Throws ConfigError where values contradict each other.
+  /// Throws ConfigError for values that contradict each other.
   void check(const Config& table) const {
     require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
             "is for precision = \"fp16\" alone");

@@ -33,10 +33,10 @@ bool is_own_figure(std::string_view name);
 
 /// Where the time of a training has gone since this process began to train, in seconds.
 struct Spent {
-  double data_s = 0;       // the step waited for its batch
-  double step_s = 0;       // losses, gradients, new values
-  double sync_s = 0;       // of step_s: the wait for other ranks' gradients after the backward pass
-  double callbacks_s = 0;  // all callbacks
+  double data_s = 0;         // the step waited for its batch
+  double step_s = 0;         // losses, gradients, new values
+  double sync_s = 0;         // of step_s: the wait for gradients after the backward pass
+  double callbacks_s = 0;    // all callbacks
   double checkpoints_s = 0;  // copying checkpoints, and waiting for the previous one
   std::map<std::string, double> by_callback;
 };
@@ -61,21 +61,20 @@ class TrainState {
   double total_epochs = 0;               // the same in epochs
   std::filesystem::path folder;          // of this run
   const EvalData* validation = nullptr;  // nullptr: there is none
-  /// Makes a second detector like `model`, with values of its own; empty where nobody can.
+  /// Makes a second detector like `model`, with values of its own; may be empty.
   std::function<std::unique_ptr<Detector>()> make_model;
-  /// The tensors that a callback keeps, by its name; throws ConfigError where there is none such.
+  /// The tensors that a callback keeps. Throws ConfigError if there is no such callback.
   std::function<NamedTensors(const std::string& callback)> kept_by;
-  /// The ranks that train together, this process among them.
   const Cluster* cluster;
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
   /// Keeps checkpoints from being removed (millrace/trainer/checkpoint/checkpoint_holds.h).
   const std::unique_ptr<CheckpointHolds> checkpoint_holds;
-  /// Of passes over the validation data; see PassWatch.
+  /// See PassWatch.
   std::shared_ptr<CancelledFlows> cancelled_flows;
 
-  /// For a pass over the validation data while training waits: a signal cancels it.
+  /// For a pass over the validation data, which a signal cancels.
   PassWatch pass_watch();  // millrace/trainer/validation_pass.h
 
   Moment now() const { return {at.step, at.progress}; }
@@ -83,26 +82,23 @@ class TrainState {
   /// The epoch that the next sample belongs to, from 0.
   std::int64_t epoch() const { return static_cast<std::int64_t>(at.progress); }
 
-  /// Hands metrics to the on_scalars of all callbacks of this rank at the end of this step
-  /// boundary. Throws Error for a name that the caller's publishes() lacks or that the training
-  /// itself reports.
+  /// Gives metrics to on_scalars of this rank's callbacks at the end of this step boundary. Throws
+  /// Error for a name that the caller's publishes() lacks or that the training itself reports.
   void publish(const Scalars& more) { publish(now(), more); }
 
-  /// The same for metrics that describe an earlier moment.
+  /// The same for metrics of an earlier moment.
   void publish(const Moment& of, const Scalars& more);
 
-  /// Hands a picture to every callback's on_picture at the end of this step boundary.
+  /// Gives a picture to on_picture at the end of this step boundary.
   void publish_picture(Picture picture) { pictures_.push_back(std::move(picture)); }
 
-  /// Asks the detector for its figures in the next step; they will be among the scalars. One rank
-  /// that asks is enough.
+  /// Asks for the detector's figures among the scalars of the next step. One rank is enough.
   void ask_for_figures() { figures_asked_ = true; }
 
-  /// Asks for a checkpoint at the end of this step boundary. The chief writes it; one rank that
-  /// asks is enough.
+  /// Asks for a checkpoint at the end of this step boundary. One rank is enough.
   void save_checkpoint() { save_asked_ = true; }
 
-  /// Ends training politely at the end of this step boundary, on all ranks.
+  /// Ends training on all ranks at the end of this step boundary.
   void stop(std::string reason) {
     if (stop_reason_.empty()) stop_reason_ = std::move(reason);
   }

@@ -14,24 +14,23 @@
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/activity.h"
-#include "millrace/trainer/bad_steps.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/do_all.h"
-#include "millrace/trainer/out_of_memory.h"
+#include "millrace/trainer/failed_steps.h"
 #include "millrace/trainer/validation_pass.h"
 
 namespace millrace {
 namespace {
 
 constexpr unsigned kSecondsToEnd = 5;  // after a signal, for what still reads data
-constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // that are waited for data unawares
+constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // between looks for a signal
 
-/// A flow that will never give anything: not even its end is to be waited for.
+/// Data that never came: their flow is not waited for, not even to destroy it.
 struct NoData : Error {
   using Error::Error;
 };
 
-/// Ranks that all wait for data would wait for ever: nobody waits for another one. Throws NoData.
+/// Ranks that all wait for data would wait for ever. Throws NoData.
 void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
   if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout.seconds) return;
   auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
@@ -41,7 +40,7 @@ void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch
   throw NoData(text);
 }
 
-/// Tells the places of data apart; never 0.
+/// Digest of the cursor; never 0.
 std::uint64_t place_of(const Position& at) {
   return digest(at.cursor.pending, digest(at.cursor.next, 1)) | 1;
 }
@@ -129,7 +128,7 @@ std::string Trainer::signal_of_all(bool failed) {
     for (const auto& signal : cluster.gather("signals", std::to_string(StopSignals::number())))
       if (signal != "0") StopSignals::note(std::stoi(signal));
   auto signal = StopSignals::received();
-  // What comes while the last evaluation is made cuts that short.
+  // A signal during the last evaluation has cut that short.
   if (!signal.empty()) state_.stop(signal);
   return signal;
 }
@@ -199,19 +198,18 @@ void Trainer::train() {
   training_step_.check_alike();
 }
 
-/// Whether training is to end here, a signal that came meanwhile included.
+/// Whether training is to end here, for a signal or another reason.
 bool Trainer::stop_at_signal() {
   if (const auto signal = StopSignals::received(); !signal.empty()) state_.stop(signal);
   return !state_.stop_reason().empty();
 }
 
 void Trainer::check_schedule() const {
-  // What max_steps cuts off a run is no fault of its schedule.
+  // The schedule is not to blame if max_steps cuts the run short.
   if (plan_.train.max_steps == 0)
     plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
 }
 
-/// How long the training is and how its rate goes, before the first step.
 void Trainer::tell_of_schedule() const {
   const auto size = data_->epoch_size();
   spdlog::info("{} of {}: {:.4g} epochs of {}", counted(state_.total_steps, "step"),
@@ -220,7 +218,7 @@ void Trainer::tell_of_schedule() const {
   spdlog::info("learning rate {}", schedule_.text());
 }
 
-/// What the fault policy left out, which has been warned of one by one only as long as it was few.
+/// Skipped samples, of which only the first few were warned of one by one.
 void Trainer::tell_of_skipped() const {
   if (!data_) return;
   const auto report = data_->report();

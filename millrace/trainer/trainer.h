@@ -1,4 +1,4 @@
-// The training loop. It knows detectors, data and callbacks by their interfaces alone.
+// The training loop.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,6 @@
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/step_agreement.h"
-#include "millrace/trainer/cluster/stragglers.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "millrace/trainer/optimizer/schedule.h"
 #include "millrace/trainer/step_boundary.h"
@@ -25,7 +24,7 @@
 
 namespace millrace {
 
-/// Everything that a training is made from. What is borrowed must outlive the trainer.
+/// What a training is made from. References must outlive the trainer.
 struct TrainPlan {
   Detector& model;
   TrainOptions train;
@@ -37,7 +36,7 @@ struct TrainPlan {
   std::function<std::unique_ptr<Detector>()> make_model = {};  // see TrainState
   std::filesystem::path folder;                                // of the run; see set_folder
   std::string config;                     // TOML, for checkpoints and records of steps
-  std::vector<std::string> classes = {};  // names in label order, for the same
+  std::vector<std::string> classes = {};  // by label, for the same
   Metadata metadata = {};                 // of the weights in checkpoints
   const Cluster& cluster = Cluster::alone();
 };
@@ -46,28 +45,26 @@ struct TrainPlan {
 struct TrainEnd {
   Position at;
   std::string stop_reason;  // empty: it ran to its end
-  bool signalled = false;   // a signal came, to whatever rank, before all was done
+  bool signalled = false;   // a signal came to a rank before all was done
 };
 
-/// Whether a training that stands there has taken all of its steps.
+/// Whether a training has taken all of its steps.
 bool has_all_steps(const Position& at, const TrainOptions& train);
 
 class Trainer {
  public:
   Trainer(TrainPlan plan, CallbackList callbacks);
 
-  /// Goes on where a checkpoint was taken; call before run. Throws Error where it does not fit the
-  /// model.
+  /// Resumes from a checkpoint; call before run. Throws Error if it does not fit the model.
   void resume(const Checkpoint& checkpoint);
 
-  /// Starts the data, after resume; run does it where nobody has. Throws what only they can tell: a
-  /// pipeline or a schedule that cannot work, ranks whose models differ.
+  /// Starts the data, after resume; else run does. Throws for a pipeline or a schedule that cannot
+  /// work and for ranks whose models differ.
   void prepare();
 
-  /// Where the run keeps its files, for a plan that could not say so yet; call before run.
+  /// The run's folder, if the plan does not have it yet; call before run.
   void set_folder(const std::filesystem::path& folder);
 
-  /// Where it stands.
   const Position& at() const { return state_.at; }
 
   /// Trains to the end. Throws what a step, the data or a callback threw, after after_train.
@@ -76,17 +73,17 @@ class Trainer {
  private:
   void train();
   bool stop_at_signal();
-  /// The signal that came to this rank or, as all agree, to another one; empty: none.
+  /// The signal that came to any rank; empty: none.
   std::string signal_of_all(bool failed);
   void end_data(const std::string& signal, bool failed);
   void check_schedule() const;
   void tell_of_schedule() const;
   void tell_of_skipped() const;
-  /// The batches of one step, and the place behind them; none where a signal came first.
+  /// The batches of a step, and the position after them; none if a signal came first.
   std::vector<Batch> next_batches(Position& at);
   double waited_for_ranks_s() const;
-  /// The places of these batches in the step that all ranks take; nothing where training ends. What
-  /// else they agree upon for it takes effect here.
+  /// Agrees with all ranks on the next step. The places of these batches in it; nothing if training
+  /// ends.
   std::optional<std::vector<StepPlace>> agree(const std::vector<Batch>& batches, Position& behind);
   void step(const std::vector<Batch>& batches, std::span<const StepPlace> places);
   /// What a checkpoint keeps besides the state and the callbacks.

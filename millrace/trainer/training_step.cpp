@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -25,7 +24,7 @@
 namespace millrace {
 namespace {
 
-/// The losses of a step's batches, as they come.
+/// Adds up the losses of a step's batches.
 class Sum {
  public:
   explicit Sum(const std::string& title) : title_(title) {}
@@ -38,8 +37,7 @@ class Sum {
     for (const auto& [name, loss] : losses) values_.push_back(loss.detach().reshape({}));
   }
 
-  /// Each loss over all batches and what the figures are quotients of, in one transfer from
-  /// wherever they live.
+  /// Each loss over all batches, and the figures, in one transfer from the device.
   StepReport read(const Figures& figures) const {
     StepReport report;
     auto all = values_;
@@ -65,7 +63,6 @@ at::DeviceType device_of(const Detector& model) {
   return parameters.size() > 0 ? parameters.begin()->value.device().type() : at::kCPU;
 }
 
-/// The whole loss of a batch.
 at::Tensor added(const Losses& losses) {
   auto total = losses[0].second.reshape({});
   for (std::size_t i = 1; i < losses.size(); ++i) total = total + losses[i].second.reshape({});
@@ -74,7 +71,7 @@ at::Tensor added(const Losses& losses) {
 
 }  // namespace
 
-/// One of the batches that a step is made of on this rank.
+/// One batch of a step on this rank.
 struct TrainingStep::Part {
   const Batch& batch;
   StepInfo info;
@@ -184,7 +181,7 @@ StepReport TrainingStep::descend(std::vector<Part> parts, double factor, StepEnd
 
   std::string gradients;
   if (buckets_) {
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = Clock::now();
     gradients = buckets_->finish();
     end.sync_s = seconds_since(began);
   }

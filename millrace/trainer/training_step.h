@@ -1,4 +1,4 @@
-// One step of a training, apart from what goes on around it: losses, gradients, new values.
+// A training step: losses, gradients, new values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,13 +22,11 @@
 
 namespace millrace {
 
-/// What came of a step.
 struct StepEnd {
-  StepFigures scalars;   // the losses, their sum, the gradients' norm, the figures asked for
-  std::string rejected;  // why nothing was changed; empty: the step was taken
-  // It was rejected for the loss scale, which has been lowered: no fault of the model's
-  bool overflow = false;
-  double sync_s = 0;  // that were waited for gradients of other ranks behind the backward pass
+  StepFigures scalars;    // losses, their sum, norm of the gradients, figures asked for
+  std::string rejected;   // why nothing was changed; empty: the step was taken
+  bool overflow = false;  // rejected for the loss scale, which has been lowered
+  double sync_s = 0;      // waited for other ranks' gradients after the backward pass
 };
 
 /// Borrows the model and the cluster. For one thread.
@@ -37,25 +35,22 @@ class TrainingStep {
   TrainingStep(Detector& model, const TrainOptions& train, const OptimizerOptions& optimizer,
                const Cluster& cluster = Cluster::alone());
 
-  /// All ranks hold from here on what the chief holds: the model, and what the optimizer keeps.
-  /// Throws Error where theirs are of other names or shapes. Before the first step, and after
-  /// values were loaded.
+  /// Broadcasts the chief's model and optimizer state, before the first step. Throws Error if names
+  /// or shapes differ.
   void start_alike();
 
-  /// Throws Error naming rank and tensor where the ranks no longer hold the same model.
+  /// Throws Error naming rank and tensor if the ranks no longer have the same model.
   void check_alike() const;
 
-  /// Descends the losses of the images of all `batches`, of every rank, together at rate `lr`;
-  /// several are gone through twice, first without gradients for the totals that their losses are
-  /// divided by (LossTotals). Every rank comes to the same scalars, decisions and values, in the
-  /// same bits. A step whose losses or gradients are not finite changes nothing but `scale`. Of
-  /// `info`, what tells one batch from the next is filled in here. The device is waited for here
-  /// alone: losses, figures and gradients' norms are read once all is queued.
-  /// `places`: what all ranks have agreed upon for these batches.
+  /// One step at rate `lr` over all `batches` of every rank; several batches take two passes, the
+  /// first without gradients for the totals that losses are divided by (LossTotals). Every rank
+  /// gets the same scalars, decisions and values, bit for bit. A step whose losses or gradients are
+  /// not finite changes only `scale`. Fields of `info` that differ between batches are set here.
+  /// The device is waited for only here, once all is queued. `places`: of these batches, as agreed.
   StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
                      const StepInfo& info, double lr, LossScale& scale);
 
-  /// The same for a caller that has agreed upon nothing: that is done here, in an exchange.
+  /// The same, after agreeing on the places with all ranks.
   StepEnd operator()(std::span<const Batch> batches, const StepInfo& info, double lr,
                      LossScale& scale);
 
@@ -68,11 +63,9 @@ class TrainingStep {
   std::vector<Part> parts_of(std::span<const Batch> batches, std::span<const StepPlace> places,
                              const StepInfo& info) const;
   Losses losses(const Batch& batch, const StepInfo& info) const;
-  /// The first pass of two.
   void collect_totals(const std::vector<Part>& parts) const;
-  /// Losses, gradients and figures of the whole step.
   StepReport descend(std::vector<Part> parts, double factor, StepEnd& end);
-  /// The same as operator(), but that what a rejected step has done to buffers stays done.
+  /// As operator(), except that a rejected step has changed buffers.
   void take(std::vector<Part> parts, double lr, LossScale& scale, StepEnd& end);
 
   Detector& model_;
@@ -81,8 +74,8 @@ class TrainingStep {
   at::ScalarType type_;  // of convolutions and matrix products
   at::DeviceType device_;
   double static_scale_;                               // of the losses in fp16; 0: looked for
-  std::vector<at::Tensor> buffers_, buffers_before_;  // running statistics, which losses() moves
-  std::unique_ptr<GradientSync> sync_;                // these are for several ranks
+  std::vector<at::Tensor> buffers_, buffers_before_;  // running statistics, which losses() changes
+  std::unique_ptr<GradientSync> sync_;                // for several ranks, as the next
   std::optional<GradientBuckets> buckets_;
   mutable RankSum rank_sum_;
 };

@@ -1,10 +1,11 @@
-// The one loop over batches of validation data: a request to stop is heard also while it waits for
-// them.
+// The one loop over validation data. It can be cancelled while it waits for them.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
@@ -12,8 +13,8 @@
 
 namespace millrace {
 
-/// Flows of passes that were cancelled. Destroying one waits for the sample that it is reading,
-/// which may hang: so that is done last of all, within a limit. Any thread may add one.
+/// Flows of cancelled passes. Destroying one waits for the sample that it reads, which may hang:
+/// that is done last, with a timeout. Any thread may add one.
 class CancelledFlows {
  public:
   void add(std::unique_ptr<DataFlow<Batch>> flow) {
@@ -27,19 +28,31 @@ class CancelledFlows {
   std::vector<std::unique_ptr<DataFlow<Batch>>> flows_;
 };
 
-/// How a pass is watched.
 struct PassWatch {
-  /// Asked often, also while data are waited for.
+  /// Asked often, also while waiting for data.
   std::function<bool()> cancelled = [] { return false; };
   /// Called after each batch.
   std::function<void()> moves = [] {};
-  /// Receives the flow of a pass that was cancelled; nullptr: it is destroyed at once.
+  /// Receives the flow of a cancelled pass; nullptr: it is destroyed at once.
   CancelledFlows* leftovers = nullptr;
 };
 
-/// Gives each batch to `take` until that returns false or the flow ends. Returns false where the
-/// pass was cancelled.
-bool go_through(std::unique_ptr<DataFlow<Batch>> flow, const PassWatch& watch,
-                const std::function<bool(const Batch&)>& take);
+/// Gives each batch to `take` until that returns false or the flow ends. False if it was cancelled.
+inline bool go_through(std::unique_ptr<DataFlow<Batch>> flow, const PassWatch& watch,
+                       const std::function<bool(const Batch&)>& take) {
+  constexpr auto kCancelPeriod = std::chrono::milliseconds(50);
+  for (;;) {
+    if (watch.cancelled()) {
+      if (watch.leftovers) watch.leftovers->add(std::move(flow));
+      return false;
+    }
+    if (!flow->is_ready(kCancelPeriod)) continue;
+    const auto batch = flow->next();
+    if (!batch) return true;
+    const bool wants_more = take(batch->value);
+    watch.moves();
+    if (!wants_more) return true;
+  }
+}
 
 }  // namespace millrace

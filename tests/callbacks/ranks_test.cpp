@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/trainer/cluster/stragglers.h"
+#include "millrace/trainer/cluster/step_agreement.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/ranks_main.h"
 

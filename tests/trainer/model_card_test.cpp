@@ -1,5 +1,5 @@
 // What a file of weights says of the model that they belong to.
-#include "millrace/trainer/run/recipe_card.h"
+#include "millrace/trainer/run/trained_weights.h"
 
 #include <ATen/ops/full.h>
 

@@ -75,20 +75,12 @@ enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSes
 enum SummaryField { kValue = 1 };
 enum ValueField { kTag = 1, kSimpleValue = 2, kImage = 4, kHistogram = 5 };
 enum ImageField { kHeight = 1, kWidth = 2, kColorspace = 3, kEncoded = 4 };
-enum HistogramField {
-  kMin = 1,
-  kMax = 2,
-  kCount = 3,
-  kSum = 4,
-  kSumOfSquares = 5,
-  kLimits = 6,
-  kCounts = 7
-};
+enum HistogramField { kMin = 1, kMax, kCount, kSum, kSumOfSquares, kLimits, kCounts };
 enum SessionField { kStatus = 1 };
 constexpr int kStart = 1;  // a status
 constexpr int kRgb = 3;    // a colour space
 
-/// TFRecord's: a checksum of bytes that hold checksums would be weak.
+/// TFRecord's masking of checksums.
 std::uint32_t masked_crc(std::string_view bytes) {
   const auto crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xA282EAD8U;

@@ -5,7 +5,7 @@
 namespace millrace {
 namespace {
 
-// The part of nvml.h that is used here.
+// From nvml.h.
 using Status = int;  // 0: success
 using Device = void*;
 struct Utilization {

@@ -1,4 +1,4 @@
-// What NVIDIA's driver says of this machine's GPUs.
+// Use of this machine's GPUs, as NVIDIA's driver reports it.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,17 @@
 namespace millrace {
 
 struct GpuUse {
-  double busy = 0;  // share of the driver's last sampling period in which a kernel ran, 0 .. 1
-  std::int64_t memory_bytes = 0;  // taken, by whatever process
+  double busy = 0;                // share of the last sampling period in which a kernel ran, 0 .. 1
+  std::int64_t memory_bytes = 0;  // of all processes
 };
 
-/// Asks the driver's own library, libnvidia-ml.so.1, which is opened where there is one. For one
-/// thread at a time.
+/// Asks the driver's library, libnvidia-ml.so.1, if there is one. For one thread at a time.
 class GpuMeter {
  public:
   GpuMeter();
   ~GpuMeter();
 
-  /// One a GPU, in the driver's order; empty where there is no driver, no GPU or no answer.
+  /// By GPU, in the driver's order; empty without a driver, a GPU or an answer.
   std::vector<GpuUse> read() const;
 
  private:

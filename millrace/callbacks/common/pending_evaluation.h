@@ -1,49 +1,50 @@
-// An evaluation that was started and whose scores are still to be taken.
+// An evaluation whose scores have not been taken yet.
 #pragma once
 
-#include <fmt/format.h>
+#include <c10/core/GradMode.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <optional>
+#include <utility>
 
-#include "millrace/base/errors.h"
+#include "millrace/base/process/stop_signals.h"
 #include "millrace/trainer/evaluation.h"
 
 namespace millrace {
 
-/// Runs `work`. What that throws is thrown on as an Error that says of which step the evaluation
-/// is.
-template <class Work>
-decltype(auto) naming(const Moment& of, Work work) try {
-  return work();
-} catch (const std::exception& problem) {
-  throw Error(fmt::format("evaluation of step {}: {}", of.step, problem.what()));
-}
-
-/// Made, asked and destroyed by the training thread. Destroying one cancels it and waits until it
-/// has noticed.
+/// For the training thread. The destructor cancels the evaluation and waits for it.
 class PendingEvaluation {
  public:
-  /// Gives nothing where `cancelled`, which it asks now and then, says so.
+  /// Returns nothing once `cancelled`, which it asks often, is true.
   using Work = std::function<std::optional<DetectorScores>(const std::function<bool()>& cancelled)>;
 
-  /// `how` as for std::async: at once in a thread of its own, or deferred until scores() is called.
-  PendingEvaluation(const Moment& of, std::launch how, Work work);
-  ~PendingEvaluation();
+  /// `how`: in a thread of its own (async), or in scores() (deferred).
+  PendingEvaluation(const Moment& of, std::launch how, Work work)
+      : of_(of), scores_(std::async(how, [this, work = std::move(work)] {
+          const c10::NoGradGuard no_graph;  // a thread's own
+          return work([this] { return cancelled_ || !StopSignals::received().empty(); });
+        })) {}
+  ~PendingEvaluation() { cancelled_ = true; }  // the future waits for its thread
   PendingEvaluation(const PendingEvaluation&) = delete;
-  PendingEvaluation& operator=(const PendingEvaluation&) = delete;
 
-  /// The moment of the training that it speaks of.
   const Moment& of() const { return of_; }
 
-  /// Whether it has ended with an error. Does not wait.
-  bool has_failed() const;
+  /// Does not wait.
+  bool has_failed() const {
+    if (scores_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+    try {
+      scores_.get();
+      return false;
+    } catch (const std::exception&) {
+      return true;
+    }
+  }
 
-  /// Waits. Nothing where it was cancelled, as it is by a signal that asks the process to stop.
-  /// Throws what `work` threw.
-  const std::optional<DetectorScores>& scores() const;
+  /// Waits. Nothing if it was cancelled, as by a signal to stop. Throws what `work` threw.
+  const std::optional<DetectorScores>& scores() const { return scores_.get(); }
 
  private:
   Moment of_;

@@ -39,7 +39,7 @@ std::string progress_line(const ProgressFigures& f, int bar_width, int columns) 
     return columns <= 0 ||
            line.size() + text.size() + rest.size() <= static_cast<std::size_t>(columns);
   };
-  // On a narrow terminal the single losses go first, then the end of the line.
+  // A narrow terminal drops the single losses first, then the end of the line.
   line += (fits(losses) ? losses
                         : losses_text({f.losses.begin(), f.losses.begin() + !f.losses.empty()})) +
           rest;

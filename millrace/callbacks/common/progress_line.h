@@ -1,4 +1,4 @@
-// One line that says where a training stands.
+// The line of [callbacks.progress].
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ void ScalarWriter::after_step(TrainState& state) {
 }
 
 void ScalarWriter::on_scalars(TrainState& state, const Moment& of, const Scalars& published) {
-  if (!file_.is_open()) return;  // training ends before it has begun
+  if (!file_.is_open()) return;  // training failed before it began
   Scalars all;
   if (is_due_ && of.step == state.at.step) {
     all = of_window();
@@ -26,7 +26,7 @@ void ScalarWriter::on_scalars(TrainState& state, const Moment& of, const Scalars
   }
   all.insert(all.end(), published.begin(), published.end());
   if (!all.empty()) file_.append(encode(of, all));
-  // A run that continues from here has this window still before it.
+  // A run resumed from here continues this window.
   if (ends_ && of.step == state.at.step && !window_.empty())
     file_.append_provisionally(encode(of, of_window()));
 }

@@ -1,4 +1,4 @@
-// What all callbacks that write metrics into a file have in common.
+// The base of callbacks that write metrics into a file.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,6 @@
 
 namespace millrace {
 
-/// The options of most of them.
 struct ScalarWriterOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
@@ -19,12 +18,11 @@ struct ScalarWriterOptions {
   }
 };
 
-/// Appends the metrics of steps, each over windows as long as `every` says, summarised as its kind
-/// says (StepFigure), and what callbacks publish. What describes an earlier moment is written when
-/// it becomes known. Metrics that depend on the clock or the machine are called "time/...": all
-/// others are the same in every run of a configuration. A training that ends within a window,
-/// however it ends, writes what there is of it; a resumed run first drops this and all else that
-/// was written after its checkpoint.
+/// Appends the metrics of steps, summarised over windows of `every` (FigureKind), and what
+/// callbacks publish, as it becomes known. Metrics that depend on the clock or the machine are
+/// called "time/..."; all others are the same in every run of a configuration. A training that ends
+/// within a window writes what there is of it; a resumed run first drops all that was written after
+/// its checkpoint.
 class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
  public:
   using Options = ScalarWriterOptions;
@@ -41,7 +39,6 @@ class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
   /// Opens `file_`.
   virtual void open(const TrainState& state) = 0;
 
-  /// The bytes that say it.
   virtual std::string encode(const Moment& of, const Scalars& scalars) = 0;
 
   AppendedFile file_;
@@ -56,10 +53,10 @@ class ScalarWriter : public Callback, public ReadsMetrics, public SavesState {
 
   std::map<std::string, Window> window_;
   bool is_due_ = false;
-  bool ends_ = false;  // what is published now is the last
+  bool ends_ = false;  // in after_train
 };
 
-/// By the calendar's clock, to the millisecond: for people to read, never to decide by.
+/// Wall clock, to the millisecond; for people to read.
 double seconds_since_1970();
 
 }  // namespace millrace

@@ -1,41 +1,82 @@
-// The scores of a run so far: the last ones, and when AP was best.
+// The scores of a run so far: the last ones, and the best AP.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "millrace/base/errors.h"
 #include "millrace/base/options.h"
+#include "millrace/base/text.h"
 #include "millrace/trainer/evaluation.h"
 
 namespace millrace {
 
 class ScoreHistory {
  public:
-  void add(const Moment& of, const DetectorScores& scores);
+  void add(const Moment& of, const DetectorScores& scores) {
+    last_ = named_scores(scores);
+    tables_ = score_tables(scores);
+    step_ = of.step;
+    const double ap = scores.masks ? scores.masks->stats[0] : scores.boxes.stats[0];
+    if (best_step_ >= 0 && !(ap > best_)) return;
+    best_ = ap;
+    best_step_ = of.step;
+    best_kind_ = scores.masks ? "mask" : "box";
+  }
 
-  /// The last ones by name; empty where there are none.
+  /// The last ones by name; empty before the first.
   const Scalars& last() const { return last_; }
 
-  /// How the last scores reach all of `targets`, in words: "bbox/AP 0.3781 of 0.377, ..."; nothing
-  /// where they do not or where one of the two is empty. Throws Error naming a target that is no
-  /// score of this detector.
-  std::optional<std::string> reach(const Options::Table& targets) const;
+  /// How the last scores reach all of `targets`: "bbox/AP 0.3781 of 0.377, ..."; nothing if they do
+  /// not or if either is empty. Throws Error naming a target that the detector does not give.
+  std::optional<std::string> reach(const Options::Table& targets) const {
+    if (targets.empty() || last_.empty()) return std::nullopt;
+    std::vector<std::string> reached;
+    for (const auto& [name, target] : targets) {
+      const auto score = std::ranges::find(last_, name, &Scalars::value_type::first);
+      if (score == last_.end())
+        throw Error(fmt::format("callbacks.evaluate.targets: the detector gives no {}", name));
+      if (!(score->second >= target)) return std::nullopt;
+      reached.push_back(fmt::format("{} {:.4f} of {}", name, score->second, target));
+    }
+    return joined(reached);
+  }
 
-  /// The tables of the last scores, and the best AP, in words. `whose` they are: " of
-  /// average_weights"; nothing for the trained weights.
-  std::string last_text(const std::string& whose) const;
-  std::string best_text(const std::string& whose) const;
+  /// The tables of the last scores, and the best AP. `whose`: " of average_weights", or "" for the
+  /// trained weights.
+  std::string last_text(const std::string& whose) const {
+    return fmt::format("evaluation{} after step {}\n{}", whose, step_, tables_);
+  }
+  std::string best_text(const std::string& whose) const {
+    return fmt::format("best {} AP{} {:.4f}, after step {}", best_kind_, whose, best_, best_step_);
+  }
 
-  /// What load takes; null where there are no scores.
-  nlohmann::json state() const;
-  void load(const nlohmann::json& state);
+  /// For checkpoints; null without scores.
+  nlohmann::json state() const {
+    if (last_.empty()) return {};
+    return {{"last", last_}, {"tables", tables_},       {"step", step_},
+            {"best", best_}, {"best_step", best_step_}, {"best_kind", best_kind_}};
+  }
+  void load(const nlohmann::json& state) {
+    if (state.is_null()) return;
+    state.at("last").get_to(last_);
+    state.at("tables").get_to(tables_);
+    state.at("step").get_to(step_);
+    state.at("best").get_to(best_);
+    state.at("best_step").get_to(best_step_);
+    state.at("best_kind").get_to(best_kind_);
+  }
 
  private:
   Scalars last_;
   std::string tables_;  // of the last scores
   std::int64_t step_ = 0;
-  double best_ = 0;  // AP of masks where there are any, else of boxes
+  double best_ = 0;  // AP of masks, if there are any, else of boxes
   std::int64_t best_step_ = -1;
   std::string best_kind_;
 };

@@ -1,4 +1,4 @@
-// Something done now and then, beside the training.
+// Periodic work in a thread of its own.
 #pragma once
 
 #include <chrono>
@@ -10,8 +10,7 @@
 
 namespace millrace {
 
-/// Calls `work` every `period`, in a thread of its own, for as long as it lives. `work` must not
-/// throw.
+/// Calls `work` every `period` while it lives. `work` must not throw.
 class Ticker {
  public:
   using Clock = std::chrono::steady_clock;

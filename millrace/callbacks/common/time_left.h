@@ -1,4 +1,4 @@
-// How long a training will still take.
+// The time that a training will still take.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-/// A mean that forgets: the newest value has this weight, the first values count alike.
+/// An exponential moving mean; the first values have equal weights.
 class RecentMean {
  public:
   void add(double value) {
@@ -21,9 +21,8 @@ class RecentMean {
   std::int64_t count_ = 0;
 };
 
-/// Steps take longer or shorter as a training goes on, so the last ones speak for those to come.
-/// What lies between two steps is mostly nothing and now and then an evaluation, so all of it
-/// speaks for all that is to come.
+/// Estimates the time of steps from the last ones, since it drifts, and the time between steps,
+/// mostly of evaluations, from all.
 class TimeLeft {
  public:
   void add(double step_s, double before_s) {
@@ -32,10 +31,10 @@ class TimeLeft {
     steps_ += 1;
   }
 
-  /// Seconds of a step, of late.
+  /// Recent seconds per step.
   double step_s() const { return step_s_.value(); }
 
-  /// Seconds of so many steps and what lies between them.
+  /// Of so many steps and the time between them.
   double seconds(std::int64_t steps) const {
     if (steps_ == 0) return 0;
     return static_cast<double>(steps) *

@@ -1,4 +1,4 @@
-// A published scalar that a callback acts on, and the best that it has been.
+// A metric that a callback acts on, and its best value so far.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -23,16 +23,16 @@ struct WatchOptions {
 
 class WatchedMetric {
  public:
-  /// A value is better than another where it is so by more than `min_delta`.
+  /// Better: by more than `min_delta`.
   explicit WatchedMetric(const WatchOptions& options, double min_delta = 0)
       : name_(options.metric), higher_(options.better == Better::higher), min_delta_(min_delta) {}
 
   const std::string& name() const { return name_; }
 
-  /// Its value among these; nothing where they do not have it.
+  /// Its value among these, if any.
   std::optional<double> in(const Scalars& scalars) const;
 
-  /// Whether a value is better than the best so far, which it then is. NaN never is; the first
+  /// Whether a value is better than the best so far; then it is the best. NaN never is, the first
   /// number is.
   bool improves(double value);
 
@@ -62,13 +62,12 @@ class Stall {
 
   const WatchedMetric& metric() const { return metric_; }
 
-  /// Counts a value that describes the moment `of`.
+  /// Counts a value of the moment `of`.
   void add(double value, const Moment& of);
 
-  /// Whether patience has come to its end.
   bool is_over() const { return bad_ > patience_; }
 
-  /// Counts from 0 again; the best stays.
+  /// Counts from 0 again, except the best.
   void forgive() { bad_ = 0; }
 
   /// "no bbox/AP better than 0.3123, of step 500, in 3 looks"

@@ -17,7 +17,6 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/cluster/processors.h"
-#include "millrace/trainer/cluster/threads.h"
 
 namespace millrace::cli {
 namespace {

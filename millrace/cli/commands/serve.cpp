@@ -11,7 +11,7 @@
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/server.h"
 #include "millrace/engine/order.h"
-#include "millrace/trainer/cluster/threads.h"
+#include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {
 namespace {

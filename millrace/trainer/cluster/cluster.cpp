@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
@@ -61,9 +62,9 @@ std::string Cluster::name(std::int64_t rank) const {
 
 std::vector<std::string> Cluster::gather(std::string_view what, std::string_view mine) const {
   if (!world_) return {std::string(mine)};
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = Clock::now();
   auto all = world_->gather(what, mine);
-  waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  waited_s_ += seconds_since(began);
   return all;
 }
 

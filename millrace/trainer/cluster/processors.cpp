@@ -1,8 +1,10 @@
 #include "millrace/trainer/cluster/processors.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/ranges.h>
 #include <hwloc.h>
 #include <sched.h>
+#include <tbb/global_control.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -176,6 +178,15 @@ void bind_to_share(const Cluster& cluster, bool near_gpus) {
                  std::strerror(errno));
   else
     spdlog::debug("{} computes on the processors {} of {}", cluster.name(), share, own);
+}
+
+Threads::Threads(std::int64_t maths, std::int64_t flow) {
+  const auto cores = static_cast<std::int64_t>(allowed_processor_count());
+  at::set_num_threads(static_cast<int>(maths > 0 ? maths : cores));
+  // One more, since the training thread counts and a one-core machine needs a worker.
+  limit_ = std::make_shared<tbb::global_control>(
+      tbb::global_control::max_allowed_parallelism,
+      static_cast<std::size_t>((flow > 0 ? flow : cores) + 1));
 }
 
 }  // namespace millrace

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,7 @@ class Cluster;
 /// Hardware threads by the system's numbers, as taskset writes them: "0-3,8".
 using Processors = std::string;
 
-/// Those that this process may use: what a container, a launcher or taskset has left it.
+/// Those that this process may use.
 Processors allowed_processors();
 /// How many, at least 1.
 std::size_t allowed_processor_count();
@@ -36,5 +38,16 @@ bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host
 /// Binds all threads of this process to its share among the ranks of its host; alone, to nothing.
 /// Every rank calls it, before any work. Throws Error.
 void bind_to_share(const Cluster& cluster, bool near_gpus);
+
+/// Holds both limits while it lives; 0: all processors that this process may use. The flow graph's
+/// workers sleep while enough batches are ready, so both may have all cores. Create before any
+/// work.
+class Threads {
+ public:
+  Threads(std::int64_t maths, std::int64_t flow);
+
+ private:
+  std::shared_ptr<void> limit_;
+};
 
 }  // namespace millrace

@@ -1,7 +1,10 @@
 // What all ranks agree on before each step.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,5 +57,26 @@ struct StepAgreement {
 /// One exchange. Throws Error if ranks run different programs, their data have come to different
 /// places, or they have different numbers of batches.
 StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish);
+
+/// Adds up how long each rank has kept the others waiting, and reports the longest now and then.
+class Stragglers {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Stragglers(Clock::duration every = std::chrono::minutes(5)) : every_(every) {}
+
+  /// The report after this step; mostly nothing, at most one in `every`.
+  std::optional<std::string> add(const StepAgreement& step, const Cluster& cluster,
+                                 Clock::time_point now = Clock::now());
+
+ private:
+  struct Lost {
+    double all_s = 0, data_s = 0;
+  };
+
+  Clock::duration every_;
+  Clock::time_point began_{};
+  std::map<std::int64_t, Lost> lost_;  // by rank
+};
 
 }  // namespace millrace

@@ -13,10 +13,10 @@ struct FigureSums {
   double part = 0, whole = 0;
 };
 
-/// Adds to the sums of that name, behind all others where there are none.
+/// Adds to the sums of that name, or appends them.
 void add(std::vector<FigureSums>& sums, const FigureSums& more);
 
-/// By name; what is a share of nothing is left out.
+/// By name, without those of an empty whole.
 std::vector<std::pair<std::string, double>> quotients(const std::vector<FigureSums>& sums);
 
 }  // namespace millrace

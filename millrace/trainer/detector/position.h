@@ -39,9 +39,9 @@ struct Position {
   std::int64_t images = 0;          // seen by all ranks
   std::int64_t bad_steps = 0;       // skipped, since a loss or gradient was not finite
   std::int64_t overflow_steps = 0;  // skipped besides these, while fp16 looked for its loss scale
-  std::int64_t bad_in_a_row = 0;    // of the bad ones, the last ones without a good step between
+  std::int64_t bad_in_a_row = 0;    // the last of the bad ones
   LossScale loss_scale;             // of fp16
-  Cursor cursor;                    // of the data behind the last step
+  Cursor cursor;                    // of the data after the last step
 };
 
 }  // namespace millrace

@@ -12,8 +12,8 @@ namespace millrace {
 
 struct OptimizerOptions;
 
-/// Named as in a configuration, except `lr_factor`, which multiplies what the schedule gives. For
-/// the training thread. Those that have changed are part of a checkpoint.
+/// Named as in a configuration; `lr_factor` multiplies the schedule's rate. For the training
+/// thread. Those that have changed are part of a checkpoint.
 class HyperParameters {
  public:
   explicit HyperParameters(const OptimizerOptions& options);
@@ -21,36 +21,35 @@ class HyperParameters {
   /// Those that every training has.
   static std::vector<std::string> all_names();
 
-  /// Throws ConfigError naming the nearest where there is no such parameter.
+  /// Throws ConfigError if there is no such parameter.
   double at(std::string_view name) const;
   std::vector<std::string> names() const;
 
-  /// Asks for a value from the next step on; `by` is the callback that asks. Throws Error where the
+  /// Asks for a value from the next step on; `by` is the callback that asks. Throws Error if the
   /// name is unknown, the value out of range, or another callback has asked for another value at
-  /// this boundary, whose order would decide.
+  /// this boundary.
   void set(std::string_view name, double value, const std::string& by);
 
-  /// The same for a person's wish, which goes before those of callbacks.
+  /// The same for a person, who overrides callbacks.
   void edit(std::string_view name, double value);
 
-  /// Throws ConfigError where the name is unknown or the value out of range.
+  /// Throws ConfigError if the name is unknown or the value out of range.
   void check(std::string_view name, double value) const;
 
-  /// Lets what was asked for take effect.
+  /// Applies what was asked for.
   void apply();
 
-  /// Those that are not what they began with.
+  /// Those that differ from their initial values.
   std::map<std::string, double> changed() const;
 
-  /// All values in the order of `names`, and the same the other way: what another rank's are.
+  /// All values in the order of `names`, for other ranks.
   std::vector<double> values() const;
   void set_values(const std::vector<double>& values);
 
   /// `options` with the present values.
   OptimizerOptions applied_to(OptimizerOptions options) const;
 
-  /// What `changed` gave. Unknown names are ignored, missing ones keep their value: configurations
-  /// may differ in what they have.
+  /// Sets what `changed` gave, except unknown names: configurations may differ in what they have.
   void load(const std::map<std::string, double>& values);
 
  private:

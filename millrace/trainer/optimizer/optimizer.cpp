@@ -26,7 +26,7 @@
 namespace millrace {
 namespace {
 
-/// The gradient in the memory layout of its value, which the fused kernels walk in step.
+/// The gradient in the layout of its value, as the fused kernels need it.
 at::Tensor aligned_gradient(const at::Tensor& value) {
   const auto& gradient = value.grad();
   if (gradient.strides() == value.strides() && gradient.scalar_type() == value.scalar_type())
@@ -63,7 +63,7 @@ class Sgd final : public Optimizer {
                     /*is_first_step=*/false);
   }
 
-  /// Puts decay and ratio into the gradients.
+  /// Applies decay and ratio to the gradients.
   void apply_trust(const Work& work, double lr, double decay) const {
     const auto all = norms(work.values);
     std::vector<at::Scalar> ratios;

@@ -23,46 +23,43 @@ struct OptimizerStep {
   std::string not_finite;
 };
 
-/// Borrows the parameters' tensors; one thread at a time. Values, gradients and what an optimizer
-/// keeps are fp32 whatever a step is worked out in: convolutions cast the values they take, so that
-/// these are the master weights and no update is too small for them.
+/// Borrows the parameters' tensors; one thread at a time. Values, gradients and state are fp32 in
+/// any precision of the step: these are the master weights.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// From the next step on: momentum, weight decay of whatever has none of its own, clipping. The
-  /// rest stays as it is.
+  /// Sets momentum, weight decay (except a group's own) and clipping from the next step on.
   void set_options(const OptimizerOptions& options) { options_ = options; }
 
-  /// Applies the gradients at rate `lr` and clears them; they are `scale` times what they should
-  /// be. Parameters without a gradient are left alone.
+  /// Applies the gradients divided by `scale` at rate `lr`, and clears them. Parameters without a
+  /// gradient are left alone.
   OptimizerStep step(double lr, double scale = 1);
 
   void clear_gradients();
 
-  /// Norms go through `agree` before they decide anything: ranks whose kernels add in another order
-  /// would round them otherwise, and part.
+  /// Passes norms through `agree` before they decide anything: ranks may round them differently.
   void agree_on_norms(std::function<void(std::vector<double>&)> agree) {
     agree_ = std::move(agree);
   }
 
-  /// What it keeps of every trained parameter, under names that begin with the parameter's. Tensors
-  /// are shared, not copied.
+  /// What it keeps of every trained parameter, under names that begin with the parameter's; shared,
+  /// not copied.
   NamedTensors state() const;
 
-  /// Copies such a state back. Throws Error naming what is missing or has another shape.
+  /// Copies a state back. Throws Error naming what is missing or has another shape.
   void load(const NamedTensors& state);
 
  protected:
-  /// Something kept of each parameter, 0 at first: a tensor like its value, or one number.
+  /// State of each parameter, 0 at first: a tensor like its value, or one number.
   struct Kept {
-    std::string ending;  // of its name in the state, behind the parameter's
+    std::string ending;  // of its name in `state`, after the parameter's
     bool is_number = false;
   };
 
   Optimizer(const Parameters& parameters, const OptimizerOptions& options, std::vector<Kept> kept);
 
-  /// What of a group has a gradient in this step.
+  /// The parameters of a group that have a gradient in this step.
   struct Work {
     const ParameterGroup* group;
     std::vector<std::string> names;
@@ -73,11 +70,9 @@ class Optimizer {
 
   const OptimizerOptions& options() const { return options_; }
 
-  /// The norm of each tensor.
   std::vector<double> norms(at::TensorList tensors) const;
 
  private:
-  /// `lr` is the group's.
   virtual void update(const Work& work, double lr) = 0;
 
   std::vector<Work> gather() const;

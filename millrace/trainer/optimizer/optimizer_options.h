@@ -1,4 +1,4 @@
-// The `[optimizer]` table: how gradients become new values.
+// The `[optimizer]` table.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace millrace {
 
-/// One [[optimizer.groups]]: what holds for the parameters whose names fit. The first rule that
-/// fits a name counts.
+/// One [[optimizer.groups]]: for the parameters whose names match. The first rule that matches
+/// counts.
 struct ParameterRule {
   std::string match;         // a name; * stands for any characters, "backbone.*"
   double lr_factor = 1;      // of the rate
   double weight_decay = -1;  // < 0: as without the rule
-  bool frozen = false;       // not trained: no gradient is worked out
+  bool frozen = false;       // not trained: no gradient
 
   void describe(Options& o);
 
-  /// Throws ConfigError where a frozen parameter is given a rate or a decay.
+  /// Throws ConfigError for a frozen parameter with a rate or a decay.
   void check(const Config& table) const;
 };
 
@@ -44,7 +44,7 @@ struct OptimizerOptions {
 
   void describe(Options& o);
 
-  /// Throws ConfigError where values contradict each other or change nothing.
+  /// Throws ConfigError for values that contradict each other or change nothing.
   void check(const Config& table) const;
 
   /// The rate for steps of so many images.

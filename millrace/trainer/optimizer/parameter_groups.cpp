@@ -18,7 +18,7 @@ struct Taken {
   bool fits = false;  // some name, that an earlier rule may have taken
 };
 
-/// The beginnings of names up to each dot, and the names: what a pattern may have meant.
+/// Patterns that may have been meant: names, and their beginnings up to each dot.
 std::vector<std::string> beginnings(const Parameters& parameters) {
   std::set<std::string> all;
   for (const auto& parameter : parameters) {
@@ -49,7 +49,7 @@ void tell(const ParameterRule& rule, const Taken& taken) {
                counted(taken.tensors, "tensor"), taken.values, how);
 }
 
-/// The place of the first rule that fits; the number of rules where none does.
+/// The place of the first rule that matches, or the number of rules.
 std::size_t rule_of(const std::string& name, const std::vector<ParameterRule>& rules,
                     std::vector<Taken>& taken) {
   auto first = rules.size();
@@ -61,7 +61,7 @@ std::size_t rule_of(const std::string& name, const std::vector<ParameterRule>& r
   return first;
 }
 
-/// The group of a parameter; the values and names are those of nobody.
+/// The group of a parameter, without names and values.
 ParameterGroup group_of(ParameterKind kind, const OptimizerOptions& options,
                         const ParameterRule& rule) {
   const bool bias = kind == ParameterKind::bias;

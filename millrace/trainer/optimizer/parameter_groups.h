@@ -17,19 +17,17 @@ enum class Decay { of_weights, of_biases, of_norms, own };
 /// Trained parameters under one rule.
 struct ParameterGroup {
   Decay decay = Decay::of_weights;
-  double own_decay = 0;  // where `decay` says so
+  double own_decay = 0;  // with Decay::own
   double lr_factor = 1;
-  bool trusted = false;  // weights: LARS and LARC are for them, not for biases and normalisations
+  bool trusted = false;  // LARS or LARC: weights, not biases and normalisations
   std::vector<std::string> names;
   std::vector<at::Tensor> values;
 
-  /// What it is now: `options` may change while training.
   double weight_decay(const OptimizerOptions& options) const;
 };
 
-/// Sorts the trained parameters by `options` and its rules, freezes those that a rule says (their
-/// tensors ask for no gradient from then on), and logs how many each rule took. Throws ConfigError
-/// for a rule that takes nothing.
+/// Groups the trained parameters by `options` and its rules, freezes those that a rule says (no
+/// requires_grad), and logs how many each rule took. Throws ConfigError for a rule that takes none.
 std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
                                              const OptimizerOptions& options);
 

@@ -30,7 +30,7 @@ constexpr auto kInstead =
     "set it back, or start a new run without --resume; model.weights can name this checkpoint's "
     "model.safetensors";
 
-/// Refuses for those of the changes that are of such keys, or for `otherwise` where none is.
+/// Throws ConfigError for the changes of keys that begin so, or for the key `otherwise`.
 [[noreturn]] void refuse(const std::vector<ConfigChange>& changes,
                          std::initializer_list<std::string_view> prefixes,
                          const std::string& otherwise, const std::string& why) {

@@ -1,4 +1,4 @@
-// What a training that is resumed may find changed, and what it must not.
+// What may change in the configuration of a resumed training, and what must not.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace millrace {
 
-/// A key whose value differs; "nothing" where only one side has it.
+/// A key whose value differs; "nothing" if only one side has it.
 struct ConfigChange {
   std::string key, was, is;  // data.root, values as TOML
   Origin origin;             // of the present value
 };
 
-/// Every difference between two configurations, by key.
+/// All differences, by key.
 std::vector<ConfigChange> config_changes(const Config& was, const Config& is);
 
-/// The training that a checkpoint is to go on in.
+/// The training that resumes a checkpoint.
 struct ResumedTraining {
   const Config& config;
   const std::vector<std::string>& classes;
@@ -28,9 +28,9 @@ struct ResumedTraining {
   const Detector& model;
 };
 
-/// Logs every change, a line each. Throws ConfigError naming the key and what to do where the
-/// training cannot go on from there: another model, optimizer or seed, other classes, a data set of
-/// another size, weights of other shapes.
+/// Logs every change. Throws ConfigError naming the key and what to do if the training cannot
+/// resume: another model, optimizer or seed, other classes, a data set of another size, weights of
+/// other shapes.
 void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training);
 
 }  // namespace millrace

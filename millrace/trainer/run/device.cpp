@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-/// Page-locked memory: libtorch's, which GPUs read without a copy in between.
+/// libtorch's page-locked memory, which GPUs read without a copy in between.
 MemorySource page_locked() {
   struct Held {
     std::mutex mutex;
@@ -59,7 +59,7 @@ class UploadingFlow final : public DataFlow<Batch> {
   FlowReport report() const override { return flow_->report(); }
 
  private:
-  /// What becomes of the next batch is told in its turn.
+  /// An exception is thrown when that batch is due.
   void look_ahead() {
     try {
       ahead_ = upload(flow_->next());

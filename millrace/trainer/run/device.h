@@ -12,16 +12,15 @@
 
 namespace millrace {
 
-/// "cpu"; or "cuda", the GPU of the host's process `local_rank`, which becomes the calling thread's
-/// current one. Throws ConfigError where there is none, saying what is missing.
+/// "cpu"; or "cuda", the GPU of the host's process `local_rank`, made the calling thread's current
+/// one. Throws ConfigError saying what is missing.
 at::Device open_device(const std::string& kind, std::int64_t local_rank);
 
-/// Takes the memory of batches that are made from now on from where a device copies fast.
+/// From now on batches are made in memory that the device copies fast.
 void make_batches_for(at::Device device);
 
-/// A flow whose batches have their pixels on the device already, or on the way there: while the
-/// model works on one batch, the next is copied on a stream of its own as soon as it is there. The
-/// flow itself for the CPU.
+/// A flow whose batches have their pixels on the device, or on the way there: while the model works
+/// on one batch, the next is copied on a stream of its own. For the CPU the flow itself.
 std::unique_ptr<DataFlow<Batch>> upload_ahead(std::unique_ptr<DataFlow<Batch>> flow,
                                               at::Device device);
 

@@ -30,7 +30,7 @@ T read_part(const Config& table) {
   return read_options<T>(own);
 }
 
-/// A section that `T` describes but for `others`; it is put, complete, into `tree`.
+/// Reads a section that `T` describes except `others`, and puts it, complete, into `tree`.
 template <class T>
 T take_section(const Config& from, const char* name, Config& tree,
                std::initializer_list<std::string_view> others = {}) {
@@ -41,7 +41,7 @@ T take_section(const Config& from, const char* name, Config& tree,
   return options;
 }
 
-/// The tables of the list `SECTION.NAME`; none where it is not there.
+/// The tables of the list `SECTION.NAME`, if any.
 std::vector<Config> tables(const Config& section, const std::string& of, const char* name) {
   const auto* value = section.find(name);
   if (!value) return {};
@@ -52,8 +52,8 @@ std::vector<Config> tables(const Config& section, const std::string& of, const c
   return *list;
 }
 
-/// Whether [data.sample] belongs to data.root: the file that says something of it names that folder
-/// itself, or it is the default one. A root from elsewhere is somebody's own data, or mistyped.
+/// Whether [data.sample] belongs to data.root: a file that has keys of it names that folder itself,
+/// or that is the default one. A root from elsewhere is somebody's own data, or mistyped.
 bool is_for(const Config& sample, const Config& root) {
   const auto& file = root.origin.source;
   return file == Origin().source || file == sample.origin.source ||

@@ -1,4 +1,4 @@
-// A resolved configuration: everything that a run is made from, checked before anything runs.
+// A resolved configuration: all that a run is made from, checked before anything runs.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace millrace {
 /// One [callbacks.NAME].
 struct RecipeCallback {
   std::string name;          // of the table
-  std::string type;          // the registered callback; the name where the table does not say
-  Config table;              // complete, without `type`, `enabled`, `only_if` and `at_start`
+  std::string type;          // the registered callback; by default the name
+  Config table;              // complete, without the keys of CallbackSwitches
   std::optional<When> when;  // it is triggered; nothing: never
 };
 
@@ -57,8 +57,8 @@ struct CallbackSwitches {
   }
 };
 
-/// Checks a [callbacks.NAME] and fills in its defaults. Nothing where it says `enabled = false`.
-/// Throws ConfigError.
+/// Checks a [callbacks.NAME] and fills in its defaults. Nothing if `enabled = false`. Throws
+/// ConfigError.
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
 
 struct Recipe {
@@ -66,11 +66,11 @@ struct Recipe {
   std::vector<std::string> plugins;
   DataOptions data;
   std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
-  std::vector<Config> stages;  // [[data.stages]], complete; where none are listed, the default ones
+  std::vector<Config> stages;   // [[data.stages]], complete; by default the default ones
   std::string model_type;
   std::string weights;         // empty: from random
   bool force_weights = false;  // whatever they were trained with
-  Config model;                // the [model] table, complete, without `force_weights`
+  Config model;                // [model], complete, without `force_weights`
   TrainOptions train;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
@@ -79,9 +79,8 @@ struct Recipe {
   std::int64_t images_per_step() const { return data.batch_size * optimizer.accumulate; }
 };
 
-/// Checks every key of a configuration and fills in every default. Callbacks that are registered
-/// `by_default` are there without being named; `enabled = false` in its table turns a callback off.
-/// Plug-ins must be loaded before. Throws ConfigError.
+/// Checks every key of a configuration and fills in every default, callbacks registered
+/// `by_default` among them. Plug-ins must be loaded before. Throws ConfigError.
 Recipe resolve(Config tree);
 
 }  // namespace millrace

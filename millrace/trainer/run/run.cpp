@@ -16,7 +16,6 @@
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
 #include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/config_changes.h"
-#include "millrace/trainer/run/recipe_card.h"
 #include "millrace/trainer/run/run_facts.h"
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/trainer/run/run_record.h"
@@ -59,7 +58,7 @@ void check_training(const Detector& detector, const TrainData& data, bool starts
   for (const auto& warning : warnings) spdlog::warn(warning);
 }
 
-/// Throws ConfigError where a callback works with the weights of one that has none.
+/// Throws ConfigError if a callback uses the weights of one that keeps none.
 void check_weights_of(const Callback& callback, const std::string& name, const Recipe& recipe) {
   const auto* user = dynamic_cast<const UsesWeights*>(&callback);
   const auto of = user ? user->weights_of() : "";
@@ -77,13 +76,12 @@ void check_weights_of(const Callback& callback, const std::string& name, const R
       keepers.empty() ? "; [callbacks.average_weights] would" : suggestion(of, keepers)));
 }
 
-/// Samples of an epoch, where they are known here.
+/// Samples per epoch, if known here.
 std::optional<std::int64_t> epoch_size(const TrainData& train) {
   if (!train.source) return std::nullopt;
   return Order(train.source->size(), train.source->repeats(), 0, {}).size();
 }
 
-/// What checkpoints of a run say of their weights.
 ModelCard card_of(const Recipe& recipe, const TrainData& train,
                   const std::optional<EvalData>& validation) {
   return model_card(recipe, train.classes,
@@ -113,7 +111,7 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
   const auto& recipe = session.recipe();
   const auto& cluster = session.cluster();
   auto callbacks = make_callbacks(recipe);
-  // The chief alone sees the run's folder. What it throws ends all ranks.
+  // Only the chief sees the run's folder.
   const auto mine = identity_of(options.config_file, recipe.tree);
   std::optional<RunFolder> own;
   std::optional<RunStart> start;
@@ -180,7 +178,7 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
     has_begun = true;
     end = trainer.run();
   } catch (const std::exception& problem) {
-    // What cannot begin, a callback that does not fit the others among it, leaves no folder.
+    // A start that fails leaves no folder.
     const bool is_wrong = dynamic_cast<const ConfigError*>(&problem) && trainer.at().step == 0;
     if (own && is_new && (!has_begun || is_wrong)) own->remove();
     throw;

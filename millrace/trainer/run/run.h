@@ -1,4 +1,4 @@
-// A training from a recipe: data, detector, callbacks and run folder put together.
+// Trains from a recipe: data, detector, callbacks and run folder together.
 #pragma once
 
 #include <filesystem>
@@ -15,21 +15,19 @@ struct RunOptions {
   std::filesystem::path config_file;  // run folders are named after it: <output>/<its stem>-N
   std::string program;                // name and version, for the run's record
   std::filesystem::path output;
-  std::optional<std::filesystem::path> resumed;  // see find_run; the chief's alone counts
+  std::optional<std::filesystem::path> resumed;  // see find_run; the chief's counts
 };
 
-/// What a run leaves.
 struct RunEnd {
   TrainEnd training;
   std::filesystem::path folder;
 };
 
-/// Trains. The run folder is made once the detector, its weights, the data and the callbacks are
-/// there and fit together: a start that fails leaves none. It receives config.toml, run.json (see
-/// run_record.h), log.txt and what callbacks write. No other process can train in it meanwhile. A
-/// run that was done, and has nothing left to do, is left as it is. Of several ranks, each of which
-/// calls this, only the chief reads and writes it. Throws ConfigError where data or configuration
-/// cannot work, Error where the run fails.
+/// Trains; every rank calls it. The run folder, which the chief alone reads and writes, is made
+/// once detector, weights, data and callbacks fit together: a start that fails leaves none. It
+/// receives config.toml, run.json (see run_record.h), log.txt and what callbacks write, and is
+/// locked meanwhile. A run that has nothing left to do is left as it is. Throws ConfigError if data
+/// or configuration cannot work, Error if the run fails.
 RunEnd run_training(const Session& session, const RunOptions& options);
 
 /// The recipe's callbacks, each with its `every`. Throws ConfigError.

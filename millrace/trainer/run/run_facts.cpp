@@ -34,7 +34,7 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 16> kKept = {
     "OMP_",   "GOMP_", "KMP_",  "ONEDNN_", "DNNL_", "MKL_",  "OPENBLAS_", "ATEN_",
     "TORCH_", "TBB_",  "OMPI_", "SLURM_",  "CUDA_", "NCCL_", "NVIDIA_",   "MILLRACE_"};
-// "orte_": what mpirun tells its ranks for this one start.
+// "orte_": what mpirun tells its ranks for one start.
 constexpr std::array<std::string_view, 8> kLeftOut = {"KEY", "TOKEN",      "SECRET", "PASS",
                                                       "JWT", "CREDENTIAL", "AUTH",   "orte_"};
 constexpr auto kPatience = std::chrono::seconds(10);  // for git
@@ -89,8 +89,7 @@ ordered_json versions() {
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
 }
 
-/// What a shell command says, without the end of its last line; nothing where it fails or takes too
-/// long.
+/// The output of a shell command without its last newline; nothing if it fails or takes too long.
 std::optional<std::string> said_by(const std::string& command,
                                    const std::vector<std::string>& environment) try {
   ChildProcess child(command, environment);
@@ -125,7 +124,7 @@ ordered_json repository_facts(const fs::path& of, const fs::path& diff) {
   const std::vector<std::string> where = {
       "MILLRACE_GIT_IN=" + fs::absolute(of).parent_path().string(),
       "MILLRACE_GIT_OUT=" + fs::absolute(diff).string()};
-  // Nothing that the repository's own settings name is run.
+  // Runs nothing that the repository's own settings name.
   const std::string git = "git -C \"$MILLRACE_GIT_IN\" -c core.fsmonitor=false ";
   const auto found = said_by(git + "rev-parse --show-toplevel HEAD 2>/dev/null", where);
   const auto middle = found ? found->find('\n') : std::string::npos;

@@ -1,5 +1,4 @@
-// What a start of a run is made with, for its record: who repeats the run, or asks why it differs
-// from another one, looks there.
+// What a run was started with, for its record: to repeat it, or to see why it differs from another.
 #pragma once
 
 #include <filesystem>
@@ -10,18 +9,16 @@
 
 namespace millrace {
 
-/// Command line, working directory, program and libraries with their versions, processor, and those
-/// environment variables that change what is computed or where. Names that sound like secrets are
-/// left out.
+/// Command line, working directory, versions of the program and its libraries, and the environment
+/// variables that change what is computed or where, except names that sound like secrets.
 nlohmann::ordered_json process_facts(const std::string& program);
 
-/// The git repository that a file lies in: its folder, its revision, whether tracked files differ
-/// from that; the differences go into `diff`, a file that is made where there are some. Null where
-/// the file lies in none, there is no git, or that takes longer than ten seconds.
+/// The git repository that a file lies in: folder, revision, and the differences of tracked files,
+/// written to `diff` if there are any. Null without a repository or git, or after ten seconds.
 nlohmann::ordered_json repository_facts(const std::filesystem::path& of,
                                         const std::filesystem::path& diff);
 
-/// Where each rank runs, and on what: an array by rank. `device` is this one's. Every rank calls
+/// Where each rank runs, and on what: an array by rank. `device`: of this rank. Every rank calls
 /// it.
 nlohmann::ordered_json rank_facts(const Cluster& cluster, const std::string& device);
 

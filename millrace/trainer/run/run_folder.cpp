@@ -25,7 +25,7 @@ constexpr auto kConfig = "config.toml";
 constexpr auto kLock = "lock";
 constexpr std::size_t kMostTold = 20;  // folders, in an error
 
-/// N where a folder is called name-N, else 0.
+/// N of a folder name-N, else 0.
 long long number_of(const fs::path& folder, const std::string& name) {
   const auto text = folder.filename().string();
   if (!text.starts_with(name + "-")) return 0;
@@ -41,15 +41,14 @@ bool is_run(const fs::path& folder) {
          (fs::exists(folder / kConfig) && fs::exists(folder / kLock));  // of an older version
 }
 
-/// The configuration's name that a run was started with. An older version did not write it down:
-/// its folder tells.
+/// The name of a run's configuration; from its folder if an older version did not record it.
 std::string name_of(const fs::path& run, const std::optional<RunRecord>& record) {
   if (record) return record->name;
   const auto folder = run.filename().string();
   return folder.substr(0, folder.rfind('-'));
 }
 
-/// How the run of another file of that name differs; empty: it does not.
+/// How the run of another file of that name differs; empty: not at all.
 std::string difference(const fs::path& run, const RunRecord& record, const RunIdentity& mine) {
   if (record.config_file == mine.config_file) return {};
   const auto was = with_new_keys(parse_config(read_file(run / kConfig), (run / kConfig).string()));
@@ -60,7 +59,7 @@ std::string difference(const fs::path& run, const RunRecord& record, const RunId
   return {};
 }
 
-/// Why a training does not go on with what is in a folder; empty: it can.
+/// Why a training does not resume what is in a folder; empty: it can.
 std::string why_not(const fs::path& folder, const RunIdentity& mine) try {
   if (!is_run(folder)) return "is no run's folder";
   const auto record = read_run_record(folder);
@@ -84,7 +83,7 @@ std::vector<fs::path> folders_in(const fs::path& output) {
   return found;
 }
 
-/// Throws ConfigError where a folder cannot be made there, without making it.
+/// Throws ConfigError if a folder cannot be made there, without making it.
 void check_can_be_made(const fs::path& output) {
   auto there = fs::absolute(output);
   while (!fs::exists(there) && there.has_relative_path()) there = there.parent_path();

@@ -7,12 +7,12 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/trainer/out_of_memory.h"
+#include "millrace/trainer/failed_steps.h"
 
 namespace millrace {
 namespace {
 
-/// The least share of its estimate that a step was seen to take, rounded down.
+/// The least share of its estimate that a step has taken, rounded down.
 constexpr double kCertain = 0.5;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a training step takes of the machine's memory: said before the first one.
+// The memory that a training step takes, estimated before the first one.
 #pragma once
 
 #include <opencv2/core/types.hpp>
@@ -9,22 +9,20 @@
 
 namespace millrace {
 
-/// Estimated bytes of one process. What the data flow holds on its way is data.memory's, and comes
-/// on top.
+/// Estimated bytes of one process, except the data flow's (data.memory).
 struct StepMemory {
-  double weights = 0;      // values, gradients and what the optimizer keeps
-  double batch = 0;        // pixels, as bytes and as the model's numbers
+  double weights = 0;      // values, gradients, optimizer state
+  double batch = 0;        // pixels, as bytes and as floats
   double activations = 0;  // see Detector::activation_bytes
   double total() const { return weights + batch + activations; }
 };
 
-/// `size`: of a batch's images, padded.
+/// `size`: of a batch's padded images.
 StepMemory step_memory(const Detector& detector, const Recipe& recipe, cv::Size size);
 
-/// Logs what a step will take, where the size of batches follows from the configuration, beside
-/// what is free for the processes of this host. Throws ConfigError, naming what to lower, where
-/// even less than the estimate cannot fit; warns where it may not. Nothing for training on another
-/// device than the processor.
+/// Logs the estimate beside what is free on this host, if the configuration says the size of
+/// batches and the device is the processor. Throws ConfigError, naming what to lower, if half of
+/// the estimate does not fit; warns if all of it does not.
 void check_step_memory(const Detector& detector, const Recipe& recipe, const Cluster& cluster);
 
 }  // namespace millrace

@@ -1,0 +1,30 @@
+// Steps that fail: a loss or gradient that is not finite, not enough memory.
+#pragma once
+
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/trainer/detector/position.h"
+#include "millrace/trainer/step_record.h"
+
+namespace millrace {
+
+/// Counts a rejected step in `at`, records the first three of a run in `run`/diverged for --replay
+/// (unless `run` is empty), and warns. Throws Error for the tenth in a row.
+void reject_step(Position& at, const StepRecord& record, const std::filesystem::path& run);
+
+/// What to do if a step does not fit into memory.
+inline constexpr auto kLessMemory =
+    "lower data.batch_size (optimizer.accumulate = N makes a step of N batches), or "
+    "data.short_side and data.max_side";
+
+/// Whether an allocation failed, ours or libtorch's.
+bool is_out_of_memory(const std::exception& problem);
+
+/// The message for a step over these batches.
+std::string out_of_memory_text(const std::vector<Batch>& batches);
+
+}  // namespace millrace
