@@ -5,52 +5,52 @@
 #include <string>
 #include <string_view>
 
-include "millrace/base/clock.h"
+#include "millrace/base/clock.h"
 #include "millrace/coco/evaluation/evaluate.h"
 #include "millrace/trainer/evaluation.h"
 
-    namespace millrace {
+namespace millrace {
 
-  /// Each image once: by `detect` over all, or over shards whose partials are merged, to the same
-  /// bits. Images are matched as they come, so that `scores` has little left to do. For one thread
-  /// at a time.
-  class DetectorEvaluation {
-   public:
-    DetectorEvaluation(const DataSplit& split, EvaluationRun run);
+/// Each image once: by `detect` over all, or over shards whose partials are merged, to the same
+/// bits. Images are matched as they come, so that `scores` has little left to do. For one thread
+/// at a time.
+class DetectorEvaluation {
+ public:
+  DetectorEvaluation(const DataSplit& split, EvaluationRun run);
 
-    /// Detects in all that the flow gives. False if it was cancelled. Throws Error for an image
-    /// that comes twice or that the split lacks.
-    bool detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow);
+  /// Detects in all that the flow gives. False if it was cancelled. Throws Error for an image
+  /// that comes twice or that the split lacks.
+  bool detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow);
 
-    /// The result so far, for `merge`.
-    std::string partial() const;
+  /// The result so far, for `merge`.
+  std::string partial() const;
 
-    /// Adds another result of the same split. Throws Error, and is of no use then, if that is
-    /// broken, of another split, or has an image twice.
-    void merge(std::string_view partial);
+  /// Adds another result of the same split. Throws Error, and is of no use then, if that is
+  /// broken, of another split, or has an image twice.
+  void merge(std::string_view partial);
 
-    /// Merges the shares of all ranks on the chief. `whole`: this rank's was not cancelled. Every
-    /// rank calls it. False if one was cancelled: then there are no scores.
-    bool join(const Cluster& cluster, bool whole);
+  /// Merges the shares of all ranks on the chief. `whole`: this rank's was not cancelled. Every
+  /// rank calls it. False if one was cancelled: then there are no scores.
+  bool join(const Cluster& cluster, bool whole);
 
-    /// Of all images, those that could not be read counting as without objects; with max_images, of
-    /// the images so far. Throws Error if only some objects have masks. Call once.
-    DetectorScores scores();
+  /// Of all images, those that could not be read counting as without objects; with max_images, of
+  /// the images so far. Throws Error if only some objects have masks. Call once.
+  DetectorScores scores();
 
-   private:
-    DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
-                       std::vector<std::int64_t> category_ids, EvaluationRun run);
-    void add(std::int64_t image_id, std::vector<DetectedObject> objects);
+ private:
+  DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
+                     std::vector<std::int64_t> category_ids, EvaluationRun run);
+  void add(std::int64_t image_id, std::vector<DetectedObject> objects);
 
-    EvaluationRun run_;
-    std::string title_ = "the detector";
-    std::int64_t last_image_;  // id of the last that counts
-    std::vector<std::int64_t> category_ids_;
-    coco::Evaluator boxes_, masks_;
-    bool gives_masks_ = true;
-    std::int64_t found_ = 0, masked_ = 0;  // objects, and those with masks
-    coco::Detections detections_;
-    Clock::time_point began_ = Clock::now();
-  };
+  EvaluationRun run_;
+  std::string title_ = "the detector";
+  std::int64_t last_image_;  // id of the last that counts
+  std::vector<std::int64_t> category_ids_;
+  coco::Evaluator boxes_, masks_;
+  bool gives_masks_ = true;
+  std::int64_t found_ = 0, masked_ = 0;  // objects, and those with masks
+  coco::Detections detections_;
+  Clock::time_point began_ = Clock::now();
+};
 
 }  // namespace millrace

@@ -82,15 +82,9 @@ TEST(LiveEdit, EqualsAnUninterruptedRunWhereverItWasKilled) {
   const auto whole = essence(scratch / "whole");
   for (std::int64_t victim = 0; victim < 15; ++victim) {
     const auto folder = scratch / ("killed-" + std::to_string(victim));
-    auto killed = edited_training(folder, people);
-    killed.before_step = [&, write = killed.before_step](TrainState& s) {
-      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
-      write(s);
-    };
-    ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
-    ASSERT_EQ(edited_training(folder, people).in_child(), 0);
-    EXPECT_EQ(essence(folder), whole) << "killed before step " << victim;
-    EXPECT_EQ(journal(folder).size(), 2U) << "killed before step " << victim;
+    edited_training(folder, people).killed_after(victim);
+    EXPECT_EQ(essence(folder), whole) << victim;
+    EXPECT_EQ(journal(folder).size(), 2U) << victim;
   }
 }
 

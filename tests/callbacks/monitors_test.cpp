@@ -58,25 +58,6 @@ TEST(CsvCallback, SaysWhatTheMetricsFileSays) {
   EXPECT_EQ(rows.size(), figures + 1);
 }
 
-TEST(Monitors, SayTheSameWhereverTheTrainingWasKilled) {
-  const Scratch scratch;
-  const Training whole{.folder = scratch / "whole", .declared = kMonitors};
-  ASSERT_EQ(whole.in_child(), 0);
-  for (const std::int64_t victim : {1, 4, 8, 13}) {
-    auto killed = whole;
-    killed.folder = scratch / ("killed-" + std::to_string(victim));
-    killed.before_step = [&](TrainState& s) {
-      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
-    };
-    ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
-    killed.before_step = {};
-    ASSERT_EQ(killed.in_child(), 0);
-    EXPECT_EQ(csv_rows(killed.folder), csv_rows(whole.folder)) << victim;
-    EXPECT_EQ(testing::scalars_of_events(killed.folder), testing::scalars_of_events(whole.folder))
-        << victim;
-  }
-}
-
 TEST(EventRecords, HaveTheChecksumsOfTheirFormat) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value of CRC-32C's definition
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
@@ -113,13 +94,8 @@ nlohmann::json read_by_tensorboard(const std::filesystem::path& run) {
 TEST(TensorBoardCallback, IsReadByTensorBoard) {
   MILLRACE_NEEDS_PYTHON("tensorboard");
   const Scratch scratch;
-  auto run = Training{.folder = scratch / "run", .declared = kMonitors};
-  run.before_step = [&](TrainState& s) {
-    if (s.at.step == 8) ::kill(::getpid(), SIGKILL);
-  };
-  ASSERT_TRUE(WIFSIGNALED(run.in_child()));
-  run.before_step = {};
-  ASSERT_EQ(run.in_child(), 0);
+  const Training run{.folder = scratch / "run", .declared = kMonitors};
+  run.killed_after(8);
   const auto seen = read_by_tensorboard(run.folder);
 
   std::map<std::string, nlohmann::json> expected;
@@ -245,12 +221,6 @@ TEST(ProfileCallback, WritesATraceWhoseSpansNest) {
   }
 }
 
-TEST(ProfileCallback, WritesNothingForStepsThatDoNotCome) {
-  const Scratch scratch;
-  Training{.folder = scratch / "run", .declared = {{"profile", "from_step = 400"}}}();
-  EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "traces"));
-}
-
 TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
   const Scratch scratch;
   testing::Log log;
@@ -258,6 +228,7 @@ TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
   run();
   EXPECT_THAT(log.take(), HasSubstr("profile: from_step = 400 is after the end of the training, "
                                     "15 steps: none is traced"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "traces"));
   run.folder = scratch / "stopped";
   run.declared = {{"profile", "from_step = 12"}, {"checkpoint", ""}};
   run.before_step = [](TrainState& s) {
@@ -284,12 +255,15 @@ TEST(PicturesCallback, EndsNoTrainingWhereAnImageCannotBeDrawn) {
   EXPECT_THAT(log.take(), HasSubstr("callback 'pictures': no more pictures of step 5: "));
 }
 
-TEST(Monitors, SayTheSameAfterASignal) {
+TEST(Monitors, SayTheSameWhereverTheTrainingWasStopped) {
   const Scratch scratch;
   Training whole{.folder = scratch / "whole", .declared = kMonitors};
-  whole.declared[0].second = whole.declared[1].second = whole.declared[2].second =
-      "every = '4 steps'";
+  for (int i = 0; i < 3; ++i) whole.declared[i].second = "every = '4 steps'";
   ASSERT_EQ(whole.in_child(), 0);
+  const auto expect_whole = [&](const std::filesystem::path& run) {
+    EXPECT_EQ(csv_rows(run), csv_rows(whole.folder)) << run;
+    EXPECT_EQ(testing::scalars_of_events(run), testing::scalars_of_events(whole.folder)) << run;
+  };
   auto stopped = whole;
   stopped.folder = scratch / "stopped";
   stopped.before_step = [](TrainState& s) {
@@ -299,8 +273,12 @@ TEST(Monitors, SayTheSameAfterASignal) {
   EXPECT_EQ(metrics(stopped.folder).back().at("step"), 7);  // what there was of its window
   stopped.before_step = {};
   ASSERT_EQ(stopped.in_child(), 0);
-  EXPECT_EQ(csv_rows(stopped.folder), csv_rows(whole.folder));
-  EXPECT_EQ(testing::scalars_of_events(stopped.folder), testing::scalars_of_events(whole.folder));
+  expect_whole(stopped.folder);
+  for (const std::int64_t victim : {1, 4, 8, 13}) {
+    stopped.folder = scratch / ("killed-" + std::to_string(victim));
+    stopped.killed_after(victim);
+    expect_whole(stopped.folder);
+  }
 }
 
 }  // namespace

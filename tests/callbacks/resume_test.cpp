@@ -14,24 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::essence;
-using testing::kUsual;
 using testing::Scratch;
 using testing::Training;
-
-TEST(Resume, EqualsAnUninterruptedRunWhereverItWasKilled) {
-  const Scratch scratch;
-  ASSERT_EQ((Training{scratch / "whole"}.in_child()), 0);
-  const auto whole = essence(scratch / "whole");
-  for (std::int64_t victim = 0; victim < 15; ++victim) {
-    const auto folder = scratch / ("killed-" + std::to_string(victim));
-    const auto kill = [&](TrainState& s) {
-      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
-    };
-    ASSERT_TRUE(WIFSIGNALED((Training{.folder = folder, .before_step = kill}.in_child())));
-    ASSERT_EQ(Training{folder}.in_child(), 0);
-    EXPECT_TRUE(essence(folder) == whole) << "killed before step " << victim;
-  }
-}
 
 TEST(Resume, EqualsAnUninterruptedRunKilledAtAnyInstant) {
   const Scratch scratch;
@@ -99,12 +83,7 @@ TEST(Checkpoints, StayWhereTheyAreTheNewestOrKeptForGood) {
       {"checkpoint", "every = '1 steps'\nkeep = 2\nkeep_every = '4 steps'"}};
   Training{.folder = scratch / "whole", .declared = declared}();
   EXPECT_THAT(saved_steps(scratch / "whole"), ::testing::ElementsAre(4, 8, 12, 14, 15));
-  const Training killed{
-      .folder = scratch / "killed", .declared = declared, .before_step = [](TrainState& s) {
-        if (s.at.step == 10) ::kill(::getpid(), SIGKILL);
-      }};
-  ASSERT_TRUE(WIFSIGNALED(killed.in_child()));
-  Training{.folder = scratch / "killed", .declared = declared}();
+  Training{.folder = scratch / "killed", .declared = declared}.killed_after(10);
   EXPECT_THAT(saved_steps(scratch / "killed"), ::testing::ElementsAre(4, 8, 12, 14, 15));
 }
 
@@ -128,6 +107,7 @@ const testing::Declared kAll = {
     {"checkpoint", "every = '3 steps'\nkeep = 2"},
     {"evaluate", "every = '1 epoch'\nat_start = true"},
     {"keep_best", "metric = 'bbox/AP'"},
+    {"figures", "every = '3 steps'"},
     {"progress", ""},
     {"average_weights", "decay = 0.9"},
     {"averaged",
@@ -193,21 +173,6 @@ TEST(Callbacks, AllGiveTheSameInAnyOrder) {
     everything(folder, order)();
     if (i == 0) first = all_essence(folder);
     EXPECT_TRUE(all_essence(folder) == first) << i;
-  }
-}
-
-TEST(Callbacks, GiveTheSameInAnyOrder) {
-  const Scratch scratch;
-  auto order = kUsual;
-  std::sort(order.begin(), order.end());
-  std::string first;
-  std::mt19937 random(1);
-  for (int i = 0; i < 6; ++i, std::shuffle(order.begin(), order.end(), random)) {
-    const auto folder = scratch / std::to_string(i);
-    Training{.folder = folder, .declared = order}();
-    const auto result = essence(folder) + read_file(folder / "checkpoints/best/model.safetensors");
-    if (i == 0) first = result;
-    EXPECT_TRUE(result == first);
   }
 }
 

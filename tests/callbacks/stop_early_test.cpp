@@ -33,18 +33,18 @@ TEST(StopEarly, EndsWithACheckpointWherePatienceEnds) {
   EXPECT_EQ(run().at.step, 5) << "resumed";
 }
 
-TEST(StopEarly, ForgetsBadValuesWhereOneIsBetterByEnough) {
-  const Scratch scratch;
-  EXPECT_EQ(
-      watched_training(scratch / "a", "[1, 2, 2, 3, 3, 4, 4, 5, 5, 6]", "patience = 1")().at.step,
-      15);
-  EXPECT_EQ(watched_training(scratch / "b", "[1, 2, 2, 2.1, 3]", "patience = 1\nmin_delta = 0.5")()
-                .at.step,
-            4);
-  EXPECT_EQ(
-      watched_training(scratch / "c", "[3, 2, 1, 1]", "patience = 0\nbetter = 'lower'")().at.step,
-      4);
-  EXPECT_EQ(watched_training(scratch / "d", "[999, 999]", "patience = 1")().at.step, 2);
+TEST(StopEarly, ForgetsBadValuesAfterOneThatIsBetterByEnough) {
+  const struct {
+    const char *values, *toml;
+    std::int64_t end;
+  } cases[] = {{"[1, 2, 2, 3, 3, 4, 4, 5, 5, 6]", "patience = 1", 15},
+               {"[1, 2, 2, 2.1, 3]", "patience = 1\nmin_delta = 0.5", 4},
+               {"[3, 2, 1, 1]", "patience = 0\nbetter = 'lower'", 4},
+               {"[999, 999]", "patience = 1", 2}};
+  for (const auto& [values, toml, end] : cases) {
+    const Scratch scratch;
+    EXPECT_EQ(watched_training(scratch / "run", values, toml)().at.step, end) << values;
+  }
 }
 
 TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {

@@ -2,9 +2,11 @@
 // as a test likes.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -81,6 +83,18 @@ struct Training {
     ::waitpid(child, &status, 0);
     return status;
   }
+
+  /// Is killed before the step after `victim`, and trains on in another process.
+  void killed_after(std::int64_t victim) const {
+    auto killed = *this;
+    killed.before_step = [&](TrainState& s) {
+      if (s.at.step == victim) ::kill(::getpid(), SIGKILL);
+      if (before_step) before_step(s);
+    };
+    EXPECT_TRUE(WIFSIGNALED(killed.in_child())) << victim;
+    EXPECT_EQ(in_child(), 0) << victim;
+  }
+
   pid_t start_child() const {
     const auto child = ::fork();
     if (child != 0) return child;
@@ -98,8 +112,7 @@ inline std::vector<nlohmann::json> metrics(const std::filesystem::path& run) {
   return json_lines(run / "metrics.jsonl");
 }
 
-/// What must not depend on anything but the configuration: the weights, the momentum, the metrics
-/// without times.
+/// What depends on the configuration alone: weights, momentum, metrics without times.
 inline std::string essence(const std::filesystem::path& run) {
   const auto latest = run / "checkpoints" / "latest";
   return read_file(latest / "model.safetensors") + read_file(latest / "optimizer.safetensors") +

@@ -25,16 +25,18 @@ using ::testing::ThrowsMessage;
 /// Gives what it is told to.
 class Told final : public Detector {
  public:
-  Losses losses(const Batch&, const StepInfo&) override { return give(weight_); }
+  Losses losses(const Batch&, const StepInfo&) override { return given; }
   std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return found; }
   const Parameters& parameters() const override { return parameters_; }
 
-  std::function<Losses(const at::Tensor& weight)> give;
+  Losses given;
   std::vector<std::vector<DetectedObject>> found;
 
  private:
   Parameters parameters_;
-  at::Tensor weight_ = parameters_.add("w", at::ones({2}), ParameterKind::weight);
+
+ public:
+  at::Tensor w = parameters_.add("w", at::ones({2}), ParameterKind::weight);
 };
 
 MILLRACE_REGISTER(register_detector<Told>("told", "gives what it is told to"));
@@ -49,9 +51,8 @@ class DetectorContract : public ::testing::Test {
   }
 
   /// The step ends with this sentence.
-  void expect_loss_error(const std::function<Losses(const at::Tensor&)>& give,
-                         const std::string& part) {
-    model_.give = give;
+  void expect_loss_error(const Losses& given, const std::string& part) {
+    model_.given = given;
     TrainingStep step(model_, {}, {});
     LossScale scale;
     const std::vector<Batch> batches = {batch_};
@@ -83,32 +84,20 @@ class DetectorContract : public ::testing::Test {
 };
 
 TEST_F(DetectorContract, LossesAreNumbersThatSomethingTrainedHasAPartIn) {
-  expect_loss_error([](const auto&) { return Losses{}; }, "it gave none");
-  expect_loss_error(
-      [](const auto& w) {
-        return Losses{{"fit", w * 2}};
-      },
-      "'fit' must be one floating point number, not Float of shape (2)");
-  expect_loss_error(
-      [](const auto& w) {
-        return Losses{{"fit", w.sum() > 1}};
-      },
-      "'fit' must be one floating point number, not Bool of shape ()");
-  expect_loss_error(
-      [](const auto& w) {
-        return Losses{{"fit", w.sum()}, {"size", at::Tensor()}};
-      },
-      "'size' is an undefined tensor");
-  expect_loss_error(
-      [](const auto& w) {
-        return Losses{{"fit", w.detach().sum()}, {"size", at::zeros({})}};
-      },
-      "no trained parameter has a part in any of them ('fit', 'size')");
+  const auto& w = model_.w;
+  expect_loss_error({}, "it gave none");
+  expect_loss_error({{"fit", w * 2}},
+                    "'fit' must be one floating point number, not Float of shape (2)");
+  expect_loss_error({{"fit", w.sum() > 1}},
+                    "'fit' must be one floating point number, not Bool of shape ()");
+  expect_loss_error({{"fit", w.sum()}, {"size", at::Tensor()}}, "'size' is an undefined tensor");
+  expect_loss_error({{"fit", w.detach().sum()}, {"size", at::zeros({})}},
+                    "no trained parameter has a part in any of them ('fit', 'size')");
 }
 
 TEST_F(DetectorContract, LossesThatNobodyTrainsWithNeedNoGradient) {
-  model_.give = [](const auto& w) { return Losses{{"fit", w.sum()}}; };
   const c10::NoGradGuard no_graph;
+  model_.given = {{"fit", model_.w.sum()}};
   EXPECT_EQ(losses_of(model_, batch_, {}).size(), 1U);
 }
 
