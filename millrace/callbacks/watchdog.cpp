@@ -19,8 +19,6 @@
 namespace millrace {
 namespace {
 
-using Clock = Activity::Clock;
-
 enum class OnStall { warn, abort };
 std::vector<std::string> value_names(OnStall) { return {"warn", "abort"}; }
 

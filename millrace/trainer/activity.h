@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/base/clock.h"
 #include "millrace/engine/dataflow.h"
 
 namespace millrace {
@@ -16,8 +17,6 @@ namespace millrace {
 /// One thread says what it does; any thread may ask.
 class Activity {
  public:
-  using Clock = std::chrono::steady_clock;
-
   struct Now {
     std::string what;  // "waits for data", "callback 'evaluate' in trigger"
     Clock::time_point since;

@@ -327,7 +327,7 @@ TEST(Ranks, MeasureTheValidationLossOfAllImages) {
 
 TEST(Ranks, SayWhichOfThemTheOthersWaitForLongest) {
   Stragglers stragglers(std::chrono::seconds(10));
-  const auto begin = Stragglers::Clock::now();
+  const auto begin = Clock::now();
   const auto last = cluster->size() - 1;
   for (int second = 0; second < 10; ++second) {
     const auto said = stragglers.add(

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using testing::Scratch;
 using testing::Training;
 
-using Time = Activity::Clock::time_point;
+using Time = Clock::time_point;
 
 /// Asks every second from `from` on, up to `to`; the seconds at which a stall was seen.
 std::vector<int> seen_stalls(StallWatch& watch, const Activity::Now& now, int from, int to) {

@@ -9,9 +9,7 @@
 namespace millrace {
 namespace {
 
-double seconds(Activity::Clock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
+double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 std::string data_text(const FlowReport& report) {
   std::string text;
@@ -36,15 +34,14 @@ bool StallWatch::sees(const Activity::Now& now, Clock::time_point at) {
   return true;
 }
 
-std::optional<StallWatch::Clock::duration> StallWatch::ended(const Activity::Now& now) {
+std::optional<Clock::duration> StallWatch::ended(const Activity::Now& now) {
   if (!stalled_ || now.moved == *stalled_) return std::nullopt;
   const auto length = now.moved - *stalled_;
   stalled_.reset();
   return length;
 }
 
-std::string stall_text(std::int64_t rank, const Activity& activity,
-                       Activity::Clock::time_point at) {
+std::string stall_text(std::int64_t rank, const Activity& activity, Clock::time_point at) {
   const auto now = activity.now();
   auto text =
       fmt::format("rank {}: {}, for {}", rank, now.what, duration_text(seconds(at - now.since)));

@@ -12,8 +12,6 @@ namespace millrace {
 /// was stopped as a whole is no stall. For one thread.
 class StallWatch {
  public:
-  using Clock = Activity::Clock;
-
   explicit StallWatch(Clock::duration limit) : limit_(limit) {}
 
   /// Call several times per `limit`. True once for each stall.
@@ -31,6 +29,6 @@ class StallWatch {
 
 /// What the training thread does and since when; which stage works on what and for how long, and
 /// how many items wait for each.
-std::string stall_text(std::int64_t rank, const Activity& activity, Activity::Clock::time_point at);
+std::string stall_text(std::int64_t rank, const Activity& activity, Clock::time_point at);
 
 }  // namespace millrace

@@ -8,13 +8,13 @@
 #include <stop_token>
 #include <thread>
 
+#include "millrace/base/clock.h"
+
 namespace millrace {
 
 /// Calls `work` every `period` while it lives. `work` must not throw.
 class Ticker {
  public:
-  using Clock = std::chrono::steady_clock;
-
   Ticker(Clock::duration period, std::function<void()> work)
       : thread_([this, period, work = std::move(work)](const std::stop_token& stop) {
           std::unique_lock lock(mutex_);

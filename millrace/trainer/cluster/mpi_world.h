@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "millrace/base/clock.h"
+
 namespace millrace {
 
 /// MPI_Init to MPI_Finalize, once per process.
@@ -53,8 +55,6 @@ class MpiWorld {
   void set_place(std::string place);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::string place();
   [[noreturn]] void give_up(std::string_view what, const std::string& why);
   std::map<int, std::string> roll_call(const std::string& here);

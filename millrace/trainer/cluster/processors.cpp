@@ -109,13 +109,13 @@ Set affinity() {
   return set;
 }
 
+}  // namespace
+
 std::string host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof(name) - 1);
   return name;
 }
-
-}  // namespace
 
 Processors allowed_processors() { return affinity().text(); }
 

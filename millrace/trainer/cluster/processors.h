@@ -14,6 +14,8 @@ class Cluster;
 /// Hardware threads by the system's numbers, as taskset writes them: "0-3,8".
 using Processors = std::string;
 
+std::string host_name();
+
 /// Those that this process may use.
 Processors allowed_processors();
 /// How many, at least 1.

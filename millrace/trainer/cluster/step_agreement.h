@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "millrace/base/clock.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/trainer/cluster/cluster.h"
 
@@ -61,8 +62,6 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish);
 /// Adds up how long each rank has kept the others waiting, and reports the longest now and then.
 class Stragglers {
  public:
-  using Clock = std::chrono::steady_clock;
-
   explicit Stragglers(Clock::duration every = std::chrono::minutes(5)) : every_(every) {}
 
   /// The report after this step; mostly nothing, at most one in `every`.

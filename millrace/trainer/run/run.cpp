@@ -37,12 +37,6 @@ void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) 
                  counted(rank.at("maths_threads").get<int>(), "thread"));
 }
 
-void tell_of(const Parameters& parameters, const std::string& name, std::size_t classes) {
-  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained", name,
-               classes, static_cast<double>(parameters.count()) / 1e6, parameters.size(),
-               static_cast<double>(parameters.trainable_count()) / 1e6);
-}
-
 /// Asks the detector whether it can learn from the data; the chief logs its warnings. Throws
 /// ConfigError where it refuses.
 void check_training(const Detector& detector, const TrainData& data, bool starts_random,
@@ -80,12 +74,6 @@ void check_weights_of(const Callback& callback, const std::string& name, const R
 std::optional<std::int64_t> epoch_size(const TrainData& train) {
   if (!train.source) return std::nullopt;
   return Order(train.source->size(), train.source->repeats(), 0, {}).size();
-}
-
-ModelCard card_of(const Recipe& recipe, const TrainData& train,
-                  const std::optional<EvalData>& validation) {
-  return model_card(recipe, train.classes,
-                    validation ? validation->split.category_ids : std::vector<std::int64_t>());
 }
 
 std::string standing(const Position& at) {
@@ -132,7 +120,11 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
   }
 
   const auto detector = session.make_detector(train.classes);
-  tell_of(detector->parameters(), recipe.model_type, train.classes.size());
+  const auto& parameters = detector->parameters();
+  spdlog::info("{}: {} classes, {:.1f} M values in {} tensors, {:.1f} M of them trained",
+               recipe.model_type, train.classes.size(),
+               static_cast<double>(parameters.count()) / 1e6, parameters.size(),
+               static_cast<double>(parameters.trainable_count()) / 1e6);
   auto ranks = rank_facts(cluster, session.device().str());
   tell_of_ranks(cluster, ranks);
   check_step_memory(*detector, recipe, cluster);
@@ -157,7 +149,9 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
 
   auto plan = session.plan(*detector, train);
   plan.validation = validation ? &*validation : nullptr;
-  plan.metadata = to_metadata(card_of(recipe, train, validation));
+  plan.metadata = to_metadata(
+      model_card(recipe, train.classes,
+                 validation ? validation->split.category_ids : std::vector<std::int64_t>()));
   Trainer trainer(std::move(plan), std::move(callbacks));
   if (checkpoint) trainer.resume(*checkpoint);
   trainer.prepare();

@@ -145,10 +145,8 @@ ordered_json repository_facts(const fs::path& of, const fs::path& diff) {
 }
 
 ordered_json rank_facts(const Cluster& cluster, const std::string& device) {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
   const ordered_json mine = {{"rank", cluster.rank()},
-                             {"host", host.data()},
+                             {"host", host_name()},
                              {"local_rank", cluster.local_rank()},
                              {"local_size", cluster.local_size()},
                              {"device", device},

@@ -17,33 +17,25 @@ constexpr double kCertain = 0.5;
 
 }  // namespace
 
-StepMemory step_memory(const Detector& detector, const Recipe& recipe, cv::Size size) {
-  double values = 0, trained = 0;
-  for (const auto& parameter : detector.parameters()) {
-    values += static_cast<double>(parameter.value.nbytes());
-    if (parameter.trainable()) trained += static_cast<double>(parameter.value.nbytes());
-  }
-  const double kept = recipe.optimizer.type == "adamw" ? 2 : 1;  // numbers for each that is trained
-  const auto pixels = static_cast<double>(recipe.data.batch_size) *
-                      static_cast<double>(size.width) * static_cast<double>(size.height);
-  return {.weights = values + (1 + kept) * trained,
-          .batch = pixels * 3 * (1 + sizeof(float)),
-          .activations = detector.activation_bytes(recipe.data.batch_size, pixels)};
-}
-
 void check_step_memory(const Detector& detector, const Recipe& recipe, const Cluster& cluster) {
   const auto size = largest_slot(recipe.data, recipe.stages);
   const auto free = free_memory();
   if (!size || !free || recipe.train.device != "cpu") return;
-  const auto memory = step_memory(detector, recipe, *size);
-  const auto all = memory.total() * static_cast<double>(cluster.local_size());
+  const double kept = recipe.optimizer.type == "adamw" ? 2 : 1;  // per trained number
+  double weights = 0;  // values, gradients, optimizer state
+  for (const auto& parameter : detector.parameters())
+    weights +=
+        (parameter.trainable() ? 2 + kept : 1) * static_cast<double>(parameter.value.nbytes());
+  const auto images = recipe.data.batch_size;
+  const auto pixels = static_cast<double>(images) * static_cast<double>(size->width) *
+                      static_cast<double>(size->height);
+  const auto batch = pixels * 3 * (1 + sizeof(float)) + detector.activation_bytes(images, pixels);
+  const auto step = weights + batch, all = step * static_cast<double>(cluster.local_size());
   const auto what = fmt::format(
       "a step takes about {} by estimate: {} for weights, gradients and the optimizer, {} for a "
-      "batch "
-      "of {} of up to {} x {} pixels and its activations",
-      byte_text(memory.total()), byte_text(memory.weights),
-      byte_text(memory.batch + memory.activations), counted(recipe.data.batch_size, "image"),
-      size->width, size->height);
+      "batch of {} of up to {} x {} pixels and its activations",
+      byte_text(step), byte_text(weights), byte_text(batch), counted(images, "image"), size->width,
+      size->height);
   const auto has = fmt::format(
       "{}{} free",
       cluster.local_size() > 1 ? counted(cluster.local_size(), "process") + " here, " : "",
