@@ -79,7 +79,7 @@ SetParameter::SetParameter(std::string parameter, Value value, std::vector<doubl
     : parameter_(std::move(parameter)), value_(std::move(value)), known_(std::move(known)) {}
 
 void SetParameter::before_train(TrainState& state) {
-  state.hyper.at(parameter_);  // throws where there is none
+  state.hyper.at(parameter_);  // throws if there is none
   for (const auto value : known_) state.hyper.check(parameter_, value);
   set(state);
 }

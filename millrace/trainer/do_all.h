@@ -1,4 +1,4 @@
-// One thing after the other, whatever they throw.
+// A sequence of actions that goes on after an exception.
 #pragma once
 
 #include <exception>
@@ -28,7 +28,7 @@ class DoAll {
 
   bool has_failed() const { return first_ != nullptr; }
 
-  /// what() of the first exception; empty where there is none.
+  /// what() of the first exception, or "".
   const std::string& failure() const { return failure_; }
 
   /// Throws the first exception.

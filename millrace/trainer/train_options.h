@@ -23,7 +23,7 @@ struct TrainOptions {
 
   void describe(Options& o) {
     o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
-    o.add("max_steps", max_steps, "stop there, whatever the epochs; 0: no such limit",
+    o.add("max_steps", max_steps, "stop there even before train.epochs; 0: no such limit",
           {.min = 0, .unit = "steps"});
     o.add("seed", seed, "of initial weights, order of data and every random draw",
           {.min = 0, .max = kAnySeed});
@@ -35,8 +35,7 @@ struct TrainOptions {
     o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",
           {.min = 0, .max = 16777216});
     o.add("gradient_type", gradient_type,
-          "in which gradients travel between ranks; their sums are fp32 whatever it is",
-          {"fp32", "bf16", "fp16"});
+          "of gradients between ranks; their sums are fp32 all the same", {"fp32", "bf16", "fp16"});
     o.add("deterministic", deterministic, "the same run gives the same bytes");
     o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
     o.add("output", output, "folder that run folders are made in");

@@ -171,15 +171,15 @@ void Trainer::train() {
   boundary_.settle();
   bool epoch_begins = true, is_first = true;
   while (!has_all_steps(state_.at, plan_.train)) {
-    auto behind = state_.at;
+    auto next = state_.at;
     std::vector<Batch> batches;
     if (!stop_at_signal()) {
       if (epoch_begins)
         boundary_.call("before_epoch", [&](Callback& c) { c.before_epoch(state_); });
       boundary_.call("before_step", [&](Callback& c) { c.before_step(state_); });
-      batches = next_batches(behind);
+      batches = next_batches(next);
     }
-    const auto places = agree(batches, behind);
+    const auto places = agree(batches, next);
     if (!places) break;
     step(batches, *places);
     if (std::exchange(is_first, false)) spdlog::info("first step after {:.1f} s", process_age());
@@ -187,9 +187,9 @@ void Trainer::train() {
     auto& at = state_.at;
     state_.previous_progress = at.progress;
     at.step += 1;
-    at.images = behind.images;
-    at.progress = behind.progress;
-    at.cursor = std::move(behind.cursor);
+    at.images = next.images;
+    at.progress = next.progress;
+    at.cursor = std::move(next.cursor);
     epoch_begins = std::floor(at.progress) > std::floor(state_.previous_progress);
     stop_at_signal();
     state_.is_last = has_all_steps(at, plan_.train);
@@ -249,7 +249,7 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
 }
 
 std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& batches,
-                                                     Position& behind) {
+                                                     Position& next) {
   const auto& cluster = plan_.cluster;
   if (cluster.size() == 1) {
     if (batches.empty()) return std::nullopt;
@@ -262,7 +262,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
                               .signal = StopSignals::number(),
                               .figures = state_.figures_asked_,
                               .checkpoint = boundary_.wants_checkpoint(),
-                              .data_place = batches.empty() ? 0 : place_of(behind),
+                              .data_place = batches.empty() ? 0 : place_of(next),
                               .waited_s = state_.spent.data_s - waited_for_data_s_,
                               .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
                               .hyper = state_.hyper.values(),
@@ -270,7 +270,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   agreed_ = Clock::now();
   waited_s_ = waited_for_ranks_s();
   waited_for_data_s_ = state_.spent.data_s;
-  behind.images = state_.at.images + agreed.images;
+  next.images = state_.at.images + agreed.images;
   state_.hyper.set_values(agreed.hyper);
   state_.figures_asked_ = agreed.figures;
   if (agreed.checkpoint) boundary_.save_for_others();

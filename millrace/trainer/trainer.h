@@ -84,7 +84,7 @@ class Trainer {
   double waited_for_ranks_s() const;
   /// Agrees with all ranks on the next step. The places of these batches in it; nothing if training
   /// ends.
-  std::optional<std::vector<StepPlace>> agree(const std::vector<Batch>& batches, Position& behind);
+  std::optional<std::vector<StepPlace>> agree(const std::vector<Batch>& batches, Position& next);
   void step(const std::vector<Batch>& batches, std::span<const StepPlace> places);
   /// What a checkpoint keeps besides the state and the callbacks.
   Checkpoint checkpoint() const;

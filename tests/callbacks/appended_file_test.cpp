@@ -7,11 +7,8 @@
 #include "tests/callbacks/series.h"
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::Scratch;
-using testing::Training;
 
 /// Announces a score that gets better in most steps.
 Training announcing(const std::filesystem::path& folder) {
@@ -61,7 +58,7 @@ TEST(AppendedFile, LeavesWhatTheCheckpointDoesNotKnow) {
 
 TEST(AppendedFile, DropsWhatWasProvisionalWhenMoreComes) {
   const Scratch scratch;
-  testing::LineDetector model;
+  LineDetector model;
   const TrainState state(model, {});
   AppendedFile file;
   file.open(state, scratch / "lines");
@@ -75,4 +72,4 @@ TEST(AppendedFile, DropsWhatWasProvisionalWhenMoreComes) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

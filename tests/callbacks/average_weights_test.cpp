@@ -7,15 +7,13 @@
 #include "millrace/weights/weights.h"
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
-using testing::Training;
 
 at::Tensor weight(const NamedTensors& tensors) {
   return std::ranges::find(tensors, "line.weight", &NamedTensors::value_type::first)->second;
@@ -54,7 +52,7 @@ TEST(AverageWeights, FollowTheirFormula) {
 TEST(AverageWeights, AreAFileOfWeights) {
   const Scratch scratch;
   trained(scratch / "run", "decay = 0.9");
-  testing::LineDetector model;
+  LineDetector model;
   const auto file =
       scratch / "run" / "checkpoints" / "latest" / "callback.average_weights.safetensors";
   const auto report = load_weights(model.parameters(), file);
@@ -63,7 +61,7 @@ TEST(AverageWeights, AreAFileOfWeights) {
 }
 
 /// Its boxes are off by the sum of its weights.
-struct Judge final : testing::LineDetector {
+struct Judge final : LineDetector {
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
     const auto off = parameters().find("line.weight")->value.sum().item<float>();
     std::vector<std::vector<DetectedObject>> found;
@@ -87,13 +85,13 @@ TEST(AverageWeights, AreScoredBesideTheTrainedOnesInAnyMode) {
                  .make_model = [] { return std::make_unique<Judge>(); }};
     run();
     std::map<int, double> said;
-    for (const auto& line : testing::metrics(scratch / "run"))
+    for (const auto& line : metrics(scratch / "run"))
       if (line.contains("average_weights/bbox/AP"))
         said[line.at("step")] = line.at("average_weights/bbox/AP");
     const auto score = [&](int step, const char* file) {
       Judge judge;
       load_weights(judge.parameters(), checkpoint_of(scratch / "run" / "checkpoints", step) / file);
-      return evaluate_detector(judge, testing::fake_validation())->boxes.stats[0];
+      return evaluate_detector(judge, fake_validation())->boxes.stats[0];
     };
     // What eval says of the file is what the callback said.
     const auto* const averages = "callback.average_weights.safetensors";
@@ -117,4 +115,4 @@ TEST(AverageWeights, MustBeThereToBeScored) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

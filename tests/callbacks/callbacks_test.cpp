@@ -8,15 +8,12 @@
 #include "millrace/callbacks/common/progress_line.h"
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::metrics;
-using testing::Scratch;
-using testing::Training;
 
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
@@ -84,10 +81,9 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
 
 TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
   for (const auto* name : {"log", "evaluate", "keep_best"}) {
-    auto list = testing::made(std::string(name) == "keep_best"
-                                  ? testing::Declared{{name, ""}, {"evaluate", ""}}
-                                  : testing::Declared{{name, ""}});
-    testing::LineDetector model;
+    auto list = made(std::string(name) == "keep_best" ? Declared{{name, ""}, {"evaluate", ""}}
+                                                      : Declared{{name, ""}});
+    LineDetector model;
     TrainState state(model, {});
     for (const auto* saved : {"{}", "[", "{\"bytes\":\"x\",\"owed\":3,\"best\":[]}"})
       EXPECT_THAT(
@@ -119,4 +115,4 @@ TEST(ProgressLine, FitsTheTerminal) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -17,26 +17,21 @@
 #include "tests/support/log.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
-using testing::Declared;
 using ::testing::ElementsAre;
-using testing::essence;
 using ::testing::HasSubstr;
-using testing::metrics;
 using ::testing::Pair;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
-using testing::Training;
 
 const std::vector<std::string> kModes = {"inline", "score_in_background", "background"};
 
 /// Finds boxes that come nearer to the objects while its weights grow. What `before_detecting`
 /// does, it does first.
-class LearningDetector : public testing::LineDetector {
+class LearningDetector : public LineDetector {
  public:
   explicit LearningDetector(std::function<void()> before_detecting = [] {})
       : before_detecting_(std::move(before_detecting)) {}
@@ -103,7 +98,7 @@ std::string latest(const fs::path& run, const std::string& name = "latest") {
 }
 
 std::string failure_of(const Training& run) {
-  return testing::message_of([&] { run(); });
+  return message_of([&] { run(); });
 }
 
 TEST(EvaluationModes, GiveTheSameWeightsScoresDetectionsAndBestCheckpoint) {
@@ -286,7 +281,7 @@ TEST(EvaluationTargets, MustBeScoresThatThereAre) {
               HasSubstr("targets: the detector gives no segm/AP"));
 }
 
-/// One that says so.
+/// Says that it gives no masks.
 struct BoxesAlone final : LearningDetector {
   bool gives_masks() const override { return false; }
 };
@@ -321,12 +316,12 @@ TEST(EvaluateCallback, ScoresNoMasksOfADetectorWithoutWhereItFindsNothing) {
   run.make_model = [] { return std::make_unique<BlindToBoxes>(); };
   EXPECT_EQ(run().at.step, 15);
   BlindToBoxes model;
-  EXPECT_FALSE(evaluate_detector(model, testing::fake_validation())->masks);
+  EXPECT_FALSE(evaluate_detector(model, fake_validation())->masks);
 }
 
 TEST(EvaluateCallback, SaysWhoseScoresItTellsOfAtTheEnd) {
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   Training{.folder = scratch / "run",
            .declared = {{"average_weights", "decay = 0.99"},
                         {"evaluate", "every = '1 epoch'"},
@@ -369,9 +364,9 @@ TEST(EvaluateCallback, DoesNothingWithoutValidationData) {
 }
 
 TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
-  testing::LineDetector model;
-  auto data = testing::fake_validation();
-  auto more = testing::fake_truth();
+  LineDetector model;
+  auto data = fake_validation();
+  auto more = fake_truth();
   more.add_category(9, "ring");
   more.annotations[3].category_id = 9;
   data.split = make_split(assemble(std::move(more), "fake"), "nowhere", {"star"});
@@ -381,23 +376,22 @@ TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
 }
 
 TEST(Evaluation, StopsWhereItIsCancelled) {
-  testing::LineDetector model;
-  EXPECT_FALSE(evaluate_detector(model, testing::fake_validation(),
-                                 {.watch = {.cancelled = [] { return true; }}}));
+  LineDetector model;
+  EXPECT_FALSE(
+      evaluate_detector(model, fake_validation(), {.watch = {.cancelled = [] { return true; }}}));
 }
 
 /// What a part of the images comes to: positions `first` to `end` of the fake flow.
 std::string part(std::int64_t first, std::int64_t end) {
-  DetectorEvaluation evaluation(testing::fake_validation().split, {});
+  DetectorEvaluation evaluation(fake_validation().split, {});
   LearningDetector model;
-  EXPECT_TRUE(evaluation.detect(
-      model, std::make_unique<testing::FakeFlow>(testing::kEpochImages, first, end)));
+  EXPECT_TRUE(evaluation.detect(model, std::make_unique<FakeFlow>(kEpochImages, first, end)));
   return evaluation.partial();
 }
 
 TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
   LearningDetector model;
-  const auto whole = evaluate_detector(model, testing::fake_validation());
+  const auto whole = evaluate_detector(model, fake_validation());
   std::array<std::string, 3> parts;
   {
     std::vector<std::jthread> threads;
@@ -407,7 +401,7 @@ TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
   }
   for (int i = 0; i < 3; ++i) {
     std::ranges::rotate(parts, parts.begin() + 1);
-    DetectorEvaluation all(testing::fake_validation().split, {});
+    DetectorEvaluation all(fake_validation().split, {});
     for (const auto& one : parts) all.merge(one);
     const auto scores = all.scores();
     EXPECT_EQ(scores.boxes.stats, whole->boxes.stats);
@@ -420,10 +414,10 @@ TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
 }
 
 TEST(Evaluation, TakesEachImageOnce) {
-  DetectorEvaluation evaluation(testing::fake_validation().split, {});
+  DetectorEvaluation evaluation(fake_validation().split, {});
   LearningDetector model;
   const auto flow = [](std::int64_t first, std::int64_t end) {
-    return std::make_unique<testing::FakeFlow>(testing::kEpochImages, first, end);
+    return std::make_unique<FakeFlow>(kEpochImages, first, end);
   };
   EXPECT_TRUE(evaluation.detect(model, flow(0, 10)));
   EXPECT_THAT([&] { evaluation.detect(model, flow(10, 12)); },
@@ -438,16 +432,16 @@ TEST(Evaluation, RefusesBrokenPartials) {
   for (const std::string& bad :
        std::vector<std::string>{"", good.substr(0, end), good.substr(0, end + 9), "x" + good,
                                 good.substr(0, good.size() - 1), "1 0 99999999\n", "8 8 -1\n"}) {
-    DetectorEvaluation evaluation(testing::fake_validation().split, {});
+    DetectorEvaluation evaluation(fake_validation().split, {});
     EXPECT_THAT([&] { evaluation.merge(bad); }, ThrowsMessage<Error>(HasSubstr("broken")));
   }
 }
 
 TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
-  auto data = testing::fake_validation();
+  auto data = fake_validation();
   LearningDetector model;
   const auto whole = evaluate_detector(model, data);
-  data.start = [](Share share) { return std::make_unique<testing::FakePass>(8, share); };
+  data.start = [](Share share) { return std::make_unique<FakePass>(8, share); };
   const auto some = evaluate_detector(model, data);
   EXPECT_EQ(some->images, 8);
   EXPECT_LT(some->boxes.stats[8], whole->boxes.stats[8]);  // AR100
@@ -457,16 +451,16 @@ TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
 }
 
 TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {
-  struct Half final : testing::LineDetector {
+  struct Half final : LineDetector {
     std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
       auto found = LineDetector::detect(batch);
       found[0][0].mask = {.height = 64, .width = 64, .counts = {0, 64 * 64}};
       return found;
     }
   } model;
-  EXPECT_THAT([&] { evaluate_detector(model, testing::fake_validation()); },
+  EXPECT_THAT([&] { evaluate_detector(model, fake_validation()); },
               ThrowsMessage<Error>(HasSubstr("masks for 5 of 10 objects")));
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

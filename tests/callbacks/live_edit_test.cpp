@@ -6,16 +6,12 @@
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
-using testing::essence;
 using ::testing::HasSubstr;
-using testing::Log;
-using testing::Scratch;
-using testing::Training;
 
 /// A person who has written `text` into the file when step `from` (0 is the first) begins, and not
 /// before.
@@ -45,17 +41,15 @@ Training edited_training(const fs::path& folder, std::vector<Person> people) {
           .before_step = edits(folder, std::move(people))};
 }
 
-/// A hyper-parameter in each step, where it was not what it began with.
+/// A hyper-parameter in each step in which it differs from its initial value.
 std::map<int, double> changed(const fs::path& run, const std::string& name) {
   std::map<int, double> values;
-  for (const auto& line : testing::metrics(run))
+  for (const auto& line : metrics(run))
     if (line.contains(name)) values[line.at("step")] = line.at(name);
   return values;
 }
 
-std::vector<nlohmann::json> journal(const fs::path& run) {
-  return testing::json_lines(run / "edits.jsonl");
-}
+std::vector<nlohmann::json> journal(const fs::path& run) { return json_lines(run / "edits.jsonl"); }
 
 TEST(LiveEdit, ChangesWhatTheFileSaysAndWritesItDown) {
   const Scratch scratch;
@@ -150,4 +144,4 @@ TEST(LiveEdit, GoesBeforeWhatCallbacksSet) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

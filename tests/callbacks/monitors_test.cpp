@@ -13,18 +13,14 @@
 #include "tests/support/log.h"
 #include "tests/support/python.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::Contains;
-using testing::Declared;
 using ::testing::ElementsAre;
 using ::testing::Eq;
 using ::testing::HasSubstr;
-using testing::metrics;
 using ::testing::Not;
-using testing::Scratch;
-using testing::Training;
 
 const Declared kMonitors = {{"log", "every = '2 steps'"},
                             {"csv", "every = '2 steps'"},
@@ -62,9 +58,9 @@ TEST(EventRecords, HaveTheChecksumsOfTheirFormat) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value of CRC-32C's definition
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
   auto record = scalar_record({3, 1.5}, "loss", 0.25);
-  EXPECT_EQ(testing::payloads(record + record).size(), 2U);
+  EXPECT_EQ(payloads(record + record).size(), 2U);
   record[14] ^= 1;
-  EXPECT_THROW(testing::payloads(record), std::runtime_error);
+  EXPECT_THROW(payloads(record), std::runtime_error);
 }
 
 TEST(EventRecords, HistogramsCountEveryFiniteValueOnce) {
@@ -84,9 +80,9 @@ TEST(EventRecords, HistogramsCountEveryFiniteValueOnce) {
 /// What TensorBoard's own reader finds.
 nlohmann::json read_by_tensorboard(const std::filesystem::path& run) {
   const auto out = run / "events.json", errors = run / "errors.txt";
-  const auto status = testing::run_python(
-      fmt::format("tests/callbacks/events.py '{}' > '{}' 2> '{}'", (run / "tensorboard").string(),
-                  out.string(), errors.string()));
+  const auto status =
+      run_python(fmt::format("tests/callbacks/events.py '{}' > '{}' 2> '{}'",
+                             (run / "tensorboard").string(), out.string(), errors.string()));
   if (status != 0) throw Error(read_file(errors));
   return nlohmann::json::parse(read_file(out));
 }
@@ -134,7 +130,7 @@ TEST(TensorBoardCallback, ShowsPublishedPictures) {
 
 TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   Training{.folder = scratch / "run",
            .declared = {{"log", ""}, {"throughput", "every = '15 steps'"}},
            .before_step = [](TrainState& s) {
@@ -153,7 +149,7 @@ TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
 
 TEST(ResourcesCallback, MeasuresTheHostsMemory) {
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   Training{.folder = scratch / "run",
            .declared = {{"log", "every = '5 steps'"}, {"resources", "every = '5 steps'"}}}();
   for (const auto& line : metrics(scratch / "run")) {
@@ -223,7 +219,7 @@ TEST(ProfileCallback, WritesATraceWhoseSpansNest) {
 
 TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   Training run{.folder = scratch / "run", .declared = {{"profile", "from_step = 400"}}};
   run();
   EXPECT_THAT(log.take(), HasSubstr("profile: from_step = 400 is after the end of the training, "
@@ -243,7 +239,7 @@ TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
 
 TEST(PicturesCallback, EndsNoTrainingWhereAnImageCannotBeDrawn) {
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   const auto end = Training{.folder = scratch / "run",
                             .declared = {{"pictures", "every = '1 epoch'\ncount = 2"}}}();
   EXPECT_EQ(end.at.step, 15);
@@ -262,7 +258,7 @@ TEST(Monitors, SayTheSameWhereverTheTrainingWasStopped) {
   ASSERT_EQ(whole.in_child(), 0);
   const auto expect_whole = [&](const std::filesystem::path& run) {
     EXPECT_EQ(csv_rows(run), csv_rows(whole.folder)) << run;
-    EXPECT_EQ(testing::scalars_of_events(run), testing::scalars_of_events(whole.folder)) << run;
+    EXPECT_EQ(scalars_of_events(run), scalars_of_events(whole.folder)) << run;
   };
   auto stopped = whole;
   stopped.folder = scratch / "stopped";
@@ -282,4 +278,4 @@ TEST(Monitors, SayTheSameWhereverTheTrainingWasStopped) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

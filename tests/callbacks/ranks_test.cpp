@@ -1,4 +1,4 @@
-// Run by each of some ranks: what they agree upon at the boundaries of steps, and what they
+// Run by each of some ranks: what they agree on at step boundaries, and what they
 // evaluate together.
 #include <gmock/gmock.h>
 
@@ -11,18 +11,13 @@
 #include "tests/callbacks/training.h"
 #include "tests/support/ranks_main.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::cluster;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::LambdaCallback;
-using testing::metrics;
-using testing::Scratch;
-using testing::Training;
 
 bool is_last_rank() { return cluster->rank() == cluster->size() - 1; }
 
@@ -33,7 +28,7 @@ std::vector<std::string> of_all(const std::string& mine) { return cluster->gathe
 void expect_same(const std::string& mine) { EXPECT_THAT(of_all(mine), Each(mine)); }
 
 /// A training of all ranks in a folder that the chief alone sees.
-Training training(const fs::path& folder, const testing::Declared& declared = testing::kUsual) {
+Training training(const fs::path& folder, const Declared& declared = kUsual) {
   auto theirs = folder.parent_path() / "elsewhere";
   return {
       .folder = cluster->is_chief() ? folder : theirs, .declared = declared, .cluster = cluster};
@@ -101,7 +96,7 @@ TEST(Ranks, EndTogetherAndSaveWhereOneGetsASignal) {
     add(run, {.on_all_ranks = true, .before_step = [=](TrainState& state) {
                 if (is_last_rank() && state.at.step == 4) std::raise(SIGTERM);
               }});
-    struct Late final : testing::FakeFlow {
+    struct Late final : FakeFlow {
       using FakeFlow::FakeFlow;
       bool is_ready(std::chrono::milliseconds) override {
         return !is_last_rank() || StopSignals::received().empty();
@@ -110,7 +105,7 @@ TEST(Ranks, EndTogetherAndSaveWhereOneGetsASignal) {
     if (while_data_are_late)
       run.adjust = [](TrainPlan& plan) {
         plan.start_data = [](const Cursor& start) {
-          return std::make_unique<Late>(testing::kEpochImages, start.next, 1 << 30);
+          return std::make_unique<Late>(kEpochImages, start.next, 1 << 30);
         };
       };
     const auto end = run();
@@ -203,10 +198,10 @@ TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
 
 TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
   const Scratch scratch;
-  const testing::Declared declared = {{"checkpoint", "every = '4 steps'"},
-                                      {"average_weights", "decay = 0.5"},
-                                      {"log", "every = '2 steps'"},
-                                      {"evaluate", "every = '2 steps'\nmode = 'background'"}};
+  const Declared declared = {{"checkpoint", "every = '4 steps'"},
+                             {"average_weights", "decay = 0.5"},
+                             {"log", "every = '2 steps'"},
+                             {"evaluate", "every = '2 steps'\nmode = 'background'"}};
   auto whole = training(scratch / "whole", declared);
   whole();
   auto stopped = training(scratch / "stopped", declared);
@@ -219,12 +214,12 @@ TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
   expect_same(text(end));
   EXPECT_EQ(end.at.step, 15);
   if (cluster->is_chief()) {
-    EXPECT_EQ(testing::essence(stopped.folder), testing::essence(whole.folder));
+    EXPECT_EQ(essence(stopped.folder), essence(whole.folder));
   }
 }
 
 /// Detections that differ from image to image.
-struct Finding : testing::LineDetector {
+struct Finding : LineDetector {
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
     auto found = LineDetector::detect(batch);
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -248,13 +243,13 @@ std::string essence(const DetectorScores& scores, const fs::path& file) {
 TEST(Ranks, EvaluateToTheBitsOfOneProcess) {
   const Scratch scratch;
   Finding model;
-  const auto data = testing::fake_validation();
+  const auto data = fake_validation();
   for (const std::int64_t images : {0, 1, 7}) {
     const EvaluationRun run{.max_images = images, .keep_detections = true};
     const auto together = evaluate_detector(model, data, run, *cluster);
     ASSERT_TRUE(together.has_value());
     if (!cluster->is_chief()) continue;
-    EXPECT_EQ(together->images, images == 0 ? testing::kEpochImages : images);
+    EXPECT_EQ(together->images, images == 0 ? kEpochImages : images);
     EXPECT_EQ(essence(*together, scratch / "together"),
               essence(*evaluate_detector(model, data, run), scratch / "alone"));
   }
@@ -262,7 +257,7 @@ TEST(Ranks, EvaluateToTheBitsOfOneProcess) {
 
 TEST(Ranks, EvaluateNothingWhereOneIsCancelled) {
   Finding model;
-  const auto data = testing::fake_validation();
+  const auto data = fake_validation();
   EvaluationRun run;
   run.watch.cancelled = [] { return is_last_rank(); };
   EXPECT_FALSE(evaluate_detector(model, data, run, *cluster).has_value());
@@ -308,7 +303,7 @@ TEST(Ranks, StopTogetherAtTargets) {
 
 TEST(Ranks, MeasureTheValidationLossOfAllImages) {
   const Scratch scratch;
-  struct Known final : testing::LineDetector {
+  struct Known final : LineDetector {
     Losses losses(const Batch& batch, const StepInfo& step) override {
       if (!step.measured_only) return LineDetector::losses(batch, step);
       float sum = 0;
@@ -343,4 +338,4 @@ TEST(Ranks, SayWhichOfThemTheOthersWaitForLongest) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

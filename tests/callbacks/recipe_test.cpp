@@ -6,7 +6,7 @@
 #include "tests/support/fake_training.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -17,12 +17,12 @@ struct LineOptions {
   void describe(Options& o) { o.add("slope", slope, "of the line", {.min = 0}); }
 };
 
-MILLRACE_REGISTER(register_detector<testing::LineDetector, LineOptions>("line", "fits a line"));
+MILLRACE_REGISTER(register_detector<LineDetector, LineOptions>("line", "fits a line"));
 
 const std::string kModel = "[model]\ntype = 'line'\n";
 
 std::string complaint(const std::string& toml) {
-  return testing::message_of<ConfigError>([&] { resolve(parse_config(toml, "a.toml")); });
+  return message_of<ConfigError>([&] { resolve(parse_config(toml, "a.toml")); });
 }
 
 TEST(Recipe, IsCompleteFromAModelsNameAlone) {
@@ -180,4 +180,4 @@ TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

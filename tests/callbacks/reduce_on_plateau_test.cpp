@@ -5,16 +5,14 @@
 #include "tests/callbacks/series.h"
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
-using testing::Training;
 
-MILLRACE_REGISTER(register_callback<testing::PublishSeries>("series", "publishes given numbers"));
+MILLRACE_REGISTER(register_callback<PublishSeries>("series", "publishes given numbers"));
 
 /// The factor of the learning rate after each value.
 std::vector<double> factors(const std::string& values, const std::string& toml) {
@@ -49,7 +47,7 @@ TEST(ReduceOnPlateau, CountsWhatIsNoNumberAsNoBetter) {
 }
 
 TEST(ReduceOnPlateau, TakesTheStateOfOlderCheckpoints) {
-  testing::LineDetector model;
+  LineDetector model;
   TrainState state(model, {});
   const auto callback =
       callbacks().at("reduce_on_plateau").create(parse_config("metric = 'score'", "test.toml"));
@@ -65,4 +63,4 @@ TEST(ReduceOnPlateau, RefusesAParameterThatThereIsNot) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -9,13 +9,10 @@
 
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::essence;
-using testing::Scratch;
-using testing::Training;
 
 TEST(Resume, EqualsAnUninterruptedRunKilledAtAnyInstant) {
   const Scratch scratch;
@@ -79,8 +76,7 @@ std::vector<std::int64_t> saved_steps(const fs::path& run) {
 
 TEST(Checkpoints, StayWhereTheyAreTheNewestOrKeptForGood) {
   const Scratch scratch;
-  const testing::Declared declared = {
-      {"checkpoint", "every = '1 steps'\nkeep = 2\nkeep_every = '4 steps'"}};
+  const Declared declared = {{"checkpoint", "every = '1 steps'\nkeep = 2\nkeep_every = '4 steps'"}};
   Training{.folder = scratch / "whole", .declared = declared}();
   EXPECT_THAT(saved_steps(scratch / "whole"), ::testing::ElementsAre(4, 8, 12, 14, 15));
   Training{.folder = scratch / "killed", .declared = declared}.killed_after(10);
@@ -102,7 +98,7 @@ TEST(Checkpoints, ThatAreDamagedPushNoGoodOneOut) {
 }
 
 /// All that can run on made-up data, each doing something.
-const testing::Declared kAll = {
+const Declared kAll = {
     {"log", "every = '2 steps'"},
     {"checkpoint", "every = '3 steps'\nkeep = 2"},
     {"evaluate", "every = '1 epoch'\nat_start = true"},
@@ -125,7 +121,7 @@ const testing::Declared kAll = {
 };
 
 /// A training with all of them, in which a person lowers the decay in step 8.
-Training everything(const fs::path& folder, const testing::Declared& declared = kAll) {
+Training everything(const fs::path& folder, const Declared& declared = kAll) {
   return {.folder = folder, .declared = declared, .before_step = [=](TrainState& s) {
             if (s.at.step >= 6)
               write_file_atomically(folder / "edit.toml", "optimizer.weight_decay = 0.0");
@@ -177,4 +173,4 @@ TEST(Callbacks, AllGiveTheSameInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -6,22 +6,19 @@
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::Log;
 using ::testing::Not;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
-using testing::Training;
 
 Training commanding_training(const std::filesystem::path& folder, const std::string& toml) {
   return {.folder = folder, .declared = {{"evaluate", ""}, {"run_command", toml}}};
 }
 
-/// The test leaves no child behind, dead or alive.
+/// No child process is left, dead or alive.
 void expect_no_children() {
   errno = 0;
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
@@ -105,4 +102,4 @@ TEST(RunCommand, EndsWithTheTraining) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

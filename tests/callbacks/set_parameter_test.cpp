@@ -4,16 +4,13 @@
 
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using testing::essence;
 using ::testing::HasSubstr;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
-using testing::Training;
 
 /// The value of a hyper-parameter in each of the 15 steps.
 std::vector<double> values(const std::string& name, const std::string& toml) {
@@ -44,16 +41,16 @@ TEST(SetParameter, GoesInAStraightLineBetweenPoints) {
 
 TEST(SetParameter, FollowsAFunction) {
   const Scratch scratch;
-  testing::LineDetector model;
+  LineDetector model;
   std::vector<double> seen;
   CallbackList list;
   list.add("pulse", std::make_unique<SetParameter>("optimizer.clip_norm", [](const TrainState& s) {
              return s.at.step % 2 == 0 ? 1.0 : 2.0;
            }));
-  auto look = std::make_unique<testing::LambdaCallback>();
+  auto look = std::make_unique<LambdaCallback>();
   look->on_before_step = [&](TrainState& s) { seen.push_back(s.hyper.at("optimizer.clip_norm")); };
   list.add("look", std::move(look));
-  auto plan = testing::fake_plan(model, scratch / "run");
+  auto plan = fake_plan(model, scratch / "run");
   plan.train.max_steps = 4;
   Trainer(plan, std::move(list)).run();
   EXPECT_THAT(seen, ElementsAre(1, 2, 1, 2));
@@ -93,11 +90,11 @@ TEST(SetParameter, ShowsChangedValuesInTheMetrics) {
   Training{
       .folder = scratch / "run",
       .declared = {{"log", "every = '1 steps'"}, {"set_parameter", "at = [1]\nvalues = [0.5]"}}}();
-  const auto lines = testing::metrics(scratch / "run");
+  const auto lines = metrics(scratch / "run");
   EXPECT_FALSE(lines[4].contains("lr_factor"));
   EXPECT_EQ(lines[5].at("lr_factor"), 0.5);
   EXPECT_NEAR(lines[5].at("lr").get<double>(), 0.025, 1e-12);
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

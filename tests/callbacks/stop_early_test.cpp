@@ -3,16 +3,13 @@
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::Log;
 using ::testing::Not;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
-using testing::Training;
 
 Training watched_training(const std::filesystem::path& folder, const std::string& values,
                           const std::string& toml) {
@@ -51,18 +48,18 @@ TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
   for (const auto* watcher : {"stop_early", "keep_best", "reduce_on_plateau"})
     EXPECT_THAT(
         [&] {
-          testing::made({{watcher, "metric = 'bbox/AB'"}, {"evaluate", ""}});
+          made({{watcher, "metric = 'bbox/AB'"}, {"evaluate", ""}});
         },
         ThrowsMessage<ConfigError>(AllOf(HasSubstr(std::string("callbacks.") + watcher +
                                                    ": no callback of this run publishes 'bbox/AB'"),
                                          HasSubstr("did you mean 'bbox/AP'"))));
   EXPECT_THAT(
       [] {
-        testing::made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
+        made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
       },
       ThrowsMessage<ConfigError>(HasSubstr("callbacks.checkpoint: no callback of this run")));
-  testing::made({{"stop_early", "metric = 'val/loss_rpn_box_reg'"}, {"validation_loss", ""}});
-  testing::made({{"checkpoint", "only_if = 'loss < 3'"}});
+  made({{"stop_early", "metric = 'val/loss_rpn_box_reg'"}, {"validation_loss", ""}});
+  made({{"checkpoint", "only_if = 'loss < 3'"}});
 }
 
 TEST(Metrics, ThatNeverCameAreToldAtTheEnd) {
@@ -80,4 +77,4 @@ TEST(Metrics, ThatNeverCameAreToldAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -4,16 +4,13 @@
 
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::essence;
-using testing::Scratch;
-using testing::Training;
 
 /// Its validation losses are known; says what it was asked.
-struct Measured final : testing::LineDetector {
+struct Measured final : LineDetector {
   Losses losses(const Batch& batch, const StepInfo& step) override {
     auto losses = LineDetector::losses(batch, step);
     if (!step.measured_only) return losses;
@@ -39,11 +36,11 @@ TEST(ValidationLoss, IsTheMeanOverImages) {
   const Scratch scratch;
   measuring_training(scratch / "run")();
   double sum = 0;
-  testing::FakePass flow(testing::kEpochImages, {});
+  FakePass flow(kEpochImages, {});
   while (const auto batch = flow.next())
     sum += static_cast<double>(2 * batch->value.images[0].image_id);
   std::vector<int> steps;
-  for (const auto& line : testing::metrics(scratch / "run")) {
+  for (const auto& line : metrics(scratch / "run")) {
     if (!line.contains("val/loss")) continue;
     steps.push_back(line.at("step"));
     EXPECT_DOUBLE_EQ(line.at("val/a").get<double>(), sum / 10);
@@ -79,7 +76,7 @@ TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
   measuring_training(scratch / "stopped")();
   const auto curve = [](const std::filesystem::path& run) {
     std::vector<std::pair<int, double>> points;
-    for (const auto& line : testing::metrics(run))
+    for (const auto& line : metrics(run))
       if (line.contains("val/loss")) points.emplace_back(line.at("step"), line.at("val/loss"));
     return points;
   };
@@ -90,7 +87,7 @@ TEST(ValidationLoss, TakesAsManyImagesAsItIsTold) {
   const Scratch scratch;
   std::int64_t most = 0;
   auto run = measuring_training(scratch / "run", "images = 3");
-  struct Counting final : testing::LineDetector {
+  struct Counting final : LineDetector {
     explicit Counting(std::int64_t& number) : last(number) {}
     Losses losses(const Batch& batch, const StepInfo& step) override {
       if (step.measured_only) last = std::max(last, step.step);
@@ -104,4 +101,4 @@ TEST(ValidationLoss, TakesAsManyImagesAsItIsTold) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

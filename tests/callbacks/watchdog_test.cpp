@@ -5,13 +5,11 @@
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using std::chrono::seconds;
 using ::testing::HasSubstr;
-using testing::Scratch;
-using testing::Training;
 
 using Time = Clock::time_point;
 
@@ -75,7 +73,7 @@ TEST(Activity, ASignOfLifeIsNoNewActivity) {
   Activity activity;
   activity.begin("works");
   const auto begun = activity.now();
-  EXPECT_TRUE(testing::comes_to([&] {
+  EXPECT_TRUE(comes_to([&] {
     activity.moves();
     return activity.now().moved > begun.moved;
   }));
@@ -84,7 +82,7 @@ TEST(Activity, ASignOfLifeIsNoNewActivity) {
 
 TEST(WatchdogCallback, NamesTheCallbackThatHangs) {
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   Training{.folder = scratch / "run",
            .declared = {{"watchdog", "after = '0.2 seconds'"}},
            .before_step = [&](TrainState& s) {
@@ -100,7 +98,7 @@ TEST(WatchdogCallback, NamesTheCallbackThatHangs) {
 /// The validation's images, which are not there before the log says what waits for them.
 class LateFlow final : public DataFlow<Batch> {
  public:
-  explicit LateFlow(const testing::Log& log) : log_(log) {}
+  explicit LateFlow(const Log& log) : log_(log) {}
 
   bool is_ready(std::chrono::milliseconds) override {
     return log_.comes_to_say("rank 0: callback 'evaluate' in trigger, for ");
@@ -110,14 +108,14 @@ class LateFlow final : public DataFlow<Batch> {
   FlowReport report() const override { return {}; }
 
  private:
-  testing::FakeFlow flow_{testing::kEpochImages, 0, testing::kEpochImages};
-  const testing::Log& log_;
+  FakeFlow flow_{kEpochImages, 0, kEpochImages};
+  const Log& log_;
 };
 
 TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
   const Scratch scratch;
-  testing::Log log;
-  auto validation = testing::fake_validation();
+  Log log;
+  auto validation = fake_validation();
   validation.start = [&](Share) { return std::make_unique<LateFlow>(log); };
   Training{.folder = scratch / "run",
            .declared = {{"watchdog", "after = '0.2 seconds'"}, {"evaluate", "every = '3 epochs'"}},
@@ -126,20 +124,20 @@ TEST(WatchdogCallback, NamesTheEvaluationWhoseDataHang) {
 }
 
 /// Does not end its fifth step before the log says that it takes long.
-struct SlowDetector final : testing::LineDetector {
-  explicit SlowDetector(const testing::Log& to_watch) : log(to_watch) {}
+struct SlowDetector final : LineDetector {
+  explicit SlowDetector(const Log& to_watch) : log(to_watch) {}
   Losses losses(const Batch& batch, const StepInfo& step) override {
     if (step.step == 4) {
       EXPECT_TRUE(log.comes_to_say("takes step 5 with images "));
     }
     return LineDetector::losses(batch, step);
   }
-  const testing::Log& log;
+  const Log& log;
 };
 
 TEST(WatchdogCallback, NamesTheStepThatTakesLongAndItsImages) {
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   Training{.folder = scratch / "run",
            .declared = {{"watchdog", "step_limit = '0.2 seconds'"}},
            .make_model = [&] { return std::make_unique<SlowDetector>(log); }}();
@@ -175,4 +173,4 @@ TEST(WatchdogCallback, RefusesWhatIsNoTime) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

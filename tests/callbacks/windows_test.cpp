@@ -5,19 +5,15 @@
 
 #include "tests/callbacks/training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::metrics;
-using testing::Scratch;
-using testing::Training;
 
 TEST(Windows, TellRatesAndCountsAsTheyWereLast) {
   const Scratch scratch;
   std::vector<double> rates;
   Training run{.folder = scratch / "run", .declared = {{"log", "every = '5 steps'"}}};
   run.make_model = [] {
-    auto model = std::make_unique<testing::LineDetector>();
+    auto model = std::make_unique<LineDetector>();
     model->bad_from = 1;
     model->bad_until = 4;
     return model;
@@ -73,7 +69,7 @@ TEST(Windows, AreWrittenWhereTheTrainingDiverges) {
   const Scratch scratch;
   Training run{.folder = scratch / "run", .declared = {{"log", ""}}};
   run.make_model = [] {
-    auto model = std::make_unique<testing::LineDetector>();
+    auto model = std::make_unique<LineDetector>();
     model->bad_from = 2;
     model->bad_until = 1000;
     return model;
@@ -87,4 +83,4 @@ TEST(Windows, AreWrittenWhereTheTrainingDiverges) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

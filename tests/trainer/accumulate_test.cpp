@@ -10,15 +10,11 @@
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::fake_plan;
 using ::testing::HasSubstr;
-using testing::LambdaCallback;
-using testing::Scratch;
-using testing::train_saving;
 
 /// The mean over images of (w - id)^2, weighted by a number drawn for each image; images with an id
 /// of 3 do not count.
@@ -147,7 +143,7 @@ TEST(Accumulate, ADetectorThatDividesByNoTotalIsRefused) {
   TrainingStep step(model, {}, {});
   LossScale scale;
   const std::vector<Batch> batches = {batch_of({1}), batch_of({2})};
-  EXPECT_THAT(testing::message_of([&] { step(batches, {}, 0.1, scale); }),
+  EXPECT_THAT(message_of([&] { step(batches, {}, 0.1, scale); }),
               HasSubstr("set optimizer.accumulate = 1"));
 }
 
@@ -194,8 +190,8 @@ TEST(Figures, AreWorkedOutInTheStepsThatAreAskedForThemAndChangeNoBit) {
   const auto [without, none] = train(false);
   EXPECT_THAT(steps, ElementsAre(2, 6, 10, 14));
   EXPECT_TRUE(none.empty());
-  EXPECT_TRUE(testing::same(with, without));
+  EXPECT_TRUE(same(with, without));
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -1,4 +1,4 @@
-// What callbacks may say and keep, and who is named where they may not.
+// What callbacks may publish and save; errors name the callback.
 #include "millrace/trainer/callback_list.h"
 
 #include <gmock/gmock.h>
@@ -10,13 +10,10 @@
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::fake_plan;
 using ::testing::HasSubstr;
-using testing::LineDetector;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
 
 /// Says of itself and publishes what a test wants.
@@ -48,7 +45,7 @@ std::string failure_with(const std::vector<Talker>& talkers) {
   const Scratch scratch;
   LineDetector model;
   CallbackList list;
-  return testing::message_of<std::exception>([&] {
+  return message_of<std::exception>([&] {
     for (std::size_t i = 0; i < talkers.size(); ++i)
       list.add(fmt::format("mine{}", i), std::make_unique<Talker>(talkers[i]), std::nullopt,
                "mine.so");
@@ -144,7 +141,7 @@ TEST(CallbackList, LogsWhatIsNotThrownAndThatAlone) {
     void after_train(TrainState&) override { throw Error("second"); }
   };
   const Scratch scratch;
-  testing::Log log;
+  Log log;
   LineDetector model;
   CallbackList list;
   list.add("a", std::make_unique<Faulty>());
@@ -159,4 +156,4 @@ TEST(CallbackList, LogsWhatIsNotThrownAndThatAlone) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 TEST(CheckpointHolds, LastAsLongAsOneHandleLives) {
@@ -30,4 +30,4 @@ TEST(CheckpointHolds, LastUntilANewerCheckpointIsWholeThatNeedsThemNoMore) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -12,12 +12,10 @@
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::same;
-using testing::Scratch;
 
 Checkpoint sample(std::int64_t step) {
   Checkpoint checkpoint;
@@ -229,4 +227,4 @@ TEST(RunFolder, NeverTakesAnExistingOne) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

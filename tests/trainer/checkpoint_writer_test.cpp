@@ -10,12 +10,10 @@
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::same;
-using testing::Scratch;
 
 Checkpoint of(std::int64_t step, const at::Tensor& weights) {
   return {.at = {.step = step},
@@ -103,4 +101,4 @@ TEST(CheckpointWriter, SaysThatItsFolderWasRemoved) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -13,10 +13,8 @@
 #include "millrace/trainer/cluster/processors.h"
 #include "tests/support/ranks_main.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::cluster;
 
 std::string text_of(std::int64_t rank) {
   return std::string(static_cast<std::size_t>(rank * rank * 200), static_cast<char>('a' + rank));
@@ -53,7 +51,7 @@ TEST(Cluster, BindsTheRanksOfAHostToTheirShares) {
   bind_to_share(*cluster, /*near_gpus=*/false);
   EXPECT_EQ(allowed_processors(),
             share_of_processors(before, static_cast<std::size_t>(cluster->rank())));
-  // Each its own, or all of them where there are fewer cores than ranks.
+  // Each its own, or each all of them if there are fewer cores than ranks.
   const auto shares = cluster->gather("shares", allowed_processors());
   const auto different = std::set(shares.begin(), shares.end()).size();
   EXPECT_TRUE(different == shares.size() || different == 1) << different;
@@ -98,4 +96,4 @@ TEST(GradientSync, RefusesWhatItCannotAdd) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -8,7 +8,7 @@
 #include "millrace/trainer/detector/restore.h"
 #include "tests/support/fake_training.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -35,7 +35,7 @@ std::string with(const std::string& line, const std::string& other) {
 }
 
 struct Resuming {
-  testing::LineDetector model;
+  LineDetector model;
   Checkpoint checkpoint{
       .epoch_size = 10, .classes = {"a", "b"}, .model = named_values(model), .config = kConfig};
   std::string config = kConfig;
@@ -109,4 +109,4 @@ TEST(ConfigChanges, ThatCannotWorkAreRefusedByKey) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -14,7 +14,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/trainer/training_step.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -121,4 +121,4 @@ TEST_F(DetectorContract, ObjectsAreOfTheBatchsImagesAndTheModelsClasses) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

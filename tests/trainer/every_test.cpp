@@ -9,14 +9,11 @@
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::fake_plan;
 using ::testing::HasSubstr;
-using testing::LineDetector;
-using testing::Scratch;
 using ::testing::ThrowsMessage;
 
 struct NoteSteps final : Callback {
@@ -69,7 +66,7 @@ TEST(Period, RefusesWhatIsNone) {
 }
 
 TEST(Condition, ComparesWhatIsKnown) {
-  testing::LineDetector model;
+  LineDetector model;
   TrainState state(model, {});
   state.at.step = 7;
   state.at.progress = 1.4;
@@ -94,4 +91,4 @@ TEST(Condition, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

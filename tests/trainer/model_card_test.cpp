@@ -10,12 +10,10 @@
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::same;
-using testing::Scratch;
 
 struct CardOptions {
   std::vector<double> deviation = {1, 1};
@@ -148,4 +146,4 @@ TEST(ModelCard, ALoopOfLinksIsNamed) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

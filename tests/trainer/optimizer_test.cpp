@@ -13,10 +13,9 @@
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::close;
 using ::testing::HasSubstr;
 
 struct OneParameter {
@@ -229,7 +228,7 @@ TEST(AdamW, GoesOnFromItsState) {
   for (auto* side : {&whole, &half}) give(side->value, 2, -1);
   first->step(0.1);
   second->step(0.1);
-  EXPECT_TRUE(testing::same(whole.value.detach(), half.value.detach()));
+  EXPECT_TRUE(same(whole.value.detach(), half.value.detach()));
 }
 
 TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
@@ -237,7 +236,7 @@ TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
   const auto sgd = make_optimizer(p.parameters, {}),
              adamw = make_optimizer(p.parameters, {.type = "adamw"});
   for (const auto& [into, from] : {std::pair(&sgd, &adamw), std::pair(&adamw, &sgd)}) {
-    const auto why = testing::message_of([&] { (*into)->load((*from)->state()); });
+    const auto why = message_of([&] { (*into)->load((*from)->state()); });
     EXPECT_THAT(why, HasSubstr("resume with the type"));
     EXPECT_THAT(why, HasSubstr("model.weights"));
   }
@@ -320,8 +319,7 @@ TEST(ParameterGroups, WhatIsFrozenAsksForNoGradient) {
 
 std::string complaint_of_rules(const std::vector<ParameterRule>& rules) {
   ThreeParameters p;
-  return testing::message_of<ConfigError>(
-      [&] { group_parameters(p.parameters, {.groups = rules}); });
+  return message_of<ConfigError>([&] { group_parameters(p.parameters, {.groups = rules}); });
 }
 
 TEST(ParameterGroups, ARuleThatTakesNothingIsRefused) {
@@ -339,4 +337,4 @@ TEST(OptimizerOptions, ScaleTheRateWithTheImagesOfAStep) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -16,15 +16,10 @@
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::fake_plan;
-using testing::LambdaCallback;
-using testing::Scratch;
-using testing::train_saving;
-
-/// loss = slope * w, worked out in fp16: its gradient, the factor times the slope, overflows above
+/// loss = slope * w, computed in fp16: its gradient, the factor times the slope, overflows above
 /// 65504.
 class HalfDetector final : public Detector {
  public:
@@ -91,7 +86,7 @@ struct HalfTraining {
     plan.optimizer.clip_norm = 0;
   }
   std::string failure() {
-    return testing::message_of([&] { Trainer(plan, {}).run(); });
+    return message_of([&] { Trainer(plan, {}).run(); });
   }
   double weight() const { return model.parameters().find("w")->value.item<double>(); }
 
@@ -146,7 +141,7 @@ TEST(LossScale, OverflowsOfAStaticOneOrOfLossesAreBadSteps) {
   EXPECT_THAT(infinite.failure(), ::testing::HasSubstr("10th such step in a row"));
 }
 
-/// loss = slope * w, its product worked out in the type of the step.
+/// loss = slope * w, its product computed in the type of the step.
 class LinearDetector final : public Detector {
  public:
   LinearDetector() { w_ = parameters_.add("w", at::full({1, 1}, 1.0), ParameterKind::weight); }
@@ -194,4 +189,4 @@ TEST(LossScale, AResumedTrainingGoesOnAsIfItHadNotStopped) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -10,7 +10,7 @@
 
 #include "millrace/base/errors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(Processors, ThatAProcessMayUseAreWhatTheSystemHasLeftIt) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -16,10 +16,9 @@
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
-using testing::cluster;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kImages = 8;  // per step
@@ -181,7 +180,7 @@ TEST(RanksStep, RefusesADetectorThatDividesByNoTotal) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank needs none";
   Steps steps;
   steps.model.asks_for_totals = false;
-  EXPECT_THAT(testing::message_of([&] { steps.run(); }), HasSubstr("cannot be trained in parts"));
+  EXPECT_THAT(message_of([&] { steps.run(); }), HasSubstr("cannot be trained in parts"));
 }
 
 TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
@@ -216,8 +215,8 @@ TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
         double expected = 0;
         for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
           if (i != rank) expected += static_cast<double>(10 * rank + i);
-        EXPECT_TRUE(testing::same(values[static_cast<std::size_t>(i)].grad(),
-                                  at::full({i + 1, i + 1}, expected)))
+        EXPECT_TRUE(
+            same(values[static_cast<std::size_t>(i)].grad(), at::full({i + 1, i + 1}, expected)))
             << i;
       }
       for (auto& value : values) value.mutable_grad().reset();
@@ -228,7 +227,7 @@ TEST(GradientBuckets, OfAnySizeGiveTheSameSums) {
 TEST(ShareValues, GivesEveryRankTheChiefs) {
   const auto value = at::full({2, 3}, 0.5 + static_cast<double>(cluster->rank()));
   take_chiefs_values(*cluster, {{"a", value}}, "the model");
-  EXPECT_TRUE(testing::same(value, at::full({2, 3}, 0.5)));
+  EXPECT_TRUE(same(value, at::full({2, 3}, 0.5)));
 }
 
 TEST(ShareValues, NamesRankAndTensorThatDiffer) {
@@ -236,15 +235,15 @@ TEST(ShareValues, NamesRankAndTensorThatDiffer) {
   const auto value = at::zeros({2});
   if (cluster->rank() == 1) value[1].fill_(-0.0);
   check_same_values(*cluster, {{"a", at::ones({3})}}, "the model");
-  EXPECT_EQ(testing::message_of([&] {
+  EXPECT_EQ(message_of([&] {
               check_same_values(*cluster, {{"a", at::ones({3})}, {"b", value}}, "the model");
             }),
             cluster->name(1) + " holds other values in 'b' of the model than " + cluster->name(0));
   const NamedTensors values = {{"a", at::zeros({2 + (cluster->rank() == 1)})}};
-  EXPECT_EQ(testing::message_of([&] { take_chiefs_values(*cluster, values, "the model"); }),
+  EXPECT_EQ(message_of([&] { take_chiefs_values(*cluster, values, "the model"); }),
             cluster->name(1) + " has another name, type or shape for 'a' of the model than " +
                 cluster->name(0));
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -5,7 +5,7 @@
 #include "millrace/base/errors.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 struct Case {
@@ -81,7 +81,7 @@ TEST(Schedule, ThatCannotWorkIsRefusedWithBothNumbers) {
        "9 epochs of 1000 images, ends after the first of schedule.milestones, 8"},
   };
   const auto complaint = [](const ScheduleOptions& options, double epochs, std::int64_t images) {
-    return testing::message_of<ConfigError>([&] {
+    return message_of<ConfigError>([&] {
       options.check({}, epochs);
       options.check_warmup(epochs, images, /*images_per_step=*/4);
     });
@@ -97,4 +97,4 @@ TEST(Schedule, ThatCannotWorkIsRefusedWithBothNumbers) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -12,11 +12,10 @@
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Scratch;
 
 StepRecord record() {
   StepRecord record{.info = {.seed = ~std::uint64_t{0}, .step = 122},
@@ -59,7 +58,7 @@ TEST(StepRecord, ComesBackAsItWas) {
   EXPECT_EQ(read.rejected, record().rejected);
   EXPECT_EQ(read.classes, record().classes);
   EXPECT_EQ(read.config, record().config);
-  EXPECT_TRUE(testing::same(read.model.at(0).second, record().model.at(0).second));
+  EXPECT_TRUE(same(read.model.at(0).second, record().model.at(0).second));
   ASSERT_EQ(read.batches.size(), 2U);
   for (const auto i : {0, 1}) EXPECT_EQ(digest(read.batches[i]), digest(record().batches[i]));
 }
@@ -92,14 +91,14 @@ TEST(StepRecord, NamesTheFileThatIsMissingOrDamaged) {
 
 TEST(StepRecord, IsWrittenForTheFirstThreeBadStepsAndRepeatsThem) {
   const Scratch scratch;
-  testing::LineDetector model;
+  LineDetector model;
   model.bad_from = 4;
   model.bad_until = 9;
-  auto plan = testing::fake_plan(model, scratch / "run");
+  auto plan = fake_plan(model, scratch / "run");
   plan.train.max_steps = 10;
   std::vector<at::Tensor> before;
   CallbackList list;
-  auto callback = std::make_unique<testing::LambdaCallback>();
+  auto callback = std::make_unique<LambdaCallback>();
   callback->on_before_step = [&](TrainState& s) {
     before.push_back(named_values(s.model).at(0).second.clone());
   };
@@ -113,8 +112,8 @@ TEST(StepRecord, IsWrittenForTheFirstThreeBadStepsAndRepeatsThem) {
   const auto read = read_step_record(scratch / "run" / "diverged" / "step-000005");
   EXPECT_EQ(read.info.step, 4);
   EXPECT_EQ(read.rejected, "the loss 'fit' is inf");
-  EXPECT_TRUE(testing::same(read.model.at(0).second, before.at(4)));
-  testing::LineDetector again;
+  EXPECT_TRUE(same(read.model.at(0).second, before.at(4)));
+  LineDetector again;
   again.bad_from = 4;
   again.bad_until = 9;
   restore(again, read.model);
@@ -127,13 +126,12 @@ TEST(StepRecord, IsWrittenForTheFirstThreeBadStepsAndRepeatsThem) {
 
 TEST(StepRecord, ThatCannotBeWrittenEndsNoTraining) {
   const Scratch scratch;
-  testing::LineDetector model;
+  LineDetector model;
   model.bad_from = 2;
   model.bad_until = 3;
-  const auto plan =
-      testing::fake_plan(model, scratch.file("run", "a file where a folder should be"));
+  const auto plan = fake_plan(model, scratch.file("run", "a file where a folder should be"));
   EXPECT_EQ(Trainer(plan, {}).run().at.step, 15);
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

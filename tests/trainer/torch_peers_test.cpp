@@ -12,16 +12,14 @@
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
-
-using testing::Scratch;
 
 /// What torch_reference.py writes.
 nlohmann::json torch_reference() {
   const Scratch scratch;
   const auto file = scratch / "reference.json";
-  if (testing::run_python("tests/trainer/torch_reference.py " + file.string()) != 0) return {};
+  if (run_python("tests/trainer/torch_reference.py " + file.string()) != 0) return {};
   return nlohmann::json::parse(read_file(file));
 }
 
@@ -43,7 +41,7 @@ void expect_ten_steps(const nlohmann::json& expected, const OptimizerOptions& op
     value.mutable_grad() = gradient(step);
     optimizer->step(0.1);
     const auto wanted = expected.at(static_cast<std::size_t>(step)).get<std::vector<double>>();
-    EXPECT_TRUE(testing::close(value.detach().flatten(), at::tensor(wanted), 1e-12)) << step;
+    EXPECT_TRUE(close(value.detach().flatten(), at::tensor(wanted), 1e-12)) << step;
   }
 }
 
@@ -72,4 +70,4 @@ TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

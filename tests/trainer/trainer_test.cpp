@@ -16,15 +16,11 @@
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
-namespace millrace {
+namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::fake_plan;
 using ::testing::HasSubstr;
-using testing::LambdaCallback;
-using testing::LineDetector;
-using testing::Scratch;
 
 /// A training with lambdas around it.
 struct Fixture {
@@ -41,7 +37,7 @@ struct Fixture {
   }
   TrainEnd run() { return Trainer(plan, std::move(callbacks)).run(); }
   std::string failure() {
-    return testing::message_of<std::exception>([&] { run(); });
+    return message_of<std::exception>([&] { run(); });
   }
 };
 
@@ -237,7 +233,7 @@ TEST(When, AsksItsConditionAndTheStart) {
   EXPECT_THAT(triggered("step >= 8", true), ElementsAre(8, 12, 15));
   EXPECT_THAT(triggered("epoch < 2", true), ElementsAre(0, 4, 8));
   EXPECT_THAT(triggered("epoch < 2", false), ElementsAre(4, 8));
-  // What is published at a boundary counts from the next one on, whatever the order.
+  // What is published at a boundary counts from the next one on, in any order of callbacks.
   EXPECT_THAT(triggered("x > 0", true), ElementsAre(12, 15));
 }
 
@@ -255,7 +251,7 @@ TEST(Trainer, CallsAfterTrainWhereTheDataFails) {
   Fixture f;
   bool called = false;
   f.plan.start_data = [](const Cursor&) -> std::unique_ptr<DataFlow<Batch>> {
-    return std::make_unique<testing::FakeFlow>(10, 0, 4);
+    return std::make_unique<FakeFlow>(10, 0, 4);
   };
   f.add().on_after_train = [&](TrainState&) { called = true; };
   EXPECT_THAT(f.failure(), HasSubstr("data ended"));
@@ -263,7 +259,7 @@ TEST(Trainer, CallsAfterTrainWhereTheDataFails) {
 }
 
 TEST(Trainer, SaysHowLongItIsAndWhatWasLeftOut) {
-  struct Skipping final : testing::FakeFlow {
+  struct Skipping final : FakeFlow {
     Skipping() : FakeFlow(10, 0, 1 << 30) {}
     FlowReport report() const override {
       return {.skipped = 2, .skipped_reasons = {"a.jpg: is cut short"}};
@@ -271,7 +267,7 @@ TEST(Trainer, SaysHowLongItIsAndWhatWasLeftOut) {
   };
   Fixture f;
   f.plan.start_data = [](const Cursor&) { return std::make_unique<Skipping>(); };
-  testing::Log log;
+  Log log;
   f.run();
   const auto text = log.take();
   EXPECT_THAT(text, HasSubstr("info 15 steps of 2 images: 3 epochs of 10 samples\n"));
@@ -306,7 +302,7 @@ TEST(Trainer, StopsAtTheNextBoundaryAfterASignal) {
 }
 
 TEST(Trainer, StopsWhileItWaitsForData) {
-  struct Stuck final : testing::FakeFlow {
+  struct Stuck final : FakeFlow {
     Stuck() : FakeFlow(10, 0, 1 << 30) {}
     bool is_ready(std::chrono::milliseconds) override {
       if (asked++ == 3) std::raise(SIGTERM);
@@ -384,11 +380,11 @@ TEST(Trainer, SkipsStepsThatAreNotFinite) {
     weights.push_back(f.model.parameters().find("line.weight")->value.detach().clone());
   };
   EXPECT_EQ(f.run().at.bad_steps, 9);
-  EXPECT_TRUE(testing::same(weights[2], weights[11]));
-  EXPECT_FALSE(testing::same(weights[11], weights[12]));
+  EXPECT_TRUE(same(weights[2], weights[11]));
+  EXPECT_FALSE(same(weights[11], weights[12]));
 }
 
-/// Its running mean takes in whatever it sees, as a batch normalisation's does.
+/// Its running mean takes in every loss, as a batch normalisation's does.
 class RunningDetector final : public LineDetector {
  public:
   RunningDetector() {
@@ -418,8 +414,8 @@ TEST(Trainer, KeepsRunningStatisticsCleanOfStepsThatAreNotFinite) {
     means.push_back(model.parameters().find("line.mean")->value.clone());
   };
   Trainer(fake_plan(model, f.scratch / "other"), std::move(f.callbacks)).run();
-  EXPECT_TRUE(testing::same(means[2], means[4]));
-  EXPECT_FALSE(testing::same(means[4], means[5]));
+  EXPECT_TRUE(same(means[2], means[4]));
+  EXPECT_FALSE(same(means[4], means[5]));
   EXPECT_TRUE(means.back().isfinite().all().item<bool>());
 }
 
@@ -436,7 +432,7 @@ TEST(Trainer, RefusesTheCheckpointOfAnotherModel) {
   Fixture f;
   Trainer trainer(f.plan, {});
   const Checkpoint other{.model = {{"line.weight", at::zeros({4})}, {"line.bias", at::zeros({1})}}};
-  EXPECT_THAT(testing::message_of([&] { trainer.resume(other); }), HasSubstr("line.weight"));
+  EXPECT_THAT(message_of([&] { trainer.resume(other); }), HasSubstr("line.weight"));
 }
 
 TEST(Trainer, TriggersOnlyWhenAllHaveSeenTheStep) {
@@ -504,8 +500,8 @@ TEST(Trainer, KeepsTensorsOfCallbacksInCheckpoints) {
   list.add("keeper", std::move(again));
   Trainer trainer(f.plan, std::move(list));
   trainer.resume(*saved);
-  EXPECT_TRUE(testing::same(keeper.kept, at::full({2}, 15.0)));
+  EXPECT_TRUE(same(keeper.kept, at::full({2}, 15.0)));
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::testing

@@ -29,7 +29,7 @@ void Stall::Options::describe(millrace::Options& o, const std::string& then) {
   watch.describe(o);
   o.add("patience", patience, "new values in a row that may be no better; at one more, " + then,
         {.min = 0});
-  o.add("min_delta", min_delta, "a value is better where it is so by more than this", {.min = 0});
+  o.add("min_delta", min_delta, "a value is better if it is so by more than this", {.min = 0});
 }
 
 void Stall::add(double value, const Moment& of) {

@@ -1,4 +1,5 @@
-// Which processors a rank computes on: the ranks of a host share them out.
+// Which processors a rank computes on, which the ranks of a host share out, and with how many
+// threads.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +38,13 @@ Processors share_of_processors(const std::vector<Processors>& allowed, std::size
 /// two: to one core each.
 bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host = {});
 
-/// Binds all threads of this process to its share among the ranks of its host; alone, to nothing.
-/// Every rank calls it, before any work. Throws Error.
+/// Binds all threads of this process to its share among the ranks of its host; alone, it does
+/// nothing. Every rank calls it, before any work. Throws Error.
 void bind_to_share(const Cluster& cluster, bool near_gpus);
 
-/// Holds both limits while it lives; 0: all processors that this process may use. The flow graph's
-/// workers sleep while enough batches are ready, so both may have all cores. Create before any
-/// work.
+/// Limits the threads of the maths (OpenMP) and of the flow graph (oneTBB) while it lives; 0: as
+/// many as processors. The flow graph's workers sleep while enough batches are ready, so both may
+/// have all cores. Create before any work.
 class Threads {
  public:
   Threads(std::int64_t maths, std::int64_t flow);

@@ -54,7 +54,7 @@ class Sgd final : public Optimizer {
       decay = 0;
     }
     at::TensorList momenta = work.kept[0];
-    if (options().momentum == 0) {  // it may rise while training: from 0, whatever it was before
+    if (options().momentum == 0) {  // if it rises while training, it starts from 0
       at::_foreach_zero_(momenta);
       momenta = {};
     }

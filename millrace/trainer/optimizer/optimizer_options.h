@@ -40,7 +40,7 @@ struct OptimizerOptions {
   std::string trust = "none";
   double trust_coefficient = 0.001;
   std::int64_t accumulate = 1;        // batches a step
-  std::vector<ParameterRule> groups;  // read by whoever reads the table
+  std::vector<ParameterRule> groups;  // read by take_optimizer
 
   void describe(Options& o);
 

@@ -69,7 +69,7 @@ struct Recipe {
   std::vector<Config> stages;   // [[data.stages]], complete; by default the default ones
   std::string model_type;
   std::string weights;         // empty: from random
-  bool force_weights = false;  // whatever they were trained with
+  bool force_weights = false;  // even if they contradict the recipe
   Config model;                // [model], complete, without `force_weights`
   TrainOptions train;
   OptimizerOptions optimizer;

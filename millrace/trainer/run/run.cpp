@@ -38,7 +38,7 @@ void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) 
 }
 
 /// Asks the detector whether it can learn from the data; the chief logs its warnings. Throws
-/// ConfigError where it refuses.
+/// ConfigError if it refuses.
 void check_training(const Detector& detector, const TrainData& data, bool starts_random,
                     const Cluster& cluster) {
   TrainingFacts facts{.ranks = cluster.size(), .starts_random = starts_random};
