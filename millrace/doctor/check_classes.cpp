@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "millrace/base/text.h"
+#include "millrace/dataflow/detection/image_sizes.h"
 #include "millrace/doctor/checks.h"
 
 namespace millrace {
@@ -14,32 +16,33 @@ using enum coco::Severity;
 
 constexpr FindingKind kUnknown{"class-unknown", error, "classes that a split has no category of",
                                "training stops before its first step"};
-constexpr FindingKind kNamedTwice{
-    "category-name-twice", error, "categories with the name of another",
-    "classes are told by their names: training stops before its first step, unless data.classes "
-    "leaves both out"};
-constexpr FindingKind kNothingToLearn{"class-unlearned", warning,
-                                      "classes without an object to train on",
-                                      "they are never found; where the evaluation has objects of "
-                                      "them, each is missed"};
+constexpr FindingKind kNamedTwice{"category-name-twice", error,
+                                  "categories with the name of another",
+                                  "classes are told by their names: training stops before its "
+                                  "first step, unless data.classes leaves both out"};
+constexpr FindingKind kNothingToLearn{
+    "class-unlearned", warning, "classes without an object to train on",
+    "they are never found; where the evaluation has objects of them, each is missed"};
 constexpr FindingKind kNothingToScore{"class-unscored", note,
                                       "classes without an object to evaluate on",
                                       "they stay out of the mean scores"};
 constexpr FindingKind kOnlyScored{"category-only-in-evaluation", warning,
                                   "categories of the evaluation that are not trained",
                                   "their objects are left out of the scores"};
-constexpr FindingKind kOtherId{"category-id-differs", note,
-                               "categories whose id is another in each split",
-                               "none here: classes are told by name; results have the ids of the "
-                               "split that was evaluated"};
+constexpr FindingKind kOtherId{
+    "category-id-differs", note, "categories whose id is another in each split",
+    "none here: classes are told by name; results have the ids of the split that was evaluated"};
 constexpr FindingKind kGaps{"category-id-gaps", note, "splits whose category ids are not 1 to N",
                             "none here: class k is the k-th category; results have the ids of the "
                             "file. Tools that take an id for a class number go wrong"};
-constexpr FindingKind kImbalance{"class-imbalance", note,
-                                 "splits whose most frequent class has more than a hundred times "
-                                 "the objects of the rarest",
-                                 "rare classes are learned late or not at all; see the source "
-                                 "repeat_factor"};
+constexpr FindingKind kImbalance{
+    "class-imbalance", note,
+    "splits whose most frequent class has more than a hundred times the objects of the rarest",
+    "rare classes are learned late or not at all; see the source repeat_factor"};
+constexpr FindingKind kTiny{"object-tiny", note,
+                            "objects under 16 pixels when their image is resized",
+                            "little is left of them after the first layers of a network; larger "
+                            "sides, such as data.short_side, show more"};
 
 std::string text(const DataSplit& split, coco::TextRef name) {
   return std::string(split.annotations->text(name));
@@ -149,6 +152,32 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
     findings.add(kImbalance,
                  {.what = fmt::format("{}: {} objects of '{}', {} of '{}'", splits[0].name, larger,
                                       classes[most], smaller, classes[least])});
+}
+
+SizeCounts check_sizes(const DataSplit& split, std::int64_t short_side, std::int64_t max_side,
+                       coco::Findings& findings) {
+  const auto& data = *split.annotations;
+  SizeCounts counts{};
+  for (const auto& image : data.images) {
+    const cv::Size size(image.width, image.height);
+    const double scale =
+        static_cast<double>(shortest_edge_size(size, short_side, max_side).width) / size.width;
+    for (const auto& object : data.objects(image)) {
+      const auto box = coco::clipped_box(object, image);
+      if (object.crowd || !box.has_area() ||
+          std::ranges::count(split.category_ids, object.category_id) == 0)
+        continue;
+      const double pixels = scale * std::sqrt(double{box.width()} * double{box.height()});
+      const auto kind = std::ranges::upper_bound(kSizeBounds, pixels) - kSizeBounds.begin();
+      ++counts[static_cast<std::size_t>(kind)];
+      if (kind == 0)
+        findings.add(kTiny, {.annotation = object.id,
+                             .image = image.id,
+                             .file = std::string(data.text(image.file_name)),
+                             .what = fmt::format("{:.3g} pixels", pixels)});
+    }
+  }
+  return counts;
 }
 
 }  // namespace millrace

@@ -14,10 +14,9 @@ namespace {
 using coco::FindingKind;
 using enum coco::Severity;
 
-constexpr FindingKind kLeak{"photo-in-both-splits", error,
-                            "photos that are trained on and evaluated on",
-                            "the scores tell how well photos are remembered, not how well new "
-                            "ones are understood"};
+constexpr FindingKind kLeak{
+    "photo-in-both-splits", error, "photos that are trained on and evaluated on",
+    "the scores tell how well photos are remembered, not how well new ones are understood"};
 constexpr FindingKind kCopy{"photo-twice", warning, "photos that are in a split twice",
                             "they count twice in training and in scoring"};
 

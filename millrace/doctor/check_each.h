@@ -1,4 +1,4 @@
-// Checks in parallel.
+// Checks by all threads of the caller's arena.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -11,8 +11,7 @@
 
 namespace millrace::coco {
 
-/// Calls `check(i, Findings&)` for each i below `count`, by all threads of the caller's arena; adds
-/// the same to `findings` as a plain loop.
+/// Calls `check(i, Findings&)` for each i below `count`; `findings` gets the same as in a loop.
 template <typename F>
 void check_each(std::size_t count, Findings& findings, const F& check) {
   using Range = tbb::blocked_range<std::size_t>;

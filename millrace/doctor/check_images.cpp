@@ -32,16 +32,16 @@ constexpr FindingKind kUnreadable{"image-unreadable", error,
                                   "image files that are damaged or no images", kSkipped};
 constexpr FindingKind kWrongSize{"image-size", error,
                                  "images of another size than their annotations say", kSkipped};
-constexpr FindingKind kUnturned{
-    "image-unturned", warning, "photos that are not turned as their EXIF data say",
-    "annotated is the size before the turn; if the objects were drawn on the photo as viewers turn "
-    "it, they lie elsewhere"};
+constexpr FindingKind kUnturned{"image-unturned", warning,
+                                "photos that are not turned as their EXIF data say",
+                                "annotated is the size before the turn; if the objects were drawn "
+                                "on the photo as viewers turn it, they lie elsewhere"};
 constexpr FindingKind kMisnamed{"image-misnamed", note,
                                 "image files of another format than their name says",
                                 "none: the format is told by the content; other tools may stumble"};
-constexpr FindingKind kShared{"file-name-twice", error, "images with the file of another",
-                              "each is learned with a part of the objects, the others as "
-                              "background"};
+constexpr FindingKind kShared{
+    "file-name-twice", error, "images with the file of another",
+    "each is learned with a part of the objects, the others as background"};
 constexpr FindingKind kOrphan{"file-orphan", note, "image files that no image names",
                               "none: they are not used"};
 constexpr FindingKind kUnusable{"sample-unusable", error, "samples that cannot be used", kSkipped};
@@ -73,15 +73,17 @@ std::string_view format_of_name(const fs::path& file) {
   return found == kKnown.end() ? std::string_view{} : found->second;
 }
 
-/// Checks one file after the other.
-class FileCheck {
- public:
-  FileCheck(const coco::Image& image, std::string name, fs::path path, coco::Findings& findings)
-      : image_(image), name_(std::move(name)), path_(std::move(path)), findings_(findings) {}
+/// The file of one image, and what is found of it.
+struct ImageFile {
+  const coco::Image& image;
+  std::string name;
+  fs::path path;
+  coco::Findings& findings;
+  FileMark mark = {};
 
   FileMark check(ImageCheck how) {
     std::error_code unknown;
-    if (!fs::exists(path_, unknown)) {
+    if (!fs::exists(path, unknown)) {
       tell(kMissing, "");
       return {};
     }
@@ -94,35 +96,34 @@ class FileCheck {
     } catch (const std::bad_alloc&) {
       tell(kUnreadable, "there is not enough memory to read it");
     }
-    return mark_;
+    return mark;
   }
 
- private:
   FileMark check_content(ImageCheck how) {
-    const InputFile file(path_);
+    const InputFile file(path);
     std::string bytes(std::min(file.size(), kHead), '\0');
     file.read(0, bytes);
-    mark_ = {file.size(), wide_digest(bytes.data(), bytes.size())};
-    const auto format = format_of_content(bytes), named = format_of_name(path_);
+    mark = {file.size(), wide_digest(bytes.data(), bytes.size())};
+    const auto format = format_of_content(bytes), named = format_of_name(path);
     if (!format.empty() && !named.empty() && format != named)
       tell(kMisnamed, fmt::format("is {}", format));
-    if (how == ImageCheck::heads && check_beginning(bytes)) return mark_;
+    if (how == ImageCheck::heads && check_beginning(bytes)) return mark;
     const auto head = bytes.size();
-    check_image_bytes(file.size(), name_);
+    check_image_bytes(file.size(), name);
     bytes.resize(file.size());
     file.read(head, std::span(bytes).subspan(head));
-    const auto turn = check_head(bytes, name_, annotated());
+    const auto turn = check_head(bytes, name, annotated());
     // The smallest size that the decoder can give: it reads all data just the same
     if (how == ImageCheck::decode || !turn)
-      decode_rgb(bytes, name_, annotated(), /*strict=*/true, /*enough=*/{1, 1});
+      decode_rgb(bytes, name, annotated(), /*strict=*/true, /*enough=*/{1, 1});
     if (turn) check_turn(bytes, *turn);
-    return mark_;
+    return mark;
   }
 
   /// Whether the first bytes suffice to say that all is right.
   bool check_beginning(std::string_view head) {
     try {
-      const auto turn = check_head(head, name_, annotated());
+      const auto turn = check_head(head, name, annotated());
       if (turn) check_turn(head, *turn);
       return turn.has_value();
     } catch (const DataError&) {
@@ -135,18 +136,12 @@ class FileCheck {
       tell(kUnturned, fmt::format("EXIF orientation {}", orientation));
   }
 
-  cv::Size annotated() const { return {image_.width, image_.height}; }
+  cv::Size annotated() const { return {image.width, image.height}; }
 
   void tell(const FindingKind& kind, std::string_view what) {
-    if (what.starts_with(name_ + ": ")) what.remove_prefix(name_.size() + 2);
-    findings_.add(kind, {.image = image_.id, .file = name_, .what = std::string(what)});
+    if (what.starts_with(name + ": ")) what.remove_prefix(name.size() + 2);
+    findings.add(kind, {.image = image.id, .file = name, .what = std::string(what)});
   }
-
-  const coco::Image& image_;
-  std::string name_;
-  fs::path path_;
-  coco::Findings& findings_;
-  FileMark mark_;
 };
 
 }  // namespace
@@ -158,7 +153,7 @@ std::vector<FileMark> check_images(const DataSplit& split, ImageCheck how, coco:
   coco::check_each(data.images.size(), findings, [&](std::size_t i, coco::Findings& part) {
     const auto& image = data.images[i];
     const std::string name(data.text(image.file_name));
-    marks[i] = FileCheck(image, name, split.images / name, part).check(how);
+    marks[i] = ImageFile{image, name, split.images / name, part}.check(how);
     on_image();
   });
   return marks;

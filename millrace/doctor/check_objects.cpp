@@ -36,10 +36,9 @@ constexpr FindingKind kSubpixel{"shape-without-pixels", warning,
 constexpr FindingKind kShapeOutside{"shape-outside", warning,
                                     "polygons that reach more than a pixel beyond their image",
                                     "what lies outside is cut away for training and for scoring"};
-constexpr FindingKind kMissing{"shape-missing", warning,
-                               "objects without a shape where others have one",
-                               "the mask branch does not learn from them; scored on masks, they "
-                               "cannot be found"};
+constexpr FindingKind kMissing{
+    "shape-missing", warning, "objects without a shape where others have one",
+    "the mask branch does not learn from them; scored on masks, they cannot be found"};
 constexpr FindingKind kOff{
     "box-off-shape", warning, "boxes more than three pixels off the box around their shape",
     "box and mask are learned, and scored, as two different objects would be"};
@@ -58,17 +57,15 @@ constexpr FindingKind kCrowdPolygon{
 constexpr FindingKind kCrowdEmpty{
     "crowd-empty", warning, "crowd regions without a pixel inside",
     "scored on masks, what is found there counts as wrong instead of being ignored"};
-constexpr FindingKind kMaskNoCrowd{"mask-not-crowd", note,
-                                   "run-length masks of objects that are no crowd",
-                                   "they are learned like any object; some tools take every "
-                                   "run-length mask for a crowd"};
-constexpr FindingKind kTwice{"object-twice", warning,
-                             "objects with the category and box of another in their image",
-                             "the object counts twice in training, and in scoring one of the two "
-                             "is always missed"};
-constexpr FindingKind kIdZero{"annotation-id-zero", warning, "annotations with the id 0",
-                              "pycocotools, and so the scores here, count the object as never "
-                              "found"};
+constexpr FindingKind kMaskNoCrowd{
+    "mask-not-crowd", note, "run-length masks of objects that are no crowd",
+    "they are learned like any object; some tools take every run-length mask for a crowd"};
+constexpr FindingKind kTwice{
+    "object-twice", warning, "objects with the category and box of another in their image",
+    "the object counts twice in training, and in scoring one of the two is always missed"};
+constexpr FindingKind kIdZero{
+    "annotation-id-zero", warning, "annotations with the id 0",
+    "pycocotools, and so the scores here, count the object as never found"};
 constexpr FindingKind kEmptyImage{
     "image-empty", note, "images without a usable object that is no crowd",
     "with data.filter_empty they stay out of training; in evaluation, all found there is wrong"};

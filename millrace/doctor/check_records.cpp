@@ -6,34 +6,36 @@
 namespace millrace::coco {
 namespace {
 
+using enum Severity;
+
 constexpr std::string_view kStops = "training stops before its first step";
 constexpr std::string_view kLeftOut =
     "the object is left out (data.on_error); training stops before its first step where more than "
     "data.max_skipped are";
 
-constexpr FindingKind kFile{"file-unreadable", Severity::error,
-                            "annotation files that cannot be read", kStops};
+constexpr FindingKind kFile{"file-unreadable", error, "annotation files that cannot be read",
+                            kStops};
 constexpr FindingKind kRecord{
-    "record-unreadable", Severity::error, "records with a field that is missing or of a wrong type",
+    "record-unreadable", error, "records with a field that is missing or of a wrong type",
     "the object is left out, or the image with its objects (data.on_error); training stops before "
     "its first step where more than data.max_skipped are, or where it is a category"};
-constexpr FindingKind kBox{"box-unreadable", Severity::error,
+constexpr FindingKind kBox{"box-unreadable", error,
                            "boxes that are not four finite numbers without a negative size",
                            kLeftOut};
 constexpr FindingKind kShape{
-    "shape-unreadable", Severity::error,
+    "shape-unreadable", error,
     "shapes that are neither run lengths nor polygons of three points or more", kLeftOut};
-constexpr FindingKind kRuns{"mask-unreadable", Severity::error,
+constexpr FindingKind kRuns{"mask-unreadable", error,
                             "run lengths that are damaged or do not fill their mask", kLeftOut};
 
 /// By Clash.
 constexpr FindingKind kClashes[] = {
-    {"image-id-twice", Severity::error, "images with an id that another has", kStops},
-    {"category-id-twice", Severity::error, "categories with an id that another has", kStops},
-    {"annotation-id-twice", Severity::error, "annotations with an id that another has", kLeftOut},
-    {"image-unknown", Severity::error, "annotations of an image that is not there", kLeftOut},
-    {"category-unknown", Severity::error, "annotations of a category that is not there", kLeftOut},
-    {"mask-size", Severity::error, "masks of another size than their image", kLeftOut}};
+    {"image-id-twice", error, "images with an id that another has", kStops},
+    {"category-id-twice", error, "categories with an id that another has", kStops},
+    {"annotation-id-twice", error, "annotations with an id that another has", kLeftOut},
+    {"image-unknown", error, "annotations of an image that is not there", kLeftOut},
+    {"category-unknown", error, "annotations of a category that is not there", kLeftOut},
+    {"mask-size", error, "masks of another size than their image", kLeftOut}};
 
 const FindingKind& kind_of(const RecordFault& fault) {
   if (fault.field == "bbox") return kBox;
@@ -43,13 +45,14 @@ const FindingKind& kind_of(const RecordFault& fault) {
 }
 
 FindingExample example_of(const RecordFault& fault) {
-  FindingExample example;
-  if (fault.section == "annotations") example.annotation = fault.id;
-  if (fault.section == "images") example.image = fault.id;
-  if (fault.section == "categories") example.category = fault.id;
-  example.what =
-      fmt::format("{}[{}], byte {}: {}", fault.section, fault.index, fault.byte, fault.why);
-  return example;
+  const auto id_in = [&](std::string_view section) {
+    return fault.section == section ? fault.id : std::nullopt;
+  };
+  return {.annotation = id_in("annotations"),
+          .image = id_in("images"),
+          .category = id_in("categories"),
+          .what = fmt::format("{}[{}], byte {}: {}", fault.section, fault.index, fault.byte,
+                              fault.why)};
 }
 
 FindingExample example_of(const Contradiction& problem) {

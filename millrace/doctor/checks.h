@@ -23,14 +23,12 @@
 namespace millrace {
 namespace coco {
 
-/// Reads an annotation file by the rules of `read_dataset`, but reports each record that breaks
-/// them and leaves it out. nullptr, and a finding with the byte, if the file as a whole cannot be
-/// read.
+/// As `read_dataset`, but reports each record that breaks its rules and leaves it out. nullptr, and
+/// a finding with the byte, if the file as a whole cannot be read.
 std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json, Findings& findings);
 
-/// Whether boxes, shapes and areas of these categories' objects are possible and agree; shapes only
-/// `with_shapes`. Returns how many images have an object to learn: one that is no crowd, is not
-/// ignored and `has_pixels`.
+/// Boxes, areas and, `with_shapes`, shapes of these categories' objects. Returns how many images
+/// have an object to learn: one that is no crowd, is not ignored and `has_pixels`.
 std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> category_ids,
                           bool with_shapes, Findings& findings);
 
@@ -39,8 +37,7 @@ std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> cat
 /// Bounds between the kinds of size, in pixels: the root of a box's area after the resize.
 inline constexpr std::array<double, 3> kSizeBounds = {16, 32, 96};
 
-/// Objects below the first bound, below the second, ... and above the last; crowds and boxes
-/// without area do not count.
+/// Objects up to each bound, and above the last; crowds and boxes without area do not count.
 using SizeCounts = std::array<std::uint64_t, kSizeBounds.size() + 1>;
 
 /// How large objects are after a resize to these sides; see shortest_edge_size.
@@ -76,8 +73,8 @@ struct MarkedSplit {
 /// Files with the same bytes, in one split and across splits. Reads those with equal marks.
 void check_copies(std::span<const MarkedSplit> splits, coco::Findings& findings);
 
-/// Reads each sample of a source, and decodes its image if `decode`. Calls `on_sample` after each,
-/// from any thread.
+/// Reads each sample of a source and may decode its image; calls `on_sample` after it, in any
+/// thread.
 void check_samples(const Source<Sample>& source, bool decode, coco::Findings& findings,
                    const std::function<void()>& on_sample);
 
@@ -99,8 +96,7 @@ ClassTable count_classes(std::span<const NamedSplit> splits);
 /// The categories of one split: ids, names, and whether each class is among them.
 void check_categories(const NamedSplit& split, coco::Findings& findings);
 
-/// How the classes of the first split, which is trained on, and of the others go together. `table`
-/// is their `count_classes`.
+/// The classes of the first split, which is trained on, beside the others'. `table` counts them.
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
 

@@ -236,10 +236,9 @@ TEST(Annotations, DamagedTextGivesADataSetOrAnError) {
   for (int i = 0; i < 20000; ++i) {
     std::string damaged = whole;
     if (i % 4 == 0) damaged.resize(random() % whole.size());
-    for (unsigned flips = random() % 4; flips > 0 && !damaged.empty(); --flips) {
+    for (unsigned flips = random() % 4; flips > 0 && !damaged.empty(); --flips)
       damaged[random() % damaged.size()] =
           static_cast<char>(i % 2 ? random() : "{}[]\",:0e-"[random() % 10]);
-    }
     Text::message_of(damaged);  // anything but an Error leaves it
   }
 }

@@ -105,7 +105,7 @@ long peak_mib() {
   return used.ru_maxrss / 1024;
 }
 
-TEST(BadFiles, OfFourGigabytesOfNonsenseCostNoMemory) {
+TEST(BadFiles, OfGigabytesOfNonsenseCostNoMemory) {
   const Scratch scratch;
   const auto peak = peak_mib();
   for (const std::string head : {"", "[[", "{{", "aa", "  \n,"}) {
@@ -114,14 +114,8 @@ TEST(BadFiles, OfFourGigabytesOfNonsenseCostNoMemory) {
     for (const auto& reader : readers())
       EXPECT_THAT(reader.message(file), HasSubstr("not JSON of the expected form")) << reader.name;
   }
-  EXPECT_LT(peak_mib() - peak, 64);
-}
-
-TEST(BadFiles, OfMoreThanTheParserTakesAreRefusedUnread) {
-  const Scratch scratch;
-  const auto peak = peak_mib();
   const auto file = scratch.file("x", R"([{"image_id":)");
-  fs::resize_file(file, std::uintmax_t{5} << 30);
+  fs::resize_file(file, std::uintmax_t{5} << 30);  // more than the parser takes
   EXPECT_THAT(readers()[1].message(file), HasSubstr(file.string()));
   EXPECT_LT(peak_mib() - peak, 64);
 }
@@ -130,11 +124,9 @@ TEST(BadFiles, CutAtAnyByteAreRefused) {
   const Scratch scratch;
   const auto refused_at_every_byte = [&](const Reader& reader, const std::string& whole) {
     ASSERT_EQ(reader.message(scratch.file("x", whole)), "");
-    for (std::size_t size = 0; size < whole.size(); ++size) {
-      const auto message = reader.message(scratch.file("x", whole.substr(0, size)));
-      ASSERT_NE(message, "") << whole.substr(0, size);
-      ASSERT_THAT(message, HasSubstr((scratch / "x").string() + ": "));
-    }
+    for (std::size_t size = 0; size < whole.size(); ++size)
+      ASSERT_THAT(reader.message(scratch.file("x", whole.substr(0, size))),
+                  HasSubstr((scratch / "x").string() + ": "));
   };
   refused_at_every_byte(readers()[0], RandomFile(1, 12).json());
   refused_at_every_byte(
@@ -260,25 +252,21 @@ TEST(BadFiles, EveryFieldOfImagesAndCategoriesIsChecked) {
 
 TEST(BadFiles, ImagesOfMorePixelsThanRunLengthsCountAreRefused) {
   const Scratch scratch;
-  const auto file = scratch.file(
-      "x",
-      R"({"images": [{"id": 1, "file_name": "a", "width": 65536, "height": 65536}], "annotations": [], "categories": []})");
+  const auto file = scratch.file("x", R"({"annotations": [], "categories": [], "images": [
+      {"id": 1, "file_name": "a", "width": 65536, "height": 65536}]})");
   EXPECT_THAT(readers()[0].message(file),
               HasSubstr("images[0] (id 1): 65536 x 65536 pixels are too many"));
 }
 
-TEST(BadFiles, WhatNobodyAskedForMayBeAnything) {
+TEST(BadFiles, UnknownFieldsMayBeAnything) {
   const Scratch scratch;
-  const std::string deep = std::string(500, '[') + std::string(500, ']');
-  const auto file = scratch.file(
-      "x",
-      fmt::format(
-          R"([{{"image_id": 1, "x": {}, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5}}])",
-          deep));
-  EXPECT_EQ(readers()[1].message(file), "");
-  EXPECT_NE(readers()[1].message(
-                scratch.file("x", fmt::format(R"([{{"image_id": {}}}])", std::string(5000, '[')))),
-            "");
+  const auto message = [&](const std::string& field, const std::string& value) {
+    return readers()[1].message(scratch.file(
+        "x", R"([{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5, ")" + field +
+                 "\": " + value + "}]"));
+  };
+  EXPECT_EQ(message("x", std::string(500, '[') + std::string(500, ']')), "");
+  EXPECT_NE(message("x", std::string(5000, '[')), "");
 }
 
 }  // namespace

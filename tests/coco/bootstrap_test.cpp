@@ -35,7 +35,7 @@ Resamples drawn(const ResultSet& set, std::size_t draws) {
 TEST(WeightedAp, WeightsOfOneGiveTheEvaluatorsFigures) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const ResultSet set = random_results(seed);
-    for (const IouType iou : {IouType::box, IouType::mask}) {
+    for (const IouType iou : {IouType::box, IouType::mask})
       for (const bool joined : {false, true}) {
         const EvaluateOptions options{.iou = iou, .class_agnostic = joined};
         const Evaluation plain = evaluate(*set.data(), Detections(set.found), options);
@@ -45,7 +45,6 @@ TEST(WeightedAp, WeightsOfOneGiveTheEvaluatorsFigures) {
         for (std::size_t k = 0; k < categories.size(); ++k)
           EXPECT_NEAR(categories[k].ap, plain.category_ap[k], kClose);
       }
-    }
   }
 }
 
@@ -55,7 +54,7 @@ ResultSet copied(const ResultSet& set, const std::vector<std::uint16_t>& weights
   copies.truth.categories = set.truth.categories;
   copies.truth.names = set.truth.names;
   std::int64_t image = 0, id = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
+  for (std::size_t i = 0; i < weights.size(); ++i)
     for (int copy = 0; copy < weights[i]; ++copy) {
       copies.truth.add_image(++image, "copy.jpg", 300, 300);
       for (Annotation one : set.truth.annotations) {
@@ -69,7 +68,6 @@ ResultSet copied(const ResultSet& set, const std::vector<std::uint16_t>& weights
         copies.found.push_back(one);
       }
     }
-  }
   return copies;
 }
 

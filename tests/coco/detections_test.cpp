@@ -29,10 +29,9 @@ std::vector<Detection> random_detections(std::size_t count) {
     one.image_id = static_cast<std::int64_t>(random() >> 1);
     one.category_id = static_cast<std::int64_t>(random() % 90);
     one.score = std::generate_canonical<double, 53>(random);
-    if (random() % 3 > 0) {
+    if (random() % 3 > 0)
       for (double& c : one.bbox.emplace())
         c = static_cast<double>(random()) / static_cast<double>(1 + random() % 1000000);
-    }
     if (!one.bbox || random() % 2) {
       const auto begin = static_cast<std::uint32_t>(random() % 2000),
                  length = 1 + static_cast<std::uint32_t>(random() % 400);

@@ -71,13 +71,12 @@ TEST(ErrorKinds, CategoriesWithoutObjectsHaveNoSay) {
 TEST(ErrorKinds, StartsFromTheEvaluatorsAp50) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const ResultSet set = random_results(seed);
-    for (const IouType iou : {IouType::box, IouType::mask}) {
+    for (const IouType iou : {IouType::box, IouType::mask})
       for (const bool joined : {false, true}) {
         const EvaluateOptions options{.iou = iou, .class_agnostic = joined};
         EXPECT_NEAR(report(set, options).all.ap50,
                     evaluate(*set.data(), Detections(set.found), options).stats[1], kClose);
       }
-    }
   }
 }
 

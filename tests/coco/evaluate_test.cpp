@@ -95,25 +95,19 @@ TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {  // pycocotools puts 'iscrow
   EXPECT_LT(expected.stats[0], 0.7) << "one of three is missed";
 }
 
-TEST(Evaluate, OnePerfectHitIsAlmostOne) {  // numpy.spacing(1) stands in the quotient
-  const Records set = row_of(1);
-  const std::vector found = {on(set.annotations[0], .9)};
+TEST(Evaluate, TreatsOneHitAsPycocotools) {
+  Records set = row_of(1);
+  auto& object = set.annotations[0];
+  const std::vector found = {on(object, .9)};
   const auto result = evaluate(set, found, {});
-  EXPECT_EQ(result.precision[0], 0.9999999999999998);
+  EXPECT_EQ(result.precision[0], 0.9999999999999998) << "numpy.spacing(1) is in the quotient";
   EXPECT_EQ(result.stats[6], 1);
-}
-
-TEST(Evaluate, AnObjectWithIdZeroIsNeverHit) {
-  Records set = row_of(1);
-  set.annotations[0].id = 0;
-  EXPECT_EQ(evaluate(set, std::vector{on(set.annotations[0], .9)}, {}).stats[0], 0);
-}
-
-TEST(Evaluate, AnAreaOnTheBorderBelongsToBothRanges) {
-  Records set = row_of(1);
-  set.annotations[0].area = 1024;
-  const auto result = evaluate(set, std::vector{on(set.annotations[0], .9)}, {});
-  EXPECT_THAT(std::vector(result.stats.begin() + 9, result.stats.end()), ElementsAre(1, 1, -1));
+  object.area = 1024;
+  const auto stats = evaluate(set, found, {}).stats;
+  EXPECT_THAT(std::vector(stats.begin() + 9, stats.end()), ElementsAre(1, 1, -1))
+      << "an area on the border belongs to both ranges";
+  object.id = 0;
+  EXPECT_EQ(evaluate(set, found, {}).stats[0], 0) << "an object with id 0 is never hit";
 }
 
 TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
@@ -137,11 +131,9 @@ TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
 
 TEST(Evaluate, NothingFoundIsZeroAndNothingToFindIsMinusOne) {
   const Records set = row_of(3);
-  EXPECT_EQ(evaluate(set, {}, {}).stats[0], 0);
-  EXPECT_EQ(evaluate(set, {}, {}).stats[8], 0);
-  const Records none = row_of(0);
-  for (const double stat : evaluate(none, std::vector{on(set.annotations[0], 1)}, {}).stats)
-    EXPECT_EQ(stat, -1);
+  for (const std::size_t i : {0, 8}) EXPECT_EQ(evaluate(set, {}, {}).stats[i], 0);
+  EXPECT_THAT(evaluate(row_of(0), std::vector{on(set.annotations[0], 1)}, {}).stats,
+              ::testing::Each(-1));
 }
 
 TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
@@ -211,13 +203,10 @@ TEST(Evaluate, ApIsTakenWithAHundredDetectionsOrNotAtAll) {
   EXPECT_THAT(table(result, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
 }
 
-TEST(Evaluate, NoLimitIsRefused) {
-  EXPECT_THROW(evaluate(row_of(1), {}, {.max_detections = {}}), std::invalid_argument);
-  EXPECT_THROW(evaluate(row_of(1), {}, {.max_detections = {0, 1}}), std::invalid_argument);
-}
-
-TEST(Evaluate, AMaskMustBeThereIfTheAreaIsTakenFromIt) {
+TEST(Evaluate, RefusesMissingLimitsAndAreasOfMissingMasks) {
   const Records set = row_of(1);
+  EXPECT_THROW(evaluate(set, {}, {.max_detections = {}}), std::invalid_argument);
+  EXPECT_THROW(evaluate(set, {}, {.max_detections = {0, 1}}), std::invalid_argument);
   const std::vector found = {on(set.annotations[0], .9)};
   EXPECT_THROW(evaluate(set, found, {.area = AreaFrom::mask}), Error);
 }

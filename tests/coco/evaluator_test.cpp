@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
 #include <thread>
@@ -29,17 +31,13 @@ struct Stream {
     if (masks) set.add_masks();
     truth = set.data();
     all = Detections(set.found);
-    for (const auto& image : truth->images) images.push_back(image.id);
+    for (const auto& image : truth->images) images.push_back(image.id), found[image.id] = {};
     std::ranges::shuffle(images, std::mt19937(seed));
     for (const auto& one : set.found) found[one.image_id].push_back(one);
   }
 
   void add(Evaluator& evaluator, std::size_t begin, std::size_t end) const {
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto of_image = found.find(images[i]);
-      evaluator.add(images[i], of_image == found.end() ? std::span<const Detection>()
-                                                       : std::span(of_image->second));
-    }
+    for (std::size_t i = begin; i < end; ++i) evaluator.add(images[i], found.at(images[i]));
   }
 };
 
@@ -95,21 +93,15 @@ TEST(Evaluator, OnlyImagesThatWereAddedCountUnlessAllAreAskedFor) {
   expect_equal(evaluator.result(), evaluate(*stream.truth, stream.all, {}, added));
 
   std::vector<Detection> found;
-  for (const auto id : added)
-    if (const auto of = stream.found.find(id); of != stream.found.end())
-      found.insert(found.end(), of->second.begin(), of->second.end());
+  for (const auto id : added) std::ranges::copy(stream.found.at(id), std::back_inserter(found));
   expect_equal(evaluator.result(Evaluator::Scope::all),
                evaluate(*stream.truth, Detections(found), {}));
-}
-
-TEST(Evaluator, NothingAddedIsMinusOne) {
-  const Stream stream(1);
-  EXPECT_EQ(Evaluator(stream.truth, {}).result().stats[0], -1);
 }
 
 TEST(Evaluator, UnknownCategoriesAreCounted) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {}), other(stream.truth, {});
+  EXPECT_EQ(other.result().stats[0], -1) << "nothing was added";
   evaluator.add(1, std::vector<Detection>{{1, 99, Xywh{}, .5}, {1, 98, Xywh{}, .5}});
   other.merge(evaluator.partial());
   EXPECT_EQ(other.result().unknown_categories, 2);
@@ -118,22 +110,16 @@ TEST(Evaluator, UnknownCategoriesAreCounted) {
 TEST(Evaluator, WrongImagesAreToldByName) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {});
-  EXPECT_THAT(testing::message_of([&] { evaluator.add(99, {}); }),
-              HasSubstr("image 99: it is not in made"));
-  evaluator.add(3, {});
-  EXPECT_THAT(testing::message_of([&] { evaluator.add(3, {}); }),
-              HasSubstr("image 3: it was added before"));
-  const Detection of_other{5, 1, Xywh{1, 1, 1, 1}, .5};
-  EXPECT_THAT(testing::message_of([&] {
-                evaluator.add(4, {&of_other, 1});
-              }),
+  const auto told = [&](std::int64_t image, const std::vector<Detection>& found = {}) {
+    return testing::message_of([&] { evaluator.add(image, found); });
+  };
+  EXPECT_THAT(told(99), HasSubstr("image 99: it is not in made"));
+  EXPECT_EQ(told(3), "");
+  EXPECT_THAT(told(3), HasSubstr("image 3: it was added before"));
+  EXPECT_THAT(told(4, {{5, 1, Xywh{1, 1, 1, 1}, .5}}),
               HasSubstr("image 4: a detection is of image 5"));
-  const Detection nothing{4, 1, {}, .5, {}};
-  EXPECT_THAT(testing::message_of([&] {
-                evaluator.add(4, {&nothing, 1});
-              }),
-              HasSubstr("(image 4) has neither a box nor a mask"));
-  evaluator.add(4, {});  // what failed left nothing behind
+  EXPECT_THAT(told(4, {{4, 1, {}, .5, {}}}), HasSubstr("(image 4) has neither a box nor a mask"));
+  EXPECT_EQ(told(4), "") << "what failed left nothing behind";
   EXPECT_EQ(evaluator.images(), 2U);
 }
 

@@ -84,8 +84,8 @@ TEST(Masks, DifferenceIsThatOfBitmaps) {
     const std::uint32_t height = 1 + random() % 20, width = 1 + random() % 20;
     auto left = random_bitmap(random, height, width);
     const auto right = random_bitmap(random, height, width);
-    const Rle result = difference(encode(left.data(), height, width),  //
-                                  encode(right.data(), height, width));
+    const Rle result =
+        difference(encode(left.data(), height, width), encode(right.data(), height, width));
     for (std::size_t k = 0; k < left.size(); ++k) left[k] = left[k] && !right[k];
     ASSERT_EQ(result, encode(left.data(), height, width));
   }

@@ -15,13 +15,12 @@ double sampled(const std::vector<float>& mask, int size, const Box& box, int x, 
   const double v = (y + .5 - box.y1) / (double{box.y2} - box.y1) * size - .5;
   const int left = static_cast<int>(std::floor(u)), top = static_cast<int>(std::floor(v));
   double sum = 0;
-  for (int r = top; r <= top + 1; ++r) {
+  for (int r = top; r <= top + 1; ++r)
     for (int c = left; c <= left + 1; ++c) {
       if (r < 0 || c < 0 || r >= size || c >= size) continue;
       sum += (1 - std::abs(u - c)) * (1 - std::abs(v - r)) *
              mask[static_cast<std::size_t>(r) * size + c];
     }
-  }
   return sum;
 }
 
@@ -29,7 +28,7 @@ TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> probability(0, 1), at(-30, 60), extent(0.2F, 70);
   const int height = 37, width = 53;
-  for (const float threshold : {0.5F, 0.2F, 0.9F}) {
+  for (const float threshold : {0.5F, 0.2F, 0.9F})
     for (int i = 0; i < 150; ++i) {
       const int size = i % 3 == 0 ? 28 : 1 + static_cast<int>(random() % 14);
       std::vector<float> mask(static_cast<std::size_t>(size) * size);
@@ -41,15 +40,13 @@ TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
       const Rle rle = paste(mask.data(), size, box, height, width, threshold);
       decode(rle, pasted.data());
       EXPECT_EQ(encode(pasted.data(), height, width), rle) << "the counts are not canonical";
-      for (int row = 0; row < height; ++row) {
+      for (int row = 0; row < height; ++row)
         for (int column = 0; column < width; ++column) {
           const double value = sampled(mask, size, box, column, row);
           if (std::abs(value - threshold) < 1e-4) continue;  // float against double
           ASSERT_EQ(pasted[row * width + column], value >= threshold) << value;
         }
-      }
     }
-  }
 }
 
 TEST(Paste, AFullMaskFillsItsBox) {
@@ -84,7 +81,7 @@ TEST(Crop, SamplesThePixelUnderEachCellsCentre) {
     crop_in_box(encode(bitmap.data(), 31, 23), box, 14, out.data());
     const double wide = std::max(double{box.x2} - box.x1, 0.1),
                  high = std::max(double{box.y2} - box.y1, 0.1);
-    for (int r = 0; r < 14; ++r) {
+    for (int r = 0; r < 14; ++r)
       for (int c = 0; c < 14; ++c) {
         const double px = std::floor(box.x1 + (c + .5) * (wide / 14)),
                      py = std::floor(box.y1 + (r + .5) * (high / 14));
@@ -92,7 +89,6 @@ TEST(Crop, SamplesThePixelUnderEachCellsCentre) {
         ASSERT_EQ(out[r * 14 + c],
                   visible ? bitmap[static_cast<int>(py) * 23 + static_cast<int>(px)] : 0);
       }
-    }
   }
 }
 

@@ -40,9 +40,8 @@ TEST(Polygons, WherePointsBeginAndTheirDirectionDoNotMatter) {
     Polygon turned(polygon.begin() + 2, polygon.end());
     turned.insert(turned.end(), polygon.begin(), polygon.begin() + 2);
     Polygon reversed;
-    for (std::size_t p = polygon.size(); p > 0; p -= 2) {
+    for (std::size_t p = polygon.size(); p > 0; p -= 2)
       reversed.insert(reversed.end(), {polygon[p - 2], polygon[p - 1]});
-    }
     const Rle mask = from_polygons({&polygon, 1}, 30, 40);
     EXPECT_EQ(from_polygons({&turned, 1}, 30, 40), mask);
     EXPECT_EQ(from_polygons({&reversed, 1}, 30, 40), mask);
@@ -79,12 +78,11 @@ TEST(Polygons, InABoxTheyAreThoseShiftedAndScaled) {
     const float x = at(random), y = at(random);
     const Box box{x, y, x + 1 + std::abs(at(random)), y + 1 + std::abs(at(random))};
     std::vector<Polygon> moved = polygons;
-    for (auto& polygon : moved) {
+    for (auto& polygon : moved)
       for (std::size_t p = 0; p < polygon.size(); p += 2) {
         polygon[p] = (polygon[p] - box.x1) * (28 / (double{box.x2} - box.x1));
         polygon[p + 1] = (polygon[p + 1] - box.y1) * (28 / (double{box.y2} - box.y1));
       }
-    }
     std::vector<std::uint8_t> expected(28 * 28);
     decode(from_polygons(moved, 28, 28), expected.data());
     EXPECT_EQ(in_box(polygons, box, 28), expected);

@@ -1,5 +1,5 @@
-"""What pycocotools answers to the cases in a JSON file, which pycocotools_figures_test.cpp (a list of
-evaluations) or pycocotools_masks_test.cpp (lists of masks by kind) writes: IN OUT.
+"""What pycocotools answers to the cases in a JSON file, IN OUT: a list of evaluations
+(pycocotools_figures_test.cpp) or lists of masks by kind (pycocotools_masks_test.cpp).
 """
 import contextlib
 import io

@@ -142,7 +142,7 @@ TEST_F(MadeSample, IdsAreUniqueOverBothSplits) {
 
 TEST_F(MadeSample, BoxAndAreaAreThoseOfTheMask) {
   const auto dataset = read("train2017");
-  for (const auto& image : dataset->images) {
+  for (const auto& image : dataset->images)
     for (const auto& object : dataset->objects(image)) {
       const auto mask = mask_in(*dataset, object, image);
       const auto box = bounding_box(mask);
@@ -150,7 +150,6 @@ TEST_F(MadeSample, BoxAndAreaAreThoseOfTheMask) {
       EXPECT_THAT(object.bbox, ::testing::ElementsAre(box.x1, box.y1, box.width(), box.height()))
           << object.id;
     }
-  }
 }
 
 TEST_F(MadeSample, EverythingThatShowsIsAnnotatedToThePixel) {

@@ -7,7 +7,7 @@
 #include <opencv2/core.hpp>
 #include <vector>
 
-#include "millrace/coco/masks/mask_iou.h"
+#include "millrace/coco/masks/mask_extent.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/sources/detection_source.h"

@@ -23,7 +23,7 @@ Set data_set_of(F read) {
 
 void expect_sound(const coco::Dataset& data) {
   std::size_t objects = 0;
-  for (const auto& image : data.images) {
+  for (const auto& image : data.images)
     for (const auto& object : data.objects(image)) {
       ++objects;
       MILLRACE_LAW(object.image_id == image.id);
@@ -35,7 +35,6 @@ void expect_sound(const coco::Dataset& data) {
       for (const auto run : mask->counts) pixels += run;
       MILLRACE_LAW(pixels == std::uint64_t{mask->height} * mask->width);
     }
-  }
   MILLRACE_LAW(objects == data.annotations.size());
 }
 

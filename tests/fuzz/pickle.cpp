@@ -31,13 +31,12 @@ void check(Input input) {
     const Pickle pickle(bytes);
     MILLRACE_LAW(pickle.size() <= bytes.size());
     MILLRACE_LAW(pickle.values().size() <= bytes.size());
-    for (const auto& tensor : state_of(pickle.root())) {
+    for (const auto& tensor : state_of(pickle.root()))
       if (!tensor.storage.key.empty()) {
         expect_view_within_storage(tensor);
       } else {
         MILLRACE_LAW(tensor.array_bytes.size() <= bytes.size());
       }
-    }
   } catch (const Error& error) {
     MILLRACE_LAW(*error.what() != '\0');
   }

@@ -61,13 +61,12 @@ void expect_laws_of_window(const Rle& mask, std::int64_t x, std::int64_t y, std:
                            std::uint32_t width) {
   const Bitmap before = bitmap_of(mask);
   Bitmap after(std::size_t{height} * width, 0);
-  for (std::int64_t r = 0; r < height; ++r) {
+  for (std::int64_t r = 0; r < height; ++r)
     for (std::int64_t c = 0; c < width; ++c) {
       if (r + y < 0 || r + y >= mask.height || c + x < 0 || c + x >= mask.width) continue;
       after[static_cast<std::size_t>(r * width + c)] =
           before[static_cast<std::size_t>((r + y) * mask.width + c + x)];
     }
-  }
   MILLRACE_LAW(coco::window(mask, x, y, height, width) ==
                coco::encode(after.data(), height, width));
 }

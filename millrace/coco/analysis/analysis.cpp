@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "millrace/coco/evaluation/arena.h"
 #include "millrace/coco/evaluation/summary.h"
 
 namespace millrace::coco {

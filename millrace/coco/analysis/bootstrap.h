@@ -9,16 +9,14 @@
 
 namespace millrace::coco {
 
-/// AP of each category (K), of the images as they are and of bootstrap draws: as many images with
-/// replacement (Efron).
+/// AP of each category (K), of all images and of bootstrap draws: as many with replacement (Efron).
 struct Resamples {
   std::vector<ApPair> whole;
   std::vector<std::vector<ApPair>> draws;
 };
 
-/// Draws n images from n so many times and scores `result` each time, by all threads of the
-/// caller's arena, with the same result for any number. Draw i depends on i and n alone, so results
-/// over the same images share their draws.
+/// Draws n images from n so many times and scores each draw, by all threads of the caller's arena.
+/// Draw i depends on i and n alone, so results over the same images share their draws.
 Resamples resample(const WeightedAp& result, std::size_t images, std::size_t draws);
 
 /// A figure and its basic 95 % interval: as far above the figure as the 2.5th percentile of the
@@ -51,13 +49,12 @@ struct Comparison {
   bool significant() const { return p < .05; }
 };
 
-/// Draws and permutes as often as `draws_of_a`, by all threads of the caller's arena, with the same
-/// result for any number. REQUIRES: `draws_of_a` is `resample` of a alone.
+/// Draws and permutes as often as `draws_of_a`, by all threads of the caller's arena. REQUIRES:
+/// `draws_of_a` is `resample` of a alone.
 Comparison compare(const Dataset& truth, const Matches& a, const Resamples& draws_of_a,
                    const Matches& b, bool class_agnostic);
 
-/// Positions of the categories whose AP differs, at most so many, the largest difference of either
-/// sign first.
+/// Positions of at most so many categories whose AP differs, the largest absolute difference first.
 std::vector<std::size_t> most_different(const Comparison& comparison, std::size_t most);
 
 /// "+0.21 AP (42.31 against 42.10), 95 % interval -0.05 .. +0.47, p = 0.13: within noise"

@@ -1,5 +1,4 @@
-// What a detector gives at one threshold of score, as it is used: precision, recall and which class
-// is taken for which.
+// What a detector gives at one threshold of score: precision, recall and the confusion matrix.
 #pragma once
 
 #include <tbb/enumerable_thread_specific.h>

@@ -29,9 +29,8 @@ inline constexpr std::array<std::string_view, kErrorKinds> kErrorNames = {
 /// Errors of one category, or of all.
 struct ErrorCosts {
   double ap50 = -1;  // as the evaluator has it; -1 and no costs where there is nothing to find
-  /// AP50 gained if the errors of one kind alone are mended: a wrong class or location becomes a
-  /// hit (the best score of those that compete for an object), other wrong detections go, and a
-  /// missed object no longer counts.
+  /// AP50 gained if one kind alone is mended: a wrong class or location becomes a hit (the best
+  /// score of those that compete), other wrong detections go, and a missed object no longer counts.
   std::array<double, kErrorKinds> cost{};
   /// The same if no detection is wrong, and if every object is found.
   double false_positives = 0, false_negatives = 0;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "millrace/coco/evaluation/overlaps.h"
-
 namespace millrace::coco {
 
 std::size_t best_free(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,

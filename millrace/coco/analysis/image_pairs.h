@@ -45,8 +45,7 @@ std::size_t best_free(const ImagePairs& pairs, std::size_t f, const std::vector<
 /// Whether a crowd of its own category takes a detection in.
 bool in_crowd(const ImagePairs& pairs, std::size_t f);
 
-/// Calls `body` for each image that has detections or objects, by all threads of the caller's
-/// arena, in any order.
+/// Calls `body` for each image with detections or objects, by all threads of the caller's arena.
 void for_each_image(const Dataset& truth, const Detections& detections, const Matches& matches,
                     const EvaluateOptions& options,
                     const std::function<void(const ImagePairs&)>& body);

@@ -22,30 +22,27 @@ Plot::Plot(int width, int height, const PlotAxis& x, const PlotAxis& y, std::str
   auto out = std::back_inserter(text_);
   fmt::format_to(out, "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
                  width, height, escaped(about));
+  const auto tick = [&](PlotPoint from, PlotPoint to, PlotPoint text, const char* anchor,
+                        double value) {
+    fmt::format_to(out,
+                   "<line class=\"grid\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>"
+                   "<text class=\"tick {}\" x=\"{:.1f}\" y=\"{:.1f}\">{:.3g}</text>\n",
+                   from.x, from.y, to.x, to.y, anchor, text.x, text.y, value);
+  };
+  const double right = left_ + width_, bottom = top_ + height_;
   for (int i = 0; i <= x_.steps; ++i) {
-    const double value = x_.low + (x_.high - x_.low) * i / x_.steps;
-    const double at = place({value, 0}).x;
-    fmt::format_to(
-        out,
-        "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>"
-        "<text class=\"tick middle\" x=\"{0:.1f}\" y=\"{3:.1f}\">{4:.3g}</text>\n",
-        at, top_, top_ + height_, top_ + height_ + 16, value);
+    const double value = x_.low + (x_.high - x_.low) * i / x_.steps, at = place({value, 0}).x;
+    tick({at, top_}, {at, bottom}, {at, bottom + 16}, "middle", value);
   }
   for (int i = 0; i <= y_.steps; ++i) {
-    const double value = y_.low + (y_.high - y_.low) * i / y_.steps;
-    const double at = place({0, value}).y;
-    fmt::format_to(
-        out,
-        "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{2:.1f}\" x2=\"{1:.1f}\" y2=\"{2:.1f}\"/>"
-        "<text class=\"tick end\" x=\"{3:.1f}\" y=\"{4:.1f}\">{5:.3g}</text>\n",
-        left_, left_ + width_, at, left_ - 6, at + 4, value);
+    const double value = y_.low + (y_.high - y_.low) * i / y_.steps, at = place({0, value}).y;
+    tick({left_, at}, {right, at}, {left_ - 6, at + 4}, "end", value);
   }
   fmt::format_to(
       out,
       "<text class=\"name middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n"
       "<text class=\"name middle\" transform=\"translate(12 {:.1f}) rotate(-90)\">{}</text>\n",
-      left_ + width_ / 2, top_ + height_ + 36, escaped(x_.name), top_ + height_ / 2,
-      escaped(y_.name));
+      left_ + width_ / 2, bottom + 36, escaped(x_.name), top_ + height_ / 2, escaped(y_.name));
 }
 
 PlotPoint Plot::place(PlotPoint at) const {

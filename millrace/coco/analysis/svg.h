@@ -25,8 +25,7 @@ struct PlotAxis {
 /// A chart of two axes. What is added later is drawn above.
 class Plot {
  public:
-  /// Pixels of the whole drawing, which shrinks with its column. `about` is the text for those who
-  /// cannot see it.
+  /// Pixels of the whole drawing, which shrinks with its column. `about` is its alternative text.
   Plot(int width, int height, const PlotAxis& x, const PlotAxis& y, std::string_view about);
 
   /// A polyline whose `title` shows under the pointer. Nothing for fewer than two points.

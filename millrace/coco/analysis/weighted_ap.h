@@ -17,9 +17,8 @@ struct ApPair {
 /// The mean over the categories that have something to find.
 ApPair mean(std::span<const ApPair> categories);
 
-/// Matched results, sorted once, to be scored under many weights of their images. An image that
-/// counts twice scores as if it were in the data set twice. Const after the constructor, so any
-/// thread may measure.
+/// Matched results, sorted once, to be scored under many weights of their images: with weight 2 as
+/// if an image were in the data set twice. Const after the constructor, so any thread may measure.
 class WeightedAp {
  public:
   /// Results over one data set. With results a and b of n images, weight i is that of an image in
@@ -29,8 +28,8 @@ class WeightedAp {
 
   std::size_t categories() const { return lists_.size(); }
 
-  /// AP of each category, all areas, of all matched detections. REQUIRES: a weight for each image
-  /// of each result.
+  /// AP of each category, all areas, all matched detections. REQUIRES: a weight per image and
+  /// result.
   void measure(std::span<const std::uint16_t> weights, std::span<ApPair> categories) const;
 
  private:

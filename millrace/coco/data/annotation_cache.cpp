@@ -31,8 +31,7 @@ constexpr std::size_t kDigits = 32;
 constexpr auto kKept = std::chrono::days(90);     // after its last use
 constexpr auto kWriting = std::chrono::hours(1);  // more than a writer takes
 
-/// The digest of the digests of blocks, which all threads of the caller's arena compute.
-/// `block(offset, size)` gives that of a block.
+/// The digest of the digests `block(offset, size)`, computed by all threads of the caller's arena.
 template <typename F>
 WideDigest digest_of_blocks(std::uint64_t size, F block) {
   constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
@@ -63,19 +62,15 @@ Key key_of(const InputFile& file) {
   return {digest_of_blocks(file.size(), block), file.size()};
 }
 
-constexpr std::size_t kArrays = 7;
-
 template <typename T>
 std::string_view as_text(const T* data, std::size_t count) {
   return {reinterpret_cast<const char*>(data), count * sizeof(T)};
 }
 
 /// The first bytes of a cache; the arrays of the data set follow, in the order of `each_array`,
-/// each aligned without a gap.
-///
-/// Only the checksum protects the arrays: offsets in range would not be enough, since the program
-/// relies on everything that the reader checks (ascending ids, runs that fill their image). It is
-/// no defence against somebody who can write to the folder.
+/// each aligned without a gap. Only the checksum protects the arrays: offsets in range would not be
+/// enough, since the program relies on everything that the reader checks (ascending ids, runs that
+/// fill their image). It is no defence against somebody who can write to the folder.
 struct Header {
   std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
   std::uint32_t byte_order = 0x01020304;
@@ -84,7 +79,7 @@ struct Header {
   std::array<std::uint32_t, 4> sizes = {sizeof(Header), sizeof(Image), sizeof(Annotation),
                                         sizeof(Category)};
   Key key;
-  std::array<std::uint64_t, kArrays> lengths = {};
+  std::array<std::uint64_t, 7> lengths = {};  // of the arrays
 
   WideDigest checksum;  // covers the arrays and the members above
 
@@ -164,22 +159,22 @@ std::optional<Folder> cache_folder() {
   return {};
 }
 
-class Cache {
- public:
-  Cache(Folder folder, const Key& key)
-      : folder_(std::move(folder)), key_(key), file_(folder_.path / key.name()) {}
+struct Cache {
+  Folder folder;
+  Key key;
+  fs::path file = folder.path / key.name();
 
   /// nullptr if there is none that can be used; a warning says why.
   std::shared_ptr<const Dataset> load(const std::string& source) const {
     std::error_code unknown;  // reported by `can_store`
-    if (!fs::exists(file_, unknown)) return nullptr;
+    if (!fs::exists(file, unknown)) return nullptr;
     try {
-      auto data = open_cache(file_, key_);
-      fs::last_write_time(file_, fs::file_time_type::clock::now(), unknown);  // used; see kKept
+      auto data = open_cache(file, key);
+      fs::last_write_time(file, fs::file_time_type::clock::now(), unknown);  // used; see kKept
       data->source = source;
       return data;
     } catch (const Error& problem) {
-      spdlog::warn("the cached annotations {} cannot be used and are made anew: {}", file_.string(),
+      spdlog::warn("the cached annotations {} cannot be used and are made anew: {}", file.string(),
                    problem.what());
       return nullptr;
     }
@@ -188,10 +183,10 @@ class Cache {
   /// If the folder cannot be used, throws ConfigError, or warns and returns false.
   bool can_store() const {
     try {
-      make_writable_folder(folder_.path);
+      make_writable_folder(folder.path);
       return true;
     } catch (const Error& problem) {
-      if (folder_.named)
+      if (folder.named)
         throw ConfigError(fmt::format(
             "MILLRACE_CACHE: {}; name a folder that can be written to, or set it to 'off'",
             problem.what()));
@@ -203,9 +198,9 @@ class Cache {
   /// Writes the cache, unless the file has changed since its key was taken; warns if that fails.
   void store(const Dataset& data) const {
     try {
-      if (!(key_of(InputFile(data.source)) == key_)) return;
+      if (!(key_of(InputFile(data.source)) == key)) return;
       remove_forgotten();
-      Header header{.key = key_};
+      Header header{.key = key};
       std::size_t i = 0;
       std::vector<std::string_view> parts{{as_text(&header, 1)}};
       each_array(
@@ -215,14 +210,13 @@ class Cache {
           },
           data);
       header.checksum = header.sum(data);
-      replace_file(file_, parts);
-      spdlog::info("{}: cached for the next start in {}", data.source, file_.string());
+      replace_file(file, parts);
+      spdlog::info("{}: cached for the next start in {}", data.source, file.string());
     } catch (const std::exception& problem) {
       warn_of(problem);
     }
   }
 
- private:
   static void warn_of(const std::exception& problem) {
     static std::atomic_flag said;
     if (!said.test_and_set())
@@ -235,7 +229,7 @@ class Cache {
   /// Removes what a killed writer left and what nobody has used for long.
   void remove_forgotten() const {
     const auto now = fs::file_time_type::clock::now();
-    for (const auto& entry : fs::directory_iterator(folder_.path)) {
+    for (const auto& entry : fs::directory_iterator(folder.path)) {
       const auto name = entry.path().filename().string();
       const auto digits = name.find_first_not_of("0123456789abcdef");
       if (digits != kDigits || name.compare(digits, kSuffix.size(), kSuffix) != 0)
@@ -245,10 +239,6 @@ class Cache {
       if (!gone && unused > (name.ends_with(kSuffix) ? kKept : kWriting)) fs::remove(entry, gone);
     }
   }
-
-  Folder folder_;
-  Key key_;
-  fs::path file_;
 };
 
 /// Threads that write caches; the end of the program waits for them.
@@ -270,7 +260,7 @@ std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json) {
   std::error_code no_size;
   const auto size = fs::file_size(json, no_size);
   if (!folder || no_size || size < kLeastCached) return read_dataset(json);
-  const Cache cache(*folder, key_of(open_json(json, '{')));
+  const Cache cache{*folder, key_of(open_json(json, '{'))};
   if (auto data = cache.load(json.string())) return data;
   auto data = read_dataset(json);
   if (!cache.can_store()) return data;

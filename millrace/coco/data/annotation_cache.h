@@ -9,22 +9,18 @@
 
 namespace millrace::coco {
 
-/// As `read_dataset`, but a large file's data set is cached by the file's content and mapped,
-/// shared by all processes.
-///
-/// The folder is MILLRACE_CACHE, else $XDG_CACHE_HOME/millrace, else ~/.cache/millrace;
-/// `MILLRACE_CACHE=off` reads the JSON each time. A cache that is damaged, of another version or of
-/// other content is replaced with a warning. A background thread writes it, and removes caches that
-/// were not used for 90 days. If the folder cannot be written, warns once, or throws ConfigError if
+/// As `read_dataset`, but a large file's data set is cached by its content and mapped, shared by
+/// all processes. The folder is MILLRACE_CACHE, else $XDG_CACHE_HOME/millrace, else
+/// ~/.cache/millrace; `MILLRACE_CACHE=off` reads the JSON each time. A damaged cache or one of
+/// another version is replaced with a warning. A background thread writes it, and removes caches
+/// unused for 90 days. If the folder cannot be written, warns once, or throws ConfigError if
 /// MILLRACE_CACHE names it.
 std::shared_ptr<const Dataset> read_dataset_cached(const std::filesystem::path& json);
 
-/// Waits until all caches being written are whole or given up, as the end of the program does. A
-/// killed program leaves no half cache.
+/// Waits for the caches being written, as the end of the program does. A kill leaves no half cache.
 void finish_caching();
 
-/// Smaller files, in bytes, are read each time. A cache is as fast from 8 kB on, but reading a file
-/// of this size takes only 4 ms.
+/// Smaller files, in bytes, are read each time: that takes at most 4 ms.
 inline constexpr std::uint64_t kLeastCached = std::uint64_t{1} << 20;
 
 }  // namespace millrace::coco

@@ -74,8 +74,7 @@ void read_annotation(json::object fields, const char* at, Records& records) {
   records.annotations.push_back(one);
 }
 
-/// Reads the sections of a whole file. `on_annotations` gets the array of the annotations, which it
-/// must iterate over.
+/// Reads the sections of a whole file. `on_annotations` must iterate over the array that it gets.
 template <typename F>
 void read_sections(JsonText& file, Records& records, F on_annotations) {
   const auto section = [&](std::string_view name, auto read) {
@@ -140,8 +139,7 @@ struct AnnotationPart {
   void read(json::object fields, const char* at) { read_annotation(fields, at, records); }
 };
 
-/// Reads the file without the content of the list of annotations; false if `first` and `last` were
-/// not its brackets.
+/// Reads all but the list of annotations; false if `first` and `last` were not its brackets.
 bool read_rest(const InputFile& file, std::uint64_t first, std::uint64_t last, Records& records) {
   bool found = false;
   try {

@@ -68,8 +68,7 @@ struct Category {
 };
 
 /// A data set. Images and categories ascend by id; annotations are grouped by image, in the order
-/// of the file. Const, so any thread may read. `assemble` in millrace/coco/data/records.h makes
-/// one.
+/// of the file. Const, so any thread may read.
 struct Dataset {
   std::string source;                  // the file, for messages
   std::shared_ptr<const void> memory;  // where the arrays lie: vectors or a mapped file

@@ -1,5 +1,4 @@
-// What a detector found in the images of a data set: flat arrays, masks as COCO's compressed
-// counts.
+// What a detector found in images: flat arrays, masks as COCO's compressed counts.
 #pragma once
 
 #include <array>
@@ -66,8 +65,7 @@ class Detections {
   /// The same for one that has a mask, into memory that is reused.
   void decode(std::size_t i, Rle& runs) const;
 
-  /// Appends others, in their order. The first ones reserve for so many `times` as many, and a
-  /// little more.
+  /// Appends others, in their order; the first reserve for so many `times` as many, and a few more.
   void append(const Detections& others, std::size_t times = 1);
   /// All of them for `append_partial` on machines of the same byte order.
   std::string partial() const;
@@ -81,8 +79,7 @@ class Detections {
   void add(const Detection& one);
   /// One without a mask.
   void add(Record one) { records_.push_back(one); }
-  /// The same with a mask as compressed counts. Throws Error as `decode_counts`, and then adds
-  /// nothing.
+  /// One with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
   void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width);
 
  private:

@@ -20,14 +20,13 @@ std::size_t first_fault_of_utf8(std::string_view text) {
     return begin + count <= text.size() && simdjson::validate_utf8(text.data() + begin, count);
   };
   std::size_t at = 0;
-  for (const std::size_t most : {std::size_t{1} << 20, std::size_t{4}}) {  // blocks, characters
+  for (const std::size_t most : {std::size_t{1} << 20, std::size_t{4}})  // blocks, characters
     for (std::size_t step = most; step + 4 > most && step > 0;) {  // a character has 1 to 4 bytes
       if (sound(at, step))
         at += step, step = most;
       else
         --step;
     }
-  }
   return at;
 }
 

@@ -19,8 +19,7 @@ namespace millrace::coco {
 
 namespace json = simdjson::ondemand;
 
-/// An error at a place in the text. `JsonText` turns it into an Error that names file, line, byte
-/// and record.
+/// An error at a place in the text. `JsonText` makes it an Error with file, line, byte and record.
 struct Wrong {
   const char* at;
   std::string why;
@@ -127,8 +126,8 @@ class JsonText {
     checked([&] { read_fields(document_.get_object(), text_.data(), std::move(fields)...); });
   }
 
-  /// Calls `on_record(object, begin)` for each object of an array; its errors get section, index
-  /// and id.
+  /// Calls `on_record(object, begin)` for each object of an array; errors get section, index and
+  /// id.
   template <typename F>
   void each_record(json::array records, std::string_view section, F on_record) {
     std::size_t index = 0;

@@ -1,5 +1,4 @@
-// Annotation and results files, read in pieces or without their broken records, by all threads of
-// the caller's arena.
+// Annotation and results files, read by all threads of the caller's arena in pieces or in part.
 #pragma once
 
 #include <cstddef>

@@ -69,15 +69,6 @@ void put(std::string& out, double value, std::size_t index, std::string_view fie
   fmt::format_to(std::back_inserter(out), "{}", value);
 }
 
-void put_text(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    if (c == '\\' || c == '"') out += '\\';
-    out += c;
-  }
-  out += '"';
-}
-
 }  // namespace
 
 std::optional<Detections> read_result_pieces(const InputFile& file, std::size_t piece_bytes,
@@ -129,8 +120,12 @@ void write_detections(const std::filesystem::path& json, const Detections& detec
       fmt::format_to(std::back_inserter(out),
                      ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.extent.height,
                      mask.extent.width);
-      put_text(out, detections.counts(mask));
-      out += '}';
+      out += '"';
+      for (const char c : detections.counts(mask)) {
+        if (c == '\\' || c == '"') out += '\\';
+        out += c;
+      }
+      out += "\"}";
     }
     out += '}';
   }

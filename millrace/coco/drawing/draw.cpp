@@ -42,8 +42,7 @@ cv::Vec3b contrasting(cv::Vec3b ground) {
   return luma > 120 ? cv::Vec3b(0, 0, 0) : cv::Vec3b(255, 255, 255);
 }
 
-/// Text as coverage 0..255. OpenCV's stroke fonts are drawn four times as large and averaged, to be
-/// as smooth as outline fonts.
+/// Text as coverage 0..255: OpenCV's stroke fonts, smoothed by drawing four times as large.
 cv::Mat1b render(const std::string& text, int height) {
   constexpr int over = 4;
   constexpr int font = cv::FONT_HERSHEY_DUPLEX;

@@ -1,5 +1,4 @@
-// Objects drawn over an image for a person to look at. Images are (H, W, 3) 8-bit RGB. Pure, except
-// for `write_picture`; any thread may call it.
+// Objects drawn over an image, for people. Images are (H, W, 3) 8-bit RGB. Any thread may call it.
 #pragma once
 
 #include <filesystem>
@@ -39,8 +38,7 @@ cv::Mat side_by_side(const cv::Mat& left, std::string_view left_title, const cv:
 /// The annotations of an image as objects to draw; labels are positions in `truth.categories`.
 std::vector<Overlay> overlays(const Dataset& truth, const Image& image);
 
-/// Writes a picture atomically, in the format of its extension (.jpg, .png); one too large for a
-/// JPEG is shrunk. Throws Error.
+/// Writes a picture atomically as .jpg or .png; one too large for a JPEG is shrunk. Throws Error.
 void write_picture(const std::filesystem::path& file, const cv::Mat& picture);
 
 }  // namespace millrace::coco

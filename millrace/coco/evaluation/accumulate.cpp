@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 
-#include "millrace/coco/evaluation/arena.h"
 #include "millrace/coco/evaluation/precision_envelope.h"
 
 namespace millrace::coco {

@@ -27,8 +27,7 @@ struct EvaluateOptions {
   IouType iou = IouType::box;
   AreaFrom area = AreaFrom::box;
   bool class_agnostic = false;  // all categories as one (pycocotools' useCats = 0)
-  /// At most so many detections of an image and category count: one or more numbers from 1 on,
-  /// taken in ascending order.
+  /// At most so many detections of an image and category count: one or more numbers from 1 on.
   std::vector<std::uint32_t> max_detections = {1, 10, 100};
   int threads = 0;  // 0: all cores
 };
@@ -46,8 +45,7 @@ struct Evaluation {
   std::vector<std::int64_t> category_ids;  // the K categories
   /// (K) AP over all thresholds, all areas, at the largest limit; -1: none.
   std::vector<double> category_ap;
-  // Detections left out: of images that the data set lacks, and of its images but unknown
-  // categories
+  // Detections left out: of unknown images, and of known ones but unknown categories
   std::int64_t unknown_images = 0, unknown_categories = 0;
 };
 
@@ -71,8 +69,7 @@ struct Scored;  // matching.h
 /// evaluators that are merged. Any thread may call anything.
 class Evaluator {
  public:
-  /// Which images the figures are about: those added, or all of the data set, as if nothing had
-  /// been found in the others.
+  /// The images that are scored: those added, or all, as if nothing were found in the others.
   enum class Scope { added, all };
 
   /// Throws std::invalid_argument as `evaluate`.

@@ -41,11 +41,6 @@ bool take(std::string_view& bytes, T& value) {
   return true;
 }
 
-template <typename T>
-std::uint64_t digest_of(std::span<const T> values, std::uint64_t seed) {
-  return digest(values.data(), values.size_bytes(), seed);
-}
-
 [[noreturn]] void fail(std::int64_t image_id, std::string_view why) {
   throw Error(fmt::format("evaluation: image {}: {}", image_id, why));
 }
@@ -86,13 +81,13 @@ std::size_t Evaluator::images() const {
 }
 
 std::uint64_t Evaluator::setting() const {
-  std::uint64_t all = digest_of(truth_->images, 0);
-  all = digest_of(truth_->categories, all);
-  all = digest_of(truth_->annotations, all);
+  std::uint64_t all = digest(truth_->images.data(), truth_->images.size_bytes(), 0);
+  all = digest(truth_->categories.data(), truth_->categories.size_bytes(), all);
+  all = digest(truth_->annotations.data(), truth_->annotations.size_bytes(), all);
   if (options_.iou == IouType::mask) {
-    all = digest_of(truth_->coordinates, all);
-    all = digest_of(truth_->polygon_ends, all);
-    all = digest_of(truth_->runs, all);
+    all = digest(truth_->coordinates.data(), truth_->coordinates.size_bytes(), all);
+    all = digest(truth_->polygon_ends.data(), truth_->polygon_ends.size_bytes(), all);
+    all = digest(truth_->runs.data(), truth_->runs.size_bytes(), all);
   }
   const std::uint32_t choices[] = {static_cast<std::uint32_t>(options_.iou),
                                    static_cast<std::uint32_t>(options_.area),

@@ -11,7 +11,6 @@
 #include <tuple>
 
 #include "millrace/base/errors.h"
-#include "millrace/coco/evaluation/overlaps.h"
 
 namespace millrace::coco {
 namespace {
@@ -63,8 +62,8 @@ class ImageMatcher {
   ImageMatcher(const Dataset& truth, const EvaluateOptions& options)
       : truth_(truth), options_(options), category_of_(truth) {}
 
-  std::uint32_t match(const Image& image, const Detections& all,
-                      std::span<const std::uint32_t> given, std::vector<Scored>& out) {
+  std::uint32_t match(const Image& image, const Detections& all, Indices given,
+                      std::vector<Scored>& out) {
     list(all, given);
     list(image);
     out.reserve(out.size() + candidates_.size());
@@ -103,7 +102,7 @@ class ImageMatcher {
     std::uint16_t taken;
   };
 
-  void list(const Detections& all, std::span<const std::uint32_t> given) {
+  void list(const Detections& all, Indices given) {
     candidates_.clear();
     for (const std::uint32_t index : given) {
       const int category = category_of_(all[index].category_id);
@@ -146,13 +145,12 @@ class ImageMatcher {
         std::ranges::all_of(most_, [](double m) { return m < kIouThresholds[0]; });
     if (!none_near)
       for (std::size_t a = 0; a < kAreas; ++a) match(out, a);
-    for (std::size_t d = 0; d < out.size(); ++d) {
+    for (std::size_t d = 0; d < out.size(); ++d)
       for (std::size_t a = 0; a < kAreas; ++a) {
         Outcome& outcome = out[d].outcomes[a];
         const unsigned outside = kAreaRanges[a].has(areas_[d]) ? 0 : kEveryThreshold;
         outcome.ignored |= static_cast<std::uint16_t>(outside & ~unsigned{outcome.hit});
       }
-    }
   }
 
   /// Greedy, best score first: each detection takes the free object that it overlaps most. Objects
@@ -229,7 +227,7 @@ struct ByImage {
       if (owners[i] != kNowhere) indices[next[owners[i]]++] = static_cast<std::uint32_t>(i);
   }
 
-  std::span<const std::uint32_t> of(std::size_t image) const {
+  Indices of(std::size_t image) const {
     return std::span(indices).subspan(first[image], first[image + 1] - first[image]);
   }
 };
@@ -262,8 +260,7 @@ void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
 }
 
 std::uint32_t match_image(const Dataset& truth, const EvaluateOptions& options, const Image& image,
-                          const Detections& all, std::span<const std::uint32_t> found,
-                          std::vector<Scored>& out) {
+                          const Detections& all, Indices found, std::vector<Scored>& out) {
   return ImageMatcher(truth, options).match(image, all, found, out);
 }
 

@@ -1,7 +1,10 @@
-// The first half of the evaluation: which detections hit an object, at each threshold and in each
-// range of areas.
+// The first half of the evaluation: what detections hit, by threshold and range of areas.
 #pragma once
 
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -62,8 +65,7 @@ inline std::uint64_t score_fall(double score) {
   return bits & kSign ? ~bits : bits | kSign;
 }
 
-/// The options with limits in ascending order. Throws std::invalid_argument for none or one
-/// below 1.
+/// The options with limits in ascending order. Throws std::invalid_argument for none or 0.
 EvaluateOptions checked(EvaluateOptions options);
 
 /// Whether an object counts in a range of areas.
@@ -78,19 +80,37 @@ inline std::size_t category_count(const Dataset& truth, const EvaluateOptions& o
 void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
                   std::span<TruthCounts> sums);
 
-/// Appends the outcome of the detections `found` (positions in `all`, ascending) of an image, by
-/// category and falling score. Returns how many were left out for an unknown category. The options
-/// are `checked`. Throws Error as `evaluate`.
+using Indices = std::span<const std::uint32_t>;  // positions in some Detections
+using Objects = std::span<const Annotation* const>;
+
+/// IoU of the detections and objects of one image, as in COCO's evaluator. Fills `out` with (D, G)
+/// row-major; crowds as in `mask_iou`. Without a box, takes that of the mask.
+void box_overlaps(const Detections& all, Indices found, Objects objects, std::vector<double>& out);
+
+/// The same for masks. Without a mask, takes the filled box. Values below `least` may become 0.
+void mask_overlaps(const Detections& all, Indices found, Objects objects, const Dataset& truth,
+                   const Image& image, double least, std::vector<double>& out);
+
+/// Appends the outcome of the detections `found` (ascending) of an image, by category and falling
+/// score. Returns how many were left out for an unknown category. The options are `checked`. Throws
+/// Error as `evaluate`.
 std::uint32_t match_image(const Dataset& truth, const EvaluateOptions& options, const Image& image,
-                          const Detections& all, std::span<const std::uint32_t> found,
-                          std::vector<Scored>& out);
+                          const Detections& all, Indices found, std::vector<Scored>& out);
 
 /// Puts the outcomes of all images together, by category; `truths` are left 0.
 Matches gather(std::span<const std::vector<Scored>> images, std::size_t categories);
 
-/// Runs in the calling thread's arena. The same for any number of threads. Throws Error as
-/// `evaluate`.
+/// By all threads of the caller's arena. Throws Error as `evaluate`.
 Matches match(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
               std::span<const std::int64_t> image_ids);
+
+/// Runs `body` on so many of the process's threads; 0: all of them.
+template <class Body>
+auto in_arena(int threads, const Body& body) {
+  const int allowed = static_cast<int>(
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  tbb::task_arena arena(threads > 0 ? std::min(threads, allowed) : allowed);
+  return arena.execute(body);
+}
 
 }  // namespace millrace::coco

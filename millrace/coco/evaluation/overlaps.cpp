@@ -1,9 +1,9 @@
-#include "millrace/coco/evaluation/overlaps.h"
+#include "millrace/coco/evaluation/matching.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "millrace/coco/masks/mask_iou.h"
+#include "millrace/coco/masks/mask_extent.h"
 
 namespace millrace::coco {
 namespace {
@@ -34,7 +34,7 @@ Rle filled_box(const Detections::Record& one, std::uint32_t height, std::uint32_
 
 }  // namespace
 
-void box_overlaps(const Detections& all, Found found, Objects objects, std::vector<double>& out) {
+void box_overlaps(const Detections& all, Indices found, Objects objects, std::vector<double>& out) {
   out.clear();
   for (const std::uint32_t d : found) {
     const Xywh box = box_of(all, all[d]);
@@ -42,7 +42,7 @@ void box_overlaps(const Detections& all, Found found, Objects objects, std::vect
   }
 }
 
-void mask_overlaps(const Detections& all, Found found, Objects objects, const Dataset& truth,
+void mask_overlaps(const Detections& all, Indices found, Objects objects, const Dataset& truth,
                    const Image& image, double least, std::vector<double>& out) {
   const auto height = static_cast<std::uint32_t>(image.height);
   const auto width = static_cast<std::uint32_t>(image.width);
@@ -61,12 +61,11 @@ void mask_overlaps(const Detections& all, Found found, Objects objects, const Da
     if (!has_mask) runs = filled_box(all[d], height, width);
     const MaskExtent extent = has_mask ? all.mask_of(all[d]).extent : extent_of(runs);
     bool decoded = !has_mask;
-    for (std::size_t g = 0; g < objects.size(); ++g) {
+    for (std::size_t g = 0; g < objects.size(); ++g)
       out.push_back(iou(extent, extents[g], objects[g]->crowd, least, [&] {
         if (!std::exchange(decoded, true)) all.decode(d, runs);
         return shared_pixels(runs, masks[g]);
       }));
-    }
   }
 }
 

@@ -33,12 +33,10 @@ class RecallPoints {
   std::array<std::uint64_t, kRecalls> needed_;
 };
 
-/// Precision at the 101 recalls of one category at one threshold. Hits are added by falling score;
-/// precision rises at no other detection.
+/// Precision at the 101 recalls of one category and threshold, from its hits by falling score.
 class PrecisionEnvelope {
  public:
-  /// Adds a hit; with it, `hits` of `counted` detections are right. Returns the last recall
-  /// reached.
+  /// Adds a hit, the `hits`-th of `counted` detections. Returns the last recall reached.
   std::size_t hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
     while (reached_ + 1 < kRecalls && hits >= points[reached_ + 1]) ++reached_;
     constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)

@@ -1,6 +1,5 @@
-// Between run lengths, which go down the columns, and bitmaps, which go along the rows: 64 columns
-// at a time, a row of them as the bits of one word, so that only changes within a column are
-// visited one by one.
+// Between run lengths, down the columns, and bitmaps, along the rows: 64 columns at a time, a row
+// of them as the bits of one word, so that only changes within a column are visited one by one.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -80,8 +79,7 @@ Rle encode(const std::uint8_t* bitmap, std::uint32_t height, std::uint32_t width
 
 void decode(const Rle& mask, std::uint8_t* bitmap) {
   const std::uint32_t height = mask.height, width = mask.width;
-  // Bit x of word y: column x changes sides at row y. A run over several columns is cut between
-  // them
+  // Bit x of word y: column x changes sides at row y. Runs are cut between columns
   std::vector<std::uint64_t> changes(std::size_t{height} + 1);
   std::size_t run = 0;
   std::uint64_t position = 0;  // where `run` begins

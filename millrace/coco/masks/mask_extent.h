@@ -1,4 +1,4 @@
-// How large a mask is and where it lies, in one pass over its runs.
+// Extents of masks in one pass over their runs, and IoU for callers that compare one with many.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,7 @@
 
 namespace millrace::coco {
 
-/// Takes the runs of a mask: `skip` for those outside, `inside` for the others, in turn. REQUIRES:
-/// they do not leave it.
+/// Takes the runs of a mask: `skip` and `inside` in turn. REQUIRES: they do not leave it.
 class ExtentMeter {
  public:
   ExtentMeter(std::uint32_t height, std::uint32_t width)
@@ -59,5 +58,31 @@ class ExtentMeter {
   std::uint32_t pixels_ = 0;
   std::uint32_t left_, top_ = UINT32_MAX, right_ = 0, bottom_ = 0;
 };
+
+/// Pixels inside both masks of one size.
+std::uint64_t shared_pixels(const Rle& a, const Rle& b);
+
+/// IoU as COCO computes it: 0 if boxes are apart, else -1 if sizes differ; the union with a crowd
+/// is the detection's area. `shared()` gives the pixels inside both; it is not called, and the
+/// result 0, if the IoU is below `least` whatever they share.
+template <typename F>
+double iou(const MaskExtent& detection, const MaskExtent& truth, bool crowd, double least,
+           F shared) {
+  const Box &d = detection.box, &t = truth.box;
+  const float width = std::min(d.x2, t.x2) - std::max(d.x1, t.x1);
+  const float height = std::min(d.y2, t.y2) - std::max(d.y1, t.y1);
+  if (width <= 0 || height <= 0) return 0;
+  if (detection.height != truth.height || detection.width != truth.width) return -1;
+  const std::uint64_t both = std::uint64_t{detection.pixels} + truth.pixels;
+  const auto quotient = [&](std::uint64_t pixels) {
+    return static_cast<double>(pixels) /
+           static_cast<double>(crowd ? detection.pixels : both - pixels);
+  };
+  const auto window = static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
+  const auto most = std::min<std::uint64_t>({window, detection.pixels, truth.pixels});
+  if (quotient(most) < least) return 0;
+  const std::uint64_t pixels = shared();
+  return pixels == 0 ? 0 : quotient(pixels);
+}
 
 }  // namespace millrace::coco

@@ -36,8 +36,7 @@ struct Rle {
 using Polygon = std::vector<double>;
 
 /// COCO's compressed counts (the `counts` string of results and crowds). `decode_counts` throws
-/// Error saying at which byte the string is wrong; it never reads or writes out of bounds, and the
-/// runs must add up to height x width.
+/// Error with the byte that is wrong, or if the runs do not add up to height x width.
 std::string encode_counts(const Rle& mask);
 Rle decode_counts(std::string_view counts, std::uint32_t height, std::uint32_t width);
 /// The same into a mask whose memory is reused; it is broken if that throws.
@@ -50,8 +49,7 @@ void decode(const Rle& mask, std::uint8_t* bitmap);
 
 /// Pixels inside.
 std::uint64_t area(const Rle& mask);
-/// The smallest box around the mask as COCO gives it: {x, y, x + w, y + h}; all zero if it is
-/// empty.
+/// The smallest box around the mask as COCO gives it: {x, y, x + w, y + h}; of an empty one all 0.
 Box bounding_box(const Rle& mask);
 
 /// A mask without its runs.
@@ -67,7 +65,7 @@ MaskExtent extent_of(std::string_view counts, std::uint32_t height, std::uint32_
 
 /// Union of masks of one size. Throws Error if sizes differ.
 Rle merge(std::span<const Rle> masks);
-/// The pixels that all masks share (pycocotools' merge with intersect). Throws Error if sizes
+/// Intersection of masks of one size (pycocotools' merge with intersect). Throws Error if they
 /// differ.
 Rle intersect(std::span<const Rle> masks);
 /// The pixels of `mask` that are not in `other`. Throws Error if sizes differ.
@@ -80,15 +78,14 @@ Rle window(const Rle& mask, std::int64_t x, std::int64_t y, std::uint32_t height
 /// Coordinates in double, as pycocotools has them.
 Rle from_polygons(std::span<const Polygon> polygons, std::uint32_t height, std::uint32_t width);
 
-/// IoU of each detection with each ground truth, (D, G) row-major; with a crowd, the union is the
-/// detection's area. Masks of different sizes give -1, as in COCO. By all threads of the caller's
-/// arena.
+/// IoU of each detection with each ground truth, (D, G) row-major, by all threads of the caller's
+/// arena. With a crowd, the union is the detection's area. Masks of different sizes give -1, as
+/// COCO.
 std::vector<double> mask_iou(std::span<const Rle> detections, std::span<const Rle> truths,
                              std::span<const std::uint8_t> crowd);
 
 /// The part of polygons inside `box`, scaled to size x size and rasterised by COCO's rule: 0 or 1
-/// bytes row-major (detectron2's polygon mask target). The cost does not depend on the image's
-/// size.
+/// bytes row-major (detectron2's polygon mask target), at a cost independent of the image's size.
 void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int size,
                       std::uint8_t* out);
 /// The same for run lengths: samples the mask at each cell's centre (nearest pixel).

@@ -6,9 +6,8 @@
 
 namespace millrace::coco {
 
-/// One side of the outline on a grid of fifths of a pixel. COCO steps along its longer extent, from
-/// the lesser end, and lists every grid point; only where the outline crosses the middle of a pixel
-/// column do inside and outside swap.
+/// One side of the outline on a grid of fifths of a pixel. COCO steps along its longer extent from
+/// the lesser end; where the outline crosses the middle of a pixel column, inside and outside swap.
 class PolygonEdge {
  public:
   /// From (x0, y0) to (x1, y1), pixels.

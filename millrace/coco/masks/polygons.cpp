@@ -9,30 +9,21 @@
 namespace millrace::coco {
 namespace {
 
-/// Where the outline crosses pixel columns, as positions counted down the columns, ascending.
-class Crossings {
- public:
-  Crossings(std::span<const double> polygon, std::uint32_t height, std::uint32_t width) {
-    const std::size_t points = polygon.size() / 2;
-    for (std::size_t i = 0; i < points; ++i) {
-      const std::size_t next = i + 1 < points ? i + 1 : 0;
-      PolygonEdge(polygon[2 * i], polygon[2 * i + 1], polygon[2 * next], polygon[2 * next + 1])
-          .each_crossing(height, width,
-                         [this](std::uint32_t position) { positions_.push_back(position); });
-    }
-    std::sort(positions_.begin(), positions_.end());
-    if (positions_.size() % 2 == 1) positions_.push_back(height * width);
+/// Where the outline enters and leaves pixel columns, in turn, as positions down the columns.
+std::vector<std::uint32_t> crossings(const Polygon& polygon, std::uint32_t height,
+                                     std::uint32_t width) {
+  std::vector<std::uint32_t> positions;
+  const std::size_t size = polygon.size() / 2 * 2;
+  for (std::size_t i = 0; i < size; i += 2) {
+    const std::size_t next = i + 2 < size ? i + 2 : 0;
+    PolygonEdge(polygon[i], polygon[i + 1], polygon[next], polygon[next + 1])
+        .each_crossing(height, width,
+                       [&](std::uint32_t position) { positions.push_back(position); });
   }
-
-  /// Calls `inside(begin, end)` for each stretch of inside pixels.
-  template <typename F>
-  void each(F inside) const {
-    for (std::size_t i = 0; i < positions_.size(); i += 2) inside(positions_[i], positions_[i + 1]);
-  }
-
- private:
-  std::vector<std::uint32_t> positions_;
-};
+  std::ranges::sort(positions);
+  if (positions.size() % 2 == 1) positions.push_back(height * width);
+  return positions;
+}
 
 }  // namespace
 
@@ -41,9 +32,8 @@ Rle from_polygons(std::span<const Polygon> polygons, std::uint32_t height, std::
   parts.reserve(polygons.size());
   for (const Polygon& polygon : polygons) {
     RunWriter part(height, width);
-    Crossings(polygon, height, width).each([&](std::uint32_t begin, std::uint32_t end) {
-      part.add(begin, end);
-    });
+    const auto edges = crossings(polygon, height, width);
+    for (std::size_t i = 0; i < edges.size(); i += 2) part.add(edges[i], edges[i + 1]);
     parts.push_back(std::move(part).finish());
   }
   if (parts.empty()) return RunWriter(height, width).finish();
@@ -62,9 +52,9 @@ void rasterize_in_box(std::span<const Polygon> polygons, const Box& box, int siz
     scaled.resize(polygon.size());
     for (std::size_t i = 0; i < polygon.size(); ++i)
       scaled[i] = i % 2 == 0 ? (polygon[i] - box.x1) * scale_x : (polygon[i] - box.y1) * scale_y;
-    Crossings(scaled, side, side).each([&](std::uint32_t begin, std::uint32_t end) {
-      for (std::uint32_t i = begin; i < end; ++i) out[i % side * side + i / side] = 1;
-    });
+    const auto edges = crossings(scaled, side, side);
+    for (std::size_t e = 0; e < edges.size(); e += 2)
+      for (std::uint32_t i = edges[e]; i < edges[e + 1]; ++i) out[i % side * side + i / side] = 1;
   }
 }
 

@@ -63,10 +63,9 @@ Entry make_image(const fs::path& folder, std::int64_t id, std::int64_t seed) {
 /// The start of an annotation file, before the images.
 std::string preamble(const SampleOptions& options) {
   Json categories = Json::array();
-  for (const auto& kind : kinds()) {
+  for (const auto& kind : kinds())
     categories.push_back(
         {{"supercategory", "shape"}, {"id", categories.size() + 1}, {"name", kind.name}});
-  }
   const Json info = {{"description", fmt::format("Millrace sample, seed {}", options.seed)},
                      {"version", "1.0"}};
   const Json license = {{"id", 1},

@@ -45,8 +45,7 @@ class Walker {
     return x >= 0 && y >= 0 && x < mask_.cols && y < mask_.rows && mask_(y, x) != 0;
   }
 
-  /// The pixel ahead of corner (x, y) at the right hand. That at the left hand is the right one of
-  /// the way before, counter-clockwise.
+  /// The pixel ahead of corner (x, y) at the right hand: of `way - 1` the one at its left hand.
   bool inside_ahead(int x, int y, int way) const {
     static constexpr std::array<std::array<int, 2>, 4> kRight = {
         {{0, 0}, {-1, 0}, {-1, -1}, {0, -1}}};

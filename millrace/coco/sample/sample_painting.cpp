@@ -12,24 +12,17 @@ namespace {
 /// A lamp far away, and the sky.
 struct Light {
   cv::Vec3f direction;  // unit vector from the surface to the lamp; z towards the viewer
-  float ambient = 0.5F;
-  float shadow = 0.4F;  // how much of the light a shadow takes
+  float ambient;
+  float shadow;  // how much of the light a shadow takes
 };
 
 Light draw_light(Rng& rng) {
   const double angle = rng.uniform(0, 2 * std::numbers::pi), height = rng.uniform(0.5, 1.1);
-  Light light;
-  light.direction = {static_cast<float>(std::cos(angle) * std::cos(height)),
-                     static_cast<float>(std::sin(angle) * std::cos(height)),
-                     static_cast<float>(std::sin(height))};
-  light.ambient = static_cast<float>(rng.uniform(0.35, 0.6));
-  light.shadow = static_cast<float>(rng.uniform(0.25, 0.6));
-  return light;
-}
-
-float to_the_32nd(float x) {
-  for (int i = 0; i < 5; ++i) x *= x;
-  return x;
+  return {{static_cast<float>(std::cos(angle) * std::cos(height)),
+           static_cast<float>(std::sin(angle) * std::cos(height)),
+           static_cast<float>(std::sin(height))},
+          static_cast<float>(rng.uniform(0.35, 0.6)),
+          static_cast<float>(rng.uniform(0.25, 0.6))};
 }
 
 /// Puts a surface into the light; `relief` is its height above the picture's plane, in pixels.
@@ -46,8 +39,9 @@ void shade(cv::Mat3f& colours, const cv::Mat1f& relief, const Light& light, floa
       const float facing = (flat - dx * light.direction[0] - dy * light.direction[1]) * upright;
       const float received = light.ambient + (1 - light.ambient) * std::max(facing, 0.0F) / flat;
       // Half-way between lamp and viewer a polished surface mirrors the lamp.
-      const float mirrored = std::max((facing + upright) / std::sqrt(2 + 2 * flat), 0.0F);
-      const float shine = gloss * to_the_32nd(mirrored);
+      float mirrored = std::max((facing + upright) / std::sqrt(2 + 2 * flat), 0.0F);
+      for (int i = 0; i < 5; ++i) mirrored *= mirrored;  // to the 32nd
+      const float shine = gloss * mirrored;
       colours(y, x) = colours(y, x) * std::min(received, 1.5F) + cv::Vec3f(shine, shine, shine);
     }
   }
@@ -59,13 +53,12 @@ cv::Mat3f paint_ground(cv::Size size, const Material& ground, const Light& light
   auto picture = lay_out(ground, noise, rng);
   shade(picture, noise * (5 * ground.rough), light, ground.gloss);
   const float slope = static_cast<float>(rng.uniform(0, 0.3));
-  for (int y = 0; y < size.height; ++y) {
+  for (int y = 0; y < size.height; ++y)
     for (int x = 0; x < size.width; ++x) {
       const float towards = light.direction[0] * (2.0F * x / size.width - 1) +
                             light.direction[1] * (2.0F * y / size.height - 1);
       picture(y, x) *= 1 + slope * towards;
     }
-  }
   return picture;
 }
 
@@ -106,13 +99,12 @@ void paint_body(cv::Mat3f& picture, const Stamp& stamp, const Material& material
   auto colours = lay_out(material, noise, rng);
   const cv::Mat1f relief = rounded_relief(stamp.coverage, bevel) + noise * (4 * material.rough);
   shade(colours, relief, light, material.gloss);
-  for (int y = inside.y; y < inside.br().y; ++y) {
+  for (int y = inside.y; y < inside.br().y; ++y)
     for (int x = inside.x; x < inside.br().x; ++x) {
       const cv::Point at = cv::Point(x, y) - stamp.origin;
       const float share = stamp.coverage(at) / 255.0F;
       if (share > 0) picture(y, x) += (colours(at) - picture(y, x)) * share;
     }
-  }
 }
 
 Material wood_of_a_stick(Rng& rng) {
@@ -154,7 +146,7 @@ cv::Mat3b develop(cv::Mat3f& picture, Rng& rng) {
   const auto exposure = static_cast<float>(rng.uniform(0.88, 1.15));
   const cv::Vec3f cast = cv::Vec3f(1 - warmth, 1, 1 + warmth) * (255 * exposure);
   cv::Mat3b developed(picture.size());
-  for (int y = 0; y < picture.rows; ++y) {
+  for (int y = 0; y < picture.rows; ++y)
     for (int x = 0; x < picture.cols; ++x) {
       const float rx = 2.0F * x / picture.cols - 1, ry = 2.0F * y / picture.rows - 1;
       const auto colour = picture(y, x).mul(cast) * (1 - vignette * 0.5F * (rx * rx + ry * ry));
@@ -167,7 +159,6 @@ cv::Mat3b develop(cv::Mat3f& picture, Rng& rng) {
         developed(y, x)[c] = cv::saturate_cast<std::uint8_t>(value);
       }
     }
-  }
   return developed;
 }
 

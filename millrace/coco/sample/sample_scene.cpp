@@ -106,7 +106,7 @@ void add_crowd(Scene& scene, Rng& rng) {
   const cv::Point2d corner{
       rng.uniform(0, std::max(1.0, scene.size.width - (columns - 1.0) * pitch)),
       rng.uniform(0, std::max(1.0, scene.size.height - (rows - 1.0) * pitch))};
-  for (std::int64_t row = 0; row < rows; ++row) {
+  for (std::int64_t row = 0; row < rows; ++row)
     for (std::int64_t column = 0; column < columns; ++column) {
       auto outline = draw_outline(kind, std::pow(side * rng.uniform(0.85, 1.15), 2), rng);
       const cv::Point2d jitter{rng.normal() * pitch * 0.12, rng.normal() * pitch * 0.12};
@@ -116,7 +116,6 @@ void add_crowd(Scene& scene, Rng& rng) {
         for (auto& p : contour) p += centre;
       crowd.stamps.push_back(rasterize(outline));
     }
-  }
   try_add(scene, crowd, 0);
 }
 

@@ -135,13 +135,12 @@ Outline draw_outline(const Kind& kind, double area, Rng& rng) {
                        p.x * std::sin(angle) + p.y * std::cos(angle));
   };
   const double scale = std::sqrt(area / (area_of(outline) * stretch));
-  for (auto& contour : outline) {
+  for (auto& contour : outline)
     for (auto& p : contour) {
       p = rotated(p, turn);
       p.x *= stretch;
       p = rotated(p, lean) * scale;
     }
-  }
   return outline;
 }
 
@@ -171,10 +170,9 @@ Stamp rasterize(const Outline& outline) {
   std::vector<std::vector<cv::Point>> contours;
   for (const auto& contour : outline) {
     auto& fixed = contours.emplace_back();
-    for (const auto p : contour) {  // the centre of sub-pixel 0 is at 0.5 / scale pixels
+    for (const auto p : contour)  // the centre of sub-pixel 0 is at 0.5 / scale pixels
       fixed.emplace_back(cvRound(((p.x - stamp.origin.x) * scale - 0.5) * (1 << shift)),
                          cvRound(((p.y - stamp.origin.y) * scale - 0.5) * (1 << shift)));
-    }
   }
   cv::Mat1b fine(size * scale, std::uint8_t{0});
   cv::fillPoly(fine, contours, cv::Scalar(255), cv::LINE_8, shift);

@@ -1,5 +1,4 @@
-// The outlines of the sample's objects, their rasterisation, and back from bitmaps to outlines.
-// Pure; any thread may call it.
+// Outlines of the sample's objects, to bitmaps and back. Pure; any thread may call it.
 #pragma once
 
 #include <opencv2/core.hpp>

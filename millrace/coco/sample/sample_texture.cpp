@@ -92,36 +92,35 @@ Material draw_ground(Rng& rng) {
   constexpr Pattern patterns[] = {Pattern::mottled, Pattern::mottled, Pattern::marble,
                                   Pattern::wood,    Pattern::stripes, Pattern::checks,
                                   Pattern::boards,  Pattern::boards};
-  Material ground;
-  ground.pattern = patterns[rng.below(std::size(patterns))];
+  const Pattern pattern = patterns[rng.below(std::size(patterns))];
   const double hue = rng.uniform(0, 6), saturation = rng.uniform(0.04, 0.5),
                value = rng.uniform(0.25, 0.85);
-  ground.first = from_hsv({hue, saturation, value});
   const double change = rng.uniform(0.06, 0.18) * (value > 0.5 ? -1 : 1);
-  ground.second = from_hsv({std::fmod(hue + rng.uniform(0, 0.7), 6.0),
+  Colour first = from_hsv({hue, saturation, value}),
+         second = from_hsv({std::fmod(hue + rng.uniform(0, 0.7), 6.0),
                             saturation * rng.uniform(0.6, 1.2), value + change});
-  // The seams of boards are dark.
-  if (ground.pattern == Pattern::boards && change > 0) std::swap(ground.first, ground.second);
-  ground.angle = rng.uniform(0, pi_v<double>);
-  ground.period = rng.uniform(22, 60);
-  ground.rough = rng.uniform(0.1, 0.5);
-  ground.gloss = 0;
-  return ground;
+  if (pattern == Pattern::boards && change > 0) std::swap(first, second);  // their seams are dark
+  return {pattern,
+          first,
+          second,
+          rng.uniform(0, pi_v<double>),
+          rng.uniform(22, 60),
+          rng.uniform(0.1, 0.5)};
 }
 
 Material draw_surface(const Material& ground, double side, Rng& rng) {
   constexpr Pattern patterns[] = {Pattern::mottled, Pattern::marble, Pattern::wood,
                                   Pattern::stripes, Pattern::checks, Pattern::dots};
-  Material surface;
-  surface.pattern = patterns[rng.below(std::size(patterns))];
-  surface.first = draw_vivid(ground, 0.3, rng);
+  const Pattern pattern = patterns[rng.below(std::size(patterns))];
+  const Colour first = draw_vivid(ground, 0.3, rng);
   const double share = rng.chance(0.5) ? 0.6 : 0.25;  // a hint of another colour, or clearly two
-  surface.second = share * surface.first + (1 - share) * draw_vivid(ground, 0.25, rng);
-  surface.angle = rng.uniform(0, pi_v<double>);
-  surface.period = std::max(5.0, side * rng.uniform(0.15, 0.4));
-  surface.rough = rng.uniform(0.05, 0.4);
-  surface.gloss = rng.chance(0.5) ? static_cast<float>(rng.uniform(0.2, 0.7)) : 0;
-  return surface;
+  return {pattern,
+          first,
+          share * first + (1 - share) * draw_vivid(ground, 0.25, rng),
+          rng.uniform(0, pi_v<double>),
+          std::max(5.0, side * rng.uniform(0.15, 0.4)),
+          rng.uniform(0.05, 0.4),
+          rng.chance(0.5) ? static_cast<float>(rng.uniform(0.2, 0.7)) : 0};
 }
 
 cv::Mat1f draw_noise(cv::Size size, double cell, int octaves, Rng& rng) {
@@ -147,7 +146,7 @@ cv::Mat3f lay_out(const Material& material, const cv::Mat1f& noise, Rng& rng) {
   const float sine = static_cast<float>(std::sin(material.angle) / material.period);
   const float uneven = static_cast<float>(0.5 * material.rough);
   cv::Mat3f picture(noise.size());
-  for (int y = 0; y < picture.rows; ++y) {
+  for (int y = 0; y < picture.rows; ++y)
     for (int x = 0; x < picture.cols; ++x) {
       const float u = across + x * cosine + y * sine, v = along - x * sine + y * cosine,
                   n = noise(y, x);
@@ -155,7 +154,6 @@ cv::Mat3f lay_out(const Material& material, const cv::Mat1f& noise, Rng& rng) {
       picture(y, x) =
           (material.first + (material.second - material.first) * second) * (1 + uneven * n);
     }
-  }
   return picture;
 }
 

@@ -13,12 +13,12 @@ using Colour = cv::Vec3f;
 enum class Pattern { mottled, marble, wood, stripes, checks, dots, boards };
 
 struct Material {
-  Pattern pattern = Pattern::mottled;
+  Pattern pattern;
   Colour first, second;
-  double angle = 0;    // direction of the pattern, radians
-  double period = 16;  // wavelength of the pattern, pixels
-  double rough = 0.1;  // 0..1: relief of the surface, and how uneven its brightness is
-  float gloss = 0.2F;  // 0..1: strength of highlights
+  double angle;     // direction of the pattern, radians
+  double period;    // wavelength of the pattern, pixels
+  double rough;     // 0..1: relief of the surface, and how uneven its brightness is
+  float gloss = 0;  // 0..1: strength of highlights
 };
 
 /// A muted material for a ground to lie on.
