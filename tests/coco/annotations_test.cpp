@@ -8,7 +8,6 @@
 #include <random>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "tests/support/data.h"
 #include "tests/support/thrown.h"
 

@@ -6,7 +6,6 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
-#include <cstring>
 #include <random>
 
 #include "millrace/base/errors.h"
@@ -104,18 +103,13 @@ TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {
   EXPECT_EQ(read.mask_of(read[1]).extent.box, bounding_box(read.mask(1)));
 }
 
-TEST(Detections, NoneIsAnEmptyArray) {
+TEST(Detections, NoneAreAnEmptyArrayAndNumbersThatJsonLacksAreRefused) {
   const Scratch scratch;
   const auto file = scratch / "results.json";
   write_detections(file, {});
   EXPECT_TRUE(read_detections(file).empty());
-}
-
-TEST(Detections, NumbersThatJsonLacksAreRefused) {
-  Detection one{1, 1, Xywh{}, std::numeric_limits<double>::infinity(), {}};
-  EXPECT_THROW(write_detections(std::filesystem::temp_directory_path() / "never.json",
-                                Detections({&one, 1})),
-               Error);
+  const Detection one{1, 1, Xywh{}, std::numeric_limits<double>::infinity(), {}};
+  EXPECT_THROW(write_detections(file, Detections({&one, 1})), Error);
 }
 
 TEST(Detections, FaultsAreToldWithTheirPlace) {

@@ -69,14 +69,12 @@ TEST(ErrorKinds, CategoriesWithoutObjectsHaveNoSay) {
 }
 
 TEST(ErrorKinds, StartsFromTheEvaluatorsAp50) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const ResultSet set = random_results(seed);
-    for (const IouType iou : {IouType::box, IouType::mask})
-      for (const bool joined : {false, true}) {
-        const EvaluateOptions options{.iou = iou, .class_agnostic = joined};
-        EXPECT_NEAR(report(set, options).all.ap50,
-                    evaluate(*set.data(), Detections(set.found), options).stats[1], kClose);
-      }
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    const ResultSet set = random_results(1 + seed / 4);
+    const EvaluateOptions options{.iou = seed % 2 ? IouType::mask : IouType::box,
+                                  .class_agnostic = seed / 2 % 2 == 1};
+    EXPECT_NEAR(report(set, options).all.ap50,
+                evaluate(*set.data(), Detections(set.found), options).stats[1], kClose);
   }
 }
 

@@ -179,28 +179,20 @@ TEST(Evaluate, DuplicatesNeverRaiseAp) {
   }
 }
 
-TEST(Evaluate, LimitsAreTakenInAscendingOrder) {
+TEST(Evaluate, LimitsAscendAndTheLastIsTakenForThoseThatAreMissing) {
   const ResultSet set = mixed_results(6);
-  const auto result = evaluate(set.truth, set.found, {.max_detections = {100, 1, 10}});
-  expect_equal(result, evaluate(set.truth, set.found, {}));
-  EXPECT_THAT(result.max_detections, ElementsAre(1, 10, 100));
-}
-
-TEST(Evaluate, FewerThanThreeLimitsAreFilledWithTheLast) {
-  const ResultSet set = mixed_results(6);
-  const auto usual = evaluate(set.truth, set.found, {}).stats;
-  const auto one = evaluate(set.truth, set.found, {.max_detections = {100}}).stats;
-  EXPECT_EQ(one[0], usual[0]);
-  for (const std::size_t i : {6, 7, 8}) EXPECT_EQ(one[i], usual[8]);
-  EXPECT_EQ(one[11], usual[11]);
-}
-
-TEST(Evaluate, ApIsTakenWithAHundredDetectionsOrNotAtAll) {
-  const ResultSet set = mixed_results(6);
-  const auto result = evaluate(set.truth, set.found, {.max_detections = {5, 50, 500}});
-  EXPECT_EQ(result.stats[0], -1);  // as pycocotools
-  EXPECT_GT(result.stats[1], 0);
-  EXPECT_THAT(table(result, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
+  const auto with = [&](std::vector<std::uint32_t> limits) {
+    return evaluate(set.truth, set.found, {.max_detections = std::move(limits)});
+  };
+  const auto usual = with({100, 1, 10}), one = with({100}), without_hundred = with({5, 50, 500});
+  expect_equal(usual, evaluate(set.truth, set.found, {}));
+  EXPECT_THAT(usual.max_detections, ElementsAre(1, 10, 100));
+  EXPECT_EQ(one.stats[0], usual.stats[0]);
+  for (const std::size_t i : {6, 7, 8}) EXPECT_EQ(one.stats[i], usual.stats[8]);
+  EXPECT_EQ(one.stats[11], usual.stats[11]);
+  EXPECT_EQ(without_hundred.stats[0], -1) << "as pycocotools";
+  EXPECT_GT(without_hundred.stats[1], 0);
+  EXPECT_THAT(table(without_hundred, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
 }
 
 TEST(Evaluate, RefusesMissingLimitsAndAreasOfMissingMasks) {

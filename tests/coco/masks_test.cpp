@@ -61,10 +61,9 @@ TEST(Masks, DecodeUndoesEncodeAndAreaCountsThePixelsInside) {
 }
 
 TEST(Masks, CountsTextHoldsTheLargestRuns) {
-  const Rle mask{65535, 65537, {4294967294U, 1}};
-  EXPECT_EQ(decode_counts(encode_counts(mask), mask.height, mask.width), mask);
-  const Rle jumps{65535, 65537, {1, 4294967290U, 1, 1, 2}};
-  EXPECT_EQ(decode_counts(encode_counts(jumps), jumps.height, jumps.width), jumps);
+  for (const Rle& mask :
+       {Rle{65535, 65537, {4294967294U, 1}}, Rle{65535, 65537, {1, 4294967290U, 1, 1, 2}}})
+    EXPECT_EQ(decode_counts(encode_counts(mask), mask.height, mask.width), mask);
 }
 
 TEST(Masks, BoundingBoxIsThatOfCoco) {
@@ -200,11 +199,7 @@ TEST(Masks, DamagedCountsGiveAMaskOrAnError) {
     for (int i = 0; i < 50; ++i) {
       std::string damaged = whole.substr(0, random() % (whole.size() + 1));
       if (!damaged.empty()) damaged[random() % damaged.size()] = static_cast<char>(random());
-      try {
-        const Rle mask = decode_counts(damaged, c.height, c.width);
-        EXPECT_EQ(bitmap_of(mask).size(), c.bitmap.size());
-      } catch (const Error&) {
-      }
+      testing::message_of([&] { bitmap_of(decode_counts(damaged, c.height, c.width)); });
     }
   }
 }

@@ -61,7 +61,7 @@ def masks(cases):
         return facts(mask.frPyObjects([c], *c["size"])[0])
 
     kinds = {"polygons": polygons, "boxes": box, "runs": runs, "bitmaps": bitmap, "groups": group}
-    return {kind: [answer(c) for c in cases[kind]] for kind, answer in kinds.items()}
+    return {kind: [kinds[kind](c) for c in some] for kind, some in cases.items()}
 
 
 with open(sys.argv[1]) as f:

@@ -1,6 +1,7 @@
 // Masks against pycocotools itself, where it is installed: equal to the last bit.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "millrace/coco/masks/masks.h"
@@ -42,12 +43,11 @@ class Pycocotools : public ::testing::Test {
  protected:
   /// What it says of `cases`.
   json answers(const json& cases) const {
-    scratch_.file("cases.json", cases.dump());
-    EXPECT_EQ(millrace::testing::run_python("tests/coco/pycocotools_answers.py '" +
-                                            (scratch_ / "cases.json").string() + "' '" +
-                                            (scratch_ / "answers.json").string() + "'"),
+    const auto in = scratch_.file("cases.json", cases.dump()), out = scratch_ / "answers.json";
+    EXPECT_EQ(millrace::testing::run_python("tests/coco/pycocotools_answers.py '" + in.string() +
+                                            "' '" + out.string() + "'"),
               0);
-    return json::parse(std::ifstream(scratch_ / "answers.json"));
+    return json::parse(std::ifstream(out));
   }
 
   static void expect_equal(const Rle& mask, const json& expected) {
@@ -60,31 +60,24 @@ class Pycocotools : public ::testing::Test {
               expected.at("bbox").get<std::vector<double>>());
   }
 
-  static json no_cases() {
-    json cases;
-    for (const char* kind : {"polygons", "boxes", "runs", "bitmaps", "groups"})
-      cases[kind] = json::array();
-    return cases;
-  }
-
   millrace::testing::Scratch scratch_;
   std::mt19937 random_{1};
 };
 
 TEST_F(Pycocotools, GivesTheSameMasks) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
-  json cases = no_cases();
-  std::vector<Rle> masks[4];
+  json cases;
+  std::map<std::string, std::vector<Rle>> masks;  // by kind
   std::uniform_real_distribution<double> at(-20, 90);
   const auto side = [&] { return static_cast<std::uint32_t>(1 + random_() % 80); };
   for (int i = 0; i < 1500; ++i) {
     const auto height = side(), width = side();
     std::vector<Polygon> parts(1 + random_() % 3);
     for (auto& part : parts) part = odd_polygon(random_, width, height);
-    masks[0].push_back(from_polygons(parts, height, width));
+    masks["polygons"].push_back(from_polygons(parts, height, width));
     cases["polygons"].push_back({{"parts", parts}, {"height", height}, {"width", width}});
     const std::vector<double> box = {at(random_), at(random_), at(random_), at(random_)};
-    masks[1].push_back(from_polygons(std::vector<Polygon>{corners(box)}, height, width));
+    masks["boxes"].push_back(from_polygons(std::vector<Polygon>{corners(box)}, height, width));
     cases["boxes"].push_back({{"box", box}, {"height", height}, {"width", width}});
   }
   for (int i = 0; i < 400; ++i) {
@@ -92,29 +85,26 @@ TEST_F(Pycocotools, GivesTheSameMasks) {
     Rle runs{height, width, {}};
     for (std::uint32_t left = height * width; left > 0; left -= runs.counts.back())
       runs.counts.push_back(std::min<std::uint32_t>(left, random_() % (height * width / 3 + 2)));
-    masks[2].push_back(runs);
+    masks["runs"].push_back(runs);
     cases["runs"].push_back({{"size", {height, width}}, {"counts", runs.counts}});
     const auto pixels = random_bitmap(random_, height, width);
-    masks[3].push_back(encode(pixels.data(), height, width));
+    masks["bitmaps"].push_back(encode(pixels.data(), height, width));
     cases["bitmaps"].push_back({{"pixels", pixels}, {"height", height}, {"width", width}});
   }
   const json expected = answers(cases);
-  const char* names[] = {"polygons", "boxes", "runs", "bitmaps"};
-  for (int kind = 0; kind < 4; ++kind) {
-    ASSERT_EQ(expected[names[kind]].size(), masks[kind].size());
-    for (std::size_t i = 0; i < masks[kind].size(); ++i) {
-      SCOPED_TRACE(::testing::Message() << names[kind] << " " << i);
-      expect_equal(masks[kind][i], expected[names[kind]][i]);
-      ASSERT_EQ(
-          decode_counts(encode_counts(masks[kind][i]), masks[kind][i].height, masks[kind][i].width),
-          masks[kind][i]);
+  for (const auto& [kind, made] : masks) {
+    ASSERT_EQ(expected[kind].size(), made.size());
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      SCOPED_TRACE(kind + " " + std::to_string(i));
+      expect_equal(made[i], expected[kind][i]);
+      ASSERT_EQ(decode_counts(encode_counts(made[i]), made[i].height, made[i].width), made[i]);
     }
   }
 }
 
 TEST_F(Pycocotools, GivesTheSameUnionsIntersectionsAndIous) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
-  json cases = no_cases();
+  json cases;
   struct Group {
     std::vector<Rle> found, truth;
     std::vector<std::uint8_t> crowd;
