@@ -28,7 +28,7 @@ void rect(std::string& out, double x, double y, double width, double height, std
   out += title.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", escaped(title));
 }
 
-void text(std::string& out, double x, double y, std::string_view style, std::string_view text) {
+void words(std::string& out, double x, double y, std::string_view style, std::string_view text) {
   out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style, x, y,
                      escaped(text));
 }
@@ -73,10 +73,10 @@ std::string error_chart(const ErrorCosts& errors) {
   for (const Row& row : rows) {
     if (row.style != rows[0].style && y < kRow * kErrorKinds + 1) y += kRow / 2;
     const double width = std::max(1., kBar * row.cost / most);
-    text(out, kLabel - 10, y + 19, "label end", row.name);
+    words(out, kLabel - 10, y + 19, "label end", row.name);
     rect(out, kLabel, y + 5, width, kRow - 10, row.style);
-    text(out, kLabel + width + 8, y + 19, "value", fmt::format("{:.1f}", 100 * row.cost));
-    text(out, kLabel + width + 50, y + 19, "note", row.note);
+    words(out, kLabel + width + 8, y + 19, "value", fmt::format("{:.1f}", 100 * row.cost));
+    words(out, kLabel + width + 50, y + 19, "note", row.note);
     y += kRow;
   }
   return out + "</svg>\n";
@@ -149,7 +149,7 @@ std::string confusion_chart(const Analysis& analysis) {
   out += fmt::format("<g style=\"font-size:{:.0f}px\">\n", std::min(12., cell * .9));
   for (std::size_t row = 0; row < n; ++row) {
     const double y = label + cell * static_cast<double>(row);
-    text(out, label - 5, y + cell * .72, "label end", name(row));
+    words(out, label - 5, y + cell * .72, "label end", name(row));
     out += fmt::format(
         "<text class=\"label\" transform=\"translate({:.1f} {:.1f}) rotate(-90)\">{}</text>\n",
         y + cell * .72, label - 5, escaped(name(row)));
@@ -166,8 +166,8 @@ std::string confusion_chart(const Analysis& analysis) {
            fmt::format("{} as {}: {} ({:.1f} %)", name(row), name(column), count, 100 * share),
            .08 + .92 * std::sqrt(share));
       if (cell >= 28)
-        text(out, label + cell * (static_cast<double>(column) + .5), y + cell * .62, "count middle",
-             std::to_string(count));
+        words(out, label + cell * (static_cast<double>(column) + .5), y + cell * .62,
+              "count middle", std::to_string(count));
     }
   }
   return out + "</g></svg>\n";
@@ -192,16 +192,16 @@ std::string difference_chart(const Analysis& analysis) {
   std::string out = begin(kLabel + kField + 80, height, "chart", "Difference of AP of each class");
   for (const double value : {-most, -most / 2, 0., most / 2, most}) {
     stroke(out, at(value), kRow, at(value), height - kRow, value == 0 ? "axis" : "grid");
-    text(out, at(value), 12, "tick middle", value == 0 ? "0" : fmt::format("{:+g}", 100 * value));
+    words(out, at(value), 12, "tick middle", value == 0 ? "0" : fmt::format("{:+g}", 100 * value));
   }
   double y = 1.5 * kRow;
   for (const auto& [name, one] : rows) {
     const char* style = one.low > 0 ? "better" : one.high < 0 ? "worse" : "unsure";
-    text(out, kLabel - 8, y + 4, "label end", name);
+    words(out, kLabel - 8, y + 4, "label end", name);
     stroke(out, at(one.low), y, at(one.high), y, style);
     out += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", style,
                        at(one.value), y);
-    text(out, kLabel + kField + 76, y + 4, "value end", fmt::format("{:+.2f}", 100 * one.value));
+    words(out, kLabel + kField + 76, y + 4, "value end", fmt::format("{:+.2f}", 100 * one.value));
     y += kRow;
   }
   return out + "</svg>\n";

@@ -15,7 +15,7 @@ namespace millrace::coco {
 namespace {
 
 /// The beginning of a partial result; the digest covers everything after it.
-struct Header {
+struct PartialHeader {
   char name[8] = {'m', 'r', 'e', 'v', 'a', 'l', '1', '\0'};
   std::uint64_t digest = 0;
   std::uint64_t setting = 0;
@@ -106,7 +106,7 @@ std::string Evaluator::partial() const {
       for (const Scored& one : outcomes_[i]) put(body, one);
     }
   }
-  Header header;
+  PartialHeader header;
   header.setting = setting();
   header.digest = digest(body.data(), body.size(), header.setting);
   std::string bytes;
@@ -116,8 +116,8 @@ std::string Evaluator::partial() const {
 }
 
 void Evaluator::merge(std::string_view partial) {
-  Header header;
-  const Header expected;
+  PartialHeader header;
+  const PartialHeader expected;
   if (!take(partial, header) || std::memcmp(header.name, expected.name, sizeof header.name) != 0 ||
       digest(partial.data(), partial.size(), header.setting) != header.digest)
     throw Error("evaluation: the partial result is broken");

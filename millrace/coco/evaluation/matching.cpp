@@ -208,8 +208,8 @@ struct ByImage {
   ByImage(const Dataset& truth, const Detections& all) : first(truth.images.size() + 1, 0) {
     if (all.size() > UINT32_MAX)
       throw Error(fmt::format("{} detections are too many: 4294967295 are the limit", all.size()));
-    constexpr std::uint32_t kNowhere = UINT32_MAX;
-    std::vector<std::uint32_t> owners(all.size(), kNowhere);
+    constexpr std::uint32_t kNoImage = UINT32_MAX;
+    std::vector<std::uint32_t> owners(all.size(), kNoImage);
     const Image* image = nullptr;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!image || image->id != all[i].image_id) image = truth.find_image(all[i].image_id);
@@ -224,7 +224,7 @@ struct ByImage {
     indices.resize(first.back());
     auto next = first;
     for (std::size_t i = 0; i < owners.size(); ++i)
-      if (owners[i] != kNowhere) indices[next[owners[i]]++] = static_cast<std::uint32_t>(i);
+      if (owners[i] != kNoImage) indices[next[owners[i]]++] = static_cast<std::uint32_t>(i);
   }
 
   Indices of(std::size_t image) const {
