@@ -168,16 +168,23 @@ struct LambdaCallback final : Callback, PublishesMetrics, ReadsMetrics {
   }
 };
 
-/// Trains, from the newest checkpoint in the plan's folder on if there is one, and saves one after
-/// each step.
-inline TrainEnd train_saving(const TrainPlan& plan) {
-  auto save = std::make_unique<LambdaCallback>();
-  save->on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+/// Trains with a callback made of functions, from the newest checkpoint in the plan's folder if
+/// there is one.
+inline TrainEnd train(const TrainPlan& plan, const std::function<void(LambdaCallback&)>& set_up) {
+  auto callback = std::make_unique<LambdaCallback>();
+  set_up(*callback);
   CallbackList callbacks;
-  callbacks.add("save", std::move(save));
+  callbacks.add("test", std::move(callback));
   Trainer trainer(plan, std::move(callbacks));
   if (const auto newest = newest_checkpoint(plan.folder / "checkpoints")) trainer.resume(*newest);
   return trainer.run();
+}
+
+/// The same, saving a checkpoint after each step.
+inline TrainEnd train_saving(const TrainPlan& plan) {
+  return train(plan, [](LambdaCallback& c) {
+    c.on_after_step = [](TrainState& s) { s.save_checkpoint(); };
+  });
 }
 
 }  // namespace millrace::testing

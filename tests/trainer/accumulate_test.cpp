@@ -80,7 +80,7 @@ TEST(Accumulate, StepsOfSeveralBatchesAreThoseOfTheLargeOne) {
 }
 
 TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
-  const auto train = [](std::int64_t accumulate) {
+  const auto rate = [](std::int64_t accumulate) {
     const Scratch scratch;
     MeanDetector model;
     auto plan = fake_plan(model, scratch / "run");
@@ -90,18 +90,16 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
     plan.schedule = {.type = "constant", .warmup = "0 steps"};
     Position at;
     double lr = 0;
-    auto watch = std::make_unique<LambdaCallback>();
-    watch->on_after_step = [&](TrainState& s) { at = s.at, lr = s.lr; };
-    CallbackList callbacks;
-    callbacks.add("watch", std::move(watch));
-    Trainer(plan, std::move(callbacks)).run();
+    train(plan, [&](LambdaCallback& c) {
+      c.on_after_step = [&](TrainState& s) { at = s.at, lr = s.lr; };
+    });
     EXPECT_EQ(at.images, 6 * accumulate);
     EXPECT_EQ(at.cursor.next, 6 * accumulate);
     EXPECT_DOUBLE_EQ(at.progress, 0.6 * static_cast<double>(accumulate));
     EXPECT_EQ(model.passes, accumulate > 1 ? 6 * accumulate : 3);
     return lr;
   };
-  EXPECT_DOUBLE_EQ(train(1) * 2, train(2));
+  EXPECT_DOUBLE_EQ(rate(1) * 2, rate(2));
 }
 
 TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
@@ -168,26 +166,24 @@ TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {
 }
 
 TEST(Figures, AreWorkedOutInTheStepsThatAreAskedForThemAndChangeNoBit) {
-  const auto train = [](bool asks) {
+  const auto trained = [](bool asks) {
     const Scratch scratch;
     MeanDetector model;
     auto plan = fake_plan(model, scratch / "run");
     std::vector<std::int64_t> steps;
-    auto ask = std::make_unique<LambdaCallback>();
-    ask->on_before_step = [&](TrainState& s) {
-      if (asks && s.at.step % 4 == 1) s.ask_for_figures();
-    };
-    ask->on_after_step = [&](TrainState& s) {
-      for (const auto& [name, value, kind] : s.scalars)
-        if (name == "counted") steps.push_back(s.at.step);
-    };
-    CallbackList callbacks;
-    callbacks.add("ask", std::move(ask));
-    Trainer(plan, std::move(callbacks)).run();
+    train(plan, [&](LambdaCallback& c) {
+      c.on_before_step = [&](TrainState& s) {
+        if (asks && s.at.step % 4 == 1) s.ask_for_figures();
+      };
+      c.on_after_step = [&](TrainState& s) {
+        for (const auto& [name, value, kind] : s.scalars)
+          if (name == "counted") steps.push_back(s.at.step);
+      };
+    });
     return std::pair(model.parameters().find("w")->value.detach().clone(), steps);
   };
-  const auto [with, steps] = train(true);
-  const auto [without, none] = train(false);
+  const auto [with, steps] = trained(true);
+  const auto [without, none] = trained(false);
   EXPECT_THAT(steps, ElementsAre(2, 6, 10, 14));
   EXPECT_TRUE(none.empty());
   EXPECT_TRUE(same(with, without));

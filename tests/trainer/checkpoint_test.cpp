@@ -6,6 +6,7 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/base/files.h"
+#include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/run/run_folder.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/sealed_folder.h"
@@ -213,6 +214,30 @@ TEST(Checkpoint, SortsByStepBeyondSixDigits) {
   write_checkpoint(scratch / "c", sample(1000000));
   write_checkpoint(scratch / "c", sample(999999));
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1000000);
+}
+
+TEST(CheckpointHolds, LastAsLongAsOneHandleLives) {
+  CheckpointHolds holds;
+  auto one = holds.hold(3), other = holds.hold(3);
+  EXPECT_TRUE(holds.is_held(3));
+  EXPECT_FALSE(holds.is_held(2));
+  one.reset();
+  EXPECT_TRUE(holds.is_held(3));
+  other.reset();
+  EXPECT_FALSE(holds.is_held(3));
+}
+
+TEST(CheckpointHolds, LastUntilANewerCheckpointIsWholeThatNeedsThemNoMore) {
+  CheckpointHolds holds;
+  auto hold = holds.hold(3);
+  holds.taken();
+  hold.reset();
+  holds.whole();
+  EXPECT_TRUE(holds.is_held(3)) << "who resumes from the newest checkpoint asks for it again";
+  holds.taken();
+  EXPECT_TRUE(holds.is_held(3)) << "the next one may never become whole";
+  holds.whole();
+  EXPECT_FALSE(holds.is_held(3));
 }
 
 TEST(RunFolder, NeverTakesAnExistingOne) {

@@ -75,37 +75,39 @@ TEST(ConfigChanges, OfLengthAndOldCheckpointsAreFine) {
 }
 
 TEST(ConfigChanges, ThatCannotWorkAreRefusedByKey) {
-  const auto refused = [](const Resuming& resume, const auto&... parts) {
+  const auto refused = [](const std::function<void(Resuming&)>& change, const auto&... parts) {
+    Resuming resume;
+    change(resume);
     EXPECT_THAT([&] { resume(); },
                 ThrowsMessage<ConfigError>(AllOf(HasSubstr(parts)..., HasSubstr("set it back"))));
   };
-  Resuming other_model;
-  other_model.config = with("type = \"line\"", "type = \"curve\"");
-  refused(other_model, "now.toml:5:8: model.type: was \"line\", is \"curve\"", "other model");
-  Resuming other_seed;
-  other_seed.config = with("seed = 1", "seed = 2");
-  refused(other_seed, "train.seed: was 1, is 2", "order of the data");
-  Resuming other_optimizer;
-  other_optimizer.config = with("\"sgd\"", "\"adamw\"");
-  refused(other_optimizer, "optimizer.type: was \"sgd\", is \"adamw\"");
-  Resuming other_classes;
-  other_classes.classes = {"a", "c"};
-  refused(other_classes, "data.classes", R"(["a", "b"], now they are ["a", "c"])");
-  Resuming other_data;
-  other_data.config = with("\"here\"", "\"there\"");
-  other_data();  // copied elsewhere
-  other_data.epoch_size = 11;
-  refused(other_data, "data.root: was \"here\", is \"there\"", "10 samples, now there are 11");
-  Resuming grown;
-  grown.epoch_size = 11;
-  refused(grown, "data.root", "10 samples, now there are 11");
-  Resuming other_shape;
-  other_shape.config = with("width = 16", "width = 32");
-  other_shape.checkpoint.model[0].second = at::zeros({4});
-  refused(other_shape, "model.width: was 16, is 32", "'line.weight' is [4] in the checkpoint");
-  Resuming other_names;
-  other_names.checkpoint.model[0].first = "renamed";
-  refused(other_names, "'line.weight' is not in the checkpoint");
+  refused([](auto& r) { r.config = with("type = \"line\"", "type = \"curve\""); },
+          "now.toml:5:8: model.type: was \"line\", is \"curve\"", "other model");
+  refused([](auto& r) { r.config = with("seed = 1", "seed = 2"); }, "train.seed: was 1, is 2",
+          "order of the data");
+  refused([](auto& r) { r.config = with("\"sgd\"", "\"adamw\""); },
+          "optimizer.type: was \"sgd\", is \"adamw\"");
+  refused(
+      [](auto& r) {
+        r.classes = {"a", "c"};
+      },
+      "data.classes", R"(["a", "b"], now they are ["a", "c"])");
+  refused(
+      [](auto& r) {
+        r.config = with("\"here\"", "\"there\"");
+        r();  // copied elsewhere
+        r.epoch_size = 11;
+      },
+      "data.root: was \"here\", is \"there\"", "10 samples, now there are 11");
+  refused([](auto& r) { r.epoch_size = 11; }, "data.root", "10 samples, now there are 11");
+  refused(
+      [](auto& r) {
+        r.config = with("width = 16", "width = 32");
+        r.checkpoint.model[0].second = at::zeros({4});
+      },
+      "model.width: was 16, is 32", "'line.weight' is [4] in the checkpoint");
+  refused([](auto& r) { r.checkpoint.model[0].first = "renamed"; },
+          "'line.weight' is not in the checkpoint");
 }
 
 }  // namespace

@@ -99,16 +99,14 @@ TEST(LossScale, OverflowsLeaveStepsOutAndAreNotBadSteps) {
   HalfTraining half;
   std::vector<double> weights, factors;
   std::vector<std::int64_t> overflows;
-  auto watch = std::make_unique<LambdaCallback>();
-  watch->on_after_step = [&](TrainState& s) {
-    weights.push_back(half.weight());
-    factors.push_back(s.at.loss_scale.factor);
-    EXPECT_EQ(s.at.bad_steps, 0);
-    overflows.push_back(s.at.overflow_steps);
-  };
-  CallbackList callbacks;
-  callbacks.add("watch", std::move(watch));
-  Trainer(half.plan, std::move(callbacks)).run();
+  train(half.plan, [&](LambdaCallback& c) {
+    c.on_after_step = [&](TrainState& s) {
+      weights.push_back(half.weight());
+      factors.push_back(s.at.loss_scale.factor);
+      EXPECT_EQ(s.at.bad_steps, 0);
+      overflows.push_back(s.at.overflow_steps);
+    };
+  });
   ASSERT_GE(factors.size(), 5U);
   EXPECT_EQ(std::vector(factors.begin(), factors.begin() + 4),
             (std::vector<double>{32768, 16384, 8192, 8192}));

@@ -97,13 +97,12 @@ TEST(StepRecord, IsWrittenForTheFirstThreeBadStepsAndRepeatsThem) {
   auto plan = fake_plan(model, scratch / "run");
   plan.train.max_steps = 10;
   std::vector<at::Tensor> before;
-  CallbackList list;
-  auto callback = std::make_unique<LambdaCallback>();
-  callback->on_before_step = [&](TrainState& s) {
-    before.push_back(named_values(s.model).at(0).second.clone());
-  };
-  list.add("test", std::move(callback));
-  EXPECT_EQ(Trainer(plan, std::move(list)).run().at.bad_steps, 5);
+  const auto end_of_run = train(plan, [&](LambdaCallback& c) {
+    c.on_before_step = [&](TrainState& s) {
+      before.push_back(named_values(s.model).at(0).second.clone());
+    };
+  });
+  EXPECT_EQ(end_of_run.at.bad_steps, 5);
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(scratch / "run" / "diverged"))
     names.push_back(entry.path().filename());
