@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "millrace/base/errors.h"
@@ -117,14 +118,9 @@ TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_FALSE(found[i].empty());
     EXPECT_LE(found[i].size(), 20U);
-    for (std::size_t d = 0; d < found[i].size(); ++d) {
-      const auto& object = found[i][d];
-      EXPECT_GE(object.box.x1, 0);
-      EXPECT_LE(object.box.x2, static_cast<float>(batch.images[i].original_width));
-      EXPECT_LE(object.box.y2, static_cast<float>(batch.images[i].original_height));
-      EXPECT_TRUE(object.label >= 0 && object.label < 3);
-      EXPECT_LE(object.score, found[i][d > 0 ? d - 1 : 0].score);
-    }
+    expect_inside(found[i], batch.images[i]);
+    EXPECT_TRUE(std::ranges::is_sorted(found[i], std::greater<>(), &DetectedObject::score));
+    for (const auto& object : found[i]) EXPECT_TRUE(object.label >= 0 && object.label < 3);
   }
 }
 

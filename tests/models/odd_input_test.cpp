@@ -25,13 +25,7 @@ class OddInput : public ::testing::TestWithParam<SmallKind> {
   void expect_detections_inside(const Batch& batch) {
     const auto found = detector_->detect(batch);
     ASSERT_EQ(found.size(), batch.size());
-    for (std::size_t i = 0; i < found.size(); ++i)
-      for (const auto& object : found[i]) {
-        EXPECT_GE(object.box.x1, 0);
-        EXPECT_GE(object.box.y1, 0);
-        EXPECT_LE(object.box.x2, static_cast<float>(batch.images[i].original_width));
-        EXPECT_LE(object.box.y2, static_cast<float>(batch.images[i].original_height));
-      }
+    for (std::size_t i = 0; i < found.size(); ++i) expect_inside(found[i], batch.images[i]);
   }
 };
 

@@ -153,6 +153,15 @@ inline at::Tensor total_of(const Losses& losses) {
   return total;
 }
 
+inline void expect_inside(const std::vector<DetectedObject>& found, const ImageInfo& image) {
+  for (const auto& object : found) {
+    EXPECT_GE(object.box.x1, 0);
+    EXPECT_GE(object.box.y1, 0);
+    EXPECT_LE(object.box.x2, static_cast<float>(image.original_width));
+    EXPECT_LE(object.box.y2, static_cast<float>(image.original_height));
+  }
+}
+
 inline void expect_same_objects(const std::vector<DetectedObject>& found,
                                 const std::vector<DetectedObject>& expected, double score = 0,
                                 double pixels = 0) {

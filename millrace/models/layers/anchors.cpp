@@ -52,7 +52,7 @@ at::Tensor grid_anchors(const at::Tensor& cells, std::int64_t height, std::int64
   const auto grid =
       at::meshgrid({places(height, stride.first), places(width, stride.second)}, "ij");
   const auto shift = at::stack({grid[1], grid[0], grid[1], grid[0]}, 2);  // (H, W, 4)
-  return (cells + shift.unsqueeze(2)).view({-1, 4});
+  return (cells + shift.unsqueeze(2)).reshape({-1, 4});
 }
 
 void PyramidAnchors::describe(Options& o) {
