@@ -119,7 +119,7 @@ TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
     EXPECT_FALSE(found[i].empty());
     EXPECT_LE(found[i].size(), 20U);
     expect_inside(found[i], batch.images[i]);
-    EXPECT_TRUE(std::ranges::is_sorted(found[i], std::greater<>(), &DetectedObject::score));
+    EXPECT_TRUE(std::ranges::is_sorted(found[i], std::ranges::greater(), &DetectedObject::score));
     for (const auto& object : found[i]) EXPECT_TRUE(object.label >= 0 && object.label < 3);
   }
 }
