@@ -3,7 +3,7 @@
 //
 //   classification FOLDER [BATCHES] [THREADS] [FROM]
 //
-// FOLDER holds one folder of images for each class. Prints a line for each batch behind the first
+// FOLDER holds one folder of images for each class. Prints a line for each batch after the first
 // FROM: a hash of its pixels, then label and mean brightness of each image.
 #include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>

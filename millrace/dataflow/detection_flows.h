@@ -31,8 +31,7 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake);
 
-/// The largest slot of a training batch that the configuration allows; nothing if its stages give
-/// no bound.
+/// The largest slot that a training batch may have; nothing if the stages give no bound.
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages);
 
 /// Every image of the split once, by ascending id, at the test size. Unusable ones are skipped,

@@ -25,8 +25,7 @@ constexpr std::string_view kDefaultStages[] = {
 
 std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
 
-/// Lets `decode` make no more pixels than a resize after it leaves, where at most a flip is between
-/// them.
+/// Lets `decode` make no more pixels than a resize after it leaves, or after it and a flip.
 void follow_resize(std::vector<Config>& tables, const DataOptions& data) {
   for (auto decode = tables.begin(); decode != tables.end(); ++decode) {
     if (used_stage(*decode) != Decode::kName) continue;
@@ -67,8 +66,7 @@ void check_batch_size(const Plan& plan, const DataOptions& data) {
                   group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
 }
 
-/// What decides the shapes of batches, where shapes are given and all stages are in the default
-/// list.
+/// What decides the shapes of batches, if shapes are given and all stages are of the default list.
 struct Shaping {
   ResizeShortestEdge resize;
   GroupByAspectRatio group = {};

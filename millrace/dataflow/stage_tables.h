@@ -27,8 +27,7 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
 void settle_stages(const DataOptions& data, const Config& data_table, std::vector<Config>& tables);
 
 /// Throws ConfigError if images of `source` that may share a batch fit into none of its shapes.
-/// `tables` are complete; with stages outside the default list, which may change sizes, nothing is
-/// checked.
+/// `tables` are complete; with stages outside the default list, nothing is checked.
 void check_fit(const Source<Sample>& source, std::span<const Config> tables);
 
 /// A decoder that, where `reduced`, makes no more pixels than the resize after it leaves.

@@ -10,7 +10,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/transforms.h"
-#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/stages/crops.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/mixing.h"
@@ -47,8 +46,7 @@ coco::Rle shown(const cv::Mat& image) {
                       static_cast<std::uint32_t>(image.cols));
 }
 
-/// Applies a stage to real objects painted as pixels: after it the pixels must show the object's
-/// mask.
+/// Applies a stage to real objects painted as pixels, which must show the object's mask then.
 template <class Stage>
 void expect_masks_follow_pixels(const Stage& stage) {
   Rng rng{11};
@@ -174,14 +172,6 @@ TEST(FixedSizeCrop, CutsWhatIsLongerAndPadsWhatIsShorter) {
   EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 20, 25}));
 }
 
-TEST(FixedSizeCrop, OfTheImagesOwnSizeChangesNothing) {
-  Rng rng{5};
-  const auto before = sample_of(30, 25);
-  const auto after = FixedSizeCrop{.width = 30, .height = 25}(sample_of(30, 25), rng);
-  EXPECT_TRUE(same(after.image.pixels(), before.image.pixels()));
-  EXPECT_TRUE(same(after.objects, before.objects));
-}
-
 TEST(LargeScaleJitter, FitsTheImageIntoTheScaledTarget) {
   Rng rng{6};
   const LargeScaleJitter half{
@@ -203,12 +193,14 @@ TEST(LargeScaleJitter, FitsTheImageIntoTheScaledTarget) {
   EXPECT_TRUE(greatest <= 200 && greatest > 195) << greatest;
 }
 
-TEST(Affine, DoesNothingByDefault) {
+TEST(Augmentations, OfNothingChangeNothing) {
   Rng rng{7};
   const auto before = sample_of(31, 24);
-  const auto after = Affine{}(sample_of(31, 24), rng);
-  EXPECT_TRUE(same(after.image.pixels(), before.image.pixels()));
-  EXPECT_TRUE(same(after.objects, before.objects));
+  for (const auto& after : {Affine{}(sample_of(31, 24), rng),
+                            FixedSizeCrop{.width = 31, .height = 24}(sample_of(31, 24), rng)}) {
+    EXPECT_TRUE(same(after.image.pixels(), before.image.pixels()));
+    EXPECT_TRUE(same(after.objects, before.objects));
+  }
 }
 
 TEST(Affine, MovesByWholePixelsExactly) {
@@ -400,8 +392,7 @@ constexpr const char* kEverything = R"(stages = [
     { type = "group_by_aspect_ratio" }, { type = "pad" } ])";
 
 TEST(Augmentations, GiveTheSameBytesForAnyNumberOfThreads) {
-  const TinyCoco data(20);
-  auto options = data.options();
+  TinyCoco options(20);
   const auto stages = tables_of(kEverything);
   const auto given = [&](int threads) {
     options.threads = threads;
@@ -417,8 +408,7 @@ TEST(Augmentations, GiveTheSameBytesForAnyNumberOfThreads) {
 }
 
 TEST(Augmentations, RefuseOptionsThatDoNotGoTogether) {
-  const TinyCoco data(4);
-  const auto options = data.options();
+  const TinyCoco options(4);
   const auto refuses = [&](const std::string& stage, const std::string& why) {
     EXPECT_THAT([&] { train_flow(options, pipeline("\n{ " + stage + " }, ")); },
                 ThrowsMessage<ConfigError>(AllOf(HasSubstr("test.toml:2"), HasSubstr(why))))

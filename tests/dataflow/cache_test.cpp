@@ -1,5 +1,4 @@
-// The stage 'cache', in memory and on disk: it changes no byte, spares the stages in front, and
-// never gives what is out of date.
+// The stage 'cache' changes no byte, spares the stages before it, and is never out of date.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -12,8 +11,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/thrown.h"
@@ -61,11 +58,10 @@ std::vector<std::uint64_t> remade(const DataOptions& data, const std::vector<Con
   return digests(*train_flow(data, stages), count);
 }
 
-/// A data set of 12 usable images and a folder for the cache. One thread, and few images in flight:
-/// none comes again before it is kept.
+/// 12 usable images and a folder for the cache; so few in flight that none comes before it is kept.
 struct Scene {
   TinyCoco files{13};
-  DataOptions data = files.options();
+  DataOptions data = files;
   fs::path folder = fs::path(data.root) / "cache";
   std::string disk = on_disk(folder);
   std::vector<std::uint64_t> expected;
@@ -75,8 +71,7 @@ struct Scene {
     expected = remade(data, cached(""));
     EXPECT_GT(made, 60);
   }
-  /// Expects that the flow of changed data or stages gives bytes of its own, and that with the
-  /// cache so many images are made for them.
+  /// Expects other bytes of changed data or stages, and that the cache makes so many images anew.
   void expect_made(int images, const DataOptions& changed,
                    const std::string& count = "{ type = 'count' }, ") const {
     const auto own = remade(changed, cached("", count));
@@ -128,8 +123,7 @@ TEST(CacheStage, ChangesNoByteOfRealPhotos) {
 }
 
 TEST(CacheStage, MayFollowAResizeThatDrawsNothing) {
-  const TinyCoco files(9);
-  auto data = files.options();
+  TinyCoco data(9);
   data.max_side = 40;
   const auto stages = [](const std::string& cache) {
     return tables_of(
@@ -183,8 +177,7 @@ TEST(CacheStage, DISABLED_OneOfSeveralProcesses) {
   for (const auto& argument : ::testing::internal::GetArgvs())
     if (argument.starts_with("--root=")) root = argument.substr(7);
   if (root.empty()) GTEST_SKIP() << "belongs to IsSharedByProcesses";
-  const TinyCoco any(1);
-  auto data = any.options();
+  TinyCoco data(1);
   data.root = root;
   data.threads = 1;
   EXPECT_EQ(remade(data, cached(on_disk(fs::path(root) / "cache"))), remade(data, cached("")));
@@ -222,7 +215,7 @@ TEST(CacheStage, NoticesOtherStagesFilesAndAnnotations) {
 
 TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
   const TinyCoco files(400);  // some 8 kB of pixels each
-  auto data = files.options();
+  DataOptions data = files;
   data.threads = 1;
   data.in_flight = 6;
   const auto batches = 400;  // three epochs

@@ -1,5 +1,4 @@
-// A stage that leaves a sample or a batch that cannot be is named, before it costs anybody a wrong
-// byte.
+// A stage that leaves a bad sample or batch is named at once.
 #include "millrace/dataflow/detection/check_messages.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +11,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/detection_flows.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 
@@ -89,8 +87,7 @@ std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::stri
   const auto stage = "{ type = 'spoiled', how = '" + how + "' }, ";
   const auto stages = after_resize ? pipeline(kFlipAndResize + stage)
                                    : pipeline(stage + "{ type = 'resize_shortest_edge' }, ");
-  const auto options = data.options();
-  return digests(*train_flow(options, stages), 6);
+  return digests(*train_flow(data, stages), 6);
 }
 
 TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
@@ -104,14 +101,13 @@ TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
 }
 
 TEST(CheckedStages, ChangeNoByteOfWhatIsSound) {
-  const TinyCoco data(9);
-  const auto options = data.options();
-  EXPECT_EQ(spoiled_digests(data, "none", /*after_resize=*/true), digests(*train_flow(options), 6));
+  const TinyCoco options(9);
+  EXPECT_EQ(spoiled_digests(options, "none", /*after_resize=*/true),
+            digests(*train_flow(options), 6));
 }
 
 TEST(CheckedStages, LookAtBatchesToo) {
-  const TinyCoco data(9);
-  const auto options = data.options();
+  const TinyCoco options(9);
   const auto flow = train_flow(options, pipeline("", ", { type = 'torn_batch' }"));
   EXPECT_THAT([&] { flow->next(); },
               ThrowsMessage<Error>(AllOf(HasSubstr("stage 'torn_batch': "),

@@ -1,5 +1,4 @@
-// Samples as bytes, batches as a header and frames: what goes in comes out, and nothing else gets
-// through.
+// Samples as bytes, batches as a header and frames: what goes in comes out, and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
-// Sources declared in TOML: what each gives, how they combine, and what is said of those that
-// cannot work.
+// Sources declared in TOML: what each gives, how they combine, and their errors.
 #include "millrace/dataflow/sources/train_data.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +10,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/sources/detection_source.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/thrown.h"
@@ -47,8 +45,7 @@ std::string complaint(const std::string& toml, const DataOptions& data = no_disk
 }
 
 TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {
-  const TinyCoco files(8);
-  const auto data = files.options();
+  const TinyCoco data(8);
   const auto split = open_split(data, data.train);
   const auto expected = digests(*train_flow(data), 12);
   const auto plain = open_train_data(data, {});
@@ -60,35 +57,13 @@ TEST(DeclaredSources, GiveWithoutATableTheTrainingSplit) {
 }
 
 TEST(DeclaredSources, CombineByName) {
-  const auto train = open(no_disk(), R"(
-    [[sources]]
-    name = "all"
-    type = "mix"
-    of = ["few", "twice"]
-    weights = [1, 3]
-    [[sources]]
-    name = "few"
-    type = "take"
-    of = "fake"
-    count = 4
-    [[sources]]
-    type = "fake"
-    count = 10
-    [[sources]]
-    name = "other"
-    type = "fake"
-    count = 3
-    seed = 2
-    [[sources]]
-    name = "twice"
-    type = "repeat"
-    of = ["both"]
-    times = 2
-    [[sources]]
-    name = "both"
-    type = "concat"
-    of = ["other", "fake"]
-  )");
+  const auto train = open(no_disk(), R"(sources = [
+      { name = "all", type = "mix", of = ["few", "twice"], weights = [1, 3] },
+      { name = "few", type = "take", of = "fake", count = 4 },
+      { type = "fake", count = 10 },
+      { name = "other", type = "fake", count = 3, seed = 2 },
+      { name = "twice", type = "repeat", of = ["both"], times = 2 },
+      { name = "both", type = "concat", of = ["other", "fake"] } ])");
   EXPECT_EQ(train.source->size(), 4 + 3 + 10);
   const auto repeats = train.source->repeats();
   ASSERT_EQ(repeats.size(), 17U);
@@ -105,7 +80,7 @@ TEST(DeclaredSources, GiveEpochsOfAFixedSize) {
 
 TEST(DeclaredSources, RepeatRareClasses) {
   const TinyCoco files(8);  // cats in images 0, 2, 4, 6, dogs in 1, 3, 5; image 7 is empty
-  const auto train = open(files.options(), R"(sources = [
+  const auto train = open(files, R"(sources = [
       { type = "coco", filter_empty = false },
       { type = "repeat_factor", of = "coco", threshold = 0.5 } ])");
   const double dogs = std::sqrt(0.5 * 8 / 3);
@@ -113,8 +88,7 @@ TEST(DeclaredSources, RepeatRareClasses) {
 }
 
 TEST(DeclaredSources, NumberClassesByName) {
-  const TinyCoco files(4);
-  auto data = files.options();
+  TinyCoco data(4);
   data.classes = {"horse", "dog", "cat"};
   const auto source = open(data, R"(sources = [{ type = "coco" }])").source;
   ASSERT_EQ(source->size(), 3);

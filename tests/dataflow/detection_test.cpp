@@ -1,5 +1,4 @@
-// Detection's flows from end to end: on pictures made here, and on real photos where they are
-// there.
+// Detection's flows from end to end: on pictures made here and on real photos.
 #include "millrace/dataflow/detection_flows.h"
 
 #include <gmock/gmock.h>
@@ -35,8 +34,7 @@ std::vector<std::uint64_t> digests_by_any_threads(DataOptions options, std::uint
 
 TEST(TrainFlow, GivesTheSameBytesForAnyNumberOfThreads) {
   const TinyCoco data(20);
-  EXPECT_NE(digests_by_any_threads(data.options()),
-            digests_by_any_threads(data.options(), /*seed=*/2));
+  EXPECT_NE(digests_by_any_threads(data), digests_by_any_threads(data, /*seed=*/2));
 }
 
 TEST(TrainFlow, GivesTheSameBytesOfRealPhotosForAnyNumberOfThreads) {
@@ -45,9 +43,8 @@ TEST(TrainFlow, GivesTheSameBytesOfRealPhotosForAnyNumberOfThreads) {
 }
 
 TEST(TrainFlow, ResumesAfterEveryBatch) {
-  const TinyCoco data(14);
-  std::ofstream(data.image(5)) << "no JPEG";  // left out in each epoch
-  const auto options = data.options();
+  const TinyCoco options(14);
+  std::ofstream(options.image(5)) << "no JPEG";  // left out in each epoch
   const auto whole = train_flow(options);
   std::vector<std::uint64_t> expected;
   std::vector<Cursor> cursors;
@@ -67,8 +64,7 @@ TEST(TrainFlow, ResumesAfterEveryBatch) {
 }
 
 TEST(TrainFlow, GivesTheSameBytesWhenDeclaredInToml) {
-  const TinyCoco data(10);
-  auto options = data.options();
+  TinyCoco options(10);
   auto stages = pipeline(kFlipAndResize);
   const auto given = [&] { return digests(*train_flow(options, stages), 12); };
   const auto expect_default = [&] { EXPECT_EQ(given(), digests(*train_flow(options), 12)); };
@@ -110,8 +106,7 @@ TEST(TrainFlow, ReducedDecodingChangesPixelsAloneAndThoseALittle) {
 }
 
 TEST(TrainFlow, SaysWhichStagesDoNotFit) {
-  const TinyCoco data(4);
-  const auto options = data.options();
+  const TinyCoco options(4);
   const auto stages =
       tables_of(R"(stages = [ { type = "read" }, { type = "decode" }, { type = "pad" } ])");
   EXPECT_THAT([&] { train_flow(options, stages); },
@@ -120,8 +115,7 @@ TEST(TrainFlow, SaysWhichStagesDoNotFit) {
 }
 
 TEST(TrainFlow, RefusesShapesThatABatchMayNotFitInto) {
-  const TinyCoco data(20);
-  auto options = data.options();
+  TinyCoco options(20);
   options.pad_shapes = {"80x56", "56x80"};
   const auto start = [&] { train_flow(options)->next(); };
   EXPECT_NO_THROW(start());
@@ -132,8 +126,7 @@ TEST(TrainFlow, RefusesShapesThatABatchMayNotFitInto) {
 }
 
 TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
-  const TinyCoco data(20);
-  auto options = data.options();
+  TinyCoco options(20);
   const auto slot = largest_slot(options, {});
   ASSERT_TRUE(slot.has_value());
   EXPECT_EQ(*slot, cv::Size(96, 64));
@@ -151,16 +144,14 @@ TEST(TrainFlow, LargestSlotIsWhatNoBatchExceeds) {
 }
 
 TEST(TrainFlow, LeavesOutEmptyImagesUnlessTold) {
-  const TinyCoco data(10);
-  auto options = data.options();
+  TinyCoco options(10);
   EXPECT_EQ(train_flow(options)->epoch_size(), 9);
   options.filter_empty = false;
   EXPECT_EQ(train_flow(options)->epoch_size(), 10);
 }
 
 TEST(EvalFlow, GivesEachImageOnceInOrder) {
-  const TinyCoco data(11);
-  auto options = data.options();
+  TinyCoco options(11);
   options.test_batch_size = 2;
   const auto flow = start_eval_flow(options, open_split(options, options.val));
   std::vector<std::int64_t> ids;
@@ -176,23 +167,20 @@ TEST(EvalFlow, GivesEachImageOnceInOrder) {
 }
 
 TEST(EvalFlow, CountsATruncatedJpeg) {
-  const TinyCoco data(12);
-  std::filesystem::resize_file(data.image(3), std::filesystem::file_size(data.image(3)) / 2);
-  auto options = data.options();
+  TinyCoco options(12);
+  std::filesystem::resize_file(options.image(3), std::filesystem::file_size(options.image(3)) / 2);
   for (const auto on_error : {OnError::skip, OnError::replace}) {
     options.on_error = on_error;
     const auto flow = start_eval_flow(options, open_split(options, options.val));
     EXPECT_THAT(drain(*flow), SizeIs(11));
-    const auto report = flow->report();
-    EXPECT_EQ(report.skipped, 1);
-    EXPECT_THAT(report.skipped_reasons[0],
-                HasSubstr("stage 'decode': " + data.image(3).string() + ": broken JPEG"));
+    EXPECT_EQ(flow->report().skipped, 1);
+    EXPECT_THAT(flow->report().skipped_reasons[0],
+                HasSubstr("stage 'decode': " + options.image(3).string() + ": broken JPEG"));
   }
 }
 
 TEST(DetectionSource, GivesObjectsOfTheClassesThatCount) {
-  const TinyCoco data(4);
-  auto options = data.options();
+  TinyCoco options(4);
   options.classes = {"dog"};
   const DetectionSource source(open_split(options, options.train), /*filter_empty=*/true);
   ASSERT_EQ(source.size(), 1);  // picture 1; picture 3 is the empty one
@@ -258,13 +246,12 @@ std::string complaint(const DataOptions& options, const std::string& split = "tr
 }
 
 TEST(OpenSplit, GoesOnWithoutAnObjectThatBreaksTheRules) {
-  const TinyCoco data(30);
-  edit_annotations(data, [](auto& json) {
+  TinyCoco options(30);
+  edit_annotations(options, [](auto& json) {
     json["annotations"][2]["segmentation"].push_back({1, 2, 3, 4});
     json["annotations"][7]["bbox"] = {1, 2, -3, 4};
     json["annotations"][9]["image_id"] = 7;
   });
-  auto options = data.options();
   const auto split = open_split(options, options.train);
   EXPECT_EQ(split.annotations->images.size(), 30U);
   const auto all = split.annotations->annotations.size();
@@ -284,20 +271,19 @@ TEST(OpenSplit, GoesOnWithoutAnObjectThatBreaksTheRules) {
 TEST(OpenSplit, GoesOnWithoutAnImageThatBreaksTheRules) {
   const TinyCoco data(30);
   edit_annotations(data, [](auto& json) { json["images"][3].erase("width"); });
-  const auto split = open_split(data.options(), "train2017");
+  const auto split = open_split(data, "train2017");
   EXPECT_EQ(split.annotations->images.size(), 29U);
   EXPECT_EQ(split.annotations->find_image(103), nullptr);
   edit_annotations(data, [](auto& json) { json["images"][5]["id"] = 100; });
-  EXPECT_THAT(complaint(data.options()), HasSubstr("image id 100 is there twice"))
+  EXPECT_THAT(complaint(data), HasSubstr("image id 100 is there twice"))
       << "it is not clear which of the two is meant";
 }
 
 TEST(OpenSplit, SaysThatTwoCategoriesHaveOneName) {
-  const TinyCoco data(4);
-  edit_annotations(data, [](auto& json) {
+  TinyCoco options(4);
+  edit_annotations(options, [](auto& json) {
     json["categories"].push_back({{"id", 40}, {"name", "cat"}});
   });
-  auto options = data.options();
   for (const auto& classes : {Options::Strings{}, Options::Strings{"dog", "cat"}}) {
     options.classes = classes;
     EXPECT_THAT(
@@ -310,8 +296,7 @@ TEST(OpenSplit, SaysThatTwoCategoriesHaveOneName) {
 }
 
 TEST(OpenSplit, SaysWhatIsMissingAndWhatToDo) {
-  const TinyCoco data(2);
-  auto options = data.options();
+  TinyCoco options(2);
   EXPECT_THAT(complaint<ConfigError>(options, "val2017"),
               AllOf(HasSubstr("no annotation file"), HasSubstr("instances_val2017.json"),
                     HasSubstr("set data.train and data.val")));

@@ -1,5 +1,4 @@
-// What a flow may cost over time: memory, threads and files, however long it runs and however it
-// stops.
+// What a flow costs over time: memory, threads and files, however it stops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -40,8 +39,7 @@ std::int64_t resident() {
 
 TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
-  const TinyCoco photos(40);
-  const auto options = photos.options();
+  const TinyCoco options(40);
   const auto flow = train_flow(options);
   const auto take = [&](int images) {
     for (int i = 0; i < images; i += static_cast<int>(options.batch_size)) flow->next();
@@ -54,8 +52,7 @@ TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
 }
 
 TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
-  const TinyCoco photos(20);
-  auto options = photos.options();
+  TinyCoco options(20);
   options.threads = 4;
   { train_flow(options)->next(); }
   const auto files = entries("/proc/self/fd");
@@ -69,21 +66,7 @@ TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
   EXPECT_LE(entries("/proc/self/task"), 9 + kSanitizerThreads);
 }
 
-TEST(Endurance, AThrowingConsumerStopsTheFlow) {
-  const TinyCoco photos(20);
-  const auto options = photos.options();
-  for (int i = 0; i < 20; ++i) {
-    const auto consume = [&] {
-      const auto flow = train_flow(options);
-      flow->next();
-      throw std::runtime_error("no more");
-    };
-    EXPECT_THROW(consume(), std::runtime_error);
-  }
-}
-
-/// Runs groups of this many kinds and members at every legal bound, and expects the others to be
-/// refused.
+/// Runs so many groups at every legal bound, and expects the others to be refused.
 void expect_every_legal_bound(std::size_t groups, std::size_t size, int threads) {
   const auto number = [](std::int64_t n, Rng& rng) {
     usleep(static_cast<useconds_t>(rng.below(30)));

@@ -20,8 +20,7 @@ inline const bool quiet = [] {
   return true;
 }();
 
-/// Whether this is a build with AddressSanitizer or ThreadSanitizer; the latter has a thread of its
-/// own.
+/// Whether this is a build with AddressSanitizer or ThreadSanitizer, which has a thread of its own.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 inline constexpr int kSanitizerThreads = 1;

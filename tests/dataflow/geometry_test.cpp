@@ -78,9 +78,6 @@ TEST(Resize, ShowsTheNearestPixelOfAMask) {
         ASSERT_EQ(after[y * width + x], before[from_y * mask.width + from_x]);
       }
   }
-}
-
-TEST(Resize, ShowsThePixelAtTheCornerWhereThatIsAsked) {
   const coco::Rle mask{1, 4, {1, 1, 1, 1}};  // 0 1 0 1
   EXPECT_EQ(resized(mask, 2, 1), (coco::Rle{1, 2, {0, 2}}));
   EXPECT_EQ(resized(mask, 2, 1, Sampling::corners), (coco::Rle{1, 2, {2}}));
@@ -135,23 +132,17 @@ TEST(Mirror, OfRealObjectsIsThatOfTheirMasks) {
   }
 }
 
-TEST(Clip, LeavesWhatIsInsideAsItIs) {
+TEST(Clip, LeavesWhatIsInsideAndDropsWhatHasNoAreaThere) {
   const coco::Polygon inside = {0, 0, 10, 0, 10, 8, 3, 4};
   EXPECT_EQ(clipped(inside, {10, 8}), inside);
-}
-
-TEST(Clip, CutsCornersOff) {
+  EXPECT_THAT(clipped({-4, 2, -1, 2, -1, 6}, {10, 10}), IsEmpty());
+  EXPECT_THAT(clipped({-4, 2, 0, 3, -4, 6}, {10, 10}), IsEmpty()) << "touches the border";
+  EXPECT_THAT(clipped({-4, 2, 0, 2, 0, 6, -4, 6}, {10, 10}), IsEmpty()) << "lies along the border";
   const coco::Polygon diamond = {5, -5, 15, 5, 5, 15, -5, 5};  // its sides pass through the corners
   const std::vector<coco::Polygon> cut = {clipped(diamond, {10, 10})};
   EXPECT_EQ(bounds(cut), (Box{0, 0, 10, 10}));
   EXPECT_EQ(coco::area(coco::from_polygons(cut, 10, 10)), 100U);
   EXPECT_THAT(clipped({-4, 2, 4, 2, 4, 6, -4, 6}, {10, 10}), SizeIs(8));
-}
-
-TEST(Clip, DropsWhatHasNoAreaInside) {
-  EXPECT_THAT(clipped({-4, 2, -1, 2, -1, 6}, {10, 10}), IsEmpty());
-  EXPECT_THAT(clipped({-4, 2, 0, 3, -4, 6}, {10, 10}), IsEmpty()) << "touches the border";
-  EXPECT_THAT(clipped({-4, 2, 0, 2, 0, 6, -4, 6}, {10, 10}), IsEmpty()) << "lies along the border";
 }
 
 TEST(Clip, BridgesAlongTheBorderRasteriseToNothing) {
@@ -215,15 +206,6 @@ TEST(Crop, OfRealObjectsIsThatOfTheirMasks) {
   }
 }
 
-TEST(Crop, OfTheWholeImageChangesNothing) {
-  MILLRACE_NEEDS_DATA("coco_mini");
-  for (const auto& sample : real_samples()) {
-    auto objects = sample.objects;
-    crop(objects, {0, 0, sample.width, sample.height}, Visibility{});
-    EXPECT_TRUE(same(objects, sample.objects)) << sample.path;
-  }
-}
-
 TEST(Crop, KeepsTheBoxesOfWhatIsWhole) {
   Instances objects;
   objects.boxes = {{10, 10, 20, 20}, {2, 10, 12, 20}, {30, 30, 40, 40}};
@@ -252,22 +234,19 @@ TEST(Crop, DropsWhatIsHardlyVisible) {
   EXPECT_EQ(left({.min_area = 0, .min_visible = 0.31}), 0U);
 }
 
-TEST(Warp, ByNothingChangesNothing) {
+TEST(Warp, ByWholePixelsIsACropAndByNothingChangesNothing) {
   MILLRACE_NEEDS_DATA("coco_mini");
   for (const auto& sample : real_samples()) {
-    auto objects = sample.objects;
-    warp(objects, cv::Matx23d::eye(), {sample.width, sample.height}, Visibility{});
-    EXPECT_TRUE(same(objects, sample.objects)) << sample.path;
-  }
-}
-
-TEST(Warp, ByWholePixelsIsACrop) {
-  MILLRACE_NEEDS_DATA("coco_mini");
-  for (const auto& sample : real_samples(3)) {
-    auto warped_objects = sample.objects, cropped = sample.objects;
-    warp(warped_objects, {1, 0, 17, 0, 1, -23}, {sample.width, sample.height}, Visibility{});
-    crop(cropped, {-17, 23, sample.width, sample.height}, Visibility{});
-    EXPECT_TRUE(same(warped_objects, cropped)) << sample.path;
+    SCOPED_TRACE(sample.path);
+    const cv::Size size(sample.width, sample.height);
+    auto one = sample.objects, other = sample.objects;
+    warp(one, cv::Matx23d::eye(), size, Visibility{});
+    EXPECT_TRUE(same(one, sample.objects));
+    crop(other, {{0, 0}, size}, Visibility{});
+    EXPECT_TRUE(same(other, sample.objects));
+    warp(one, {1, 0, 17, 0, 1, -23}, size, Visibility{});
+    crop(other, {{-17, 23}, size}, Visibility{});
+    EXPECT_TRUE(same(one, other));
   }
 }
 
@@ -341,12 +320,10 @@ TEST(Cover, TakesExactlyTheCoveredPixels) {
 }
 
 TEST(Instances, KeepAndAppendTreatAllMembersAlike) {
-  Instances objects;
-  objects.boxes = {{0, 0, 1, 1}, {0, 0, 2, 2}, {0, 0, 3, 3}};
-  objects.classes = {1, 2, 3};
-  objects.crowd = {0, 1, 0};
-  objects.segmentations.resize(3);
-  objects.segmentations[2] = coco::Rle{2, 2, {4}};
+  Instances objects{{{0, 0, 1, 1}, {0, 0, 2, 2}, {0, 0, 3, 3}},
+                    {1, 2, 3},
+                    {0, 1, 0},
+                    {{}, {}, coco::Rle{2, 2, {4}}}};
   keep(objects, {false, true, true});
   EXPECT_THAT(objects.classes, ElementsAre(2, 3));
   EXPECT_THAT(objects.crowd, ElementsAre(1, 0));

@@ -5,12 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <opencv2/imgcodecs.hpp>
-#include <sstream>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/stages/look.h"
 #include "tests/dataflow/flows.h"
 #include "tests/dataflow/tiny_coco.h"
 #include "tests/support/log.h"
@@ -31,8 +28,7 @@ std::vector<Batch> batches(const DataOptions& data, const std::string& after_dec
 }
 
 TEST(Print, TellsOfTheFirstImagesAndChangesNothing) {
-  const TinyCoco files(9);
-  auto data = files.options();
+  TinyCoco data(9);
   data.threads = 1;
   Log log;
   const auto shown = batches(data, "{ type = 'print', count = 4 }, ");
@@ -45,8 +41,7 @@ TEST(Print, TellsOfTheFirstImagesAndChangesNothing) {
 }
 
 TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
-  const TinyCoco files(9);
-  auto data = files.options();
+  TinyCoco data(9);
   data.threads = 1;
   const auto folder = fs::path(data.root) / "seen";
   const auto dump = ", { type = 'dump', folder = '" + folder.string() + "', count = 2, every = 3 }";
@@ -80,8 +75,7 @@ TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
 }
 
 TEST(Dump, SaysWhereItCannotWrite) {
-  const TinyCoco files(4);
-  const auto data = files.options();
+  const TinyCoco data(4);
   const auto complaint = [&](const std::string& options) -> std::string {
     return message_of<ConfigError>(
         [&] { batches(data, "", ", { type = 'dump'" + options + " }"); });
@@ -89,19 +83,6 @@ TEST(Dump, SaysWhereItCannotWrite) {
   EXPECT_THAT(complaint(""), AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed")));
   EXPECT_THAT(complaint(", folder = '/proc/seen'"),
               HasSubstr("/proc/seen: this folder cannot be made"));
-}
-
-TEST(BatchPicture, ShowsTheImageWithoutItsPadding) {
-  const TinyCoco files(4);
-  auto data = files.options();
-  data.short_side = {300};
-  data.max_side = 500;
-  const auto batch = batches(data).front();
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto picture = batch_picture(batch, i, {});
-    EXPECT_NEAR(double(picture.cols) / picture.rows,
-                double(batch.images[i].width) / batch.images[i].height, 0.02);
-  }
 }
 
 }  // namespace

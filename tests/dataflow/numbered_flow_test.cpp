@@ -165,26 +165,17 @@ TEST(NumberedFlow, TellsOfAFailureUnderItsNumberAndGoesOn) {
   EXPECT_THROW(flow->ask(-1), std::invalid_argument);
 }
 
-/// Something to count.
-struct Stone {
-  explicit Stone(std::atomic<int>& alive) : alive_(&alive) { ++alive; }
-  Stone(Stone&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
-  ~Stone() {
-    if (alive_) --*alive_;
-  }
-  std::atomic<int>* alive_;
-};
-
 TEST(NumberedFlow, HasNoMoreInFlightThanItMayHoweverMuchIsAskedFor) {
-  std::atomic<int> alive = 0, most = 0;
-  const auto throwing = [&](std::int64_t) {
-    Stone stone(alive);
-    most = std::max<int>(most, alive);
-    return stone;
+  const auto token = std::make_shared<int>();  // each message holds a copy
+  std::atomic<long> most = 0;
+  const auto holding = [&](std::int64_t) {
+    auto copy = token;
+    most = std::max<long>(most, token.use_count() - 1);
+    return copy;
   };
   Bell bell;
-  const auto flow = start_numbered_flow<std::vector<Stone>>(
-      from(Numbers{1000}).map(throwing).group(3).plan(),
+  const auto flow = start_numbered_flow<std::vector<std::shared_ptr<int>>>(
+      from(Numbers{1000}).map(holding).group(3).plan(),
       {.epochs = 0, .partial = Partial::wrap, .threads = 2, .in_flight = 9}, bell.wake());
   for (std::int64_t number = 0; number < 300; ++number) flow->ask(number);
   while (bell.rung() < 3) std::this_thread::yield();
@@ -231,9 +222,8 @@ TEST(NumberedFlow, NeverLeavesAskedNumbersLyingHoweverTheyMeetTicketsThatComeBac
 }
 
 TEST(NumberedTrainFlow, GivesTheBytesOfTheTrainFlow) {
-  const TinyCoco data(30);
-  std::ofstream(data.image(5)) << "no JPEG";
-  auto options = data.options();
+  TinyCoco options(30);
+  std::ofstream(options.image(5)) << "no JPEG";
   options.max_skipped = 1;
   const auto train = open_train_data(options, {});
   const Share share{1, 2};

@@ -30,8 +30,7 @@ using namespace testing;
 constexpr std::int64_t kRanks[] = {1, 2, 3, 4, 8};
 constexpr std::int64_t kStep = 24;  // samples over all ranks
 
-/// The batch in slots of this size: the bytes that it would have had, had an image of that size
-/// been in it.
+/// The batch in slots of this size, as if an image of that size were in it.
 Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
   auto padded = batch;
   padded.width = width;
@@ -56,8 +55,7 @@ std::unique_ptr<DataFlow<Rolls>> rolls(FlowOptions options, std::int64_t rank, s
       .start(options);
 }
 
-/// What `ranks` flows give together in their next step, in order of rank; all must agree where it
-/// stands.
+/// What `ranks` flows give together in their next step, by rank; all must agree where it stands.
 template <class Start>
 class Together {
  public:
@@ -164,8 +162,7 @@ TEST(Shares, GoOnWithAnotherStepWithoutLosingASample) {
     options.start = items[k].cursor;
     EXPECT_EQ(rolls(options, 0, 1, 6)->next()->value, items[k + 1].value) << "after step " << k;
   }
-  EXPECT_THAT(seen, SizeIs(200));
-  for (const auto& [number, times] : seen) EXPECT_EQ(times, 3) << number;
+  EXPECT_THAT(seen, AllOf(SizeIs(200), Each(Pair(_, 3))));
 }
 
 TEST(Shares, GiveEachSampleOnceAnEpochOverAllRanks) {
@@ -181,8 +178,7 @@ TEST(Shares, GiveEachSampleOnceAnEpochOverAllRanks) {
           for (const auto& roll : batch) ++seen[roll.first];
         }
       }
-      EXPECT_THAT(seen, SizeIs(200));
-      for (const auto& [number, times] : seen) EXPECT_EQ(times, 3) << number;
+      EXPECT_THAT(seen, AllOf(SizeIs(200), Each(Pair(_, 3))));
     }
 }
 
@@ -246,7 +242,7 @@ TEST(Shares, SayWhichSampleCannotBeGrouped) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Shares, RefuseARankThatIsNone) {
+TEST(Shares, RefuseARankThatIsNoneAndACursorThatNoFlowHasGiven) {
   const auto start = [](std::int64_t rank, std::int64_t ranks) {
     return from(Numbers{4}).start({.rank = rank, .ranks = ranks});
   };
@@ -254,9 +250,6 @@ TEST(Shares, RefuseARankThatIsNone) {
     EXPECT_THAT([&] { start(5, ranks); },
                 ThrowsMessage<ConfigError>(HasSubstr("there is no such rank")));
   EXPECT_THROW(start(-1, 2), ConfigError);
-}
-
-TEST(Shares, RefuseACursorThatNoFlowHasGiven) {
   for (const auto& bad : {Cursor{-1, {}}, Cursor{9, {9}}, Cursor{9, {-1}}, Cursor{9, {3, 3}},
                           Cursor{9, {4, 3}}, Cursor{INT64_MAX, {}}})
     EXPECT_THAT([&] { from(Numbers{4}).start({.start = bad}); },
@@ -455,8 +448,7 @@ auto train_flows(const DataOptions& options, const Cursor& start = {}) {
 }
 
 TEST(TrainFlow, GivesAnyNumberOfRanksTheSameSteps) {
-  const TinyCoco data(50);
-  auto options = data.options();
+  TinyCoco options(50);
   options.batch_size = kStep;
   const auto start = train_flows(options);
   Together one(start, 1);
@@ -489,10 +481,9 @@ TEST(TrainFlow, GivesAnyNumberOfRanksTheSameStepsOfRealPhotos) {
 }
 
 TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
-  const TinyCoco data(24);
-  std::filesystem::resize_file(data.image(3), std::filesystem::file_size(data.image(3)) / 2);
-  std::ofstream(data.image(11)) << "no JPEG";
-  auto options = data.options();
+  TinyCoco options(24);
+  std::filesystem::resize_file(options.image(3), std::filesystem::file_size(options.image(3)) / 2);
+  std::ofstream(options.image(11)) << "no JPEG";
   options.max_skipped = 1;
   for (const std::int64_t ranks : {1, 2, 4}) {
     options.batch_size = 4 / ranks;
@@ -518,9 +509,8 @@ TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
 }
 
 TEST(EvalFlow, GivesEachImageOnceOverAllRanksWhateverTheBatch) {
-  const TinyCoco data(23);
-  std::ofstream(data.image(5)) << "no JPEG";
-  auto options = data.options();
+  TinyCoco options(23);
+  std::ofstream(options.image(5)) << "no JPEG";
   const auto split = open_split(options, options.val);
   for (const std::int64_t batch : {1, 2, 3})
     for (const auto ranks : kRanks) {

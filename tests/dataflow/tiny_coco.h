@@ -1,5 +1,4 @@
-// Data to train on: a COCO folder of a few small pictures, gone with its test, and real photos; and
-// what tests ask of the batches.
+// Data to train on, small pictures or real photos, and what tests ask of the batches.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +20,8 @@
 namespace millrace::testing {
 
 /// `count` JPEGs of several sizes under `train2017` and their annotations: a polygon each, a crowd
-/// in every third, categories "cat" and "dog" by turns; the last image has no object.
-class TinyCoco {
+/// in every third, categories "cat" and "dog" by turns; the last image has no object. With options.
+class TinyCoco : public DataOptions {
  public:
   explicit TinyCoco(int count) {
     namespace fs = std::filesystem;
@@ -33,20 +32,16 @@ class TinyCoco {
     json_["annotations"] = nlohmann::json::array();
     for (int i = 0; i < count; ++i) add(i, i + 1 < count);
     std::ofstream(folder_ / "annotations/instances_train2017.json") << json_;
+    root = folder_.path().string();
+    val = train;
+    batch_size = 3;
+    threads = 2;
+    short_side = {40, 48, 56};
+    max_side = 80;
   }
 
   std::filesystem::path image(int i) const { return folder_ / "train2017" / name(i); }
-
-  DataOptions options() const {
-    DataOptions options;
-    options.root = folder_.path().string();
-    options.val = options.train;
-    options.batch_size = 3;
-    options.threads = 2;
-    options.short_side = {40, 48, 56};
-    options.max_side = 80;
-    return options;
-  }
+  const DataOptions& options() const { return *this; }
 
  private:
   static std::string name(int i) { return "picture" + std::to_string(i) + ".jpg"; }

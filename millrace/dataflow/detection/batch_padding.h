@@ -29,8 +29,7 @@ struct BatchPart {
 };
 
 /// A batch cut into parts whose images have the padded size that each would have alone, by their
-/// first images. The batch itself is the only part if all its images have its size, or its divisor
-/// is not known.
+/// first images: the batch itself if all have its size or its divisor is not known.
 std::vector<BatchPart> parts_of_one_size(const Batch& batch);
 
 }  // namespace millrace

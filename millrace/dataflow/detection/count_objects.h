@@ -13,8 +13,7 @@ namespace millrace {
 ObjectCounts count_objects(const Source<Sample>& source);
 
 /// How many images and objects there are, of which classes and sizes: text of several lines for a
-/// log. Sizes are COCO's, by the areas of boxes in the original images; what repeats in an epoch
-/// counts once.
+/// log. Sizes are COCO's, by areas of boxes in the original images; what repeats counts once.
 std::string data_summary(const Source<Sample>& source, const std::vector<std::string>& classes);
 
 }  // namespace millrace

@@ -57,8 +57,7 @@ Config value_of(std::string_view key, DataOptions data) {
 
 }  // namespace
 
-/// The samples and the classes are compared themselves (see batch_facts), so that data may lie
-/// elsewhere.
+/// Samples and classes are compared themselves (see batch_facts): data may lie elsewhere.
 void DataSetOptions::describe(Options& o) {
   o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/")
       .decides(Decides::run);

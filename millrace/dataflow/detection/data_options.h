@@ -24,8 +24,7 @@ struct DataSetOptions {
   Options::Strings classes;
   bool filter_empty = true;
 
-  /// [data.sample], where it goes with this `root`: the data set that `trainer run` makes there on
-  /// first use.
+  /// [data.sample], if it belongs to this `root`: the data set that `trainer run` makes there.
   std::optional<coco::SampleOptions> sample = {};
 
   void describe(Options& o);
@@ -108,8 +107,7 @@ struct DataOptions : DataSetOptions,
                      RemoteOptions {
   void describe(Options& o);
 
-  /// Throws ConfigError where values are no addresses or shapes, contradict each other or change
-  /// nothing.
+  /// Throws ConfigError for bad addresses or shapes, contradictions, and values without effect.
   void check(const Config& table) const;
 };
 
@@ -124,8 +122,8 @@ std::span<const DataDefault> source_defaults();
 std::string followed_key(std::span<const DataDefault> defaults, std::string_view type,
                          std::string_view option);
 
-/// Writes the option into the table, as one that follows `key` ("data.flip"), unless the table has
-/// a value of its own.
+/// Writes the option into the table, following `key` ("data.flip"), unless the table has it
+/// already.
 void follow(Config& table, std::string_view option, Config value, std::string key);
 /// The same for all options of the component `type` in `defaults`, by the values of `data`.
 void follow_data(Config& table, std::string_view type, std::span<const DataDefault> defaults,

@@ -63,8 +63,7 @@ concept ConfiguredStage = std::default_initializable<S> && std::copy_constructib
   stage.describe(o);
 };
 
-/// Turns one In into one of what operator() returns. In is Sample, std::vector<Sample> (a group) or
-/// Batch.
+/// Turns one In into what operator() returns. In is Sample, std::vector<Sample> (a group) or Batch.
 template <class S, class In>
 concept MapStage = ConfiguredStage<S> &&
     (std::invocable<const S&, In, Rng&> || std::invocable<const S&, In>);

@@ -23,8 +23,7 @@ enum class Sampling {
   corners,  // the one at its corner, floor(i m / n) in float: torch's `nearest`, so torchvision's
 };
 
-/// The mask's columns (horizontal) or rows in reverse order. Costs nothing but its runs and
-/// columns.
+/// The mask's columns (horizontal) or rows in reverse order. Takes O(runs + columns).
 coco::Rle mirrored(const coco::Rle& mask, Direction direction);
 
 /// The mask sampled at width x height pixels, run by run, never as a bitmap.
@@ -35,8 +34,7 @@ coco::Rle resized(const coco::Rle& mask, std::uint32_t width, std::uint32_t heig
 coco::Rle warped(const coco::Rle& mask, const cv::Matx23d& matrix, cv::Size size);
 
 /// An object stays while it has `min_area` pixels and `min_visible` of what it had (of its shape,
-/// or of its box where it has none). What has nothing left, or is cut thinner than a pixel, goes in
-/// any case.
+/// or of its box where it has none). What has nothing left, or is cut thinner than a pixel, goes.
 struct Visibility {
   double min_area = 1;
   double min_visible = 0;
@@ -52,8 +50,7 @@ struct Visibility {
   }
 };
 
-/// The image of a sample. Throws std::logic_error, naming the `stage` that wants it, where nothing
-/// has decoded it yet.
+/// The image of a sample. Throws std::logic_error naming the `stage` if it is not decoded yet.
 LazyImage& image_of(Sample& sample, std::string_view stage);
 
 /// All pixels of the image. Throws as above.
@@ -73,8 +70,7 @@ void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& vi
 
 /// Moves the image, bilinearly, so that its point p comes to lie at matrix * (p, 1); the size
 /// stays. Continuous coordinates, in which pixel i spans i .. i+1. What comes from beyond the image
-/// is filled with `fill`. For training only, as `crop`. Throws std::invalid_argument for a matrix
-/// without an inverse.
+/// is filled with `fill`. For training only. Throws std::invalid_argument if there is no inverse.
 void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility);
 
 /// Copies the part of `image` that falls on `canvas` when its top left corner is put at `corner`.

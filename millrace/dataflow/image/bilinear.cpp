@@ -1,7 +1,6 @@
 // With SSE2, which every x86-64 has; elsewhere OpenCV does it.
 // Rows first: a row of the image becomes a row of 15-bit numbers as wide as the target; two of
-// these make a row of the target. The two last ones are kept, since neighbouring target rows mostly
-// need the same.
+// these make a row of the target. The last two are kept: neighbouring rows mostly need them.
 #include "millrace/dataflow/image/bilinear.h"
 
 #include <stdexcept>

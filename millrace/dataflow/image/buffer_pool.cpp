@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t kStep = std::size_t{1} << 20;
 constexpr std::size_t kMostIdle = 16;
 constexpr std::align_val_t kAlignment{64};
-// Images of other sizes stay on the heap: it reuses smaller blocks by itself, and no pool should
-// keep what one giant took.
+// Other images stay on the heap: it reuses smaller blocks itself, and a pool should keep no giant.
 constexpr std::size_t kLeastImage = std::size_t{1} << 18, kMostImage = std::size_t{1} << 26;
 
 BufferPool& pool_of_batches() {

@@ -14,8 +14,7 @@ struct MemorySource {
   std::function<void(void*)> release;
 };
 
-/// Hands out buffers that come back when their last owner lets go, even after the pool is gone.
-/// Thread-safe.
+/// Hands out buffers that come back when released, even after the pool is gone. Thread-safe.
 class BufferPool {
  public:
   /// From the heap, in lines of 64 bytes.
@@ -39,8 +38,7 @@ BufferPool batch_memory();
 void set_batch_memory(BufferPool pool);
 
 /// From now on every cv::Mat of this process large enough to matter takes its pixels from one
-/// BufferPool: fresh pages cost a quarter of what resizing an image costs. Thread-safe; calling it
-/// again changes nothing.
+/// BufferPool: fresh pages cost a quarter of resizing an image. Thread-safe, idempotent.
 void pool_images();
 
 }  // namespace millrace

@@ -140,8 +140,7 @@ cv::Mat decode_opencv(std::string_view bytes, const std::string& file) {
 
 /// The least of a JPEG's sizes that is `enough`: whole, or the half, quarter or eighth that
 /// libjpeg-turbo has fast transforms for (half takes 0.9 of the time of the whole, five to seven
-/// eighths 1.1 to 1.6). Only where it divides evenly: libjpeg-turbo would round up and shift the
-/// picture.
+/// eighths 1.1 to 1.6). Only if it divides evenly: libjpeg-turbo would shift the picture.
 cv::Size reduced(cv::Size whole, cv::Size enough) {
   if (enough.empty()) return whole;
   for (const int divisor : {8, 4, 2}) {

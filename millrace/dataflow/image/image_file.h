@@ -35,15 +35,13 @@ void check_image_bytes(std::uint64_t bytes, const std::string& file);
 /// whole number of pixels.
 ///
 /// Throws DataError naming `file`, WrongSize for the size alone; also if its head asks for more
-/// pixels than the file can hold or than fit into memory. Any thread; each keeps its own
-/// decompressor.
+/// pixels than the file can hold or than fit into memory. Any thread.
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated = {}, bool strict = true,
                    cv::Size enough = {});
 
 /// Throws as `decode_rgb` what can be told from the beginning of a file. Returns the EXIF
-/// orientation that `decode_rgb` turns it by; nothing for all but JPEGs, which only decoding tells.
-/// Any thread.
+/// orientation that `decode_rgb` turns it by; nothing for other files than JPEGs. Any thread.
 std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated);
 
 }  // namespace millrace

@@ -1,5 +1,4 @@
-// What the first bytes of an image file say: its size, before memory is taken for its pixels, and
-// how the camera was held.
+// What the first bytes of an image file say: its size, before memory is taken, and its turn.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,7 @@ namespace millrace {
 
 /// A (H, W, 3) 8-bit RGB image that may hold its pixels at another size than its own: smaller if
 /// the decoder has skipped what a later resize would throw away, or not mirrored and resized yet,
-/// so that both are done on the way into a batch. Copies share their pixels. Not for several
-/// threads at once.
+/// so that both are done on the way into a batch. Copies share their pixels. Not thread-safe.
 class LazyImage {
  public:
   LazyImage() = default;

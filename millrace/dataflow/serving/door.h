@@ -64,8 +64,7 @@ class Door {
 
   /// Counts a consumer or message that is turned away, and logs the first of each reason.
   void refuse(const std::string& reason, const std::string& detail);
-  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty if none came since the
-  /// last call.
+  /// "3 with a key that is not allowed, 12 that do not speak ZeroMQ"; empty if there is no new one.
   std::string take_refusals();
 
  private:

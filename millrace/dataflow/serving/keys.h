@@ -1,5 +1,5 @@
-// CurveZMQ keys in files of 40 characters (Z85): NAME.key holds a secret key, NAME.pub its public
-// key.
+// CurveZMQ keys in files of 40 characters (Z85): the secret one in NAME.key, its public in
+// NAME.pub.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
-// The messages between data servers and their consumers, and their bytes (docs/wire-format.md).
-// Pure; any thread.
+// Messages of data servers and consumers, and their bytes (docs/wire-format.md). Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -102,8 +101,7 @@ using Message = std::variant<Hello, Ask, Release, Ping, Bye, Welcome, Refusal, S
 
 std::string encode(Message message);
 
-/// Throws DataError naming `where` for anything that `encode` cannot have written. Takes memory in
-/// proportion to the bytes.
+/// Throws DataError naming `where` for other bytes. Takes memory in proportion to the bytes.
 Message decode(std::string_view bytes, const std::string& where);
 
 }  // namespace millrace::serving

@@ -12,8 +12,7 @@
 
 namespace millrace::serving {
 
-/// Events of a socket's connections, from libzmq's monitor. Used by the socket's thread; destroyed
-/// before the socket.
+/// Events of a socket's connections. Used by the socket's thread; destroyed before the socket.
 class SocketEvents {
  public:
   /// `wanted`: ZMQ_EVENT_... flags.

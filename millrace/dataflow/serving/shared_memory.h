@@ -1,6 +1,5 @@
 // Memory of batches that a data server shares with consumers on its host: unnamed files, which
-// processes of the same user open through /proc while the server lives, and which leave nothing
-// behind.
+// processes of the same user open through /proc, and which vanish with the server.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,8 @@ class SharedMemory {
  public:
   SharedMemory();
 
-  /// For the pool of batches; each buffer is a file, or plain memory if no more can be made.
-  /// Outlives this.
+  /// For the pool of batches: a file per buffer, or plain memory if none can be made. Outlives
+  /// this.
   MemorySource source() const;
   /// The first bytes of a buffer as a piece; nothing for other memory.
   std::optional<SharedPiece> find(const void* buffer, std::size_t bytes, std::int64_t piece) const;
@@ -48,8 +47,7 @@ class SharedView {
   /// Whether it still runs.
   bool is_there() const { return open(probe_) != nullptr; }
 
-  /// The bytes of a piece, to be released once they are let go. Throws DataError if there is no
-  /// such piece.
+  /// The bytes of a piece, to be released once they are let go. Throws DataError for no such piece.
   Frame take(const SharedPiece& piece);
   /// Pieces that were let go since the last call.
   std::vector<std::int64_t> take_released();

@@ -20,14 +20,11 @@ namespace photometry {
 
 /// Every level times `factor` (torchvision's adjust_brightness).
 cv::Mat brightness(const cv::Mat& image, double factor);
-/// Away from the mean luma by `factor`: 0 gives an image of that grey (torchvision's
-/// adjust_contrast).
+/// Away from the mean luma by `factor`; 0: all of that grey (torchvision's adjust_contrast).
 cv::Mat contrast(const cv::Mat& image, double factor);
-/// Away from each pixel's own luma by `factor`: 0 gives a grey image (torchvision's
-/// adjust_saturation).
+/// Away from each pixel's luma by `factor`; 0: a grey image (torchvision's adjust_saturation).
 cv::Mat saturation(const cv::Mat& image, double factor);
-/// Turns the hue by `turns` of the colour circle, in 256 steps (torchvision's adjust_hue on Pillow
-/// images).
+/// Turns the hue by `turns` of the colour circle, in 256 steps (torchvision's adjust_hue).
 cv::Mat hue(const cv::Mat& image, double turns);
 /// 255 * (level / 255) ^ exponent (torchvision's adjust_gamma).
 cv::Mat gamma(const cv::Mat& image, double exponent);
@@ -36,8 +33,7 @@ cv::Mat shift(const cv::Mat& image, const cv::Vec3d& levels);
 
 }  // namespace photometry
 
-/// Brightness, contrast, saturation, hue and gamma by random factors in random order (torchvision's
-/// ColorJitter).
+/// Brightness, contrast, saturation, hue and gamma in random order (torchvision's ColorJitter).
 struct ColorJitter {
   static constexpr std::string_view kName = "color_jitter";
   static constexpr std::string_view kAfter = "decode";
@@ -80,8 +76,7 @@ struct Grayscale {
 };
 
 /// Adds one random colour along the principal components of ImageNet's colours to every pixel
-/// (Krizhevsky et al. 2012; eigenvalues of levels 0 .. 255 and eigenvectors as in tensorpack's
-/// Lighting).
+/// (Krizhevsky et al. 2012; eigenvalues of levels 0 .. 255 as in tensorpack's Lighting).
 struct Lighting {
   static constexpr std::string_view kName = "lighting";
   static constexpr std::string_view kAfter = "decode";

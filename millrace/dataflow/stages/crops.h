@@ -1,5 +1,4 @@
-// Stages that cut a random part out of an image. For training only: a sample does not know where in
-// its original it lies.
+// Stages that cut out a random part. For training only: a sample does not know its place.
 #pragma once
 
 #include <opencv2/core/types.hpp>
@@ -35,8 +34,7 @@ struct RandomCrop {
   /// The window's size in an image of size `image`; never larger.
   cv::Size draw_size(cv::Size image, Rng& rng) const;
   /// The window. With `keep_object` it contains the centre of an object drawn at random that is not
-  /// a crowd, as in detectron2, and leaves some of an object; if ten draws do not, it is the whole
-  /// image.
+  /// a crowd, as in detectron2, and leaves some of an object; after ten draws, the whole image.
   cv::Rect draw(const Sample& sample, Rng& rng) const;
 
   /// Throws std::invalid_argument for a `size` that the `type` cannot use.
@@ -54,8 +52,7 @@ struct RandomCrop {
 };
 
 /// Gives every image one size: cuts what is longer at a random place, pads right and below what is
-/// shorter (detectron2's FixedSizeCrop, which places both axes by one random number; here each has
-/// its own).
+/// shorter (detectron2's FixedSizeCrop, but each axis has a random number of its own).
 struct FixedSizeCrop {
   static constexpr std::string_view kName = "fixed_size_crop";
   static constexpr std::string_view kAfter = "decode";

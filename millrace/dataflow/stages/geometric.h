@@ -15,8 +15,7 @@
 
 namespace millrace {
 
-/// Mirrors a sample by chance, left to right or top to bottom: pixels, boxes, polygons and run
-/// lengths together.
+/// Mirrors an image and its objects by chance, left to right or top to bottom.
 struct Flip {
   static constexpr std::string_view kName = "flip";
   static constexpr std::string_view kAfter = "decode";
@@ -33,8 +32,7 @@ struct Flip {
 
 /// Scales, turns, shears and moves the image about its centre in one bilinear warp (MMDetection's
 /// RandomAffine: translation * shear * rotation * scale); the size stays. By default it does
-/// nothing: `rotation = 15` alone is a rotation. For training only: a sample's scales do not tell
-/// of it.
+/// nothing: `rotation = 15` alone is a rotation. For training only.
 struct Affine {
   static constexpr std::string_view kName = "affine";
   static constexpr std::string_view kAfter = "decode";
@@ -79,8 +77,7 @@ struct Affine {
 cv::Size shortest_edge_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
 
-/// Resizes so that the shorter side has a given length, or less where the longer side would exceed
-/// its maximum.
+/// Resizes the shorter side to a given length, or less if the longer would exceed its maximum.
 struct ResizeShortestEdge {
   static constexpr std::string_view kName = "resize_shortest_edge";
   static constexpr std::string_view kAfter = "decode";

@@ -57,8 +57,8 @@ std::vector<Run> runs_of(std::span<const cv::Size> shapes) {
 std::vector<double> ratio_bounds(std::span<const cv::Size> shapes, std::size_t buckets) {
   const auto runs = runs_of(shapes);
   const auto n = runs.size();
-  // least[b][j]: the padding of runs 0 .. j-1 in at most b + 1 groups; from[b][j]: where the last
-  // of these begins.
+  // least[b][j]: the padding of runs 0 .. j-1 in at most b + 1 groups; from[b][j]: the last one's
+  // begin.
   std::vector least(buckets, std::vector<double>(n + 1, std::numeric_limits<double>::max()));
   std::vector from(buckets, std::vector<std::size_t>(n + 1, 0));
   for (std::size_t b = 0; b < buckets; ++b) {

@@ -14,8 +14,7 @@ namespace millrace {
 
 /// The bounds (ratios of width to height, ascending) that part `shapes` into at most `buckets`
 /// groups with the least padding, were every image resized to one shorter side and padded to the
-/// largest of its group: an optimal partition by dynamic programming. Pure. REQUIRES: buckets > 0,
-/// no empty shape.
+/// largest of its group: an optimal partition. Pure. REQUIRES: buckets > 0, no empty shape.
 std::vector<double> ratio_bounds(std::span<const cv::Size> shapes, std::size_t buckets);
 
 /// The key that batches images of like shape: how many of the bounds the ratio of width to height

@@ -1,6 +1,4 @@
 // Stages that show what comes by: "print" in the log, "dump" as pictures.
-#include "millrace/dataflow/stages/look.h"
-
 #include <fmt/format.h>
 
 #include <atomic>
@@ -60,8 +58,7 @@ MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
       });
     }));
 
-}  // namespace
-
+/// Image `index` of a batch without padding, with boxes and masks. (H, W, 3) 8-bit RGB.
 cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std::string> classes) {
   const auto& image = batch.images[index];
   const auto& objects = batch.objects[index];
@@ -78,8 +75,6 @@ cv::Mat batch_picture(const Batch& batch, std::size_t index, std::span<const std
   }
   return coco::draw_objects(batch.image(index), overlays, names);
 }
-
-namespace {
 
 using Json = nlohmann::ordered_json;
 

@@ -65,8 +65,7 @@ struct CopyPaste {
 
   /// Which objects of `other` are pasted.
   std::vector<bool> draw(const Instances& other, Rng& rng) const;
-  /// Pastes the `chosen` objects of `other` on `sample`, except those without a pixel. REQUIRES:
-  /// images of one size.
+  /// Pastes the `chosen` objects that have a pixel. REQUIRES: images of one size.
   Sample paste(Sample sample, Sample other, const std::vector<bool>& chosen) const;
 
   void describe(Options& o) {

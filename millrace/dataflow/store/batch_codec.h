@@ -34,8 +34,7 @@ struct Frame {
 };
 
 /// The batch of a header and its frames, whose memory it shares; `where` names them in messages.
-/// Throws DataError for anything that `encode` cannot have written, or a wrong digest. Takes memory
-/// in proportion to the bytes.
+/// Throws DataError for other bytes or a wrong digest. Takes memory in proportion to the bytes.
 Batch decode_batch(std::string_view header, const std::vector<Frame>& frames,
                    const std::string& where);
 

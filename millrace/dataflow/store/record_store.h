@@ -1,5 +1,4 @@
-// Images and annotations packed into one large file: nothing to list, nothing to parse, read where
-// it lies.
+// Images and annotations packed into one large file: nothing to list or parse, read in place.
 #pragma once
 
 #include <cstddef>
@@ -59,8 +58,7 @@ class RecordStore final : public Source<Sample> {
   std::int64_t size() const override { return static_cast<std::int64_t>(header_.records()); }
 
   /// The sample as it was packed; its `encoded` image is a view of the mapped file. Throws
-  /// DataError naming the record if its annotations are damaged; the image's bytes are checked when
-  /// they are decoded.
+  /// DataError if its annotations are damaged; the image's bytes are checked by the decoder.
   Sample operator[](std::int64_t index) const override;
   /// The same without outlines (see Instances) and the image.
   Sample about(std::int64_t index) const override;

@@ -1,5 +1,4 @@
-// Batches made of nothing but their numbers, by as little code as can be: what the laws of serving
-// are tried on.
+// Batches made of their numbers alone, to test serving with.
 #pragma once
 
 #include <unistd.h>
@@ -62,11 +61,12 @@ inline std::uint64_t digest_of(const Delivery<Batch>& item) {
   return digest(item.cursor.next, digest(item.cursor.pending, sum));
 }
 
-/// The digests of the batches 0, 1, ... of a stream.
+/// The digests of `count` batches of a stream.
 inline std::vector<std::uint64_t> expected_digests(const serving::Stream& stream, int count,
-                                                   const Making& making = {}) {
+                                                   const Making& making = {}, int first = 0) {
   std::vector<std::uint64_t> result;
-  for (int k = 0; k < count; ++k) result.push_back(digest_of(*made_batch(stream, k, making).item));
+  for (int k = first; k < first + count; ++k)
+    result.push_back(digest_of(*made_batch(stream, k, making).item));
   return result;
 }
 

@@ -6,8 +6,7 @@
 #include "tests/dataflow/serving/servers.h"
 
 #if defined(__SANITIZE_THREAD__)
-// The distribution's libzmq is not instrumented: in this program what such libraries do is not
-// looked at.
+// The distribution's libzmq is not instrumented: such libraries are ignored here.
 extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 #endif
 #if defined(__SANITIZE_ADDRESS__)
@@ -28,18 +27,6 @@ TEST(Serving, GivesTheBatchesOfAStreamInOrder) {
   const auto flow = connect({server.endpoint()}, stream);
   EXPECT_EQ(seen(*flow, 100), expected_digests(stream, 100));
   EXPECT_EQ(flow->epoch_size(), 100);
-}
-
-TEST(Serving, TwoServersAndTwoConsumersGiveWhatOneServerGives) {
-  const ThreadServer one, other;
-  std::vector<std::thread> consumers;
-  for (std::int64_t rank = 0; rank < 2; ++rank)
-    consumers.emplace_back([&, rank] {
-      const Stream stream{.share = {rank, 2}};
-      EXPECT_EQ(seen(*connect({one.endpoint(), other.endpoint()}, stream), 200),
-                expected_digests(stream, 200));
-    });
-  for (auto& consumer : consumers) consumer.join();
 }
 
 TEST(Serving, AServerThatIsNamedTwiceIsAsGoodAsTwo) {
@@ -67,8 +54,7 @@ TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
         EXPECT_EQ(digest_of(*flow->next()), digest_of(*made_batch(stream, k).item));
       ++done;
     });
-  // After so many batches, not after some time: on a busy machine a server must have come up before
-  // it dies.
+  // After so many batches, not some time: a server must have come up before it dies.
   std::mt19937 random(1);
   int kills = 0;
   while (done < 2) {
@@ -91,9 +77,7 @@ TEST(Serving, AServerThatFreezesIsGivenUp) {
   int taken = 0;
   for (; flow->report().stages.at(0).items < 3; ++taken) ASSERT_TRUE(flow->next());
   frozen.signal(SIGSTOP);
-  auto expected = expected_digests({}, taken + 100);
-  expected.erase(expected.begin(), expected.begin() + taken);
-  EXPECT_EQ(seen(*flow, 100), expected);
+  EXPECT_EQ(seen(*flow, 100), expected_digests({}, 100, {}, taken));
 }
 
 TEST(Serving, AConsumerHasAsMuchComeAheadAsItsMemoryHolds) {
@@ -153,9 +137,7 @@ TEST(Serving, AConsumerThatPausesCostsTheServerNothing) {
     return flow->report().stages.at(0).items == 40 + std::int64_t{Assignment::kCredit};
   })) << "what was asked for has come, and the pause begins";
   EXPECT_LT(resident(), before + (20 << 20)) << "the server grows while its consumer pauses";
-  auto expected = expected_digests({}, 60, making);
-  expected.erase(expected.begin(), expected.begin() + 40);
-  EXPECT_EQ(seen(*flow, 20), expected);
+  EXPECT_EQ(seen(*flow, 20), expected_digests({}, 20, making, 40));
 }
 
 TEST(Serving, AConsumerThatIsGoneIsForgotten) {

@@ -25,66 +25,66 @@ std::unique_ptr<ThreadServer> serve(const DataOptions& options,
 
 TEST(ServedTrainFlow, IsTheFlowWithoutServersForEveryRankAndFromEveryCursor) {
   const TinyCoco coco(17);
-  const auto one = serve(coco.options()), other = serve(coco.options());
-  auto remote = coco.options();
+  const auto one = serve(coco), other = serve(coco);
+  DataOptions remote = coco;
   remote.source = {one->endpoint(), other->endpoint()};
-  const auto train = open_train_data(coco.options(), {});
+  const auto train = open_train_data(coco, {});
   for (const std::int64_t ranks : {1, 2})
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      const auto here = start_train_flow(coco.options(), {}, train, 5, {rank, ranks});
+      const auto here = start_train_flow(coco, {}, train, 5, {rank, ranks});
       const auto there = start_train_flow(remote, {}, train, 5, {rank, ranks});
       EXPECT_EQ(there->epoch_size(), here->epoch_size());
       EXPECT_EQ(seen(*there, 30), seen(*here, 30));
       const auto cursor = here->next()->cursor;
       EXPECT_EQ(seen(*start_train_flow(remote, {}, train, 5, {rank, ranks}, cursor), 10),
-                seen(*start_train_flow(coco.options(), {}, train, 5, {rank, ranks}, cursor), 10));
+                seen(*start_train_flow(coco, {}, train, 5, {rank, ranks}, cursor), 10));
     }
 }
 
 TEST(ServedTrainFlow, IsTheSameThoughServersComeAndGo) {
   const TinyCoco coco(17);
   const Sockets sockets;
-  auto remote = coco.options();
+  DataOptions remote = coco;
   remote.source = {sockets.endpoint(0), sockets.endpoint(1)};
-  const auto train = open_train_data(coco.options(), {});
-  std::unique_ptr<ThreadServer> servers[] = {serve(coco.options(), sockets.endpoint(0)),
-                                             serve(coco.options(), sockets.endpoint(1))};
-  const auto here = start_train_flow(coco.options(), {}, train, 1);
+  const auto train = open_train_data(coco, {});
+  std::unique_ptr<ThreadServer> servers[] = {serve(coco, sockets.endpoint(0)),
+                                             serve(coco, sockets.endpoint(1))};
+  const auto here = start_train_flow(coco, {}, train, 1);
   const auto there = start_train_flow(remote, {}, train, 1);
   for (std::size_t k = 0; k < 8; ++k) {
     EXPECT_EQ(seen(*there, 10), seen(*here, 10));
     servers[k % 2].reset();
-    servers[k % 2] = serve(coco.options(), sockets.endpoint(static_cast<int>(k % 2)));
+    servers[k % 2] = serve(coco, sockets.endpoint(static_cast<int>(k % 2)));
   }
 }
 
 TEST(ServedTrainFlow, NeedsNoDataOfItsOwn) {
   const TinyCoco coco(17);
-  const auto server = serve(coco.options());
-  auto remote = coco.options();
+  const auto server = serve(coco);
+  DataOptions remote = coco;
   remote.source = {server->endpoint()};
   remote.root = "nowhere";
   EXPECT_THROW(open_train_data(remote, {}), ConfigError) << "the names of the classes are wanted";
   remote.classes = {"cat", "dog"};
   const auto train = open_train_data(remote, {});
   EXPECT_FALSE(train.source);
-  const auto here = start_train_flow(coco.options(), {}, open_train_data(coco.options(), {}), 1);
+  const auto here = start_train_flow(coco, {}, open_train_data(coco, {}), 1);
   EXPECT_EQ(seen(*start_train_flow(remote, {}, train, 1), 10), seen(*here, 10));
 }
 
 TEST(ServedTrainFlow, OfAnotherDataSetIsRefused) {
   const TinyCoco coco(17), larger(18);
-  const auto server = serve(coco.options());
-  auto remote = larger.options();
+  const auto server = serve(coco);
+  DataOptions remote = larger;
   remote.source = {server->endpoint()};
-  const auto flow = start_train_flow(remote, {}, open_train_data(larger.options(), {}), 1);
+  const auto flow = start_train_flow(remote, {}, open_train_data(larger, {}), 1);
   EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<Error>(HasSubstr("samples is ")));
 }
 
 TEST(ServedTrainFlow, TellsOfSamplesThatAreLeftOutAndEndsWhereTheyAreTooMany) {
   const TinyCoco coco(17);
   for (int i = 0; i < 6; ++i) std::ofstream(coco.image(i)) << "no picture";
-  auto options = coco.options();
+  DataOptions options = coco;
   options.max_skipped = 1;
   const auto server = serve(options);
   const auto train = open_train_data(options, {});
@@ -105,18 +105,17 @@ TEST(ServedTrainFlow, TellsOfSamplesThatAreLeftOutAndEndsWhereTheyAreTooMany) {
 
 TEST(ServedTrainFlow, OptionsThatChangeNoByteAreNoFacts) {
   const TinyCoco coco(5);
-  const auto train = open_train_data(coco.options(), {});
-  auto other = coco.options();
+  const auto train = open_train_data(coco, {});
+  DataOptions other = coco;
   other.threads = 7;
   other.memory = 5;
   other.source = {"tcp://a:1"};
   other.test_batch_size = 3;
   other.max_skipped = 0.5;  // the consumer's alone
-  EXPECT_EQ(difference(batch_facts(other, {}, train), batch_facts(coco.options(), {}, train)), "");
+  EXPECT_EQ(difference(batch_facts(other, {}, train), batch_facts(coco, {}, train)), "");
   other.flip = 0.25;
   other.short_side = {48};
-  const auto differs =
-      difference(batch_facts(other, {}, train), batch_facts(coco.options(), {}, train));
+  const auto differs = difference(batch_facts(other, {}, train), batch_facts(coco, {}, train));
   EXPECT_THAT(differs, HasSubstr("data.flip is 0.25 for the training and 0.5 for the server"));
   EXPECT_THAT(differs, HasSubstr("data.short_side"));
 }
