@@ -37,21 +37,11 @@ std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
   return {command, *arguments};
 }
 
-void add_run(CLI::App& app, Action& action);
-void add_eval(CLI::App& app, Action& action);
-void add_coco_eval(CLI::App& app, Action& action);
-void add_predict(CLI::App& app, Action& action);
-void add_sample(CLI::App& app, Action& action);
-void add_config(CLI::App& app, Action& action);
-void add_pack(CLI::App& app, Action& action);
-void add_convert(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
-void add_list(CLI::App& app, Action& action);
-void add_bench(CLI::App& app, Action& action);  // has the next three
-void add_bench_dataflow(CLI::App& bench, Action& action);
-void add_bench_eval(CLI::App& bench, Action& action);
-void add_bench_model(CLI::App& bench, Action& action);
-void add_serve(CLI::App& app, Action& action);
+/// Declares a subcommand.
+using AddCommand = void(CLI::App& app, Action& action);
+AddCommand add_run, add_eval, add_coco_eval, add_predict, add_sample, add_config, add_pack,
+    add_convert, add_doctor, add_list, add_bench, add_serve;
+AddCommand add_bench_dataflow, add_bench_eval, add_bench_model;  // of `bench`
 
 /// Checks of numbers, in plain words.
 CLI::Validator positive();

@@ -54,7 +54,7 @@ int with_output(int exit_code) {
 
 }  // namespace
 
-std::optional<int> run(int argc, char** argv, const std::vector<AddCommand>& commands, bool all) {
+std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all) {
   occupy_closed_streams();
   CLI::App app{"Millrace trains object detectors from a TOML file.", "trainer"};
   app.set_version_flag("--version", "trainer " MILLRACE_VERSION);

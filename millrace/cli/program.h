@@ -11,13 +11,10 @@
 
 namespace millrace::cli {
 
-/// Declares a subcommand.
-using AddCommand = void (*)(CLI::App& app, Action& action);
-
 /// Runs a command line and returns the exit code. `all`: whether these are all the commands there
 /// are. Without it, nothing is returned and printed for a command line that they do not understand
 /// or that asks for help: it is for another program.
-std::optional<int> run(int argc, char** argv, const std::vector<AddCommand>& commands, bool all);
+std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all);
 
 /// "trainer 0.1.0 (258786a...)": the version and, where there was one, the git revision of the
 /// build, "-dirty" after it where the sources differed. Of trainer-torch alone.
