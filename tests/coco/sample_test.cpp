@@ -84,8 +84,8 @@ TEST(Sample, ASplitDoesNotChangeWithTheSizeOfTheOther) {
   make_sample(ground / "small", {.train = 3, .val = 3});
   make_sample(ground / "large", {.train = 6, .val = 3});
   EXPECT_TRUE(bytes_of(ground / "small" / "val2017") == bytes_of(ground / "large" / "val2017"));
-  const auto json = fs::path("annotations") / "instances_val2017.json";
-  EXPECT_EQ(read_file(ground / "small" / json), read_file(ground / "large" / json));
+  const auto file = fs::path("annotations") / "instances_val2017.json";
+  EXPECT_EQ(read_file(ground / "small" / file), read_file(ground / "large" / file));
 }
 
 TEST(Sample, LeavesAloneWhatExists) {
