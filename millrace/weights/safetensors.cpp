@@ -110,7 +110,8 @@ Metadata metadata_of(const json& header) {
 /// Calls `work` with a file and its header. Errors name the file.
 template <class Work>
 auto with_header(const std::filesystem::path& file, Work work) {
-  if (!std::filesystem::is_regular_file(file)) throw Error(file.string() + ": cannot be opened");
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file))
+    throw Error(file.string() + ": is not a regular file");
   const InputFile in(file);
   try {
     return work(in, read_header(in));

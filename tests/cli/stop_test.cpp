@@ -127,7 +127,7 @@ TEST_F(Stop, WhileItWaitsForValidationDataSavesTheStepBefore) {
 }
 
 TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
-  const auto pipe = in_folder("weights.safetensors");
+  const auto pipe = in_folder("weights.pth");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const auto loading = stopped(command({setting("model.weights", pipe)}), SIGTERM, [&] {
     return read_text(in_folder("stderr")).find("training data") != std::string::npos;

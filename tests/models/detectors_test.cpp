@@ -235,7 +235,7 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
 TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) {
   EXPECT_EQ(complaint("maskrcnn", "\nbox.norm = 'gn'"),
             "a.toml:2:12: box.norm changes nothing with box.type = \"2fc\", which has no "
-            "convolutions: leave it out, or where a base sets it, take it back with `unset`");
+            "convolutions: leave it out, or if a base sets it, remove it with `unset`");
   const std::vector<std::pair<std::string, std::string>> idle = {
       {"maskrcnn", "test.soft_nms_sigma = 0.7"},
       {"retinanet", "test.nms_type = 'linear'\ntest.soft_nms_sigma = 0.7"},

@@ -149,7 +149,7 @@ TEST_P(OldModel, EveryOldKeyIsAnErrorThatNamesTheNewOne) {
     const auto moved = std::ranges::find(values, value.origin.line,
                                          [](const auto& leaf) { return leaf.second->origin.line; });
     ASSERT_NE(moved, values.end()) << key;
-    EXPECT_THAT(complaint, HasSubstr(value.origin.text() + ": " + key + " is called " +
+    EXPECT_THAT(complaint, HasSubstr(value.origin.text() + ": model." + key + " is called model." +
                                      moved->first + " now"));
     ++renamed;
   }
