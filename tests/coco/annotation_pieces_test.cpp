@@ -5,7 +5,6 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
-
 #include "millrace/base/errors.h"
 #include "tests/coco/datasets.h"
 #include "tests/support/data.h"
