@@ -44,6 +44,22 @@ class Launch : public Trainer {
   }
 };
 
+// `make build` sets up first: on a login node or in `docker build`, where no GPU is visible, too.
+TEST_F(Launch, SetupKeepsTheCudaPartOfLibtorch) {
+  fs::copy("scripts", in_folder("scripts"), fs::copy_options::recursive);
+  const auto libtorch = in_folder(".deps/libtorch");
+  fs::create_directories(libtorch / "lib");
+  for (const auto* half : {"libtorch_cpu.so", "libtorch_cuda.so"})
+    write_text(libtorch / "lib" / half, "");
+  write_text(libtorch / "stamp",
+             read_text("scripts/libtorch-cpu.txt") + read_text("scripts/libtorch-cuda.txt"));
+  unsetenv("MILLRACE_CUDA");
+  setenv("PIP_INDEX_URL", "http://127.0.0.1:9", 1);  // nothing can be fetched
+  const auto end = run(in_folder("scripts/setup"), {});
+  EXPECT_EQ(end.exit_code, 0) << end.out << end.err;
+  EXPECT_TRUE(fs::exists(libtorch / "lib/libtorch_cuda.so"));
+}
+
 TEST_F(Launch, GivesEachRankTheTrainersArguments) {
   use("echo \"$*\" > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
   const auto end = run("scripts/launch/mpi", {"-n", "2", "--", "run", "a b.toml", "--resume"});
