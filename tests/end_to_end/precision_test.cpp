@@ -10,7 +10,7 @@ using Precision = Training;
 TEST_F(Precision, Bf16LearnsWhatFp32Learns) {
   const auto scores = [&](const std::string& precision) {
     return scores_after("configs/maskrcnn.toml",
-                        overfitting(/*epochs=*/250) + Words{"train.precision=" + precision});
+                        overfitting(/*epochs=*/400) + Words{"train.precision=" + precision});
   };
   const auto fp32 = scores("fp32"), bf16 = scores("bf16");
   EXPECT_GT(ap(fp32, "bbox"), 0.9);
