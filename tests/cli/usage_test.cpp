@@ -9,6 +9,13 @@ namespace {
 
 using Usage = Trainer;
 
+// OpenCV's image readers bring 120 libraries and 50 ms, which the evaluator does not need.
+TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
+  const auto loaded = successful(run("/usr/bin/ldd", {MILLRACE_TRAINER})).out;
+  for (const auto* library : {"opencv", "gdal", "torch"})
+    EXPECT_THAT(loaded, Not(HasSubstr(library)));
+}
+
 TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
   const auto all = successful(trainer({"--help"}));
   for (const std::string command : {"run", "eval", "coco-eval", "predict", "sample", "pack",
