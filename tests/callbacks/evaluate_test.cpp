@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -12,7 +11,6 @@
 #include <thread>
 
 #include "millrace/base/process/stop_signals.h"
-#include "millrace/trainer/detector_evaluation.h"
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 #include "tests/support/thrown.h"
@@ -25,7 +23,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
-using ::testing::ThrowsMessage;
 
 const std::vector<std::string> kModes = {"inline", "score_in_background", "background"};
 
@@ -361,105 +358,6 @@ TEST(EvaluateCallback, DoesNothingWithoutValidationData) {
            .declared = {{"evaluate", ""}, {"pictures", ""}},
            .adjust = [](TrainPlan& plan) { plan.validation = nullptr; }}();
   EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
-}
-
-TEST(Evaluation, LeavesClassesOutThatAreNotAskedFor) {
-  LineDetector model;
-  auto data = fake_validation();
-  auto more = fake_truth();
-  more.add_category(9, "ring");
-  more.annotations[3].category_id = 9;
-  data.split = make_split(assemble(std::move(more), "fake"), "nowhere", {"star"});
-  const auto scores = evaluate_detector(model, data);
-  EXPECT_EQ(scores->boxes.category_ids, std::vector<std::int64_t>{7});
-  EXPECT_EQ(scores->images, 10);
-}
-
-TEST(Evaluation, StopsWhereItIsCancelled) {
-  LineDetector model;
-  EXPECT_FALSE(
-      evaluate_detector(model, fake_validation(), {.watch = {.cancelled = [] { return true; }}}));
-}
-
-/// What a part of the images comes to: positions `first` to `end` of the fake flow.
-std::string part(std::int64_t first, std::int64_t end) {
-  DetectorEvaluation evaluation(fake_validation().split, {});
-  LearningDetector model;
-  EXPECT_TRUE(evaluation.detect(model, std::make_unique<FakeFlow>(kEpochImages, first, end)));
-  return evaluation.partial();
-}
-
-TEST(Evaluation, OfShardsIsThatOfAllImagesToTheBit) {
-  LearningDetector model;
-  const auto whole = evaluate_detector(model, fake_validation());
-  std::array<std::string, 3> parts;
-  {
-    std::vector<std::jthread> threads;
-    for (const auto shard : {0, 1, 2})
-      threads.emplace_back(
-          [&parts, shard] { parts.at(shard) = part(shard * 4, std::min(shard * 4 + 4, 10)); });
-  }
-  for (int i = 0; i < 3; ++i) {
-    std::ranges::rotate(parts, parts.begin() + 1);
-    DetectorEvaluation all(fake_validation().split, {});
-    for (const auto& one : parts) all.merge(one);
-    const auto scores = all.scores();
-    EXPECT_EQ(scores.boxes.stats, whole->boxes.stats);
-    EXPECT_EQ(scores.boxes.precision, whole->boxes.precision);
-    EXPECT_EQ(scores.boxes.scores, whole->boxes.scores);
-    EXPECT_EQ(scores.images, whole->images);
-    EXPECT_EQ(scores.found, whole->found);
-    EXPECT_FALSE(scores.masks);
-  }
-}
-
-TEST(Evaluation, TakesEachImageOnce) {
-  DetectorEvaluation evaluation(fake_validation().split, {});
-  LearningDetector model;
-  const auto flow = [](std::int64_t first, std::int64_t end) {
-    return std::make_unique<FakeFlow>(kEpochImages, first, end);
-  };
-  EXPECT_TRUE(evaluation.detect(model, flow(0, 10)));
-  EXPECT_THAT([&] { evaluation.detect(model, flow(10, 12)); },
-              ThrowsMessage<Error>(HasSubstr("it was added before")));
-  EXPECT_THAT([&] { evaluation.merge(part(4, 6)); },
-              ThrowsMessage<Error>(HasSubstr("two partial results")));
-}
-
-TEST(Evaluation, RefusesBrokenPartials) {
-  const auto good = part(0, 4);
-  const auto end = good.find('\n');
-  for (const std::string& bad :
-       std::vector<std::string>{"", good.substr(0, end), good.substr(0, end + 9), "x" + good,
-                                good.substr(0, good.size() - 1), "1 0 99999999\n", "8 8 -1\n"}) {
-    DetectorEvaluation evaluation(fake_validation().split, {});
-    EXPECT_THAT([&] { evaluation.merge(bad); }, ThrowsMessage<Error>(HasSubstr("broken")));
-  }
-}
-
-TEST(Evaluation, CountsImagesThatCouldNotBeReadAsWithoutDetections) {
-  auto data = fake_validation();
-  LearningDetector model;
-  const auto whole = evaluate_detector(model, data);
-  data.start = [](Share share) { return std::make_unique<FakePass>(8, share); };
-  const auto some = evaluate_detector(model, data);
-  EXPECT_EQ(some->images, 8);
-  EXPECT_LT(some->boxes.stats[8], whole->boxes.stats[8]);  // AR100
-  const auto asked = evaluate_detector(model, data, {.max_images = 8});
-  EXPECT_GT(asked->boxes.stats[8], some->boxes.stats[8]);
-  EXPECT_EQ(evaluate_detector(model, data, {.max_images = 3})->images, 3);
-}
-
-TEST(Evaluation, RefusesMasksForSomeObjectsOnly) {
-  struct Half final : LineDetector {
-    std::vector<std::vector<DetectedObject>> detect(const Batch& batch) override {
-      auto found = LineDetector::detect(batch);
-      found[0][0].mask = {.height = 64, .width = 64, .counts = {0, 64 * 64}};
-      return found;
-    }
-  } model;
-  EXPECT_THAT([&] { evaluate_detector(model, fake_validation()); },
-              ThrowsMessage<Error>(HasSubstr("masks for 5 of 10 objects")));
 }
 
 }  // namespace
