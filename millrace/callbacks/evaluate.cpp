@@ -15,7 +15,6 @@
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/pending_evaluation.h"
 #include "millrace/callbacks/common/score_history.h"
-#include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
@@ -171,7 +170,7 @@ class EvaluateDetector final : public Callback,
 
   /// Takes the scores of the evaluation before, then starts that of `of`.
   void evaluate(TrainState& state, const Moment& of) {
-    owed_.push_back({of, state.checkpoint_holds->hold(of.step)});
+    owed_.push_back({of, state.hold_checkpoint(of.step)});
     if (pending_ && !collect(state)) return;
     if (stop_at_targets(state)) return;
     const bool waits = options_.mode == EvaluationMode::waiting || state.is_last;
@@ -206,7 +205,7 @@ class EvaluateDetector final : public Callback,
         [=, this, &model, &data, &state,
          &cluster](const auto& cancelled) mutable -> std::optional<DetectorScores> {
           run.watch = {.cancelled = cancelled, .leftovers = state.cancelled_flows.get()};
-          if (waits) run.watch.moves = [&state] { state.activity->moves(); };
+          if (waits) run.watch.moves = [&state] { state.moves(); };
           auto part = std::make_unique<DetectorEvaluation>(data.split, run);
           const bool whole = part->detect(model, data.start(share_of(cluster)));
           if (joins)
@@ -280,7 +279,7 @@ class EvaluateDetector final : public Callback,
     const auto scores = naming(of, [&] { return taken(state, *pending); });
     if (!scores) return false;
     stood_still_s_ += seconds_since(began);
-    const auto held = state.checkpoint_holds->hold(of.step);  // until the targets are looked at
+    const auto held = state.hold_checkpoint(of.step);  // until the targets are looked at
     std::erase_if(owed_, [&](const Owed& owed) { return owed.of.step == of.step; });
     if (state.is_chief) history_.add(of, *scores);
     if (state.cluster->size() > 1)

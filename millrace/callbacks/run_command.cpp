@@ -15,7 +15,6 @@
 #include "millrace/base/process/child_process.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/train_state.h"
 
@@ -90,7 +89,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
   void finish(TrainState& state, bool cut_short) {
     while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      state.activity->moves();  // a command has a limit of its own
+      state.moves();  // a command has a limit of its own
     }
     const bool ended_itself = running_->has_ended();
     const bool late = !ended_itself && is_late();

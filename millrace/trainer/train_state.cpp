@@ -49,9 +49,15 @@ TrainState::TrainState(Detector& trained, const OptimizerOptions& options)
 
 TrainState::~TrainState() = default;
 
+CheckpointHold TrainState::hold_checkpoint(std::int64_t step) {
+  return checkpoint_holds->hold(step);
+}
+
+void TrainState::moves() { activity->moves(); }
+
 PassWatch TrainState::pass_watch() {
   return {.cancelled = [] { return !StopSignals::received().empty(); },
-          .moves = [this] { activity->moves(); },
+          .moves = [this] { moves(); },
           .leftovers = cancelled_flows.get()};
 }
 

@@ -69,8 +69,7 @@ class TrainState {
   bool is_chief = true;
   bool is_last = false;  // the last step has been done
   std::string failure;   // what() of the exception that ended training
-  /// Keeps checkpoints from being removed (millrace/trainer/checkpoint/checkpoint_holds.h).
-  const std::unique_ptr<CheckpointHolds> checkpoint_holds;
+  const std::unique_ptr<CheckpointHolds> checkpoint_holds;  // see hold_checkpoint
   /// See PassWatch.
   std::shared_ptr<CancelledFlows> cancelled_flows;
 
@@ -97,6 +96,13 @@ class TrainState {
 
   /// Asks for a checkpoint at the end of this step boundary. One rank is enough.
   void save_checkpoint() { save_asked_ = true; }
+
+  /// A handle: while it or a copy of it lives, the checkpoint of that step, which need not exist
+  /// yet, is not removed; a resumed run still has it, too.
+  [[nodiscard]] std::shared_ptr<const std::int64_t> hold_checkpoint(std::int64_t step);
+
+  /// A sign of life, for [callbacks.watchdog]: call it now and then in a hook that takes minutes.
+  void moves();
 
   /// Ends training on all ranks at the end of this step boundary.
   void stop(std::string reason) {
