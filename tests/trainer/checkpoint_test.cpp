@@ -78,6 +78,9 @@ TEST(Checkpoint, FallsBackToTheOneBeforeWhereAFileIsDamagedCutShortOrMissing) {
       EXPECT_THROW(read_checkpoint(newest), Error) << name;
       EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 99) << name;
     }
+    flip_a_byte(write_checkpoint(scratch / "c", sample(99)) / name);
+    write_checkpoint(scratch / "c", sample(98));
+    EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 98) << name << " of both";
   }
 }
 
@@ -119,6 +122,7 @@ TEST(Checkpoint, NeedsNoLinkToTheLatest) {
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
   fs::remove(scratch / "c" / "latest");
   fs::create_symlink("step-000001", scratch / "c" / "latest");  // killed before it was moved on
+  fs::create_symlink("step-000002", scratch / "c" / "latest.part");
   newest_checkpoint(scratch / "c");
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
 }

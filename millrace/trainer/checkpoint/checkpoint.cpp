@@ -136,6 +136,7 @@ void point_latest_at(const fs::path& checkpoint) {
   const auto latest = checkpoint.parent_path() / "latest",
              part = checkpoint.parent_path() / "latest.part";
   std::error_code problem;
+  fs::remove(part, problem);  // left by a process that was killed
   fs::create_symlink(checkpoint.filename(), part, problem);
   if (!problem) fs::rename(part, latest, problem);
   if (!problem) return;
