@@ -77,7 +77,7 @@ std::vector<Entry> entries_of(const json& header, std::uint64_t size) {
 
 struct FileHeader {
   json members;
-  std::uint64_t end;  // its first byte after
+  std::uint64_t end;  // of the header: where the values begin
 };
 
 FileHeader read_header(const InputFile& in) {
@@ -110,7 +110,8 @@ Metadata metadata_of(const json& header) {
 /// Calls `work` with a file and its header. Errors name the file.
 template <class Work>
 auto with_header(const std::filesystem::path& file, Work work) {
-  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file))
+  std::error_code ignored;  // InputFile says it
+  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored))
     throw Error(file.string() + ": is not a regular file");
   const InputFile in(file);
   try {

@@ -148,10 +148,12 @@ TEST_F(Safetensors, SaysWhatIsWrongWithAFile) {
 }
 
 TEST_F(Safetensors, SaysThatAFileIsSomethingElse) {
+  std::filesystem::create_symlink("loop", scratch / "loop");
   for (const auto& [file, why] : std::vector<std::pair<std::filesystem::path, const char*>>{
            {scratch.file("png", "\x89PNG\r\n\x1a\n and more"), "is no safetensors file"},
            {scratch.file("empty", ""), "it has only 0 bytes"},
            {scratch / "none", "cannot be opened"},
+           {scratch / "loop", "cannot be opened"},
            {scratch / "", "is not a regular file"}})
     MILLRACE_EXPECT_ERROR(read_safetensors(file), file, why);
 }
