@@ -34,9 +34,9 @@ at::Tensor aligned_gradient(const at::Tensor& value) {
   return at::empty_like(value).copy_(gradient);
 }
 
-/// Stochastic gradient descent, as torch.optim.SGD with dampening 0: d = g + decay v; m = momentum
-/// m
-/// + d; v -= lr m (nesterov: v -= lr (d + momentum m)). Keeps m, under the parameters' own names.
+/// Stochastic gradient descent, as torch.optim.SGD with dampening 0: d = g + decay v;
+/// m = momentum m + d; v -= lr m (nesterov: v -= lr (d + momentum m)). Keeps m, under the
+/// parameters' own names.
 ///
 /// With `trust`, the d of each weight (not of biases and normalisations) is multiplied by
 /// r = trust_coefficient |v| / (|g| + decay |v|), or 1 where v or g is 0: LARS (You et al. 2017).
