@@ -1,7 +1,6 @@
 #include "millrace/trainer/callback_list.h"
 
 #include <ATen/core/Tensor.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -33,8 +33,8 @@ class DetectorEvaluation {
   /// rank calls it. False if one was cancelled: then there are no scores.
   bool join(const Cluster& cluster, bool whole);
 
-  /// Of all images, those that could not be read counting as without objects; with max_images, of
-  /// the images so far. Throws Error if only some objects have masks. Call once.
+  /// Of all images, those that could not be read counting as without detections; with max_images,
+  /// of the images so far. Throws Error if only some objects have masks. Call once.
   DetectorScores scores();
 
  private:

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "millrace/trainer/callback_list.h"
 #include "millrace/trainer/checkpoint/checkpoint_writer.h"

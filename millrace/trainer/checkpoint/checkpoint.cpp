@@ -1,7 +1,6 @@
 #include "millrace/trainer/checkpoint/checkpoint.h"
 
 #include <ATen/core/Tensor.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -39,7 +39,7 @@ struct Position {
   std::int64_t images = 0;          // seen by all ranks
   std::int64_t bad_steps = 0;       // skipped, since a loss or gradient was not finite
   std::int64_t overflow_steps = 0;  // skipped besides these, while fp16 looked for its loss scale
-  std::int64_t bad_in_a_row = 0;    // the last of the bad ones
+  std::int64_t bad_in_a_row = 0;    // bad steps since the last good one
   LossScale loss_scale;             // of fp16
   Cursor cursor;                    // of the data after the last step
 };

@@ -1,13 +1,12 @@
 #include "millrace/trainer/optimizer/hyper_parameters.h"
 
-#include "millrace/trainer/optimizer/optimizer_options.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/trainer/optimizer/optimizer_options.h"
 
 namespace millrace {
 

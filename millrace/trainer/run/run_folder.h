@@ -10,7 +10,12 @@
 
 namespace millrace {
 
-enum class Resume { no, required, if_any };  // of a run that is there
+/// Whether a training goes on with a run that is there.
+enum class Resume {
+  no,
+  required,  // an error if there is none
+  if_any,    // starts one if there is none
+};
 
 /// Runs of one configuration file belong together.
 struct RunIdentity {

@@ -1,7 +1,6 @@
 #include "millrace/trainer/run/trained_weights.h"
 
 #include <ATen/core/Tensor.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
