@@ -36,7 +36,7 @@ at::ScalarType type_of(std::string_view name) {
 Header parse(const std::string& text) {
   static const std::regex kPlain(
       R"(\s*\{\s*'descr'\s*:\s*'([^']*)'\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,)"
-      R"(\s*'shape'\s*:\s*\(([^)]*)\)\s*,?\s*\})");
+      R"(\s*'shape'\s*:\s*\(([^)]*)\)\s*(?:,\s*)?\})");
   std::smatch parts;
   if (!std::regex_search(text, parts, kPlain, std::regex_constants::match_continuous))
     throw Error("its header is not a plain array's");
