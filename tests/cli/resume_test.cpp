@@ -120,6 +120,12 @@ TEST_F(ResumeRun, OutputMayNameTheRunItself) {
   expect_error(train(exp, {"--resume", "--output", runs_ / "exp-2"}), 2, "has no checkpoint");
 }
 
+TEST_F(ResumeRun, AnOutputThatCannotBeWrittenIsNamed) {
+  const auto file = in_folder("file");
+  write_text(file, "");
+  expect_error(train(config("exp.toml"), {"--output", file / "runs"}), 2, file.string());
+}
+
 TEST_F(ResumeRun, FoldersThatNoRunHasMadeAreLeftAlone) {
   const auto exp = config("exp.toml");
   fs::create_directories(runs_ / "backup-20240101");
