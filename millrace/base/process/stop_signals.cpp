@@ -81,7 +81,8 @@ void survive(int signal) {
 }  // namespace
 
 std::string_view signal_name(int signal) {
-  constexpr std::string_view kNames[] = {"SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"};
+  constexpr std::array<std::string_view, kStopSignals.size()> kNames = {"SIGINT", "SIGTERM",
+                                                                        "SIGHUP", "SIGUSR1"};
   for (std::size_t i = 0; i < kStopSignals.size(); ++i)
     if (kStopSignals[i] == signal) return kNames[i];
   return "";
