@@ -52,8 +52,9 @@ std::optional<std::filesystem::path> replaceable(const std::filesystem::path& na
 
 constexpr auto kNotFlushed = "cannot be flushed to the disk";
 
-/// Writes beside the file and renames: either syncs, or any number of processes may do so at once.
-/// Throws Error, and leaves no part then.
+/// Writes beside the file and renames. With `sync` the bytes reach the disk first; without, each
+/// call has a part of its own, so that any number of processes may write at once. Throws Error, and
+/// leaves no part then.
 void write_and_rename(const std::filesystem::path& name, std::span<const std::string_view> parts,
                       bool sync) {
   const auto file = replaceable(name);

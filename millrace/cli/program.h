@@ -12,8 +12,8 @@
 namespace millrace::cli {
 
 /// Runs a command line and returns the exit code. `all`: whether these are all the commands there
-/// are. Without it, nothing is returned and printed for a command line that they do not understand
-/// or that asks for help: it is for another program.
+/// are. If not, a command line that they do not understand, or that asks for help, is for another
+/// program: prints nothing and returns nothing.
 std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all);
 
 /// "trainer 0.1.0 (258786a...)": the version and, where there was one, the git revision of the

@@ -79,7 +79,7 @@ TEST(ErrorKinds, StartsFromTheEvaluatorsAp50) {
 }
 
 // Every detection is a hit, ignored, or of one kind; `false_positives` is the gain without the
-// wrong.
+// wrong ones.
 TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     ResultSet set = random_results(seed);

@@ -25,8 +25,7 @@ struct CocoEvalArguments {
 
   // Beyond the twelve figures
   bool analyze = false;
-  std::size_t draws =
-      0;  // of the bootstrap; 0: none, or the usual number where results are compared
+  std::size_t draws = 0;  // of the bootstrap; 0: none, or the usual number with `versus`
   std::string versus, csv, html;
 
   bool analyzes() const {

@@ -91,8 +91,8 @@ ErrorCosts of_all(const std::vector<ErrorCosts>& categories) {
   }
   if (count == 0) return all;
   for (double* figure : {&all.ap50, &all.false_positives, &all.false_negatives}) *figure /= count;
-  // Without a wrong detection precision moves between the 101 recalls and may fall: no gain, as
-  // TIDE
+  // Without a wrong detection, precision moves between the 101 recalls and may fall: that counts as
+  // no gain, as in TIDE
   for (double& cost : all.cost) cost = std::max(cost / count, 0.);
   return all;
 }

@@ -10,6 +10,7 @@
 
 namespace millrace {
 
+/// A box as corners in pixels: x to the right, y down.
 struct Box {
   float x1 = 0, y1 = 0, x2 = 0, y2 = 0;
 
