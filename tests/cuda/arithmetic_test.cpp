@@ -17,6 +17,7 @@ namespace millrace::cuda {
 namespace {
 
 using millrace::testing::close;
+using millrace::testing::kNan;
 using millrace::testing::random_boxes;
 using millrace::testing::random_values;
 using millrace::testing::same;
@@ -99,6 +100,42 @@ TEST(BoxArithmetic, IouHasTheCpusBits) {
     for (int j = 0; j < 70; ++j)
       *out++ = iou(box_at(a.const_data_ptr<float>(), i), box_at(b.const_data_ptr<float>(), j), 0);
   EXPECT_TRUE(same(table, box_iou(a, b)));
+}
+
+TEST(BoxArithmetic, ProposalsAreDecodedAndCutAsOnTheCpu) {
+  const auto anchors = random_boxes(200, 300, 100, 1) - 50;
+  auto deltas = random_values({1, 200, 4}, -3, 6, 2);
+  deltas[0][7][2] = kNan;
+  const auto scores = random_values({200}, 0, 1, 3), sizes = random_values({1, 2}, 200, 210, 4);
+  const auto index = at::empty({200}, at::kLong), image = at::zeros({200}, at::kLong);
+  for (int i = 0; i < 200; ++i) index.mutable_data_ptr<std::int64_t>()[i] = 199 - i;
+  const ChosenAnchors chosen{anchors.const_data_ptr<float>(),
+                             deltas.const_data_ptr<float>(),
+                             scores.const_data_ptr<float>(),
+                             sizes.const_data_ptr<float>(),
+                             index.const_data_ptr<std::int64_t>(),
+                             image.const_data_ptr<std::int64_t>(),
+                             200,
+                             200};
+  const BoxCoder coder;
+  const BoxDecoding coding{{1, 1, 1, 1}, static_cast<float>(coder.max_log_scale), 0};
+  auto boxes = at::empty({200, 4});
+  std::vector<std::uint8_t> valid(200);
+  for (int i = 0; i < 200; ++i)
+    decode_chosen(chosen, coding, 0, i, boxes.mutable_data_ptr<float>(), valid.data());
+
+  EXPECT_EQ(valid[192], 0);  // NaN
+  boxes[192].zero_(), deltas[0][7].zero_();
+  auto expected = clip_boxes(coder.decode(anchors, deltas[0]), sizes[0][0].item<float>(),
+                             sizes[0][1].item<float>())
+                      .index_select(0, index);
+  expected[192].zero_();
+  EXPECT_TRUE(close(boxes, expected, 1e-6));
+  for (int i = 0; i < 200; ++i) {
+    if (i == 192) continue;
+    const auto box = box_at(boxes.const_data_ptr<float>(), i);
+    EXPECT_EQ(valid[static_cast<std::size_t>(i)], box.x2 > box.x1 && box.y2 > box.y1) << i;
+  }
 }
 
 TEST(MatcherArithmetic, MatchesAreTheCpus) {

@@ -30,6 +30,12 @@ __global__ void match_all(const float* truths, std::int64_t truth_count, const f
   });
 }
 
+__global__ void decode_all(ChosenAnchors chosen, BoxDecoding coding, float min_side, float* boxes,
+                           std::uint8_t* valid) {
+  each_index(chosen.count,
+             [&](std::int64_t i) { decode_chosen(chosen, coding, min_side, i, boxes, valid); });
+}
+
 using Word = unsigned long long;
 constexpr int kBits = 64;
 
@@ -118,6 +124,14 @@ void match(const float* truths, std::int64_t truth_count, const float* boxes,
   match_all<<<blocks_for(box_count), kThreads, 0, stream>>>(truths, truth_count, boxes, box_count,
                                                             rules, highest, truth, label);
   check_launch("match");
+}
+
+void decode_chosen(const ChosenAnchors& chosen, const BoxDecoding& coding, float min_side,
+                   float* boxes, std::uint8_t* valid, Stream stream) {
+  if (chosen.count == 0) return;
+  decode_all<<<blocks_for(chosen.count), kThreads, 0, stream>>>(chosen, coding, min_side, boxes,
+                                                                valid);
+  check_launch("decode_chosen");
 }
 
 }  // namespace millrace::cuda

@@ -1,8 +1,9 @@
-// IoU, matching and NMS of boxes on the GPU. What is MILLRACE_HOST_DEVICE follows torchvision's
-// order of operations, as millrace/models/ops does; compiled without fused multiply-adds it gives
-// the CPU's bits.
+// IoU, matching, decoding and NMS of boxes on the GPU. What is MILLRACE_HOST_DEVICE follows
+// torchvision's order of operations, as millrace/models/ops does; compiled without fused
+// multiply-adds it gives the CPU's bits, up to the exponential in decode.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -61,6 +62,78 @@ MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t cou
 void match(const float* truths, std::int64_t truth_count, const float* boxes,
            std::int64_t box_count, const MatchRules& rules, float* highest, std::int64_t* truth,
            std::int8_t* label, Stream stream);
+
+/// R-CNN's deltas (BoxCoder of millrace/models/ops/boxes.h).
+struct BoxDecoding {
+  float weights[4];
+  float max_log_scale, offset;
+};
+
+MILLRACE_HOST_DEVICE inline float at_most(float value, float most) {
+  return value > most ? most : value;
+}
+
+/// The box that `deltas` (dx dy dw dh) make of `from`.
+MILLRACE_HOST_DEVICE inline BoxValues decode(const BoxValues& from, const float* deltas,
+                                             const BoxDecoding& coding) {
+  const float width = from.x2 - from.x1 + coding.offset, height = from.y2 - from.y1 + coding.offset;
+  const float x = deltas[0] / coding.weights[0] * width + (from.x1 + 0.5F * width);
+  const float y = deltas[1] / coding.weights[1] * height + (from.y1 + 0.5F * height);
+  const float half_width =
+      0.5F * std::exp(at_most(deltas[2] / coding.weights[2], coding.max_log_scale)) * width;
+  const float half_height =
+      0.5F * std::exp(at_most(deltas[3] / coding.weights[3], coding.max_log_scale)) * height;
+  return {x - half_width, y - half_height, x + half_width - coding.offset,
+          y + half_height - coding.offset};
+}
+
+/// Cut to an image of height x width pixels. What is not a number stays so.
+MILLRACE_HOST_DEVICE inline BoxValues clip(const BoxValues& box, float height, float width) {
+  const auto inside = [](float value, float most) {
+    return value < 0 ? 0 : value > most ? most : value;
+  };
+  return {inside(box.x1, width), inside(box.y1, height), inside(box.x2, width),
+          inside(box.y2, height)};
+}
+
+/// Whether a proposal is finite and has sides of `min_side` or more; where that is 0, of more than
+/// 0.
+MILLRACE_HOST_DEVICE inline bool is_proposal(const BoxValues& box, float score, float min_side) {
+  const float width = box.x2 - box.x1, height = box.y2 - box.y1;
+  const float any = box.x1 + box.y1 + box.x2 + box.y2 + score;
+  if (!(any - any == 0)) return false;
+  return min_side > 0 ? width >= min_side && height >= min_side : width > 0 && height > 0;
+}
+
+/// For each of `count` chosen anchors: boxes[i] = clip(decode(anchors[index[i]],
+/// deltas[image[i]][index[i]])), and valid[i] is is_proposal() of it. anchors (A, 4), deltas (N, A,
+/// 4), scores (count), sizes (N, 2): height and width.
+struct ChosenAnchors {
+  const float* anchors;
+  const float* deltas;
+  const float* scores;
+  const float* sizes;
+  const std::int64_t* index;
+  const std::int64_t* image;
+  std::int64_t count, anchor_count;
+};
+
+/// One of them.
+MILLRACE_HOST_DEVICE inline void decode_chosen(const ChosenAnchors& chosen,
+                                               const BoxDecoding& coding, float min_side,
+                                               std::int64_t i, float* boxes, std::uint8_t* valid) {
+  const auto anchor = chosen.index[i], image = chosen.image[i];
+  const auto box = clip(decode(box_at(chosen.anchors, anchor),
+                               chosen.deltas + (image * chosen.anchor_count + anchor) * 4, coding),
+                        chosen.sizes[image * 2], chosen.sizes[image * 2 + 1]);
+  boxes[i * 4] = box.x1, boxes[i * 4 + 1] = box.y1;
+  boxes[i * 4 + 2] = box.x2, boxes[i * 4 + 3] = box.y2;
+  valid[i] = is_proposal(box, chosen.scores[i], min_side);
+}
+
+/// All of them: boxes (count, 4), valid (count).
+void decode_chosen(const ChosenAnchors& chosen, const BoxDecoding& coding, float min_side,
+                   float* boxes, std::uint8_t* valid, Stream stream);
 
 /// Bytes of scratch memory for NMS of groups of at most `most` boxes, `count` boxes in all.
 std::size_t nms_scratch_bytes(std::int64_t count, std::int64_t most);

@@ -2,6 +2,7 @@
 // kernels.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -28,7 +29,6 @@
 #include <tuple>
 #include <vector>
 
-#include "millrace/models/ops/boxes.h"
 #include "millrace/plugins/cuda/boxes.h"
 #include "millrace/plugins/cuda/mask_targets.h"
 #include "millrace/plugins/cuda/roi_align.h"
@@ -110,26 +110,26 @@ std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& de
     most = std::max(most, k);
     begins.push_back(begins.back() + k);
   }
-  const auto index = at::cat(chosen, 1), rank = at::cat(ranks, 1);
-  const auto each = begins.back();
+  const auto index = at::cat(chosen, 1).contiguous(), rank = at::cat(ranks, 1).contiguous();
+  const auto each = begins.back(), total = images * each;
   std::vector<std::int64_t> all_begins;
   for (std::int64_t image = 0; image < images; ++image)
     for (std::size_t level = 0; level < level_counts.size(); ++level)
       all_begins.push_back(image * each + begins[level]);
-  all_begins.push_back(images * each);
-  BoxCoder coder{.max_log_scale = max_log_scale, .offset = offset};
-  std::copy(weights.begin(), weights.end(), coder.weights.begin());
-  std::vector<at::Tensor> decoded;
-  for (std::int64_t image = 0; image < images; ++image) {
-    const auto size = sizes.slice(2 * static_cast<std::size_t>(image), 2);
-    decoded.push_back(clip_boxes(coder.decode(all_anchors.index_select(0, index[image]),
-                                              all_deltas[image].index_select(0, index[image])),
-                                 size[0], size[1]));
-  }
-  const auto boxes = at::cat(decoded);
-  const auto sides = boxes.slice(1, 2) - boxes.slice(1, 0, 2);
-  const auto valid = (min_side > 0 ? sides >= min_side : sides > 0).all(1) &
-                     at::isfinite(boxes).all(1) & at::isfinite(rank).flatten();
+  all_begins.push_back(total);
+  const auto image_of = at::arange(images, index.options()).repeat_interleave(each);
+  const auto device_sizes = at::tensor(sizes, all_logits.options());
+  auto boxes = at::empty({total, 4}, all_logits.options());
+  auto valid = at::empty({total}, all_logits.options().dtype(at::kBool));
+  cuda::BoxDecoding coding{{}, static_cast<float>(max_log_scale), static_cast<float>(offset)};
+  std::copy(weights.begin(), weights.end(), coding.weights);
+  cuda::decode_chosen({all_anchors.const_data_ptr<float>(), all_deltas.const_data_ptr<float>(),
+                       rank.const_data_ptr<float>(), device_sizes.const_data_ptr<float>(),
+                       index.const_data_ptr<std::int64_t>(),
+                       image_of.const_data_ptr<std::int64_t>(), total, all_anchors.size(0)},
+                      coding, static_cast<float>(min_side), boxes.mutable_data_ptr<float>(),
+                      reinterpret_cast<std::uint8_t*>(valid.mutable_data_ptr<bool>()),
+                      stream_of(logits));
   const auto keep =
       stays(boxes, valid, at::tensor(all_begins, index.options()), most, threshold, offset)
           .view({images, each});
