@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include <stdexcept>
-#include <string>
 
 #include "millrace/models/layers/anchors.h"
 #include "millrace/models/ops/boxes.h"
@@ -56,7 +55,8 @@ TEST(Match, OfAFewBoxes) {
   const std::vector<MatchCase> cases = {
       {none, of_heights({9, 9}), loose, {0, 0}},
       {of_heights({9, 9}), none, loose, {}},
-      {one, of_heights({29, 30, 69, 70}), strict, {0, -1, -1, 1}},  // `high` and `low` belong above
+      // An IoU of `low` is no background any more, one of `high` is foreground.
+      {one, of_heights({29, 30, 69, 70}), strict, {0, -1, -1, 1}},
       // Box 1 is the best of truth 1 but overlaps truth 0 more, and keeps it.
       {of_rows({{0, 100}, {100, 200}}), of_rows({{0, 10}, {40, 140}, {500, 600}}), best, {0, 1, 0}},
       // A truth that no box overlaps.

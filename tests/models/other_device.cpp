@@ -1,7 +1,5 @@
 #include "tests/models/other_device.h"
 
-#include "millrace/models/layers/convolution.h"
-
 #include <ATen/EmptyTensor.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>

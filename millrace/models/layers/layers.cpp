@@ -1,7 +1,5 @@
 #include "millrace/models/layers/layers.h"
 
-#include "millrace/models/layers/convolution.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>
@@ -12,6 +10,7 @@
 
 #include <cmath>
 
+#include "millrace/models/layers/convolution.h"
 #include "millrace/models/layers/sync_batch_norm.h"
 
 namespace millrace {

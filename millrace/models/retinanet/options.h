@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "millrace/models/backbones/fpn.h"
+#include "millrace/models/backbones/pyramid_options.h"
 #include "millrace/models/layers/anchors.h"
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/ops/focal_loss.h"

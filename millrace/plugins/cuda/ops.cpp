@@ -1,12 +1,10 @@
 // The operators of millrace/models/ops/operators.cpp on a GPU: takes tensors apart and calls the
 // kernels.
 #include <ATen/TensorOperators.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones.h>
