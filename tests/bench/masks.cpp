@@ -98,5 +98,6 @@ void add_all() {
 int main(int argc, char** argv) {
   millrace::coco::add_all();
   benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -97,6 +98,10 @@ int read(const std::string& way, double seconds, double rate) {
                             ? "tcp://127.0.0.1:" + std::to_string(20'000 + ::getpid() % 20'000)
                             : "ipc:///tmp/bench-serving-" + name;
   const pid_t child = ::fork();
+  if (child < 0) {
+    std::perror("bench_serving: fork");
+    return 1;
+  }
   if (child == 0) serve(endpoint, way == "shared");
   std::int64_t batches = 0, bytes = 0;
   double wall = 0, cpu = 0;
@@ -138,7 +143,6 @@ int read(const std::string& way, double seconds, double rate) {
 
 int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
-
   if (argc < 3) {
     fmt::print(stderr, "usage: bench_serving tcp|ipc|shared SECONDS [BATCHES_PER_S]\n");
     return 2;

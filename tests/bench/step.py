@@ -228,6 +228,8 @@ def compare_precisions(trainer, folder, a):
     title, *setting = PAIRS[0]
     rows = medians(take_turns({p: lambda p=p: ours(trainer, folder, a.steps, *setting, precision=p)
                                for p in ("fp32", "bf16")}, a.rounds))
+    if "bf16" not in rows:
+        return
     print(f"\n{title}: bf16 beside fp32")
     for name, own, other in zip(("s", "CPU s", "peak MiB"), rows["bf16"], rows["fp32"]):
         print(f"  {name:<10}{own:>10.3f}{other:>10.3f}{own / other:>8.2f}x")

@@ -60,9 +60,10 @@ TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
 TEST_F(Examples, EveryPublicHeaderCompilesByItself) {
   fs::create_directory(in_folder("headers"));
   std::string sources;
+  int number = 0;
   for (const auto& entry : fs::recursive_directory_iterator(prefix() / "include")) {
     if (!entry.is_regular_file()) continue;
-    const auto name = entry.path().stem().string() + ".cpp";
+    const auto name = "header_" + std::to_string(++number) + ".cpp";
     write_text(in_folder("headers") / name,
                "#include <" + fs::relative(entry.path(), prefix() / "include").string() + ">\n");
     sources += " " + name;
@@ -71,7 +72,8 @@ TEST_F(Examples, EveryPublicHeaderCompilesByItself) {
              "cmake_minimum_required(VERSION 3.21)\nproject(headers LANGUAGES CXX)\n"
              "find_package(millrace REQUIRED)\nmillrace_add_plugin(headers SOURCES" +
                  sources + ")\n");
-  EXPECT_EQ(configure_and_build("headers").exit_code, 0);
+  const auto done = configure_and_build("headers");
+  ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
   const auto plugin = (built("headers") / "headers.so").string();
   EXPECT_EQ(installed({"list", "--plugin", plugin}).exit_code, 0);
 }

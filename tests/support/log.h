@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -36,8 +37,10 @@ class Log {
 
  private:
   std::string all() const {
+    const auto lines = sink_->last_formatted();
+    if (lines.size() == kMostLines) throw std::length_error("more is logged than a Log keeps");
     std::string text;
-    for (const auto& line : sink_->last_formatted()) text += line;
+    for (const auto& line : lines) text += line;
     return text;
   }
 
