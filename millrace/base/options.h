@@ -204,10 +204,13 @@ class Options {
 /// defaults_for(const Config& table)`, for those that a key of the table chooses (a named style).
 template <class T>
 T default_options(const Config& table) {
-  if constexpr (requires { T::template defaults_for<T>(table); })
+  if constexpr (requires { T::template defaults_for<T>(table); }) {
     return T::template defaults_for<T>(table);
-  else
+  } else {
+    static_assert(
+        !requires { T::defaults_for(table); }, "defaults_for is a template: see above");
     return T{};
+  }
 }
 
 /// What a struct describes. `value` must outlive it.
