@@ -40,7 +40,7 @@ std::string read_key(const fs::path& file, const char* kind) {
   std::array<std::uint8_t, 32> bytes{};
   if (text.size() != kDigits || !zmq_z85_decode(bytes.data(), text.c_str()))
     throw ConfigError(
-        fmt::format("{}: is no {} key: it has {} characters; make a pair with `trainer serve "
+        fmt::format("{}: is no {} key, which has {} characters; make a pair with `trainer serve "
                     "--keygen NAME`",
                     file.string(), kind, kDigits));
   return text;
