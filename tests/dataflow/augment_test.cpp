@@ -196,8 +196,10 @@ TEST(LargeScaleJitter, FitsTheImageIntoTheScaledTarget) {
 TEST(Augmentations, OfNothingChangeNothing) {
   Rng rng{7};
   const auto before = sample_of(31, 24);
-  for (const auto& after : {Affine{}(sample_of(31, 24), rng),
-                            FixedSizeCrop{.width = 31, .height = 24}(sample_of(31, 24), rng)}) {
+  for (const auto& after :
+       {Affine{}(sample_of(31, 24), rng),
+        FixedSizeCrop{.width = 31, .height = 24}(sample_of(31, 24), rng),
+        Mosaic{}(sample_of(31, 24), {}, rng), CopyPaste{}(sample_of(31, 24), {}, rng)}) {
     EXPECT_TRUE(same(after.image.pixels(), before.image.pixels()));
     EXPECT_TRUE(same(after.objects, before.objects));
   }
