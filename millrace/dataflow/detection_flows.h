@@ -15,10 +15,9 @@
 namespace millrace {
 
 /// Shuffled, mirrored, resized, batched; endless. Made by data servers if `data.source` names some.
-/// Batches are always full: what an epoch leaves over waits for its group in the next. `stages`:
-/// the
-/// `[[data.stages]]` tables; see `complete_stages` for what they may leave out. Throws ConfigError
-/// for options, stages or data that cannot work.
+/// Batches are always full: what an epoch leaves over waits for its group in the next. `stages` are
+/// the tables of `[[data.stages]]`; see `complete_stages` for what they may leave out. Throws
+/// ConfigError for options, stages or data that cannot work.
 std::unique_ptr<DataFlow<Batch>> start_train_flow(const DataOptions& options,
                                                   std::span<const Config> stages,
                                                   const TrainData& train, std::uint64_t seed,

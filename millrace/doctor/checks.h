@@ -37,7 +37,7 @@ std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> cat
 /// Bounds between the kinds of size, in pixels: the root of a box's area after the resize.
 inline constexpr std::array<double, 3> kSizeBounds = {16, 32, 96};
 
-/// Objects up to each bound, and above the last; crowds and boxes without area do not count.
+/// Objects below each bound, and from the last on; crowds and boxes without area do not count.
 using SizeCounts = std::array<std::uint64_t, kSizeBounds.size() + 1>;
 
 /// How large objects are after a resize to these sides; see shortest_edge_size.

@@ -1,4 +1,4 @@
-// How many samples a flow may have between source and consumer, and the items ready for that.
+// Between source and consumer: how many samples there may be, and the items that are ready.
 // Internal.
 #pragma once
 

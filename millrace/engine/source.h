@@ -108,9 +108,8 @@ class SourceView final : public Source<T> {
   std::vector<double> repeats_;
 };
 
-/// The same samples with these repeats. Throws std::invalid_argument unless there is one finite
-/// number
-/// >= 0 per sample.
+/// The same samples with these repeats. Throws std::invalid_argument unless there is one per
+/// sample, finite and not negative.
 template <class T>
 SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
   const auto size = source->size();

@@ -38,8 +38,7 @@ void check_category_names(const coco::Dataset& annotations, const std::vector<st
 
 /// `coco::read_dataset_cached`; unless `on_error` is "fail", annotations and images that break its
 /// rules are left out, with a warning that counts them and names the first few. Throws Error if
-/// more
-/// than `max_skipped` of the annotations or images do, or the file cannot be read at all.
+/// a larger share of either than `max_skipped` does, or the file cannot be read at all.
 std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::path& file,
                                                       const FaultOptions& options);
 

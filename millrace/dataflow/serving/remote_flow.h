@@ -20,7 +20,7 @@ struct ConnectOptions {
   Stream stream;
   Facts facts;  // what is known of the batches; servers of others are refused
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // without any server: an error
-  // Maximum bytes that wait for the consumer, except for one batch.
+  // Maximum bytes that wait for the consumer, unless a single batch has more.
   std::int64_t memory = std::int64_t{2048} << 20;
   double max_skipped = 0.1;  // share of an epoch's samples
 };

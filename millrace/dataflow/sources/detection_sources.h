@@ -16,7 +16,7 @@ struct DataOptions;
 /// What a source may know besides its own table.
 struct SourceContext {
   std::vector<std::string> classes;   // names; objects of class k are called classes[k]
-  const DataOptions& data;            // millrace/dataflow/detection/data_options.h
+  const DataOptions& data;            // for built-in sources: its header is not public
   std::vector<SourcePtr<Sample>> of;  // the sources that its table names in `of`
 };
 

@@ -20,7 +20,7 @@ MILLRACE_REGISTER(detection_stages().add<GroupByAspectRatio>(
 
 constexpr std::size_t kMostCuts = 256;  // between groups, tried; the work grows with their square
 
-/// Images in order of their ratio, from `begin` on; sides as multiples of the shorter.
+/// Neighbours in the order of their ratios; sides as multiples of the shorter.
 struct Run {
   double ratio = 0;             // of the widest
   double width = 1;             // of the widest: the most of the run
