@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
 
-.PHONY: help setup build all run test test-all sanitize fuzz bench format lint docs clean
+.PHONY: help setup build all run test test-all sanitize fuzz bench package format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -70,6 +70,9 @@ bench: all ## measure the data flow, the evaluator, the operators and the model,
 	tests/bench/ops.py $(folder)/bin/bench_ops
 	tests/bench/step.py $(trainer)
 	tests/bench/serving.py $(folder)/bin/bench_serving
+
+package: build ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs where nothing of this is installed
+	scripts/package $(folder)
 
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i

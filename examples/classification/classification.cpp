@@ -1,5 +1,5 @@
 // Batches of labelled images for a classifier: the engine with message types of its own, and
-// nothing of detection.
+// nothing of detection but the reading of image files.
 //
 //   classification FOLDER [BATCHES] [THREADS] [FROM]
 //
@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <millrace/dataflow/image/image_file.h>
 #include <millrace/engine/pipeline.h>
 #include <millrace/engine/source.h>
 
@@ -27,7 +27,7 @@ using namespace millrace;
 struct Picture {
   std::string path;
   int label = 0;
-  cv::Mat image;  // (H, W, 3) 8-bit BGR; empty until decoded
+  cv::Mat image;  // (H, W, 3) 8-bit RGB; empty until decoded
 };
 
 struct LabelledBatch {
@@ -51,8 +51,8 @@ SourcePtr<Picture> pictures_in(const fs::path& folder) {
 }
 
 Picture decode(Picture picture) {
-  picture.image = cv::imread(picture.path);
-  if (picture.image.empty()) throw DataError(picture.path, "not an image");  // skipped and counted
+  // What this throws for a file that is no image is skipped and counted.
+  picture.image = decode_rgb(read_image_file(picture.path), picture.path);
   return picture;
 }
 

@@ -7,13 +7,31 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
+#include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/cli/libtorch.h"
 #include "millrace/cli/program.h"
 
+using namespace millrace;
+
+namespace {
+
+/// What the program without a libtorch says to a command that needs one.
+int without_libtorch(const Error& why, bool asks_for_version) {
+  if (!asks_for_version) {
+    print_to_stderr(fmt::format("trainer: error: {}\n", why.what()));
+    return kFailed;
+  }
+  cli::print_text(fmt::format("trainer " MILLRACE_VERSION "\nno libtorch: {}\n", why.what()));
+  return cli::output_fault() ? kFailed : kDone;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  using namespace millrace;
   hold_stop_signals();
   survive_file_size_limit();
   if (const auto exit_code = cli::run(argc, argv, {cli::add_coco_eval}, /*all=*/false))
@@ -22,6 +40,11 @@ int main(int argc, char** argv) {
   // from the environment when it is loaded.
   if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
     setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
+  try {
+    cli::open_libtorch_to_next_program();
+  } catch (const Error& problem) {
+    return without_libtorch(problem, argc == 2 && argv[1] == std::string_view("--version"));
+  }
   std::error_code unknown;
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path() / "trainer-torch";

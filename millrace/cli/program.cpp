@@ -54,10 +54,13 @@ int with_output(int exit_code) {
 
 }  // namespace
 
-std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all) {
+std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all,
+                       const std::function<std::string()>& more_version) {
   occupy_closed_streams();
   CLI::App app{"Millrace trains object detectors from a TOML file.", "trainer"};
-  app.set_version_flag("--version", "trainer " MILLRACE_VERSION);
+  app.set_version_flag("--version", [&] {
+    return "trainer " MILLRACE_VERSION + (more_version ? more_version() : std::string());
+  });
   app.require_subcommand(1);
   app.fallthrough();
   bool verbose = false;

@@ -3,6 +3,7 @@
 // (docs/decisions/0008).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +14,10 @@ namespace millrace::cli {
 
 /// Runs a command line and returns the exit code. `all`: whether these are all the commands there
 /// are. If not, a command line that they do not understand, or that asks for help, is for another
-/// program: prints nothing and returns nothing.
-std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all);
+/// program: prints nothing and returns nothing. `more_version`: what --version prints after the
+/// program's own.
+std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all,
+                       const std::function<std::string()>& more_version = {});
 
 /// "trainer 0.1.0 (258786a...)": the version and, where there was one, the git revision of the
 /// build, "-dirty" after it where the sources differed. Of trainer-torch alone.

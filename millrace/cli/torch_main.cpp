@@ -1,13 +1,33 @@
 // trainer-torch: every subcommand. `trainer` starts it.
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <torch/headeronly/version.h>
+
+#include <filesystem>
+
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/cli/libtorch.h"
 #include "millrace/cli/program.h"
+
+namespace {
+
+/// What this process has loaded.
+std::string text_of_libtorch() {
+  Dl_info object{};
+  if (!::dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &object)) return {};
+  const auto folder = std::filesystem::absolute(object.dli_fname).parent_path().parent_path();
+  return "\n" + millrace::cli::libtorch_text(folder, TORCH_VERSION);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace millrace::cli;
+  restore_library_path();
   millrace::hold_stop_signals();
   millrace::survive_file_size_limit();
   return *run(argc, argv,
               {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_pack, add_convert,
                add_doctor, add_config, add_list, add_bench, add_serve},
-              /*all=*/true);
+              /*all=*/true, text_of_libtorch);
 }

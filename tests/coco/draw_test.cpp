@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <opencv2/imgcodecs.hpp>
 #include <set>
 #include <tuple>
+
+#include "tests/support/pictures.h"
 
 namespace millrace::coco {
 namespace {
@@ -58,7 +59,7 @@ TEST(Draw, ImagesOfAnyShapeBecomePictures) {
                            static_cast<std::uint32_t>(size.width), {0, 0, 1, 1})}};
     const auto picture = draw_objects(grey(size.width, size.height), objects, kNames);
     write_picture(file, side_by_side(picture, "found", picture, "annotated"));
-    EXPECT_FALSE(cv::imread(file.string()).empty()) << size;
+    EXPECT_FALSE(testing::picture_in(file).empty()) << size;
   }
   std::filesystem::remove(file);
 }

@@ -7,7 +7,6 @@
 
 #include <fstream>
 #include <map>
-#include <opencv2/imgcodecs.hpp>
 #include <set>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include "millrace/coco/masks/masks.h"
 #include "millrace/coco/sample/sample_scene.h"
 #include "millrace/coco/sample/sample_shapes.h"
+#include "tests/support/pictures.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::coco {
@@ -117,7 +117,7 @@ TEST_F(MadeSample, SaysWhatItsFilesAndMasksAre) {
     EXPECT_EQ(dataset->images.size(), split == "val2017" ? 10u : 100u);
     for (const auto& image : dataset->images) {
       EXPECT_TRUE(images.insert(image.id).second) << image.id;
-      const auto picture = cv::imread((root() / split / dataset->text(image.file_name)).string());
+      const auto picture = picture_in(root() / split / dataset->text(image.file_name));
       EXPECT_EQ(picture.size(), cv::Size(image.width, image.height)) << image.id;
       for (const auto& object : dataset->objects(image)) {
         EXPECT_TRUE(annotations.insert(object.id).second) << object.id;

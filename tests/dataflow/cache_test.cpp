@@ -201,9 +201,9 @@ TEST(CacheStage, NoticesOtherStagesFilesAndAnnotations) {
   remade(scene.data, cached(scene.disk));
   scene.expect_made(12, scene.data, "{ type = 'count', shade = 9 }, ");
 
-  auto picture = cv::imread(scene.files.image(3).string());
+  auto picture = picture_in(scene.files.image(3));
   picture = cv::Scalar(1, 2, 3);
-  cv::imwrite(scene.files.image(3).string(), picture);
+  save_picture(scene.files.image(3), picture);
   scene.expect_made(1, scene.data);
 
   const auto json = fs::path(scene.data.root) / "annotations/instances_train2017.json";

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <opencv2/imgcodecs.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
@@ -65,7 +64,7 @@ TEST(Dump, WritesWhatTheModelWillSeeAndChangesNothing) {
       EXPECT_EQ(object.at("class"), truth.image_id % 2 == 0 ? "cat" : "dog");
       EXPECT_FLOAT_EQ(object.at("box").at(2), found->objects[i].boxes[0].x2);
       EXPECT_EQ(object.at("segmentation").at(0).size(), 8U);
-      const auto picture = cv::imread((folder / image.at("picture")).string());
+      const auto picture = picture_in(folder / image.at("picture"));
       ASSERT_FALSE(picture.empty());
       EXPECT_NEAR(double(picture.cols) / picture.rows, double(truth.width) / truth.height, 0.02);
     }

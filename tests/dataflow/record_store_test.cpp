@@ -9,7 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <opencv2/imgcodecs.hpp>
+#include <opencv2/core.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
@@ -183,9 +183,9 @@ TEST(RecordStore, SaysOfASampleAllButItsOutlinesAndItsImage) {
 TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
   const TinyCoco options(9);
   const auto picture = options.image(4).string();
-  cv::Mat noise = cv::imread(picture);
+  cv::Mat noise = picture_in(picture);
   cv::randu(noise, 0, 256);
-  cv::imwrite(picture, noise, {cv::IMWRITE_JPEG_QUALITY, 100});
+  save_picture(picture, noise, 100);
   const auto folder = fs::path(options.root) / "packed";
   pack_records(images_of(options), {"cat", "dog"}, folder);
   const auto file = records_file(folder);

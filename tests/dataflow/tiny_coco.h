@@ -5,7 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <opencv2/imgcodecs.hpp>
+#include <opencv2/core.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +15,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "tests/support/data.h"
+#include "tests/support/pictures.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::testing {
@@ -56,7 +57,7 @@ class TinyCoco : public DataOptions {
         pixels.at<cv::Vec3b>(y, x) = {static_cast<std::uint8_t>(3 * x),
                                       static_cast<std::uint8_t>(3 * y),
                                       static_cast<std::uint8_t>(20 * i)};
-    cv::imwrite(image(i).string(), pixels);
+    save_picture(image(i), pixels);
     json_["images"].push_back(
         {{"id", 100 + i}, {"file_name", name(i)}, {"width", width}, {"height", height}});
     if (!with_object) return;

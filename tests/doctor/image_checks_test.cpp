@@ -89,9 +89,7 @@ TEST_F(ImageChecks, ATruncatedImageIsToldWhereItIsDecoded) {
 }
 
 TEST_F(ImageChecks, AFileOfAnotherFormatThanItsNameIsNoted) {
-  std::vector<std::uint8_t> png;
-  cv::imencode(".png", cv::imread(files_.image(1).string()), png);
-  write(files_.image(1), {png.begin(), png.end()});
+  write(files_.image(1), encoded(".png", picture_in(files_.image(1))));
   EXPECT_THAT(check(), ElementsAre("image-misnamed 1: image 101 (picture1.jpg): is PNG"));
 }
 
@@ -181,8 +179,7 @@ struct TwoSplits {
     val.images = train.images.parent_path() / "val2017";
     fs::create_directory(val.images);
     for (int i = 0; i < 5; ++i) {  // other photos of the same sizes
-      cv::Mat pixels = cv::imread(files.image(i).string());
-      cv::imwrite((val.images / files.image(i).filename()).string(), 255 - pixels);
+      save_picture(val.images / files.image(i).filename(), 255 - picture_in(files.image(i)));
     }
   }
 

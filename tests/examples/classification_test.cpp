@@ -7,11 +7,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <opencv2/imgcodecs.hpp>
+#include <opencv2/core.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/pictures.h"
 #include "tests/support/scratch.h"
 
 namespace millrace::testing {
@@ -31,8 +32,8 @@ class Classification : public ::testing::Test {
          std::map<std::string, int>{{"ant", 8}, {"bee", 16}, {"cow", 24}}) {
       fs::create_directory(folder_ / label);
       for (int i = 0; i < count; ++i, ++grey)
-        cv::imwrite((folder_ / label / (std::to_string(i) + ".png")).string(),
-                    cv::Mat(60 + 3 * i, 90, CV_8UC3, cv::Scalar::all(grey)));
+        save_picture(folder_ / label / (std::to_string(i) + ".png"),
+                     cv::Mat(60 + 3 * i, 90, CV_8UC3, cv::Scalar::all(grey)));
     }
   }
 

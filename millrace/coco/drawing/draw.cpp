@@ -7,11 +7,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/coco/picture/encode.h"
 
 namespace millrace::coco {
 namespace {
@@ -234,18 +234,18 @@ std::vector<Overlay> overlays(const Dataset& truth, const Image& image) {
 }
 
 void write_picture(const std::filesystem::path& file, const cv::Mat& picture) {
-  cv::Mat bgr;
-  cv::cvtColor(picture, bgr, cv::COLOR_RGB2BGR);
-  if (const auto longer = std::max(bgr.cols, bgr.rows);
-      longer > kMostOfJpeg && file.extension() != ".png") {
+  const auto kind = file.extension();
+  if (kind == ".png") return write_file_atomically(file, encode_png(picture));
+  if (kind != ".jpg" && kind != ".jpeg")
+    throw Error(file.string() + ": cannot be written as a picture; use .jpg or .png");
+  cv::Mat fitting = picture;
+  if (const auto longer = std::max(picture.cols, picture.rows); longer > kMostOfJpeg) {
     const double share = double(kMostOfJpeg) / longer;
     const auto shrunk = [&](int side) { return std::max(1, static_cast<int>(side * share)); };
-    cv::resize(bgr, bgr, {shrunk(bgr.cols), shrunk(bgr.rows)}, 0, 0, cv::INTER_AREA);
+    cv::resize(picture, fitting, {shrunk(picture.cols), shrunk(picture.rows)}, 0, 0,
+               cv::INTER_AREA);
   }
-  std::vector<std::uint8_t> bytes;
-  if (!cv::imencode(file.extension().string(), bgr, bytes, {cv::IMWRITE_JPEG_QUALITY, 92}))
-    throw Error(file.string() + ": cannot be written as a picture; use .jpg or .png");
-  write_file_atomically(file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  write_file_atomically(file, encode_jpeg(fitting, 92));
 }
 
 }  // namespace millrace::coco

@@ -9,11 +9,12 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/part_folder.h"
+#include "millrace/coco/picture/encode.h"
 #include "millrace/coco/sample/sample_scene.h"
 
 namespace millrace::coco {
@@ -38,9 +39,9 @@ struct Entry {
 };
 
 /// Writes a file that nobody reads yet; it is flushed to the disk with its folder.
-void write_new_file(const fs::path& file, const std::vector<std::uint8_t>& bytes) {
+void write_new_file(const fs::path& file, const std::string& bytes) {
   std::ofstream out(file, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  out.write(bytes.data(), std::ssize(bytes));
   out.close();
   if (!out) throw Error(file.string() + ": cannot be written: " + std::strerror(errno));
 }
@@ -48,10 +49,10 @@ void write_new_file(const fs::path& file, const std::vector<std::uint8_t>& bytes
 Entry make_image(const fs::path& folder, std::int64_t id, std::int64_t seed) {
   Rng rng{static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(id)};
   const auto scene = plan_scene(rng);
-  std::vector<std::uint8_t> jpeg;
-  cv::imencode(".jpg", paint(scene, rng), jpeg, {cv::IMWRITE_JPEG_QUALITY, 90});
+  cv::Mat picture = paint(scene, rng);  // BGR
+  cv::cvtColor(picture, picture, cv::COLOR_BGR2RGB);
   const auto name = fmt::format("{:012}.jpg", id);
-  write_new_file(folder / name, jpeg);
+  write_new_file(folder / name, encode_jpeg(picture, 90));
   const Json image = {{"license", 1},
                       {"file_name", name},
                       {"height", scene.size.height},

@@ -8,19 +8,20 @@
 #include <cctype>
 #include <memory>
 #include <new>
-#include <opencv2/imgcodecs.hpp>
-#include <opencv2/imgproc.hpp>
+#include <opencv2/core.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "millrace/base/files.h"
 #include "millrace/dataflow/image/image_head.h"
+#include "millrace/dataflow/image/reader_object.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostBytes = INT32_MAX;  // of a file, for OpenCV
+constexpr std::uint64_t kMostBytes = INT32_MAX;  // of a file: no picture needs as many
 
 struct DestroyHandle {
   void operator()(void* handle) const { tjDestroy(handle); }
@@ -124,17 +125,25 @@ cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg
   return jpeg.cmyk ? rgb_of(image) : image;
 }
 
-cv::Mat decode_opencv(std::string_view bytes, const std::string& file) {
+/// Decodes what TurboJPEG does not. `check` is told the size before memory is taken.
+template <class Check>
+cv::Mat decode_other(std::string_view bytes, const std::string& file, const Check& check) {
   if (bytes.empty()) throw DataError(file, "the file is empty");
+  if (const auto format = unread_format(bytes))
+    throw DataError(file, fmt::format("is {}, which is not read: convert it to PNG", *format));
   cv::Mat image;
   try {
-    const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<char*>(bytes.data()));
-    image = cv::imdecode(input, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
-  } catch (const cv::Exception& problem) {
-    if (problem.code == cv::Error::StsNoMem) throw;
+    image_readers()(bytes, [&](int width, int height) {
+      check_image_head({width, height}, bytes.size(), file);
+      check(cv::Size(width, height));
+      image.create(height, width, CV_8UC3);
+      return image.data;
+    });
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error& problem) {
+    throw DataError(file, problem.what());
   }
-  if (image.empty()) throw DataError(file, "not an image that can be decoded");
-  cv::cvtColor(image, image, cv::COLOR_BGR2RGB);
   return image;
 }
 
@@ -181,8 +190,10 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
     if (head->pixels_per_byte > 0)
       needed_turn(size, annotated, orientation, file);  // TIFFs may turn
   }
-  const auto image = decode_opencv(bytes, file);
-  return upright(image, needed_turn(image.size(), annotated, orientation, file));
+  int turn = 1;
+  const auto image = decode_other(
+      bytes, file, [&](cv::Size size) { turn = needed_turn(size, annotated, orientation, file); });
+  return upright(image, turn);
 }
 
 [[noreturn]] void throw_no_memory(const std::string& file) {

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-#include <charconv>
+#include <array>
 #include <cstdlib>
 #include <opencv2/core.hpp>
 
@@ -12,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// OpenCV decodes no larger ones, and no detector looks at them.
+// No detector looks at larger ones.
 constexpr std::int64_t kMostSide = std::int64_t{1} << 20, kMostPixels = std::int64_t{1} << 30;
 
 /// Numbers in a file's bytes; beyond their end everything is zero.
@@ -52,26 +51,6 @@ std::optional<ImageHead> read_bmp(std::string_view bytes) {
   return ImageHead{side(18), side(22), kPacked};
 }
 
-/// Two numbers in decimal digits, between white space and comments.
-std::optional<ImageHead> read_pnm(std::string_view bytes) {
-  std::size_t at = 2;
-  const auto number = [&]() -> std::optional<std::int64_t> {
-    while (at < bytes.size() &&
-           (std::isspace(static_cast<unsigned char>(bytes[at])) != 0 || bytes[at] == '#'))
-      at = bytes[at] == '#' ? bytes.find('\n', at) : at + 1;
-    if (at >= bytes.size()) return {};
-    std::int64_t value = 0;
-    const auto* begin = bytes.data() + at;
-    const auto [end, problem] = std::from_chars(begin, bytes.data() + bytes.size(), value);
-    at += static_cast<std::size_t>(end - begin);
-    if (problem == std::errc::result_out_of_range) return INT64_MAX;
-    return problem == std::errc() ? std::optional(value) : std::nullopt;
-  };
-  const auto width = number(), height = number();
-  if (!width || !height) return {};
-  return ImageHead{*width, *height, 8};
-}
-
 std::optional<ImageHead> read_tiff(std::string_view bytes, bool big_endian) {
   const Reader read(bytes, big_endian);
   constexpr std::uint32_t kWidth = 256, kHeight = 257, kShort = 3;
@@ -108,10 +87,36 @@ int tiff_orientation(std::string_view tiff) {
 std::optional<ImageHead> read_image_head(std::string_view bytes) {
   if (bytes.starts_with("\x89PNG\r\n\x1A\n")) return read_png(bytes);
   if (bytes.starts_with("BM")) return read_bmp(bytes);
-  if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6')
-    return read_pnm(bytes);
   if (bytes.starts_with(std::string_view("II*\0", 4))) return read_tiff(bytes, false);
   if (bytes.starts_with(std::string_view("MM\0*", 4))) return read_tiff(bytes, true);
+  return {};
+}
+
+std::optional<std::string_view> unread_format(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  struct Format {
+    std::string_view signature, name;
+    std::size_t at = 0;
+  };
+  static constexpr std::array kFormats = {Format{"GIF8"sv, "a GIF"sv},
+                                          Format{"\0\0\0\x0CjP  "sv, "a JPEG 2000"sv},
+                                          Format{"\xFF\x4F\xFF\x51"sv, "a JPEG 2000"sv},
+                                          Format{"\0\0\0\x0CJXL "sv, "a JPEG XL"sv},
+                                          Format{"\xFF\x0A"sv, "a JPEG XL"sv},
+                                          Format{"ftypavi"sv, "an AVIF"sv, 4},
+                                          Format{"ftyphei"sv, "a HEIC"sv, 4},
+                                          Format{"ftypmif1"sv, "a HEIC"sv, 4},
+                                          Format{"\x76\x2F\x31\x01"sv, "an OpenEXR"sv},
+                                          Format{"#?RADIANCE"sv, "a Radiance HDR"sv},
+                                          Format{"#?RGBE"sv, "a Radiance HDR"sv},
+                                          Format{"\x59\xA6\x6A\x95"sv, "a Sun raster"sv}};
+  for (const auto& [signature, name, at] : kFormats)
+    if (bytes.size() > at && bytes.substr(at).starts_with(signature)) return name;
+  // P1 .. P7, PF and Pf, then white space.
+  if (bytes.size() > 2 && bytes[0] == 'P' &&
+      "1234567Ff"sv.find(bytes[1]) != std::string_view::npos &&
+      " \t\r\n"sv.find(bytes[2]) != std::string_view::npos)
+    return "a PNM (PBM, PGM, PPM, PAM or PFM)";
   return {};
 }
 

@@ -14,8 +14,11 @@ struct ImageHead {
   std::int64_t pixels_per_byte = 0;    // no file of this kind packs more into a byte; 0: no bound
 };
 
-/// The head of a PNG, BMP, PBM, PGM, PPM or TIFF; nothing for other files or if it is cut off.
+/// The head of a PNG, BMP or TIFF; nothing for other files or if it is cut off.
 std::optional<ImageHead> read_image_head(std::string_view bytes);
+
+/// "a GIF": the format of a picture file, of those that are known and not read; nothing for others.
+std::optional<std::string_view> unread_format(std::string_view bytes);
 
 /// Throws DataError naming `file` if no picture, or none in so few bytes, can have this size.
 void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file);

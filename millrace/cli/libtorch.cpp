@@ -1,0 +1,196 @@
+#include "millrace/cli/libtorch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/text.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSearchPath = "LD_LIBRARY_PATH";
+constexpr const char* kAdded = "MILLRACE_ADDED_LIBRARY_PATH";  // in front of kSearchPath
+
+/// The package that this program is part of: bin/, lib/ and lib/libtorch-version, the version it
+/// was built with.
+fs::path package_folder() {
+  std::error_code unknown;
+  return fs::read_symlink("/proc/self/exe", unknown).parent_path().parent_path();
+}
+
+std::string first_line(const fs::path& file) {
+  std::string line;
+  std::ifstream text(file);
+  std::getline(text, line);
+  return line;
+}
+
+/// What stands behind `key` in a file, up to white space, without quotes.
+std::optional<std::string> value_in(const fs::path& file, const std::string& key) {
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    if (!line.starts_with(key)) continue;
+    const auto begin = line.find_first_not_of(" ='\"", key.size());
+    if (begin == line.npos) continue;
+    return line.substr(begin, line.find_first_of(" '\"\r", begin) - begin);
+  }
+  return {};
+}
+
+/// "2.11" of "2.11.0+cu130": what must be the same in two libtorch for one program.
+std::string interface_of(const std::string& version) {
+  const auto minor = version.find('.');
+  return minor == version.npos ? version : version.substr(0, version.find('.', minor + 1));
+}
+
+std::string environment(const char* name) {
+  const auto* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// The folder of the torch package that `python3` would import; empty if there is none. Importing
+/// it would take seconds.
+std::string folder_of_pythons_torch() {
+  constexpr auto kAsk =
+      "python3 -c \"import importlib.util as u; s = u.find_spec('torch'); "
+      "print(list(s.submodule_search_locations)[0] if s else '')\" 2>/dev/null </dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> answer(::popen(kAsk, "r"), ::pclose);
+  std::string folder;
+  std::array<char, 4096> piece;
+  while (answer && std::fgets(piece.data(), piece.size(), answer.get())) folder += piece.data();
+  while (folder.ends_with('\n')) folder.pop_back();
+  return folder;
+}
+
+/// Why this folder's libtorch is not the wanted one; nothing if it is.
+std::optional<std::string> complaint(const fs::path& folder, const std::string& wanted) {
+  if (!fs::exists(folder / "lib/libtorch_cpu.so"))
+    return fmt::format("{} has no lib/libtorch_cpu.so", folder.string());
+  const auto version = libtorch_version(folder);
+  if (!version) return fmt::format("{} does not say which version it is", folder.string());
+  if (interface_of(*version) != interface_of(wanted))
+    return fmt::format("{} is version {}", folder.string(), *version);
+  return {};
+}
+
+fs::path find_libtorch(const std::string& wanted) {
+  const auto needs =
+      fmt::format("this package needs libtorch {} (CUDA or CPU)", interface_of(wanted));
+  const auto get = fmt::format("`pip install torch=={}.*`", interface_of(wanted));
+  if (const auto named = environment("LIBTORCH"); !named.empty()) {
+    const auto wrong = complaint(named, wanted);
+    if (!wrong) return named;
+    throw Error(
+        fmt::format("{}, but LIBTORCH={}: {}. Name the folder of another one, or unset "
+                    "LIBTORCH to have it looked for",
+                    needs, named, *wrong));
+  }
+  std::vector<std::string> wrong;
+  const auto package = package_folder();
+  for (const auto& folder : {package / "libtorch", package.parent_path() / "libtorch"}) {
+    if (!fs::exists(folder)) continue;
+    const auto why = complaint(folder, wanted);
+    if (!why) return folder;
+    wrong.push_back(*why);
+  }
+  const auto pythons = folder_of_pythons_torch();
+  if (!pythons.empty()) {
+    const auto why = complaint(pythons, wanted);
+    if (!why) return pythons;
+    wrong.push_back("python3's torch in " + *why);
+  }
+  if (wrong.empty())
+    throw Error(
+        fmt::format("{}, and there is none: LIBTORCH is not set, {} does not exist, and "
+                    "python3 has no torch. Run {}, or set LIBTORCH to a folder that has "
+                    "lib/libtorch_cpu.so",
+                    needs, (package / "libtorch").string(), get));
+  throw Error(fmt::format("{}, but {}. Run {}, or set LIBTORCH to the folder of one", needs,
+                          fmt::join(wrong, ", and "), get));
+}
+
+/// The folders of libraries that belong to a libtorch: its own and, beside a torch package, those
+/// of NVIDIA's packages.
+std::vector<std::string> library_folders(const fs::path& libtorch) {
+  std::vector<std::string> folders;
+  std::error_code none;
+  for (const auto& package : fs::directory_iterator(libtorch.parent_path() / "nvidia", none))
+    if (fs::is_directory(package.path() / "lib"))
+      folders.push_back((package.path() / "lib").string());
+  std::ranges::sort(folders);
+  folders.insert(folders.begin(), (libtorch / "lib").string());
+  return folders;
+}
+
+/// Where Open MPI finds its parts in a package; what the caller has set is left alone. For ranks
+/// alone, so that other programs of a run see nothing of it.
+void open_mpi_to_next_program(const fs::path& package) {
+  if (environment("OMPI_COMM_WORLD_SIZE").empty() && environment("PMIX_RANK").empty()) return;
+  const auto mpi = package / "lib/openmpi";
+  for (const auto& [name, folder] :
+       {std::pair("OPAL_PREFIX", mpi), std::pair("OPAL_LIBDIR", mpi),
+        std::pair("OPAL_PKGLIBDIR", mpi / "plugins"), std::pair("OPAL_DATADIR", mpi / "share"),
+        std::pair("OPAL_PKGDATADIR", mpi / "share/openmpi"),
+        std::pair("OPAL_SYSCONFDIR", mpi / "etc"), std::pair("PMIX_INSTALL_PREFIX", mpi / "pmix")})
+    ::setenv(name, folder.c_str(), /*overwrite=*/0);
+}
+
+}  // namespace
+
+std::optional<std::string> libtorch_version(const fs::path& folder) {
+  if (const auto version = value_in(folder / "version.py", "__version__")) return version;
+  if (const auto version = first_line(folder / "build-version"); !version.empty()) return version;
+  for (const auto* header :
+       {"include/torch/headeronly/version.h", "include/torch/csrc/api/include/torch/version.h"}) {
+    std::vector<std::string> numbers;
+    for (const auto* part : {"MAJOR", "MINOR", "PATCH"})
+      if (const auto number =
+              value_in(folder / header, fmt::format("#define TORCH_VERSION_{}", part)))
+        numbers.push_back(*number);
+    if (numbers.size() == 3) return fmt::format("{}", fmt::join(numbers, "."));
+  }
+  return {};
+}
+
+std::string libtorch_text(const fs::path& folder, const std::string& otherwise) {
+  return fmt::format("libtorch {} {} in {}", libtorch_version(folder).value_or(otherwise),
+                     fs::exists(folder / "lib/libtorch_cuda.so") ? "with CUDA" : "for CPUs",
+                     folder.string());
+}
+
+void open_libtorch_to_next_program() {
+  const auto package = package_folder();
+  const auto wanted = first_line(package / "lib/libtorch-version");
+  if (wanted.empty()) return;
+  auto folders = library_folders(find_libtorch(wanted));
+  // After libtorch's, which has its own OpenMP.
+  folders.push_back((package / "lib").string());
+  const auto added = fmt::format("{}", fmt::join(folders, ":"));
+  const auto before = environment(kSearchPath);
+  ::setenv(kSearchPath, (before.empty() ? added : added + ":" + before).c_str(), 1);
+  ::setenv(kAdded, added.c_str(), 1);
+  open_mpi_to_next_program(package);
+}
+
+void restore_library_path() {
+  const auto added = environment(kAdded), now = environment(kSearchPath);
+  if (added.empty()) return;
+  ::unsetenv(kAdded);
+  if (now == added)
+    ::unsetenv(kSearchPath);
+  else if (now.starts_with(added + ":"))
+    ::setenv(kSearchPath, now.substr(added.size() + 1).c_str(), 1);
+}
+
+}  // namespace millrace::cli

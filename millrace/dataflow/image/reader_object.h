@@ -1,0 +1,12 @@
+// The shared object that decodes what TurboJPEG does not, opened on first use.
+#pragma once
+
+#include "millrace/dataflow/image_readers/image_readers.h"
+
+namespace millrace {
+
+/// The reader in lib/millrace/image_readers.so beside the program's folder. The first call opens
+/// it, with libpng, libwebp and libtiff. Throws Error if that cannot be done. Any thread.
+ReadPicture& image_readers();
+
+}  // namespace millrace

@@ -1,0 +1,192 @@
+// What `make package` writes, in a root that has the C and C++ runtimes and nothing else.
+#include <cstdlib>
+
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+constexpr std::uintmax_t kMostBytes = 60 << 20;
+
+/// The package, made once for all tests, unpacked into a root of its own.
+class Portable : public Trainer {
+ protected:
+  static void SetUpTestSuite() {
+    made_ = std::make_unique<Scratch>();
+    const auto& folder = made_->path();
+    const auto line = quoted({"scripts/package", MILLRACE_BUILD, folder / "file"}) + " >" +
+                      quoted({folder / "log"}) + " 2>&1 && mkdir" + quoted({folder / "root"}) +
+                      " && tar -C" + quoted({folder / "root"}) + " -xf" +
+                      quoted({folder / "file"}) + "/*.tar.zst && mv" + quoted({folder / "root"}) +
+                      "/millrace-*" + quoted({folder / "root/package"});
+    ASSERT_EQ(std::system(line.c_str()), 0) << read_text(folder / "log");
+    for (const auto* library :
+         {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libresolv.so.2",
+          "libutil.so.1", "libstdc++.so.6", "libgcc_s.so.1"}) {
+      fs::create_directories(root() / "lib");
+      for (const auto* from : {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64"})
+        if (fs::exists(fs::path(from) / library))
+          fs::copy_file(fs::path(from) / library, root() / "lib" / library,
+                        fs::copy_options::overwrite_existing);
+    }
+    fs::create_directories(root() / "lib64");
+    fs::copy_file("/lib64/ld-linux-x86-64.so.2", root() / "lib64/ld-linux-x86-64.so.2");
+    for (const auto* folder_inside : {"proc", "dev", "tmp", "data", "torch"})
+      fs::create_directories(root() / folder_inside);
+  }
+  static void TearDownTestSuite() { made_.reset(); }
+
+  static fs::path root() { return made_->path() / "root"; }
+
+  /// `trainer` of the package in the bare root, where the folder `data` of this test is /data and
+  /// the libtorch of the build /torch.
+  Outcome bare(const Words& arguments, const std::string& environment = "LIBTORCH=/torch",
+               const Words& program = {"/package/bin/trainer"}) const {
+    fs::create_directories(in_folder("data"));
+    const auto mounted = [](const fs::path& from, const std::string& to) {
+      return "mount --rbind" + quoted({from, root() / to}) + " && ";
+    };
+    const auto line = mounted("/proc", "proc") + mounted("/dev", "dev") +
+                      mounted(in_folder("data"), "data") + mounted(LIBTORCH, "torch") +
+                      "exec env -i OMP_NUM_THREADS=2 " + environment + " chroot" +
+                      quoted(Words{root()} + program + arguments);
+    return run("/usr/bin/unshare", {"--mount", "--map-root-user", "/bin/sh", "-c", line});
+  }
+
+  /// Something that `complaint` may take for a torch package.
+  static void make_torch(const fs::path& folder, const std::string& version) {
+    fs::create_directories(folder / "lib");
+    write_text(folder / "lib/libtorch_cpu.so", "");
+    write_text(folder / "version.py", "__version__ = '" + version + "'\ndebug = False\n");
+  }
+
+ private:
+  static inline std::unique_ptr<Scratch> made_;
+};
+
+TEST_F(Portable, IsSmall) {
+  for (const auto& file : fs::directory_iterator(root().parent_path() / "file"))
+    EXPECT_LE(file.file_size(), kMostBytes);
+}
+
+TEST_F(Portable, NamesNoFolderOfThisMachine) {
+  for (const auto& file : fs::recursive_directory_iterator(root() / "package")) {
+    if (!file.is_regular_file()) continue;
+    const auto text = read_text(file.path());
+    for (const auto& folder :
+         {fs::current_path().string(), std::string(MILLRACE_BUILD), std::string(LIBTORCH)})
+      EXPECT_EQ(text.find(folder), std::string::npos) << file.path() << " names " << folder;
+  }
+}
+
+TEST_F(Portable, EvaluatesWithoutLibtorch) {
+  const auto data = make_data();
+  const auto truth = read_json(data / "annotations/instances_val2017.json");
+  auto found = Json::array();
+  for (const auto& object : truth.at("annotations"))
+    if (object.at("iscrowd") == 0)
+      found.push_back({{"image_id", object.at("image_id")},
+                       {"category_id", object.at("category_id")},
+                       {"bbox", object.at("bbox")},
+                       {"score", 0.9}});
+  write_json(data / "found.json", found);
+  const auto scores =
+      successful(bare({"coco-eval", "--gt", "/data/annotations/instances_val2017.json", "--dt",
+                       "/data/found.json", "--iou", "bbox", "--json"},
+                      "NOTHING="));
+  EXPECT_THAT(scores.out, HasSubstr("\"AP\":1.0"));
+}
+
+TEST_F(Portable, TrainsBesideALibtorchThatItIsGiven) {
+  EXPECT_THAT(successful(bare({"--version"})).out,
+              AllOf(StartsWith("trainer "), HasSubstr("\nlibtorch "), HasSubstr(" in /torch\n")));
+  successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
+  successful(bare(with_settings(
+      {"run", "/package/share/millrace/configs/maskrcnn.toml"},
+      Words{"data.root=/data/set", "data.short_side=96", "data.max_side=160",
+            "model.backbone.width=16", "train.max_steps=3", "train.output=/data/run"} +
+          kTrainOnly)));
+  EXPECT_TRUE(fs::exists(in_folder("data/run/checkpoints/latest")));
+}
+
+TEST_F(Portable, ReadsImagesThatAreNoJpeg) {
+  fs::create_directories(in_folder("data/pictures"));
+  for (const auto* file : {"png/other/rgb_8.png", "webp/other/lossy.webp", "tif/other/rgb_lzw.tif"})
+    fs::copy_file(fs::path("tests/dataflow/pictures") / file,
+                  in_folder("data/pictures") / fs::path(file).filename());
+  successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
+  const auto config = "/package/share/millrace/configs/maskrcnn.toml";
+  const Words small = {"data.root=/data/set", "data.short_side=96", "data.max_side=160",
+                       "model.backbone.width=16"};
+  successful(bare(with_settings(
+      {"run", config}, small + Words{"train.max_steps=1", "train.output=/data/run"} + kTrainOnly)));
+  const auto done =
+      successful(bare(with_settings({"predict", config, "/data/pictures", "--weights",
+                                     "/data/run/checkpoints/latest", "--out", "/data/found"},
+                                    small)));
+  EXPECT_THAT(done.err, Not(HasSubstr("error")));
+}
+
+TEST_F(Portable, RunsUnderItsOwnMpirun) {
+  const auto done = bare({"-n", "2", "/package/bin/trainer", "list", "--json"},
+                         "LIBTORCH=/torch LD_LIBRARY_PATH=/package/lib "
+                         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HOME=/tmp "
+                         "OPAL_PREFIX=/package/lib/openmpi OPAL_BINDIR=/package/lib/openmpi/bin "
+                         "OPAL_LIBDIR=/package/lib/openmpi "
+                         "OPAL_PKGLIBDIR=/package/lib/openmpi/plugins "
+                         "OPAL_PKGDATADIR=/package/lib/openmpi/share/openmpi "
+                         "PMIX_INSTALL_PREFIX=/package/lib/openmpi/pmix",
+                         {"/package/lib/openmpi/bin/mpirun", "--oversubscribe"});
+  successful(done);
+}
+
+TEST_F(Portable, SaysWhatIsMissing) {
+  const auto without = successful(bare({"--version"}, "NOTHING="));
+  EXPECT_THAT(without.out, AllOf(StartsWith("trainer "), HasSubstr("no libtorch: this package")));
+  expect_error(bare({"list"}, "NOTHING="), 1,
+               "and there is none: LIBTORCH is not set, /package/libtorch does not exist, and "
+               "python3 has no torch. Run `pip install torch==");
+  expect_error(bare({"list"}, "LIBTORCH=/nowhere"), 1,
+               "LIBTORCH=/nowhere: /nowhere has no lib/libtorch_cpu.so");
+}
+
+// In the order of the page: LIBTORCH, beside the package, python3's; the first two are the same
+// for a version that is not the package's.
+TEST_F(Portable, RefusesALibtorchOfAnotherVersionByItsPlace) {
+  make_torch(in_folder("data/old"), "2.9.1+cu128");
+  expect_error(bare({"list"}, "LIBTORCH=/data/old"), 1,
+               "LIBTORCH=/data/old: /data/old is version 2.9.1+cu128");
+  make_torch(root() / "package/libtorch", "2.12.0");
+  expect_error(bare({"list"}, "NOTHING="), 1, "but /package/libtorch is version 2.12.0. Run");
+  fs::remove_all(root() / "package/libtorch");
+}
+
+TEST_F(Portable, FindsPythonsTorchAndLeavesTheEnvironmentAlone) {
+  // Outside of the bare root, where there is a shell.
+  fs::create_directories(in_folder("bin"));
+  fs::create_directory_symlink(LIBTORCH, in_folder("torch"));
+  write_text(in_folder("bin/python3"), "#!/bin/sh\necho " + in_folder("torch").string() + "\n");
+  fs::permissions(in_folder("bin/python3"), fs::perms::owner_all);
+  const auto path = "PATH=" + in_folder("bin").string() + ":/usr/bin:/bin";
+  const auto program = (root() / "package/bin/trainer").string();
+  EXPECT_THAT(successful(run("/usr/bin/env", {"-i", path, program, "--version"})).out,
+              HasSubstr(" in " + in_folder("torch").string()));
+
+  // What a run starts has the environment of its caller.
+  const auto config = (root() / "package/share/millrace/configs/maskrcnn.toml").string();
+  successful(
+      run("/usr/bin/env",
+          Words{"-i", path, "LD_LIBRARY_PATH=/mine", program} +
+              with_settings({"run", config},
+                            Words{setting("data.root", make_data()), "data.short_side=96",
+                                  "data.max_side=160", "model.backbone.width=16",
+                                  "train.max_steps=1", setting("train.output", in_folder("run")),
+                                  "callbacks.run_command.command='env >" +
+                                      in_folder("environment").string() + "'"} +
+                                kTrainOnly)));
+  EXPECT_THAT(read_text(in_folder("environment")),
+              AllOf(HasSubstr("LD_LIBRARY_PATH=/mine\n"), Not(HasSubstr("MILLRACE_ADDED"))));
+}
+
+}  // namespace
+}  // namespace millrace::testing
