@@ -117,7 +117,7 @@ TEST_F(MadeSample, SaysWhatItsFilesAndMasksAre) {
     EXPECT_EQ(dataset->images.size(), split == "val2017" ? 10u : 100u);
     for (const auto& image : dataset->images) {
       EXPECT_TRUE(images.insert(image.id).second) << image.id;
-      const auto picture = picture_in(root() / split / dataset->text(image.file_name));
+      const auto picture = testing::picture_in(root() / split / dataset->text(image.file_name));
       EXPECT_EQ(picture.size(), cv::Size(image.width, image.height)) << image.id;
       for (const auto& object : dataset->objects(image)) {
         EXPECT_TRUE(annotations.insert(object.id).second) << object.id;

@@ -1,0 +1,28 @@
+// Image files other than JPEG: any bytes fill the room that was asked for, once, or are an error.
+#include <stdexcept>
+#include <vector>
+
+#include "millrace/dataflow/image_readers/image_readers.h"
+#include "tests/fuzz/laws.h"
+
+extern "C" millrace::ReadPicture millrace_read_picture;
+
+namespace millrace::fuzz {
+
+void check(Input input) {
+  constexpr std::int64_t kMostPixels = 1 << 22;  // as check_image_head refuses what is too large
+  std::vector<std::uint8_t> pixels;
+  try {
+    millrace_read_picture(input.rest(), [&](int width, int height) {
+      MILLRACE_LAW(width > 0 && height > 0 && pixels.empty());
+      if (std::int64_t{width} * height > kMostPixels) throw std::runtime_error("too large");
+      pixels.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
+      return pixels.data();
+    });
+    MILLRACE_LAW(!pixels.empty());
+  } catch (const std::runtime_error& error) {
+    MILLRACE_LAW(*error.what() != '\0');
+  }
+}
+
+}  // namespace millrace::fuzz
