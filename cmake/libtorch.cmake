@@ -94,6 +94,10 @@ millrace_libtorch_headers("${libtorch_root}" libtorch_headers)
 
 millrace_import_libtorch(torch "${libtorch_root}" torch_cpu c10)
 target_include_directories(millrace::torch SYSTEM INTERFACE ${libtorch_headers})
+# Its macros write the names of its headers into what is built: without the folders of this machine.
+list(GET libtorch_headers 0 headers)
+target_compile_options(millrace::torch INTERFACE
+                       $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${headers}/=>)
 # at::parallel_for is a template that runs on one thread unless its caller is compiled with OpenMP
 # too. As flags, not as OpenMP::OpenMP_CXX: the runtime that is loaded is the libgomp beside
 # libtorch, by the search path above.

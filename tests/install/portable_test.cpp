@@ -7,6 +7,7 @@ namespace millrace::testing {
 namespace {
 
 constexpr std::uintmax_t kMostBytes = 60 << 20;
+constexpr auto kConfig = "/package/share/millrace/configs/maskrcnn.toml";
 
 /// The package, made once for all tests, unpacked into a root of its own.
 class Portable : public Trainer {
@@ -48,12 +49,20 @@ class Portable : public Trainer {
     };
     const auto line = mounted("/proc", "proc") + mounted("/dev", "dev") +
                       mounted(in_folder("data"), "data") + mounted(LIBTORCH, "torch") +
-                      "exec env -i OMP_NUM_THREADS=2 " + environment + " chroot" +
-                      quoted(Words{root()} + program + arguments);
+                      "exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin OMP_NUM_THREADS=2 " +
+                      environment + " chroot" + quoted(Words{root()} + program + arguments);
     return run("/usr/bin/unshare", {"--mount", "--map-root-user", "/bin/sh", "-c", line});
   }
 
-  /// Something that `complaint` may take for a torch package.
+  /// A command on `kConfig` with a small, quick model on /data/set.
+  static Words small(const Words& command, const Words& overrides = {}) {
+    return with_settings(command,
+                         Words{"data.root=/data/set", "data.short_side=96", "data.max_side=160",
+                               "model.backbone.width=16", "train.output=/data/runs"} +
+                             overrides);
+  }
+
+  /// What looks like a torch package of this version.
   static void make_torch(const fs::path& folder, const std::string& version) {
     fs::create_directories(folder / "lib");
     write_text(folder / "lib/libtorch_cpu.so", "");
@@ -94,50 +103,38 @@ TEST_F(Portable, EvaluatesWithoutLibtorch) {
       successful(bare({"coco-eval", "--gt", "/data/annotations/instances_val2017.json", "--dt",
                        "/data/found.json", "--iou", "bbox", "--json"},
                       "NOTHING="));
-  EXPECT_THAT(scores.out, HasSubstr("\"AP\":1.0"));
+  EXPECT_NEAR(scores.json().at("stats").at(0), 1, 1e-9);
 }
 
-TEST_F(Portable, TrainsBesideALibtorchThatItIsGiven) {
+TEST_F(Portable, TrainsAndPredictsBesideALibtorchThatItIsGiven) {
   EXPECT_THAT(successful(bare({"--version"})).out,
               AllOf(StartsWith("trainer "), HasSubstr("\nlibtorch "), HasSubstr(" in /torch\n")));
   successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
-  successful(bare(with_settings(
-      {"run", "/package/share/millrace/configs/maskrcnn.toml"},
-      Words{"data.root=/data/set", "data.short_side=96", "data.max_side=160",
-            "model.backbone.width=16", "train.max_steps=3", "train.output=/data/run"} +
-          kTrainOnly)));
-  EXPECT_TRUE(fs::exists(in_folder("data/run/checkpoints/latest")));
-}
+  successful(bare(small({"run", kConfig}, Words{"train.max_steps=3"} + kTrainOnly)));
 
-TEST_F(Portable, ReadsImagesThatAreNoJpeg) {
+  // Of images that are no JPEG.
   fs::create_directories(in_folder("data/pictures"));
   for (const auto* file : {"png/other/rgb_8.png", "webp/other/lossy.webp", "tif/other/rgb_lzw.tif"})
     fs::copy_file(fs::path("tests/dataflow/pictures") / file,
                   in_folder("data/pictures") / fs::path(file).filename());
-  successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
-  const auto config = "/package/share/millrace/configs/maskrcnn.toml";
-  const Words small = {"data.root=/data/set", "data.short_side=96", "data.max_side=160",
-                       "model.backbone.width=16"};
-  successful(bare(with_settings(
-      {"run", config}, small + Words{"train.max_steps=1", "train.output=/data/run"} + kTrainOnly)));
-  const auto done =
-      successful(bare(with_settings({"predict", config, "/data/pictures", "--weights",
-                                     "/data/run/checkpoints/latest", "--out", "/data/found"},
-                                    small)));
-  EXPECT_THAT(done.err, Not(HasSubstr("error")));
+  successful(bare(small({"predict", kConfig, "/data/pictures", "--weights",
+                         "/data/runs/maskrcnn-1/checkpoints/latest", "--out", "/data/found"})));
 }
 
-TEST_F(Portable, RunsUnderItsOwnMpirun) {
-  const auto done = bare({"-n", "2", "/package/bin/trainer", "list", "--json"},
-                         "LIBTORCH=/torch LD_LIBRARY_PATH=/package/lib "
-                         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HOME=/tmp "
-                         "OPAL_PREFIX=/package/lib/openmpi OPAL_BINDIR=/package/lib/openmpi/bin "
-                         "OPAL_LIBDIR=/package/lib/openmpi "
-                         "OPAL_PKGLIBDIR=/package/lib/openmpi/plugins "
-                         "OPAL_PKGDATADIR=/package/lib/openmpi/share/openmpi "
-                         "PMIX_INSTALL_PREFIX=/package/lib/openmpi/pmix",
-                         {"/package/lib/openmpi/bin/mpirun", "--oversubscribe"});
-  successful(done);
+TEST_F(Portable, TrainsInTwoProcessesOfItsOwnMpirun) {
+  successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
+  // What bin/mpirun, a shell script, sets.
+  const std::string mpi = "/package/lib/openmpi";
+  const auto environment =
+      "LIBTORCH=/torch OMPI_ALLOW_RUN_AS_ROOT=1 HOME=/tmp "
+      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated "
+      "LD_LIBRARY_PATH=/package/lib OPAL_PREFIX=" +
+      mpi + " OPAL_BINDIR=" + mpi + "/bin OPAL_LIBDIR=" + mpi + " OPAL_PKGLIBDIR=" + mpi +
+      "/plugins OPAL_PKGDATADIR=" + mpi + "/share/openmpi PMIX_INSTALL_PREFIX=" + mpi + "/pmix";
+  const auto done =
+      successful(bare(small({"run", kConfig}, Words{"train.max_steps=2"} + kTrainOnly), environment,
+                      {mpi + "/bin/mpirun", "--oversubscribe", "-n", "2", "/package/bin/trainer"}));
+  EXPECT_THAT(done.err, HasSubstr("local rank 1 of 2"));
 }
 
 TEST_F(Portable, SaysWhatIsMissing) {
