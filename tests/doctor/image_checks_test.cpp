@@ -89,7 +89,7 @@ TEST_F(ImageChecks, ATruncatedImageIsToldWhereItIsDecoded) {
 }
 
 TEST_F(ImageChecks, AFileOfAnotherFormatThanItsNameIsNoted) {
-  write(files_.image(1), encoded(".png", picture_in(files_.image(1))));
+  write(files_.image(1), testing::encoded(".png", testing::picture_in(files_.image(1))));
   EXPECT_THAT(check(), ElementsAre("image-misnamed 1: image 101 (picture1.jpg): is PNG"));
 }
 
@@ -179,7 +179,8 @@ struct TwoSplits {
     val.images = train.images.parent_path() / "val2017";
     fs::create_directory(val.images);
     for (int i = 0; i < 5; ++i) {  // other photos of the same sizes
-      save_picture(val.images / files.image(i).filename(), 255 - picture_in(files.image(i)));
+      testing::save_picture(val.images / files.image(i).filename(),
+                            255 - testing::picture_in(files.image(i)));
     }
   }
 
