@@ -1,7 +1,8 @@
-# Looks for CUDA's compiler and sets MILLRACE_CUDA to whether there is one. It is taken from
-# CUDACXX, PATH or the toolkit's usual folder.
+# Looks for CUDA's compiler and sets MILLRACE_CUDA to whether there is one that fits libtorch. It is
+# taken from CUDACXX, PATH or the toolkit's usual folder.
 include_guard(GLOBAL)
 include(CheckLanguage)
+include(cuda_version)
 
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(MILLRACE_NVCC nvcc PATHS /usr/local/cuda/bin)
@@ -18,6 +19,13 @@ set(MILLRACE_CUDA OFF)
 if(CMAKE_CUDA_COMPILER)
   enable_language(CUDA)
   set(MILLRACE_CUDA ON)
+  millrace_cuda_mismatch("${CMAKE_CUDA_COMPILER_VERSION}" "${libtorch_root}" mismatch)
+  if(mismatch AND TARGET millrace::torch_cuda)
+    message(FATAL_ERROR "${mismatch}")
+  elseif(mismatch)  # a build for CPUs
+    message(WARNING "${mismatch} plugins/cuda is left out.")
+    set(MILLRACE_CUDA OFF)
+  endif()
 else()
   message(STATUS "no CUDA compiler: plugins/cuda is left out")
 endif()

@@ -1,23 +1,37 @@
 // What the plug-in needs, with an error in words when it is missing.
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "millrace/base/errors.h"
+#include "millrace/plugins/cuda/driver.h"
 #include "millrace/plugins/plugin.h"
 
 MILLRACE_PLUGIN_NEEDS(
-    "libcuda.so.1: the driver of an NVIDIA GPU\n"
+    "libcuda.so.1: the driver of an NVIDIA GPU (from 580 on for CUDA 13)\n"
     "libtorch_cuda.so: the CUDA half of libtorch (MILLRACE_CUDA=1 scripts/setup)\n")
 
 namespace millrace {
 namespace {
 
+cuda::DriverFacts driver_facts() {
+  cuda::DriverFacts facts;
+  if (const auto status = cudaGetDeviceCount(&facts.count); status != cudaSuccess)
+    facts.error = cudaGetErrorString(status);
+  cudaDriverGetVersion(&facts.supports);
+  cudaRuntimeGetVersion(&facts.runtime);
+  std::ostringstream text;
+  text << std::ifstream("/proc/driver/nvidia/version").rdbuf();
+  facts.driver = cuda::driver_version(text.str());
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+    facts.hides = true, facts.visible = visible;
+  return facts;
+}
+
 const bool has_gpu = [] {
-  int count = 0;
-  const auto status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0)
-    throw Error(fmt::format("it needs an NVIDIA GPU, and there is none: {}",
-                            status != cudaSuccess ? cudaGetErrorString(status) : "CUDA counts 0"));
+  if (const auto what = cuda::missing(driver_facts()); !what.empty()) throw Error(what);
   return true;
 }();
 

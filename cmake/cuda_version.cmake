@@ -1,0 +1,28 @@
+# Which CUDA a libtorch is built for, and whether nvcc is of the same major version: two runtimes in
+# one process do not share streams or memory, and headers differ.
+include_guard(GLOBAL)
+
+# Sets RESULT to the major version; empty if the libtorch in ROOT does not say.
+function(millrace_libtorch_cuda root result)
+  set(found "")
+  if(EXISTS "${root}/lib/libc10_cuda.so")  # what it is linked to
+    file(STRINGS "${root}/lib/libc10_cuda.so" found REGEX "^libcudart[^/]*\\.so\\.[0-9]+" LIMIT_COUNT 1)
+  endif()
+  if(NOT found)
+    file(GLOB found "${root}/lib/libcudart*.so.*")
+  endif()
+  string(REGEX MATCH "libcudart[^/;]*\\.so\\.([0-9]+)" found "${found}")
+  set(${result} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+endfunction()
+
+# Sets RESULT to what is wrong with nvcc VERSION for the libtorch in ROOT; empty: nothing is.
+function(millrace_cuda_mismatch version root result)
+  string(REGEX MATCH "^[0-9]+" major "${version}")
+  millrace_libtorch_cuda("${root}" wanted)
+  set(${result} "" PARENT_SCOPE)
+  if(wanted AND major AND NOT wanted EQUAL major)
+    set(${result} "nvcc is of CUDA ${version}, and the libtorch in ${root} is built for CUDA ${wanted}: \
+plugins/cuda needs both of one major version. Pass -DCMAKE_CUDA_COMPILER=FILE for the nvcc of a toolkit ${wanted}, \
+or -DLIBTORCH=DIR for a libtorch for CUDA ${major}." PARENT_SCOPE)
+  endif()
+endfunction()

@@ -1,0 +1,57 @@
+#include "millrace/plugins/cuda/driver.h"
+
+#include <fmt/format.h>
+
+#include <regex>
+
+namespace millrace::cuda {
+namespace {
+
+/// The oldest driver for a major version of CUDA, by NVIDIA's table of minor version compatibility.
+const char* oldest_driver(int major) {
+  switch (major) {
+    case 11:
+      return "450";
+    case 12:
+      return "525";
+    case 13:
+      return "580";
+    default:
+      return nullptr;
+  }
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace
+
+std::string missing(const DriverFacts& facts) {
+  if (facts.error.empty() && facts.count > 0) return {};
+  const int major = facts.runtime / 1000;
+  const auto* oldest = oldest_driver(major);
+  const auto wanted = oldest ? fmt::format("a driver from {} on, for CUDA {}", oldest, major)
+                             : fmt::format("a driver for CUDA {}", major);
+  if (facts.supports > 0 && facts.supports / 1000 < major)
+    return fmt::format(
+        "it needs {}, and this machine's driver{} is for CUDA {}: update the driver, or use a "
+        "libtorch and a build for CUDA {}",
+        wanted, facts.driver.empty() ? "" : " " + facts.driver, version_text(facts.supports),
+        facts.supports / 1000);
+  const auto why = facts.error.empty() ? "CUDA counts 0" : facts.error;
+  if (facts.supports == 0) return fmt::format("it needs {}, and there is none: {}", wanted, why);
+  const auto hidden =
+      facts.hides ? fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", facts.visible) : "";
+  return fmt::format("it needs an NVIDIA GPU, and there is none: {}{}", why, hidden);
+}
+
+std::string driver_version(const std::string& text) {
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 ..."; open modules say
+  // "... Open Kernel Module for x86_64  580.65.06 ...".
+  static const std::regex version(R"(NVRM version:[^\n]*?\s(\d+\.\d+(\.\d+)?)\s)");
+  std::smatch found;
+  return std::regex_search(text, found, version) ? found[1].str() : std::string();
+}
+
+}  // namespace millrace::cuda

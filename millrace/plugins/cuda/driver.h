@@ -1,0 +1,26 @@
+// Why CUDA finds no GPU, in words.
+#pragma once
+
+#include <string>
+
+namespace millrace::cuda {
+
+/// What CUDA's runtime and the driver say of themselves. Versions of CUDA are 1000 major + 10
+/// minor.
+struct DriverFacts {
+  std::string error;    // of counting the GPUs; empty: it worked
+  int count = 0;        // GPUs
+  int supports = 0;     // the newest CUDA that the driver is for; 0: there is no driver
+  int runtime = 0;      // the CUDA that this program is linked to
+  std::string driver;   // the driver's own version, "550.54.14"; empty: unknown
+  bool hides = false;   // CUDA_VISIBLE_DEVICES is set
+  std::string visible;  // its value
+};
+
+/// A sentence without its full stop that says what is missing and what to do; empty: nothing is.
+std::string missing(const DriverFacts& facts);
+
+/// The version in the text of /proc/driver/nvidia/version; empty if there is none.
+std::string driver_version(const std::string& text);
+
+}  // namespace millrace::cuda
