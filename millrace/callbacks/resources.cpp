@@ -13,6 +13,8 @@
 #include "millrace/callbacks/common/gpu_meter.h"
 #include "millrace/callbacks/common/ticker.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/detector/detector.h"
+#include "millrace/trainer/run/device_memory.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -20,6 +22,11 @@ namespace {
 
 constexpr auto kSampling = std::chrono::seconds(1);  // of the GPUs, by a thread of its own
 constexpr double kMebibyte = 1 << 20;
+
+at::Device device_of(const Detector& model) {
+  const auto& parameters = model.parameters();
+  return parameters.size() > 0 ? parameters.begin()->value.device() : at::kCPU;
+}
 
 struct ResourcesOptions {
   std::string every = "20 steps";
@@ -49,6 +56,10 @@ class MeasureResources final : public Callback, public PublishesMetrics {
     const auto resident = rss_bytes();  // may exceed the reported peak by some pages
     Scalars figures = {{"time/memory_mib", mebibytes(resident)},
                        {"time/memory_peak_mib", mebibytes(std::max(resident, peak_rss_bytes()))}};
+    if (const auto peak = peak_memory(device_of(state.model))) {
+      figures.emplace_back("time/device_memory_peak_mib", mebibytes(peak->tensors_bytes));
+      figures.emplace_back("time/device_reserved_peak_mib", mebibytes(peak->reserved_bytes));
+    }
     const std::scoped_lock lock(mutex_);
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       const auto gpu = std::exchange(samples_[i], {});
@@ -62,7 +73,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
   void after_train(TrainState&) override { ticker_.reset(); }
 
   std::vector<std::string> publishes() const override {
-    return {"time/memory_mib", "time/memory_peak_mib", "time/gpu*"};
+    return {"time/memory_mib", "time/memory_peak_mib", "time/device*", "time/gpu*"};
   }
 
  private:

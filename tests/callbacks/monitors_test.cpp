@@ -155,6 +155,7 @@ TEST(ResourcesCallback, MeasuresTheHostsMemory) {
   for (const auto& line : metrics(scratch / "run")) {
     EXPECT_GT(line.at("time/memory_mib"), 1);
     EXPECT_GE(line.at("time/memory_peak_mib"), line.at("time/memory_mib"));
+    EXPECT_FALSE(line.contains("time/device_memory_peak_mib")) << "on the CPU";
   }
   const auto gpus = GpuMeter().read();
   EXPECT_EQ(log.take().find("no NVIDIA GPU") != std::string::npos, gpus.empty());

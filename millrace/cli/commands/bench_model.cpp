@@ -16,6 +16,7 @@
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/detector/make_detector.h"
+#include "millrace/trainer/run/device_memory.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
@@ -59,6 +60,7 @@ struct Measurement {
   double cpu_s = 0;   // of the process, over all timed steps
   double images = 0;  // likewise
   std::int64_t peak_rss_bytes = 0;
+  std::optional<DeviceMemory> device;    // its peaks
   std::vector<OpTime> kinds, operators;  // over all timed steps
   StepFigures first;                     // losses of the first step, to compare weights and data by
 
@@ -174,14 +176,19 @@ Json to_json(const std::vector<OpTime>& times, const Measurement& m) {
 Json to_json(const Measurement& m) {
   Json first = Json::object();
   for (const auto& [name, value, kind] : m.first) first[name] = value;
-  return {{"step_s", m.median_s()},
-          {"cpu_s", m.per_step(m.cpu_s)},
-          {"images_per_s", m.images / m.whole_s()},
-          {"peak_rss_bytes", m.peak_rss_bytes},
-          {"steps_s", m.step_s},
-          {"first", std::move(first)},
-          {"profile", to_json(m.kinds, m)},
-          {"operators", to_json(m.operators, m)}};
+  Json all = {{"step_s", m.median_s()},
+              {"cpu_s", m.per_step(m.cpu_s)},
+              {"images_per_s", m.images / m.whole_s()},
+              {"peak_rss_bytes", m.peak_rss_bytes},
+              {"steps_s", m.step_s},
+              {"first", std::move(first)},
+              {"profile", to_json(m.kinds, m)},
+              {"operators", to_json(m.operators, m)}};
+  if (m.device) {
+    all["peak_device_bytes"] = m.device->tensors_bytes;
+    all["peak_device_reserved_bytes"] = m.device->reserved_bytes;
+  }
+  return all;
 }
 
 void print_table(const std::string& title, const std::vector<OpTime>& times, const Measurement& m) {
@@ -195,6 +202,7 @@ int bench_model(const BenchModelArguments& arguments) {
   const Session session(arguments.config.load());
   auto m = arguments.inference ? measure_inference(session, arguments.steps)
                                : measure_training(session, arguments.steps);
+  m.device = peak_memory(session.device());
   add_rest(m);
   if (m.operators.size() > kOperators) m.operators.resize(kOperators);
   if (arguments.json) return print(to_json(m)), kDone;
@@ -202,6 +210,10 @@ int bench_model(const BenchModelArguments& arguments) {
              arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
              counted(std::ssize(m.step_s), "step"), 1e3 * m.per_step(m.cpu_s),
              m.images / m.whole_s(), byte_text(static_cast<double>(m.peak_rss_bytes)));
+  if (m.device)
+    fmt::print("peak memory of the device: {} in tensors, {} reserved\n",
+               byte_text(static_cast<double>(m.device->tensors_bytes)),
+               byte_text(static_cast<double>(m.device->reserved_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
   return kDone;
