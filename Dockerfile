@@ -14,13 +14,16 @@ ARG BUILD_FROM=${FROM}
 
 FROM ${BUILD_FROM} AS build
 ARG CUDA=0
+# For each step: `make build` sets up too, and no GPU is visible here.
+ENV MILLRACE_CUDA=${CUDA}
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git make python3-pip
 WORKDIR /src
 COPY scripts scripts
-RUN MILLRACE_CUDA=${CUDA} scripts/setup
+RUN scripts/setup
 COPY . .
 RUN make build && cmake --install build/release --prefix /opt/millrace \
-  && scripts/docker/gather /opt/millrace
+  && scripts/docker/gather /opt/millrace \
+  && if [ "$CUDA" = 1 ]; then ls /opt/millrace/lib/libtorch_cuda.so /opt/millrace/lib/millrace/plugins/millrace_cuda.so; fi
 
 FROM ${FROM}
 COPY --from=build /opt/millrace /opt/millrace
