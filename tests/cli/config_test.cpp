@@ -11,7 +11,8 @@ TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
   for (const auto& entry : fs::recursive_directory_iterator("configs")) {
     const auto& file = entry.path();
     if (file.extension() != ".toml" || file.parent_path().filename() == "base") continue;
-    successful(trainer({"config", file}));
+    // Those for a GPU name the plug-in, which is not to be opened without one.
+    successful(trainer({"config", file, "--set", "plugins=[]"}));
     ++seen;
   }
   EXPECT_GE(seen, 12);
