@@ -6,7 +6,8 @@ include_guard(GLOBAL)
 function(millrace_libtorch_cuda root result)
   set(found "")
   if(EXISTS "${root}/lib/libc10_cuda.so")  # what it is linked to
-    file(STRINGS "${root}/lib/libc10_cuda.so" found REGEX "^libcudart[^/]*\\.so\\.[0-9]+" LIMIT_COUNT 1)
+    file(STRINGS "${root}/lib/libc10_cuda.so" found
+         REGEX "^libcudart[^/]*\\.so\\.[0-9]+" LIMIT_COUNT 1)
   endif()
   if(NOT found)
     file(GLOB found "${root}/lib/libcudart*.so.*")
@@ -21,8 +22,10 @@ function(millrace_cuda_mismatch version root result)
   millrace_libtorch_cuda("${root}" wanted)
   set(${result} "" PARENT_SCOPE)
   if(wanted AND major AND NOT wanted EQUAL major)
-    set(${result} "nvcc is of CUDA ${version}, and the libtorch in ${root} is built for CUDA ${wanted}: \
-plugins/cuda needs both of one major version. Pass -DCMAKE_CUDA_COMPILER=FILE for the nvcc of a toolkit ${wanted}, \
-or -DLIBTORCH=DIR for a libtorch for CUDA ${major}." PARENT_SCOPE)
+    string(CONCAT problem
+      "nvcc is of CUDA ${version}, and the libtorch in ${root} is built for CUDA ${wanted}: "
+      "plugins/cuda needs both of one major version. Pass -DCMAKE_CUDA_COMPILER=FILE for the nvcc "
+      "of a toolkit ${wanted}, or -DLIBTORCH=DIR for a libtorch for CUDA ${major}.")
+    set(${result} "${problem}" PARENT_SCOPE)
   endif()
 endfunction()

@@ -9,9 +9,10 @@ function(expect what is wanted)
 endfunction()
 
 file(REMOVE_RECURSE "${FOLDER}")
-# As unpacked without its CUDA half; with it, its runtime elsewhere (pip); of CUDA 11's naming; without a sign of CUDA.
+# As unpacked without its CUDA half; with it, its runtime elsewhere (pip); as CUDA 11 was named;
+# without a sign of CUDA.
 file(WRITE "${FOLDER}/cpu/lib/libcudart.so.13" "")
-file(WRITE "${FOLDER}/pip/lib/libc10_cuda.so" "ELF\nlibc10.so\nlibcudart.so.12\nlibcudart.so.13.abc\n")
+file(WRITE "${FOLDER}/pip/lib/libc10_cuda.so" "ELF\nlibc10.so\nlibcudart.so.12\nlibcudart.so.1\n")
 file(WRITE "${FOLDER}/old/lib/libcudart-d0da41ae.so.11.0" "")
 file(WRITE "${FOLDER}/plain/lib/libc10.so" "")
 foreach(case "cpu;13" "pip;12" "old;11" "plain;")
@@ -28,7 +29,8 @@ foreach(fits "13.0.88;cpu" "13.2;cpu" "12.4.131;pip" "9.1;plain" ";cpu")
   expect("nvcc ${version} with '${name}'" "${mismatch}" "")
 endforeach()
 millrace_cuda_mismatch("12.4.131" "${FOLDER}/cpu" mismatch)
-foreach(part "nvcc is of CUDA 12.4.131" "${FOLDER}/cpu is built for CUDA 13" "a toolkit 13" "a libtorch for CUDA 12.")
+foreach(part "nvcc is of CUDA 12.4.131" "${FOLDER}/cpu is built for CUDA 13" "a toolkit 13"
+        "a libtorch for CUDA 12.")
   string(FIND "${mismatch}" "${part}" place)
   if(place EQUAL -1)
     message(SEND_ERROR "'${mismatch}' lacks '${part}'")
