@@ -38,7 +38,13 @@ struct ComponentName {
   std::string text() const;
 };
 
-/// The message of the exception being handled, whatever its type. REQUIRES: in a catch clause.
+/// An exception's message as a sentence: without the stack that libtorch adds (unless
+/// TORCH_SHOW_CPP_STACKTRACES is set), and of an error of CUDA, which libtorch explains in six
+/// lines, the first, with what to do.
+std::string sentence_of(std::string what);
+
+/// The message of the exception being handled, whatever its type, as a sentence. REQUIRES: in a
+/// catch clause.
 std::string what_is_thrown();
 
 /// "WHO failed in WHERE: WHAT"

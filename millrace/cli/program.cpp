@@ -91,7 +91,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     if (!std::ferror(stdout)) return complain(problem.what(), kFailed);
     return complain("standard output cannot be written: " + problem.code().message(), kFailed);
   } catch (const std::exception& problem) {
-    return complain(problem.what(), kFailed);
+    return complain(sentence_of(problem.what()), kFailed);
   }
 }
 

@@ -18,7 +18,7 @@ class DoAll {
     try {
       work();
     } catch (const std::exception& problem) {
-      failed(std::current_exception(), problem.what());
+      failed(std::current_exception(), sentence_of(problem.what()));
     } catch (...) {
       const auto what = what_is_thrown();
       failed(std::make_exception_ptr(Error(what)), what);

@@ -38,5 +38,22 @@ TEST(Blaming, LeavesAConfigErrorAndAddsThePlugin) {
               ThrowsMessage<ConfigError>("callback 'hello' of hello.so: a.toml:3:1: no such key"));
 }
 
+TEST(Sentence, IsWithoutTheStackOfLibtorch) {
+  const std::string stack =
+      "\nException raised from index_select_out_cpu_ at Indexing.cpp:1 (most recent call first):\n"
+      "frame #0: c10::Error::Error\nframe #1: <unknown function>\n";
+  EXPECT_EQ(sentence_of("index out of range in self" + stack), "index out of range in self");
+  EXPECT_EQ(sentence_of("two lines\nof one's own"), "two lines\nof one's own");
+  const auto of_cuda = sentence_of(
+      "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in the manual\n"
+      "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n" +
+      stack);
+  EXPECT_TRUE(of_cuda.starts_with("CUDA error: device-side assert triggered (of this operation"));
+  EXPECT_EQ(of_cuda.find('\n'), of_cuda.npos);
+  EXPECT_EQ(sentence_of(of_cuda), of_cuda) << "passed on";
+  EXPECT_THAT([&] { blaming(kOwn, "before_step", [&] { throw std::logic_error("bad" + stack); }); },
+              ThrowsMessage<Error>("callback 'hello' failed in before_step: bad"));
+}
+
 }  // namespace
 }  // namespace millrace

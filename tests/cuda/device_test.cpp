@@ -1,29 +1,18 @@
 // The operators on a GPU against those on the CPU; skipped without a GPU.
-#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
-#include <fmt/format.h>
 
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/nms.h"
 #include "millrace/models/ops/proposals.h"
 #include "millrace/models/ops/roi_align.h"
-#include "millrace/plugins/loader.h"
+#include "tests/cuda/on_a_gpu.h"
 #include "tests/models/operators.h"
 
 namespace millrace::testing {
 namespace {
 
-class OnAGpu : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!at::globalContext().hasCUDA()) GTEST_SKIP() << "no GPU, or a libtorch without CUDA";
-    auto tree = parse_config(fmt::format("plugins = ['{}']", MILLRACE_CUDA_PLUGIN), "test");
-    load_plugins(tree);
-  }
-
-  static at::Tensor gpu(const at::Tensor& tensor) { return tensor.to(at::kCUDA); }
-};
+at::Tensor gpu(const at::Tensor& tensor) { return tensor.to(at::kCUDA); }
 
 at::Tensor rois(std::int64_t count) {
   return at::cat(

@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+"""The kernels of a training step of Mask R-CNN R50-FPN, their FLOPs and bytes, and the least time
+that an H100 and an H200 need for them: docs/roofline.md.
+
+    tests/bench/roofline.py                the tables of the page
+    tests/bench/roofline.py --kernels      every kernel
+    tests/bench/roofline.py --json         totals
+    tests/bench/roofline.py --check PAGE   whether the page shows what is printed
+
+Everything follows from the shapes of the layers of configs/coco/mask_rcnn_R50_FPN_1x.toml, its
+norms frozen, the stem and C2 too. tests/bench/roofline_test.cpp compares FLOPs and parameters with
+those of the operators that a step really runs. A kernel's time is the larger of FLOPs / rate and
+bytes / bandwidth; each tensor is read and written once per kernel, whatever the caches keep.
+Activations are bf16, channels last; weights, losses, boxes and the optimizer fp32.
+"""
+import argparse
+import dataclasses
+import json
+import sys
+
+# Dense rates without sparsity and bandwidths of NVIDIA's data sheets (SXM).
+TENSOR, FP32 = 989e12, 67e12  # FLOP/s
+GPUS = {"H100": 3.35e12, "H200": 4.8e12}  # B/s
+# A step of 12 images on each of 8 H100 in MLPerf training v3.0, and the part of it that is computing
+# by the model of docs/scaling.md; its logs say nothing of kernels.
+MLPERF_STEP_MS, MLPERF_COMPUTE_MS, MLPERF_BATCH = 66.9, 53.0, 12
+
+HALF, FULL, INDEX = 2, 4, 8  # bytes of bf16, fp32 and int64
+CELLS = 3  # anchors of a place
+
+# What our kernels do beside those of the roofline, and where.
+EPILOGUE = "bias, sum and ReLU as kernels after the convolution (convolution.cpp)"
+RELU_BACK = "ReLU's gradient as a kernel (convolution.cpp)"
+JOIN = "sums of the gradients of a map that several layers read (autograd)"
+WEIGHTS = "weights scaled and rounded to bf16, forwards and backwards; their gradients to fp32"
+INPUT = "pixels to fp32, less mean, by deviation, to bf16: a kernel each (pyramid.cpp)"
+UPSAMPLE = "upsampled maps in memory (fpn.cpp)"
+HEADS = "two 1x1 convolutions over the same map (rpn.cpp)"
+GATHER = "gradients of the sampled anchors, image by image (rpn.cpp)"
+SORT = "a full sort of the scores of a level instead of the best 2,000 (plugins/cuda/ops.cpp)"
+FLATTEN = "pooled regions copied to (C, H, W) for fc6, and back (box_head.cpp)"
+LOGITS = "logits of all classes' masks to fp32, and their gradient (mask_head.cpp)"
+
+
+@dataclasses.dataclass
+class Kernel:
+    part: str
+    name: str
+    flops: float
+    bytes: float
+    extra: str = ""  # why it is there although the roofline needs none; "": it belongs to it
+    rate: float = TENSOR
+
+    def seconds(self, gpu):
+        return max(self.flops / self.rate, self.bytes / GPUS[gpu])
+
+
+@dataclasses.dataclass
+class Map:
+    """Activations (n, channels, height, width) in bf16."""
+    n: int
+    channels: int
+    height: int
+    width: int
+
+    @property
+    def values(self):
+        return self.n * self.channels * self.height * self.width
+
+    @property
+    def bytes(self):
+        return HALF * self.values
+
+
+class Step:
+    def __init__(self, a):
+        self.kernels, self.trainable = [], 0
+        self.matrix = {"forward": 0, "backward": 0}  # FLOPs of convolutions and matrix products
+        image = Map(a.batch, 3, a.height, a.width)
+        self.pixels(image)
+        maps = self.fpn(self.resnet(image))
+        self.rpn(maps, a)
+        self.pool("box", maps, a.boxes, 7)
+        self.box_head(a)
+        self.pool("mask", maps, a.masks, 14)
+        self.mask_head(a)
+        for level, each in enumerate(maps[:4]):  # the RPN's head and twice ROIAlign read it
+            self.add("FPN", f"P{level + 2} sums of gradients", 0, 4 * each.bytes, JOIN)
+        self.add("optimizer", "norms of the gradients", self.trainable * 2, FULL * self.trainable,
+                 rate=FP32)
+        self.add("optimizer", "SGD with momentum", self.trainable * 6, 5 * FULL * self.trainable,
+                 rate=FP32)
+
+    def add(self, part, name, flops, size, extra="", rate=TENSOR):
+        self.kernels.append(Kernel(part, name, flops, size, extra, rate))
+
+    def product(self, part, name, flops, size, direction):
+        self.matrix[direction] += flops
+        self.add(part, name, flops, size)
+
+    def conv(self, part, name, x, out, kernel=1, stride=1, relu=True, bias=False, add=False,
+             trained=True, needs_dx=True, twice=False):
+        """A convolution and what follows it. `bias`: trained, otherwise the shift of a frozen norm;
+        `add`: a map of the output's size is added; `twice`: the input has another reader."""
+        y = Map(x.n, out, -(-x.height // stride), -(-x.width // stride))
+        weights = out * x.channels * kernel * kernel
+        flops = 2 * y.values * x.channels * kernel * kernel
+        self.product(part, f"{name} forward", flops,
+                     x.bytes + y.bytes * (2 if add else 1) + HALF * weights, "forward")
+        self.add(part, f"{name} bias", 0, 2 * y.bytes, EPILOGUE)
+        if add:
+            self.add(part, f"{name} sum", 0, 3 * y.bytes, EPILOGUE)
+        if relu:
+            self.add(part, f"{name} ReLU", 0, 2 * y.bytes, EPILOGUE)
+        scaled = (0 if bias or not trained else 2 * FULL) * weights
+        rounded = (FULL + HALF) * weights
+        self.add(part, f"{name} weights", 0, scaled + rounded, WEIGHTS)
+        if not trained:
+            return y
+        self.trainable += weights + (out if bias else 0)
+        if relu:  # the roofline reads the output beside the gradient
+            self.add(part, f"{name} ReLU backward", 0, 2 * y.bytes, RELU_BACK)
+        mask = y.bytes if relu else 0
+        if needs_dx:
+            self.product(part, f"{name} dx", flops, y.bytes + mask + HALF * weights
+                         + x.bytes * (2 if twice else 1), "backward")
+            mask = 0
+            if twice:
+                self.add(part, f"{name} sum of gradients", 0, 2 * x.bytes, JOIN)
+        self.product(part, f"{name} dw", flops, y.bytes + mask + x.bytes + FULL * weights,
+                     "backward")
+        if bias:
+            self.add(part, f"{name} db", 0, y.bytes)
+        self.add(part, f"{name} weights backward", 0, scaled + rounded + rounded + scaled, WEIGHTS)
+        return y
+
+    def linear(self, part, name, rows, into, out, relu):
+        weights, flops = into * out, 2 * rows * into * out
+        size = HALF * (rows * (into + out) + weights)
+        self.product(part, f"{name} forward", flops, size, "forward")
+        self.product(part, f"{name} dx", flops, size, "backward")
+        self.product(part, f"{name} dw", flops, size + HALF * weights, "backward")
+        self.add(part, f"{name} weights", 0, 2 * (FULL + HALF) * weights, WEIGHTS)
+        if relu:
+            self.add(part, f"{name} ReLU", 0, 2 * HALF * rows * out, EPILOGUE)
+            self.add(part, f"{name} ReLU backward", 0, 2 * HALF * rows * out, RELU_BACK)
+        self.trainable += weights + out
+
+    def pixels(self, image):
+        count = image.values
+        self.add("input", "normalise", 0, count + HALF * count)
+        self.add("input", "to fp32", 0, (1 + FULL) * count, INPUT)
+        self.add("input", "order of channels", 0, 2 * count, INPUT)
+        for name in "less mean", "by deviation":
+            self.add("input", name, 0, 2 * FULL * count, INPUT)
+        self.add("input", "to bf16", 0, FULL * count, INPUT)  # the rest is the roofline's
+
+    def resnet(self, image):
+        part = "backbone, forward only"
+        x = self.conv(part, "stem", image, 64, 7, 2, trained=False)
+        half = Map(x.n, 64, -(-x.height // 2), -(-x.width // 2))
+        self.add(part, "max pooling", 0, x.bytes + half.bytes)
+        x, outputs = half, []
+        for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+            trained = stage > 0
+            part = "backbone, C3 to C5" if trained else "backbone, forward only"
+            for index in range(blocks):
+                name = f"C{stage + 2}.{index}"
+                # detectron2's networks have the stride in the first 1x1 convolution.
+                stride = 2 if stage > 0 and index == 0 else 1
+                first = stage == 1 and index == 0  # its input is frozen
+                fixed = {"trained": trained, "needs_dx": not first}
+                if index == 0:
+                    self.conv(part, f"{name} shortcut", x, 4 * width, 1, stride, relu=False,
+                              twice=not first, **fixed)
+                y = self.conv(part, f"{name} conv1", x, width, 1, stride, twice=not first, **fixed)
+                y = self.conv(part, f"{name} conv2", y, width, 3, trained=trained)
+                x = self.conv(part, f"{name} conv3", y, 4 * width, add=True, trained=trained)
+            outputs.append(x)
+        return outputs
+
+    def fpn(self, c):
+        part, p, coarser = "FPN", [], None
+        for level in (3, 2, 1, 0):
+            name = f"P{level + 2}"
+            inner = self.conv(part, f"{name} lateral", c[level], 256, relu=False, bias=True,
+                              add=coarser is not None, needs_dx=level > 0)
+            if coarser:
+                self.add(part, f"{name} upsampled", 0, coarser.bytes + inner.bytes, UPSAMPLE)
+                self.add(part, f"{name} upsampled backward", 0, coarser.bytes + inner.bytes)
+            p.insert(0, self.conv(part, f"{name} output", inner, 256, 3, relu=False, bias=True,
+                                  twice=level > 0))
+            coarser = inner
+        top = p[-1]
+        p.append(Map(top.n, 256, -(-top.height // 2), -(-top.width // 2)))
+        self.add(part, "P6 and its gradient", 0, 2 * 2 * p[-1].bytes + top.bytes)
+        return p
+
+    def rpn(self, maps, a):
+        head, anchors = "RPN head", 0
+        before, trainable = 0, self.trainable
+        for number, level in enumerate(maps):
+            name = f"P{number + 2}"
+            hidden = self.conv(head, f"{name} conv", level, 256, 3, bias=True)
+            self.conv(head, f"{name} logits and deltas", hidden, 5 * CELLS, relu=False, bias=True)
+            self.add(head, f"{name} deltas apart", 0, 5 * hidden.bytes, HEADS)
+            places = CELLS * level.height * level.width
+            anchors += places
+            before += min(places, 2000)
+            if number == 0:
+                shared = self.trainable - trainable
+            self.trainable = trainable + shared  # the levels share their weights
+        part = "anchors, matching, RPN loss"
+        # Twice: the best anchor of each object, then the best object of each anchor; 16 operations.
+        self.add(part, "matching", 2 * 16 * a.batch * a.objects * anchors,
+                 a.batch * anchors * (2 * 4 * FULL + INDEX + 1), rate=FP32)
+        self.add(part, "draw", 0, 2 * a.batch * anchors)
+        logits = a.batch * anchors
+        self.add(part, "logits and deltas together, fp32", 0, 5 * logits * (HALF + FULL))
+        self.add(part, "their gradients", 0, 5 * logits * (FULL + HALF))
+        # Of each image over the whole batch: zeros, then a sum.
+        self.add(part, "gradients of gathers", 0, a.batch * 5 * logits * 4 * FULL, GATHER)
+        part = "proposals"
+        self.add(part, "best of each level", 0, FULL * logits + 2 * INDEX * a.batch * before)
+        passes = 4  # of 8 bits, keys and places
+        self.add(part, "sort", 0, logits * (3 * FULL + passes * 2 * (FULL + INDEX)), SORT)
+        self.add(part, "decode", 20 * a.batch * before, a.batch * before * 12 * FULL, rate=FP32)
+        pairs = sum(min(CELLS * m.height * m.width, 2000) ** 2 / 2 for m in maps) * a.batch
+        self.add(part, "IoU of the pairs for NMS", 16 * pairs, pairs / 4, rate=FP32)
+        self.add(part, "matching of the regions", 16 * a.batch * a.objects * 1000,
+                 a.batch * 1000 * (4 * FULL + INDEX + 1), rate=FP32)
+
+    def pool(self, name, maps, regions, size):
+        """Each map is read, or added to, as a whole; four samples a cell, each of four places."""
+        part, cells = "ROIAlign", regions * size * size * 256
+        whole = sum(m.bytes for m in maps[:4])
+        self.add(part, f"{name} forward", 4 * 8 * cells, whole + HALF * cells, rate=FP32)
+        self.add(part, f"{name} backward", 4 * 8 * cells, 2 * whole + HALF * cells, rate=FP32)
+
+    def box_head(self, a):
+        part, rows = "box head", a.boxes
+        pooled = HALF * rows * 256 * 49
+        self.add(part, "regions as (C, H, W)", 0, 4 * pooled, FLATTEN)
+        self.linear(part, "fc6", rows, 256 * 49, 1024, relu=True)
+        self.linear(part, "fc7", rows, 1024, 1024, relu=True)
+        self.linear(part, "cls_score", rows, 1024, a.classes + 1, relu=False)
+        self.linear(part, "bbox_pred", rows, 1024, 4 * a.classes, relu=False)
+        self.add(part, "losses", 0, 4 * FULL * rows * (5 * a.classes + 1))
+
+    def mask_head(self, a):
+        part = "mask head"
+        x = Map(a.masks, 256, 14, 14)
+        for i in range(4):
+            x = self.conv(part, f"conv{i}", x, 256, 3, bias=True)
+        weights, flops = 256 * 256 * 4, 2 * x.values * 256 * 4
+        y = Map(a.masks, 256, 28, 28)
+        size = x.bytes + y.bytes + HALF * weights
+        self.product(part, "deconv forward", flops, size, "forward")
+        self.product(part, "deconv dx", flops, size + y.bytes, "backward")
+        self.product(part, "deconv dw", flops, size + HALF * weights, "backward")
+        self.add(part, "deconv db", 0, y.bytes)
+        self.add(part, "deconv bias and ReLU", 0, 4 * y.bytes, EPILOGUE)
+        self.add(part, "deconv ReLU backward", 0, 2 * y.bytes, RELU_BACK)
+        self.add(part, "deconv weights", 0, 2 * (FULL + HALF) * weights, WEIGHTS)
+        self.trainable += weights + 256
+        logits = self.conv(part, "logits", y, a.classes, relu=False, bias=True)
+        self.add(part, "own masks and their gradient", 0, logits.bytes + 2 * HALF * a.masks * 784)
+        self.add(part, "logits to fp32", 0, (HALF + FULL) * logits.values, LOGITS)
+        self.add(part, "gradient from fp32", 0, 2 * FULL * logits.values, LOGITS)
+        self.add(part, "targets", 0, 2 * FULL * a.masks * 784)
+
+    # ---------------------------------------------------------------- what is printed
+
+    def rows(self, extra, key):
+        """key of each kernel -> FLOPs, bytes, seconds on each GPU; those of the roofline or the
+        others, in the order of the step."""
+        rows = {}
+        for kernel in self.kernels:
+            if bool(kernel.extra) == extra:
+                row = rows.setdefault(key(kernel), [0, 0] + [0] * len(GPUS))
+                figures = [kernel.flops, kernel.bytes, *map(kernel.seconds, GPUS)]
+                rows[key(kernel)] = [a + b for a, b in zip(row, figures)]
+        return rows
+
+    def totals(self, extra):
+        return [sum(column) for column in zip(*self.rows(extra, lambda k: k.part).values())]
+
+
+def line(name, row):
+    return (f"| {name} | {row[0] / 1e12:.2f} | {row[1] / 1e9:.2f} | "
+            + " | ".join(f"{1e3 * s:.2f}" for s in row[2:]) + " |")
+
+
+def tables(step, a):
+    need, adds = step.totals(False), step.totals(True)
+    yield f"| {a.batch} images of {a.width} x {a.height} | TFLOP | GB | H100, ms | H200, ms |"
+    yield "|---|---|---|---|---|"
+    for part, row in step.rows(False, lambda k: k.part).items():
+        yield line(part, row)
+    yield line("**the roofline**", need)
+    count = sum(1 for k in step.kernels if k.extra)
+    yield line(f"what ours adds, {count} kernels", adds)
+    both = [x + y for x, y in zip(need, adds)]
+    yield line("**ours at best**", both)
+    images = [f"{a.batch / s:.0f}" for s in need[2:]], [f"{a.batch / s:.0f}" for s in both[2:]]
+    yield f"| images/s of the roofline | | | {' | '.join(images[0])} |"
+    yield f"| images/s of ours at best | | | {' | '.join(images[1])} |"
+    yield ""
+    yield "| what ours adds, by cost | GB | H100, ms | H200, ms |"
+    yield "|---|---|---|---|"
+    for why, row in sorted(step.rows(True, lambda k: k.extra).items(), key=lambda r: -r[1][2]):
+        yield f"| {why} | {row[1] / 1e9:.2f} | {1e3 * row[2]:.2f} | {1e3 * row[3]:.2f} |"
+    if a.batch == MLPERF_BATCH:
+        share = 1e3 * need[2]
+        yield ""
+        yield (f"MLPerf's step on an H100: {MLPERF_STEP_MS} ms, of which {MLPERF_COMPUTE_MS:.0f} "
+               f"compute by the model of scaling.md; the roofline is "
+               f"{100 * share / MLPERF_STEP_MS:.0f} and {100 * share / MLPERF_COMPUTE_MS:.0f} % "
+               "of them.")
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__,
+                                        formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default, doc in (("batch", 12, "images"), ("height", 800, "padded"),
+                               ("width", 1344, "padded"), ("classes", 80, "of objects"),
+                               ("objects", 8, "an image"),
+                               ("boxes", 0, "regions of the box head; 0: 512 an image"),
+                               ("masks", 0, "regions of the mask head; 0: a quarter of them")):
+        arguments.add_argument(f"--{name}", type=int, default=default, help=f"{doc} ({default})")
+    arguments.add_argument("--kernels", action="store_true")
+    arguments.add_argument("--json", action="store_true")
+    arguments.add_argument("--check", metavar="PAGE")
+    a = arguments.parse_args()
+    a.boxes = a.boxes or 512 * a.batch
+    a.masks = a.masks or a.boxes // 4
+    step = Step(a)
+    if a.json:
+        need, adds = step.totals(False), step.totals(True)
+        return print(json.dumps({
+            "matrix_flops": step.matrix, "trainable": step.trainable, "kernels": len(step.kernels),
+            "roofline": {"flops": need[0], "bytes": need[1], "seconds": dict(zip(GPUS, need[2:]))},
+            "added": {"bytes": adds[1], "seconds": dict(zip(GPUS, adds[2:]))}}))
+    if a.kernels:
+        print(f"{'':<28}{'':<34}{'GFLOP':>9}{'MB':>9}{'H100 us':>9}{'H200 us':>9}")
+        for k in step.kernels:
+            times = "".join(f"{1e6 * k.seconds(gpu):>9.1f}" for gpu in GPUS)
+            print(f"{k.part:<28}{k.name:<34}{k.flops / 1e9:>9.1f}{k.bytes / 1e6:>9.1f}{times}"
+                  + (f"  added: {k.extra}" if k.extra else ""))
+        return None
+    text = "\n".join(tables(step, a))
+    if not a.check:
+        return print(text)
+    with open(a.check) as page:
+        shown = page.read()
+    missing = [row for row in text.splitlines() if row not in shown.splitlines()]
+    if missing:
+        sys.exit(f"{a.check} lacks what tests/bench/roofline.py prints:\n" + "\n".join(missing))
+    return print(f"{a.check} shows the tables")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+// Run by each of two ranks with a GPU of its own: sums over NCCL, batch norm over both GPUs, and a
+// training by both. Skipped where there are fewer GPUs.
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/sin.h>
+
+#include <cmath>
+
+#include "millrace/models/layers/layers.h"
+#include "millrace/trainer/cluster/gradient_sync.h"
+#include "millrace/trainer/run/device.h"
+#include "millrace/trainer/training_step.h"
+#include "tests/cuda/on_a_gpu.h"
+#include "tests/models/small_batch.h"
+#include "tests/support/ranks_main.h"
+
+namespace millrace::testing {
+namespace {
+
+class OnTwoGpus : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto ranks = static_cast<int>(cluster->size());
+    if (!has_gpus(ranks)) GTEST_SKIP() << "fewer than " << ranks << " GPUs";
+    prepare_gpu();
+    gpu_ = open_device("cuda", cluster->local_rank());
+  }
+  at::Device gpu_ = at::kCPU;
+};
+
+TEST_F(OnTwoGpus, SumsAreThoseOfAllRanksEachTime) {
+  const auto sync = make_gradient_sync(at::kCUDA, *cluster);
+  const auto ranks = static_cast<double>(cluster->size());
+  for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16})
+    for (const std::int64_t count : {1, 1000, 10'000'000}) {
+      const auto own = at::full({count}, 1.0 + static_cast<double>(cluster->rank()),
+                                at::TensorOptions(type).device(gpu_));
+      std::vector<at::Tensor> several = {own.clone(), own.clone(), own.clone()};
+      for (const auto& values : several) sync->begin_sum(values, "test");
+      sync->wait();
+      // Queued after the wait, so it sees the sums.
+      for (const auto& values : several)
+        EXPECT_EQ(values.ne(ranks * (ranks + 1) / 2).sum().item<std::int64_t>(), 0)
+            << type << " " << count;
+    }
+}
+
+/// Normalised values and all gradients of this rank's part.
+struct Normed {
+  at::Tensor y, dx, dweight, dbias, mean, var;
+};
+
+Normed normed(const Cluster& all, at::Device device, const at::Tensor& whole, std::int64_t first,
+              std::int64_t count) {
+  Parameters parameters;
+  const Scope root(parameters, 1, device);
+  const ConvNorm layer(root / "conv", root / "bn", {3, 8, 1}, {"sync_bn"});
+  RankSum ranks(all, device.type());
+  const auto x = whole.narrow(0, first, count).clone().to(device).requires_grad_();
+  const auto y = layer(x, {.training = true, .ranks = all.size() > 1 ? &ranks : nullptr});
+  const auto wanted =
+      at::sin(at::arange(whole.size(0) * 8 * 35, at::kFloat)).view({whole.size(0), 8, 5, 7});
+  (y * wanted.narrow(0, first, count).to(device)).sum().backward();
+  const auto of = [&](const char* name) { return parameters.find(name)->value; };
+  return {y.detach(),
+          x.grad(),
+          of("bn.weight").grad(),
+          of("bn.bias").grad(),
+          of("bn.running_mean"),
+          of("bn.running_var")};
+}
+
+TEST_F(OnTwoGpus, SyncBnIsBatchNormOfAllImages) {
+  const auto images = cluster->size();
+  const auto whole =
+      at::cos(at::arange(images * 3 * 5 * 7, at::kFloat)).view({images, 3, 5, 7}) + 3;
+  const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
+  const auto own = normed(*cluster, gpu_, whole, cluster->rank(), 1);
+  RankSum sum(*cluster, at::kCUDA);
+  sum(own.dweight);
+  sum(own.dbias);
+  EXPECT_TRUE(close(own.dweight.cpu(), alone.dweight, 1e-4));
+  EXPECT_TRUE(close(own.dbias.cpu(), alone.dbias, 1e-4));
+  EXPECT_TRUE(close(own.mean.cpu(), alone.mean, 1e-5));
+  EXPECT_TRUE(close(own.var.cpu(), alone.var, 1e-5));
+  EXPECT_TRUE(close(own.y.cpu(), alone.y.narrow(0, cluster->rank(), 1), 1e-4));
+  EXPECT_TRUE(close(own.dx.cpu(), alone.dx.narrow(0, cluster->rank(), 1), 1e-4));
+}
+
+std::vector<double> train(const Cluster& all, at::Device device) {
+  at::set_num_threads(1);  // ranks share the cores
+  const auto model =
+      small_detector("maskrcnn", kFewRegions + "mask.conv_dim = 8\n", "frozen_bn", device);
+  TrainingStep step(*model, {}, {.clip_norm = 0}, all);
+  step.start_alike();
+  const auto whole = four_images();
+  const auto own = whole.size() / static_cast<std::size_t>(all.size());
+  const auto batch = part_of(whole, own * static_cast<std::size_t>(all.rank()), own);
+  std::vector<double> losses;
+  LossScale scale;
+  for (int i = 0; i < 5; ++i)
+    for (const auto& [name, value, kind] :
+         step({&batch, 1}, {.seed = 3, .step = i}, 0.01, scale).scalars)
+      if (name == "loss") losses.push_back(value);
+  step.check_alike();
+  return losses;
+}
+
+TEST_F(OnTwoGpus, TrainLikeOneProcess) {
+  const auto together = train(*cluster, gpu_);
+  const auto alone = train(Cluster::alone(), at::kCPU);
+  ASSERT_EQ(together.size(), alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i)
+    EXPECT_NEAR(together[i], alone[i], 1e-3 * alone[i]) << "step " << i;
+}
+
+}  // namespace
+}  // namespace millrace::testing
