@@ -14,7 +14,7 @@
 #include "millrace/callbacks/common/ticker.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/detector/detector.h"
-#include "millrace/trainer/run/device_memory.h"
+#include "millrace/trainer/detector/device_memory.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

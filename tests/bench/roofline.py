@@ -21,7 +21,7 @@ import sys
 # Dense rates without sparsity and bandwidths of NVIDIA's data sheets (SXM).
 TENSOR, FP32 = 989e12, 67e12  # FLOP/s
 GPUS = {"H100": 3.35e12, "H200": 4.8e12}  # B/s
-# A step of 12 images on each of 8 H100 in MLPerf training v3.0, and the part of it that is computing
+# A step of 12 images on each of 8 H100 in MLPerf training v3.0, and the part of it that computes,
 # by the model of docs/scaling.md; its logs say nothing of kernels.
 MLPERF_STEP_MS, MLPERF_COMPUTE_MS, MLPERF_BATCH = 66.9, 53.0, 12
 

@@ -15,8 +15,8 @@
 #include "millrace/cli/bench/op_profile.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
+#include "millrace/trainer/detector/device_memory.h"
 #include "millrace/trainer/detector/make_detector.h"
-#include "millrace/trainer/run/device_memory.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
