@@ -203,7 +203,7 @@ class Step:
             name = f"P{number + 2}"
             hidden = self.conv(head, f"{name} conv", level, 256, 3, bias=True)
             self.conv(head, f"{name} logits and deltas", hidden, 5 * CELLS, relu=False, bias=True)
-            self.add(head, f"{name} deltas apart", 0, 5 * hidden.bytes, HEADS)
+            self.add(head, f"{name} deltas apart", 0, 6 * hidden.bytes, HEADS)
             places = CELLS * level.height * level.width
             anchors += places
             before += min(places, 2000)
