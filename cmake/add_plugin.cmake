@@ -1,7 +1,7 @@
 # millrace_add_plugin(NAME SOURCES FILE... [LINKS LIBRARY...]): the shared object NAME.so in the
 # build folder, which `plugins = ["build/NAME.so"]` loads. What it uses of Millrace it finds in the
 # program that opens it; LINKS are libraries of its own.
-include_guard(GLOBAL)
+include_guard(DIRECTORY)  # its variables are those of the folder that includes it
 
 # Beside this file where it is installed.
 set(MILLRACE_PLUGIN_FILES ${CMAKE_CURRENT_LIST_DIR})

@@ -24,29 +24,39 @@ struct Counted {
   std::int64_t boxes = 0, masks = 0;       // regions
 } counted;
 
-std::int64_t product(at::IntArrayRef sizes) { return c10::multiply_integers(sizes); }
-
-/// FLOPs of a convolution with a weight (out, in, k, k), or of a transposed one, (in, out, k, k).
-std::int64_t convolution_flops(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight,
-                               bool transposed) {
-  return 2 * (transposed ? x : y).numel() * product(weight.sizes().slice(1));
+/// FLOPs of a convolution with a weight (out, in, k, k), for each value of its output; of a
+/// transposed one, (in, out, k, k), of its input.
+std::int64_t convolution_flops(std::int64_t values, const at::Tensor& weight) {
+  return 2 * values * c10::multiply_integers(weight.sizes().slice(1));
 }
 
-std::unique_ptr<at::ObserverContext> begin_op(const at::RecordFunction&) { return nullptr; }
+/// The number of values of a convolution's output.
+std::int64_t output_values(const at::Tensor& x, const at::Tensor& weight, std::int64_t padding,
+                           std::int64_t stride) {
+  const auto side = [&](std::int64_t i) {
+    return (x.size(i) + 2 * padding - weight.size(i)) / stride + 1;
+  };
+  return x.size(0) * weight.size(0) * side(2) * side(3);
+}
 
-void end_op(const at::RecordFunction& op, at::ObserverContext*) {
+std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& op) {
   const std::string_view name = op.name();
-  const auto inputs = op.inputs();
-  const auto tensor = [&](std::size_t i) { return inputs[i].toTensor(); };
-  if (name == "aten::convolution" || name == "mkldnn::_convolution_pointwise") {
-    const bool transposed = name == "aten::convolution" && inputs[6].toBool();
-    const auto x = tensor(0);
-    counted.forward += convolution_flops(x, op.outputs()[0].toTensor(), tensor(1), transposed);
+  const auto input = [&](std::size_t i) -> const c10::IValue& { return op.inputs()[i]; };
+  const auto tensor = [&](std::size_t i) { return input(i).toTensor(); };
+  const auto number = [&](std::size_t i) { return input(i).toIntVector()[0]; };
+  const bool fused = name == "mkldnn::_convolution_pointwise";
+  if (fused || name == "aten::convolution") {
+    const auto x = tensor(0), weight = tensor(1);
+    const bool transposed = !fused && input(6).toBool();
+    const auto values =
+        transposed ? x.numel()
+                   : output_values(x, weight, number(fused ? 3 : 4), number(fused ? 4 : 3));
+    counted.forward += convolution_flops(values, weight);
     if (x.size(2) == 14 && x.size(3) == 14) counted.masks = x.size(0);
   } else if (name == "aten::convolution_backward") {
-    const auto each = convolution_flops(tensor(1), tensor(0), tensor(2), inputs[7].toBool());
-    for (const bool wanted : {inputs[10].toBoolList().get(0), inputs[10].toBoolList().get(1)})
-      if (wanted) counted.backward += each;
+    const auto each = convolution_flops(tensor(input(7).toBool() ? 1 : 0).numel(), tensor(2));
+    const auto wanted = input(10).toBoolList();
+    counted.backward += each * (wanted[0] + wanted[1]);
   } else if (name == "aten::addmm") {
     const auto x = tensor(1);
     counted.forward += 2 * x.numel() * tensor(2).size(1);
@@ -54,6 +64,7 @@ void end_op(const at::RecordFunction& op, at::ObserverContext*) {
   } else if (name == "aten::mm") {
     counted.backward += 2 * tensor(0).numel() * tensor(1).size(1);
   }
+  return nullptr;
 }
 
 nlohmann::json roofline(const Batch& batch, std::size_t classes) {
@@ -76,8 +87,7 @@ TEST(Roofline, CountsTheFlopsAndParametersOfARealStep) {
   const auto detector = make_detector(recipe.model_type, recipe.model, {classes, 1, at::kCPU});
   const auto batch = small_batch();
 
-  const auto handle = at::addGlobalCallback(
-      at::RecordFunctionCallback(begin_op, end_op).needsInputs(true).needsOutputs(true));
+  const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(count).needsInputs(true));
   at::Tensor total;
   for (const auto& [name, loss] : losses_of(*detector, batch, {.seed = 1}))
     total = total.defined() ? total + loss : loss;
