@@ -47,8 +47,9 @@ def made_up(a):
         masks = torch.zeros((OBJECTS, a.short, a.long), dtype=torch.uint8)
         for mask, (x1, y1, x2, y2) in zip(masks, boxes.int().tolist()):
             mask[y1:y2, x1:x2] = 1
+        labels = torch.randint(1, 4, (OBJECTS,), generator=generator)
         targets.append({"boxes": boxes.to(a.device), "masks": masks.to(a.device),
-                        "labels": torch.randint(1, 4, (OBJECTS,), generator=generator).to(a.device)})
+                        "labels": labels.to(a.device)})
     return images, targets
 
 

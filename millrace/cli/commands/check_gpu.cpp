@@ -35,7 +35,7 @@ struct CheckGpuArguments {
   // Of a process that runs one part:
   std::string part;
   fs::path result;
-  double seconds = 60;
+  double seconds = 600;
 };
 
 /// The whole report, in DIR/check-gpu.json and DIR/check-gpu.md.
@@ -73,7 +73,7 @@ class WholeReport {
 
   /// Prints the part that ended last.
   void print_last() const {
-    print_text(part_lines(content_.at("parts").back()));
+    cli::print_text(part_lines(content_.at("parts").back()));
     output_fault();  // flushes
   }
 
@@ -83,7 +83,7 @@ class WholeReport {
   }
 
   void print_end() const {
-    print_text(fmt::format("{}: {} and {}\n", content_.at("result").get<std::string>(),
+    cli::print_text(fmt::format("{}: {} and {}\n", content_.at("result").get<std::string>(),
                            (folder_ / "check-gpu.md").string(),
                            (folder_ / "check-gpu.json").string()));
   }
