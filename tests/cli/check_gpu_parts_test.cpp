@@ -115,6 +115,8 @@ TEST(Program, ItsOutputIsFoundInItsLog) {
   EXPECT_EQ(last_words(folder / "log"), "{\"a\": 2}");
   EXPECT_EQ(last_words(folder / "log.err"), "oops");
   EXPECT_EQ(last_words(folder / "none"), "");
+  shell(folder, "echo 'trainer: error: it fell'; echo 'frame #1: main'");
+  EXPECT_EQ(last_words(folder / "log"), "trainer: error: it fell");
 }
 
 Json part_of(const char* state) {

@@ -70,7 +70,6 @@ void check_flow(PartRun& run) {
   std::vector<std::string> words{"run", file.string(), "--output", (run.folder / "runs").string()};
   const auto more = run.on_device(
       {batch, "train.precision='bf16'", fmt::format("train.max_steps={}", steps),
-       "train.epochs=1000000", "schedule.type='constant'",
        fmt::format("callbacks.throughput.every={} steps", every),
        fmt::format("callbacks.log.every={} steps", every), "callbacks.evaluate.enabled=false",
        "callbacks.pictures.enabled=false", "callbacks.checkpoint.enabled=false"});

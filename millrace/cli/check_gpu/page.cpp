@@ -91,7 +91,7 @@ std::string section(const Json& part) {
 
 std::string check_gpu_page(const Json& report) {
   auto text = fmt::format(
-      "# trainer check-gpu: {}\n\nTrainer {}, device {}, begun {}, {:.0f} s so "
+      "# trainer check-gpu: {}\n\n{}, device {}, begun {}, {:.0f} s so "
       "far.{}\n\n",
       text_of(report.at("result")), text_of(report.at("version")), text_of(report.at("device")),
       text_of(report.at("started")), report.at("seconds").get<double>(),

@@ -56,9 +56,10 @@ PartRun::PartRun(const CheckGpuOptions& given, const std::string& part, PartRepo
       until_(clock_s() + seconds) {
   make_writable_folder(folder);
   auto tree = parse_config("plugins = [" + quoted_toml(options.plugin) + "]", "--plugin");
+  auto& file = std::get<Config::Array>(tree.find("plugins")->data).at(0);
+  file.origin = {"--plugin"};  // without a line
   load_plugins(tree);
-  const auto& list = std::get<Config::Array>(tree.find("plugins")->data);
-  plugin_ = std::get<std::string>(list.at(0).data);
+  plugin_ = std::get<std::string>(file.data);
   if (const auto kinds = device_kinds(); std::ranges::count(kinds, options.device) == 0)
     throw ConfigError(fmt::format("--device {}: the plug-in {} brings no such device",
                                   options.device, options.plugin));

@@ -116,6 +116,9 @@ std::string last_json(const fs::path& log) {
 }
 
 std::string last_words(const fs::path& file) {
+  const auto error =
+      last_line(file, [](const std::string& line) { return line.starts_with("trainer: error: "); });
+  if (!error.empty()) return error;  // a stack of calls may follow
   return last_line(file, [](const std::string& line) { return !line.empty(); });
 }
 

@@ -66,7 +66,8 @@ std::filesystem::path shipped(const std::string& name);
 /// result; empty: there is none.
 std::string last_json(const std::filesystem::path& log);
 
-/// The last line of a file that is not empty, for messages; empty: there is none.
+/// What a program has said last, for messages: the last line that begins with "trainer: error: ",
+/// else the last that is not empty. Empty: there is none.
 std::string last_words(const std::filesystem::path& file);
 
 }  // namespace millrace::cli

@@ -55,6 +55,9 @@ void measure_models(PartRun& run, const std::vector<std::string>& precisions) {
 
 void check_synthetic_bf16(PartRun& run) { measure_models(run, {"bf16"}); }
 
-void check_precisions(PartRun& run) { measure_models(run, {"tf32", "fp32"}); }
+void check_precisions(PartRun& run) {
+  if (run.on_cuda()) measure_models(run, {"tf32"});
+  measure_models(run, {"fp32"});
+}
 
 }  // namespace millrace::cli
