@@ -61,7 +61,7 @@ TEST_F(CheckGpu, ACrashAndAnExceptionDoNotStopTheRest) {
 
 TEST_F(CheckGpu, WhatHangsIsKilledAndWhatItHasFoundStays) {
   ::setenv("MILLRACE_OTHER_DEVICE_FAULT", "hang", 1);
-  const auto end = check({"--only", "operators", "--only", "upload", "--minutes", "0.4"});
+  const auto end = check({"--only", "operators", "--only", "upload", "--minutes", "1"});
   EXPECT_EQ(end.exit_code, 1) << end.err;
   const auto all = parts();
   EXPECT_EQ(all.at("operators").at("state"), "timed out");

@@ -38,7 +38,11 @@ class DeviceTools {
 /// Makes the tools of the calling thread's current device.
 using DeviceToolsFactory = std::function<std::unique_ptr<DeviceTools>()>;
 
-/// By the kind of device: "cuda", a plug-in's.
-Registry<DeviceToolsFactory>& device_tools();
+/// By the kind of device: "cuda", a plug-in's. Defined here, so that the plug-in can be opened by
+/// programs that do not ask for them; program and plug-in share one.
+inline Registry<DeviceToolsFactory>& device_tools() {
+  static Registry<DeviceToolsFactory> all("tools of a device");
+  return all;
+}
 
 }  // namespace millrace
