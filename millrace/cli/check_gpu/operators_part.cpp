@@ -122,7 +122,7 @@ void check_nms(OperatorChecks& checks) {
       const auto scores = (uniform({count}, 0, 1, 2) * 64).floor() / 64;
       const auto group = whole(count, groups, 3);
       checks.compare(
-          fmt::format("nms, {} in {}", counted(count, "box"), counted(groups, "group")), 0,
+          fmt::format("nms, {} boxes in {}", count, counted(groups, "group")), 0,
           [&](at::Device device) -> Tensors {
             return {batched_nms(all.to(device), scores.to(device), group.to(device), 0.5)};
           });
@@ -169,13 +169,12 @@ void check_match(OperatorChecks& checks) {
         if (truth > 2) own[1].copy_(own[0]), own[2] += 1e5;  // twice the same; one that none meets
         const auto all = boxes(count, 500, 200, 2);
         const MatchOptions options{.low = 0.3, .high = 0.7, .low_quality = low_quality};
-        checks.compare(
-            fmt::format("match, {} to {}{}", counted(count, "box"), counted(truth, "truth"),
-                        low_quality ? ", with the best of each" : ""),
-            0, [&](at::Device device) -> Tensors {
-              const auto found = match(own.to(device), all.to(device), options);
-              return {found.truth, found.label};
-            });
+        checks.compare(fmt::format("match, {} boxes to {}{}", count, counted(truth, "truth"),
+                                   low_quality ? ", with the best of each" : ""),
+                       0, [&](at::Device device) -> Tensors {
+                         const auto found = match(own.to(device), all.to(device), options);
+                         return {found.truth, found.label};
+                       });
       }
   // A thirtieth foreground, a sixth between the thresholds.
   const auto drawn_from = whole(checks.small() ? 100 : 268569, 30, 5);
@@ -294,8 +293,8 @@ void check_focal_loss(OperatorChecks& checks) {
         auto logits = uniform({count, classes}, -8, 8, 1);
         if (count > 10) logits[2][0] = 80.F, logits[3][0] = -80.F;
         const auto own = whole(count, classes + 2, 2) + kIgnored;
-        checks.compare(fmt::format("focal_loss and its gradient, {}, {}, gamma {}",
-                                   counted(count, "anchor"), counted(classes, "class"), gamma),
+        checks.compare(fmt::format("focal_loss and its gradient, {}, {} classes, gamma {}",
+                                   counted(count, "anchor"), classes, gamma),
                        1e-5, [&](at::Device device) -> Tensors {
                          const auto x =
                              logits.detach().to(device, at::kFloat, false, true).requires_grad_();
