@@ -18,6 +18,7 @@ install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake
               millrace/plugins/plugin.cpp millrace/plugins/build_id.h.in
         DESTINATION ${package_folder})
 install(DIRECTORY configs DESTINATION share/millrace)
+install(PROGRAMS scripts/torchvision_step.py DESTINATION share/millrace/scripts)  # for check-gpu
 install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector
         DESTINATION share/millrace/examples
         REGEX "/(build|data|runs)$" EXCLUDE)

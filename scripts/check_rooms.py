@@ -53,7 +53,8 @@ FOLDERS = {
     "cli": ["coco/analysis", "doctor", "plugins", "trainer/run"],
     "cli/bench": ["cli"],
     "cli/replay": ["cli"],
-    "cli/commands": ["cli/bench", "cli/replay"],
+    "cli/check_gpu": ["cli/bench", "models/maskrcnn"],
+    "cli/commands": ["cli/check_gpu", "cli/replay"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<](millrace/[^">]+/[^">/]+)[">]')

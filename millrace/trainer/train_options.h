@@ -5,6 +5,7 @@
 #include <string>
 
 #include "millrace/base/options.h"
+#include "millrace/trainer/detector/device_kinds.h"
 
 namespace millrace {
 
@@ -29,7 +30,7 @@ struct TrainOptions {
           {.min = 0, .max = kAnySeed});
     o.add("device", device,
           "what computes: the processor, or a GPU a process (a plug-in's operators)",
-          {"cpu", "cuda"});
+          device_kinds());
     o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses",
           {"fp32", "bf16", "fp16"});
     o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",

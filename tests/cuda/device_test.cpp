@@ -1,11 +1,17 @@
 // The operators on a GPU against those on the CPU; skipped without a GPU.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/nms.h"
 #include "millrace/models/ops/proposals.h"
 #include "millrace/models/ops/roi_align.h"
+#include "millrace/plugins/loader.h"
+#include "millrace/trainer/detector/device_tools.h"
 #include "tests/cuda/on_a_gpu.h"
 #include "tests/models/operators.h"
 
@@ -96,6 +102,24 @@ TEST_F(OnAGpu, MaskTargetsAreTheCpus) {
   const auto boxes = random_boxes(3, 20, 70, 1);
   EXPECT_TRUE(same(mask_targets(each, gpu(boxes), 28, "binary", 100, 100).cpu(),
                    mask_targets(each, boxes, 28, "binary", 100, 100)));
+}
+
+// What `trainer check-gpu` asks of the plug-in.
+TEST_F(OnAGpu, WorkIsRecordedAsAGraphThatReadsTheSameMemoryEachTime) {
+  const auto tools = device_tools().at("cuda").create();
+  const auto in = gpu(at::ones({1000})), out = gpu(at::zeros({1000}));
+  const auto graph = tools->recorded([&] { out.copy_(in * 2); });
+  in.fill_(3);
+  graph();
+  EXPECT_TRUE(same(out.cpu(), at::full({1000}, 6.F)));
+  EXPECT_FALSE(tools->facts().empty());
+}
+
+TEST_F(OnAGpu, ASumOverOneGpuChangesNothing) {
+  const auto values = gpu(random_values({100000}, -1, 1, 1));
+  const auto before = values.clone();
+  EXPECT_THAT(device_tools().at("cuda").create()->sum_alone(values), ::testing::HasSubstr("NCCL"));
+  EXPECT_TRUE(same(values, before));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <torch/library.h>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -83,6 +84,8 @@ at::Tensor within(const at::Tensor& tensor) {
 }
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
+  using Moment = std::chrono::steady_clock::time_point;
+
  public:
   at::DeviceType type() const override { return kOtherDevice; }
   at::Device exchangeDevice(at::Device) const override { return kDevice; }
@@ -100,8 +103,20 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return std::exchange(current_stream, stream);
   }
   at::DeviceIndex deviceCount() const noexcept override { return 1; }
-  void record(void**, const at::Stream&, const at::DeviceIndex,
-              const c10::EventFlag) const override {}
+  /// All has been done by then.
+  void record(void** event, const at::Stream&, const at::DeviceIndex,
+              const c10::EventFlag) const override {
+    if (!*event) *event = new Moment;
+    *static_cast<Moment*>(*event) = std::chrono::steady_clock::now();
+  }
+  void destroyEvent(void* event, const at::DeviceIndex) const noexcept override {
+    delete static_cast<Moment*>(event);
+  }
+  double elapsedTime(void* from, void* to, const at::DeviceIndex) const override {
+    return std::chrono::duration<double, std::milli>(*static_cast<Moment*>(to) -
+                                                     *static_cast<Moment*>(from))
+        .count();
+  }
   void block(void*, const at::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
   void synchronizeEvent(void*) const override {}

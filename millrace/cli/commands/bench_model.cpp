@@ -13,6 +13,7 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/bench/op_profile.h"
+#include "millrace/cli/bench/ready_batches.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/detector/device_memory.h"
@@ -30,28 +31,6 @@ struct BenchModelArguments {
   ConfigArguments config;
   std::int64_t steps = 10;
   bool inference = false, json = false;
-};
-
-/// Gives batches that were made before, again and again, so that no step waits for data.
-class ReadyBatches final : public DataFlow<Batch> {
- public:
-  ReadyBatches(DataFlow<Batch>& from, std::int64_t count) : epoch_size_(from.epoch_size()) {
-    while (std::ssize(batches_) < count) {
-      auto delivery = from.next();
-      if (!delivery) break;
-      batches_.push_back(std::move(*delivery));
-    }
-    if (batches_.empty()) throw Error("the data has no batch to measure with");
-  }
-
-  std::optional<Delivery<Batch>> next() override { return batches_[next_++ % batches_.size()]; }
-  std::int64_t epoch_size() const override { return epoch_size_; }
-  FlowReport report() const override { return {}; }
-
- private:
-  std::int64_t epoch_size_;
-  std::vector<Delivery<Batch>> batches_;
-  std::size_t next_ = 0;
 };
 
 /// Measures steps, from the (kWarmUp + 1)th on.

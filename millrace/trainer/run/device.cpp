@@ -13,6 +13,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/image/buffer_pool.h"
+#include "millrace/trainer/detector/device_kinds.h"
 #include "millrace/trainer/detector/device_pixels.h"
 
 namespace millrace {
@@ -84,6 +85,7 @@ class UploadingFlow final : public DataFlow<Batch> {
 
 at::Device open_device(const std::string& kind, std::int64_t local_rank) {
   if (kind == "cpu") return at::kCPU;
+  if (kind != "cuda") return {device_type(kind), static_cast<at::DeviceIndex>(local_rank)};
   if (!c10::impl::hasDeviceGuardImpl(at::kCUDA))
     throw ConfigError(
         "train.device = \"cuda\": this libtorch is for processors alone; install the CUDA half "

@@ -12,7 +12,8 @@
 
 namespace millrace {
 
-/// "cpu"; or "cuda", the GPU of the host's process `local_rank`, made the calling thread's current
+/// The device of one of device_kinds(), as the host's process `local_rank` uses it: "cpu"; a
+/// plug-in's of that number; or "cuda", the GPU of that number, made the calling thread's current
 /// one. Throws ConfigError saying what is missing.
 at::Device open_device(const std::string& kind, std::int64_t local_rank);
 

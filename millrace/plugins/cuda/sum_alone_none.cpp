@@ -1,0 +1,13 @@
+// In place of sum_alone_nccl.cpp where there is no NCCL to build with.
+#include "millrace/base/errors.h"
+#include "millrace/plugins/cuda/sum_alone.h"
+
+namespace millrace::cuda {
+
+std::string nccl_version() { return "none"; }
+
+std::string sum_alone(float*, std::size_t, int, cudaStream_t) {
+  throw Error("this plug-in is built without NCCL (nccl.h, libnccl.so.2)");
+}
+
+}  // namespace millrace::cuda
