@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// "cpu"; or "cuda", the GPU of the host's process `local_rank`, made the calling thread's current
-/// one. Throws ConfigError saying what is missing.
+/// "cpu"; or "cuda", the GPU of the host's process `local_rank` (gpu_of_rank), made the calling
+/// thread's current one. Throws ConfigError saying what is missing.
 at::Device open_device(const std::string& kind, std::int64_t local_rank);
 
 /// From now on batches are made in memory that the device copies fast.
