@@ -12,6 +12,7 @@
 #include "millrace/base/text.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/op_trace.h"
 #include "millrace/trainer/train_state.h"
 
@@ -56,7 +57,7 @@ class TraceSteps final : public Callback {
     if (state.at.step + 1 != first_) return;
     comes_ = false;
     thread_ = OpTrace::this_thread();
-    operators_ = std::make_unique<OpTrace>();
+    operators_ = std::make_unique<OpTrace>(device_of(state.model));
     state.activity->start_recording();
   }
 

@@ -1,11 +1,13 @@
 // [callbacks.validation_loss]: the losses over the validation split, as val/loss and val/NAME.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/log.h"
@@ -14,6 +16,7 @@
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/cluster/gather_values.h"
 #include "millrace/trainer/detector/make_detector.h"
+#include "millrace/trainer/device_numbers.h"
 #include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/train_state.h"
 
@@ -56,9 +59,13 @@ class ValidationLoss final : public Callback, public PublishesMetrics, public Sa
     std::int64_t number = 0;
     const auto measure = [&](const Batch& batch) {
       const auto count = static_cast<double>(batch.size());
-      for (const auto& [name, loss] :
-           losses_of(state.model, batch, {.step = number++, .measured_only = true})) {
-        const auto value = loss.item<double>() * count;
+      const auto losses = losses_of(state.model, batch, {.step = number++, .measured_only = true});
+      std::vector<at::Tensor> values;
+      for (const auto& [name, loss] : losses) values.push_back(loss.reshape({}));
+      DeviceNumbers numbers(at::stack(values));
+      auto next = numbers.get().begin();
+      for (const auto& [name, loss] : losses) {
+        const auto value = *next++ * count;
         sums["val/" + name] += value;
         sums["val/loss"] += value;
       }

@@ -14,6 +14,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/last_words.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
 
@@ -82,6 +83,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     return with_output(exit_code);
   }
   start_logging(verbose);
+  name_uncaught_exceptions();
   if (!action.handles_signals) release_stop_signals();
   try {
     return with_output(action.work());

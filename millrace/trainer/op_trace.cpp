@@ -2,9 +2,12 @@
 
 #include <ATen/record_function.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
+
+#include "millrace/trainer/device_numbers.h"
 
 namespace millrace {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 struct RecordedOps {
   std::mutex mutex;
   std::vector<OpSpan> spans;
+  std::atomic<c10::Device> device = c10::Device(c10::DeviceType::CPU);  // that is waited for
 } recorded_ops;
 
 struct OpenOp final : at::ObserverContext {
@@ -24,6 +28,7 @@ std::unique_ptr<at::ObserverContext> begin_op(const at::RecordFunction&) {
 }
 
 void end_op(const at::RecordFunction& function, at::ObserverContext* context) {
+  wait_for(recorded_ops.device);
   const auto now = Clock::now();
   const std::scoped_lock lock(recorded_ops.mutex);
   recorded_ops.spans.push_back(
@@ -32,7 +37,11 @@ void end_op(const at::RecordFunction& function, at::ObserverContext* context) {
 
 }  // namespace
 
-OpTrace::OpTrace() : handle_(at::addGlobalCallback(at::RecordFunctionCallback(begin_op, end_op))) {}
+OpTrace::OpTrace(c10::Device device) {
+  wait_for(device);
+  recorded_ops.device = device;
+  handle_ = at::addGlobalCallback(at::RecordFunctionCallback(begin_op, end_op));
+}
 
 OpTrace::~OpTrace() {
   at::removeCallback(handle_);

@@ -1,6 +1,8 @@
 // Which operators ran when, as libtorch reports them.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,9 +19,12 @@ struct OpSpan {
 
 /// Records every operator of every thread, backward passes included, while it lives. One at a time;
 /// without one, nothing is recorded and no time spent.
+///
+/// On a device every operator is waited for, so that its time is the device's and not that of
+/// queueing it: steps take longer meanwhile, since the host works when the device does not.
 class OpTrace {
  public:
-  OpTrace();
+  explicit OpTrace(c10::Device device = c10::DeviceType::CPU);
   OpTrace(const OpTrace&) = delete;
   ~OpTrace();
 

@@ -12,10 +12,10 @@ namespace millrace {
 namespace {
 
 using ReportFields = std::tuple<Scalars, std::vector<std::tuple<std::string, double, double>>,
-                                std::string, std::string>;
+                                std::vector<double>, std::string, std::string>;
 
 ReportFields fields_of(const StepReport& report) {
-  ReportFields fields{report.losses, {}, report.gradients, report.statistics};
+  ReportFields fields{report.losses, {}, report.measured, report.gradients, report.statistics};
   for (const auto& [name, part, whole] : report.figures)
     std::get<1>(fields).emplace_back(name, part, whole);
   return fields;
@@ -23,7 +23,7 @@ ReportFields fields_of(const StepReport& report) {
 
 /// `rank` is that of `fields`.
 void add(StepReport& sum, ReportFields& fields, const std::string& rank, const std::string& title) {
-  const auto& [losses, figures, gradients, statistics] = fields;
+  const auto& [losses, figures, measured, gradients, statistics] = fields;
   if (!std::ranges::equal(sum.losses, losses, {}, &Scalars::value_type::first,
                           &Scalars::value_type::first))
     throw Error(fmt::format(
@@ -41,10 +41,13 @@ void add(StepReport& sum, ReportFields& fields, const std::string& rank, const s
 
 StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title) {
   if (cluster.size() == 1) return mine;
-  if (!cluster.is_chief()) mine.statistics.clear();
+  if (!cluster.is_chief()) {
+    mine.measured.clear();
+    mine.statistics.clear();
+  }
   auto all = gather_values(cluster, "losses", fields_of(mine));
-  auto& [losses, figures, gradients, statistics] = all[0];
-  StepReport sum{losses, {}, gradients, statistics};
+  auto& [losses, figures, measured, gradients, statistics] = all[0];
+  StepReport sum{losses, {}, measured, gradients, statistics};
   for (const auto& [name, part, whole] : figures) sum.figures.push_back({name, part, whole});
   for (std::int64_t rank = 1; rank < cluster.size(); ++rank)
     add(sum, all[static_cast<std::size_t>(rank)], cluster.name(rank), title);

@@ -13,13 +13,14 @@ namespace millrace {
 struct StepReport {
   Scalars losses;
   std::vector<FigureSums> figures;
-  std::string gradients;   // for each trained parameter '1' if it has a gradient, else '0'
-  std::string statistics;  // bytes of the running statistics if the step has changed them
+  std::vector<double> measured;  // of Optimizer::measure; the chief's count
+  std::string gradients;         // for each trained parameter '1' if it has a gradient, else '0'
+  std::string statistics;        // bytes of the running statistics if the step has changed them
 };
 
 /// One exchange: losses and figures summed in rank order, gradients of any rank, the chief's
-/// statistics; the same on all ranks. Throws Error, beginning with `title`, if the ranks' detectors
-/// gave different losses.
+/// norms and statistics; the same on all ranks. Throws Error, beginning with `title`, if the ranks'
+/// detectors gave different losses.
 StepReport over_all_ranks(const Cluster& cluster, StepReport mine, const std::string& title);
 
 }  // namespace millrace

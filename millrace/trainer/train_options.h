@@ -15,7 +15,8 @@ struct TrainOptions {
   std::int64_t seed = 1;
   std::string device = "cpu";
   std::string precision = "fp32";
-  double loss_scale = 0;  // of fp16; 0: the factor is looked for
+  std::string eval_precision = "fp32";  // of detecting, while training and by the commands
+  double loss_scale = 0;                // of fp16; 0: the factor is looked for
   bool deterministic = true;
   std::string gradient_type = "fp32";  // in which gradients travel between ranks
   std::int64_t threads = 0;            // of the maths; 0: all cores
@@ -32,6 +33,8 @@ struct TrainOptions {
           "what computes: the processor, or a GPU a process (a plug-in's operators)",
           device_kinds());
     o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses",
+          {"fp32", "tf32", "bf16", "fp16"});
+    o.add("eval_precision", eval_precision, "the same of detecting in images; tf32 holds for both",
           {"fp32", "bf16", "fp16"});
     o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",
           {.min = 0, .max = 16777216});
@@ -47,6 +50,8 @@ struct TrainOptions {
 
   /// Throws ConfigError for values that contradict each other.
   void check(const Config& table) const {
+    require(table, "precision", precision != "tf32" || device == "cuda",
+            "= \"tf32\" is for device = \"cuda\" alone");
     require(table, "loss_scale", loss_scale == 0 || precision == "fp16",
             "is for precision = \"fp16\" alone");
   }

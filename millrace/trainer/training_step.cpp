@@ -2,17 +2,15 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_copy.h>
-#include <ATen/ops/equal.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <utility>
 #include <vector>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/trainer/cluster/share_values.h"
@@ -20,48 +18,66 @@
 #include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/device_numbers.h"
 
 namespace millrace {
-namespace {
 
-/// Adds up the losses of a step's batches.
-class Sum {
+/// What a step's batches say of it, brought to the host in one transfer: losses, norms, figures.
+class StepSums {
  public:
-  explicit Sum(const std::string& title) : title_(title) {}
+  explicit StepSums(const std::string& title) : title_(title) {}
 
   void add(const Losses& losses) {
     if (names_.empty())
       for (const auto& [name, loss] : losses) names_.push_back(name);
     if (!std::ranges::equal(losses, names_, {}, &Losses::value_type::first))
       throw Error(title_ + " gave other losses for one batch of the step than for another");
-    for (const auto& [name, loss] : losses) values_.push_back(loss.detach().reshape({}));
+    for (const auto& [name, loss] : losses) losses_.push_back(loss.detach().reshape({}));
   }
 
-  /// Each loss over all batches, and the figures, in one transfer from the device.
-  StepReport read(const Figures& figures) const {
+  /// Queues the transfer. `measured`: of the optimizer. `moved`: one number, or undefined.
+  void queue(const at::Tensor& measured, const Figures& figures, const at::Tensor& moved) {
+    decisive_ = at::stack(losses_);
+    if (measured.numel() > 0) decisive_ = at::cat({decisive_, measured});
+    std::vector<at::Tensor> more;
+    for (const auto& number : figures.numbers())
+      if (is_there(number)) more.push_back(number);
+    if (moved.defined()) more.push_back(moved);
+    numbers_.emplace(more.empty() ? decisive_ : at::cat({decisive_, at::stack(more)}));
+  }
+
+  /// Queues the decision: fp32, 1 if a loss or a norm is not finite, else 0.
+  at::Tensor bad() const { return (decisive_ * 0).sum().ne(0).to(at::kFloat); }
+
+  /// Waits for the device. Also whether `moved` was not 0.
+  std::pair<StepReport, bool> read(const Figures& figures) {
     StepReport report;
-    auto all = values_;
-    for (const auto& number : figures.numbers()) all.push_back(number.to(all[0].device()));
-    const auto together = at::stack(all).to(at::kCPU, at::kDouble);
-    const auto* value = together.const_data_ptr<double>();
-    for (std::size_t i = 0; i < values_.size(); ++i) {
+    const auto all = numbers_->get();
+    for (std::size_t i = 0; i < losses_.size(); ++i) {
       if (i < names_.size()) report.losses.emplace_back(names_[i], 0);
-      report.losses[i % names_.size()].second += value[i];
+      report.losses[i % names_.size()].second += all[i];
     }
-    report.figures = figures.sums(value + values_.size());
-    return report;
+    auto next = all.begin() + static_cast<std::ptrdiff_t>(decisive_.numel());
+    report.measured.assign(all.begin() + static_cast<std::ptrdiff_t>(losses_.size()), next);
+    std::vector<double> values;
+    for (const auto& number : figures.numbers())
+      values.push_back(is_there(number) ? *next++ : number.item<double>());
+    report.figures = figures.sums(values.data());
+    return {std::move(report), next != all.end() && *next != 0};
   }
 
  private:
+  /// Others are on the host already.
+  bool is_there(const at::Tensor& number) const { return number.device() == losses_[0].device(); }
+
   const std::string& title_;  // of the detector
   std::vector<std::string> names_;
-  std::vector<at::Tensor> values_;  // by batch, then as the names
+  std::vector<at::Tensor> losses_;  // by batch, then as the names
+  at::Tensor decisive_;             // losses, then norms
+  std::optional<DeviceNumbers> numbers_;
 };
 
-at::DeviceType device_of(const Detector& model) {
-  const auto& parameters = model.parameters();
-  return parameters.size() > 0 ? parameters.begin()->value.device().type() : at::kCPU;
-}
+namespace {
 
 at::Tensor added(const Losses& losses) {
   auto total = losses[0].second.reshape({});
@@ -83,25 +99,16 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
       cluster_(cluster),
       optimizer_(make_optimizer(model.parameters(), optimizer)),
       type_(precision_type(train.precision)),
-      device_(device_of(model)),
+      device_(device_of(model).type()),
       static_scale_(train.loss_scale),
+      statistics_(model.parameters()),
       rank_sum_(cluster, device_) {
   if (device_ == at::kCPU && !cpu_multiplies(type_))
     spdlog::warn("this processor has no instructions for {}: it will be slower than fp32",
                  train.precision);
-  for (const auto& parameter : model.parameters()) {
-    if (parameter.kind != ParameterKind::buffer) continue;
-    buffers_.push_back(parameter.value.detach());
-    buffers_before_.push_back(buffers_.back().clone());
-  }
   if (cluster.size() == 1) return;
   sync_ = make_gradient_sync(device_, cluster);
   buckets_.emplace(model.parameters(), *sync_, precision_type(train.gradient_type));
-  optimizer_->agree_on_norms([&cluster](std::vector<double>& norms) {
-    const auto chiefs = cluster.broadcast(
-        "norms", {reinterpret_cast<const char*>(norms.data()), norms.size() * sizeof(double)});
-    std::memcpy(norms.data(), chiefs.data(), chiefs.size());
-  });
 }
 
 void TrainingStep::start_alike() {
@@ -122,11 +129,11 @@ StepEnd TrainingStep::operator()(std::span<const Batch> batches, const StepInfo&
 
 StepEnd TrainingStep::operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
                                  const StepInfo& info, double lr, LossScale& scale) {
-  if (!buffers_.empty()) at::_foreach_copy_(buffers_before_, buffers_);
+  statistics_.keep();
   StepEnd end;
   take(parts_of(batches, places, info), lr, scale, end);
-  if (!end.rejected.empty() && !buffers_.empty()) {
-    at::_foreach_copy_(buffers_, buffers_before_);
+  if (!end.rejected.empty() && !statistics_.empty()) {
+    statistics_.restore();
     tell_parameters_changed(model_);
   }
   return end;
@@ -151,60 +158,67 @@ Losses TrainingStep::losses(const Batch& batch, const StepInfo& info) const {
   return losses_of(model_, batch, info);
 }
 
-void TrainingStep::collect_totals(const std::vector<Part>& parts) const {
-  const at::NoGradGuard no_graph;
-  for (const auto& [batch, info] : parts) {
-    auto own = info;
-    own.figures = nullptr;
-    losses(batch, own);
+void TrainingStep::descend(const std::vector<Part>& parts, double factor, StepSums& sums) {
+  StepTotals totals(cluster_, model_.title, parts.size());
+  const bool has_totals = parts.size() > 1 || cluster_.size() > 1;
+  const auto losses_of_part = [&](std::size_t i, Figures* figures) {
+    auto info = parts[i].info;
+    info.figures = figures;
+    info.totals = has_totals ? &totals : nullptr;
+    totals.begin(i);
+    return losses(parts[i].batch, info);
+  };
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const at::NoGradGuard no_graph;
+    losses_of_part(i, nullptr);
   }
-}
-
-StepReport TrainingStep::descend(std::vector<Part> parts, double factor, StepEnd& end) {
-  const bool is_split = parts.size() > 1;
-  StepTotals totals(cluster_, model_.title);
-  const bool has_totals = is_split || cluster_.size() > 1;
-  for (auto& part : parts) part.info.totals = has_totals ? &totals : nullptr;
-  if (is_split) {
-    collect_totals(parts);
-    totals.end_first_pass();
-  }
-  Sum sum(model_.title);
-  for (const auto& part : parts) {
-    const auto named = losses(part.batch, part.info);
-    if (has_totals && !is_split) totals.end_first_pass();
-    sum.add(named);
-    if (buckets_ && &part == &parts.back()) buckets_->collect();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto named = losses_of_part(i, parts[i].info.figures);
+    if (has_totals && i == 0) totals.complete();
+    sums.add(named);
+    if (buckets_ && i + 1 == parts.size()) buckets_->collect();
     const auto total = added(named);
     (factor != 1 ? total * factor : total).backward();
   }
+}
 
-  std::string gradients;
-  if (buckets_) {
-    const auto began = Clock::now();
-    gradients = buckets_->finish();
-    end.sync_s = seconds_since(began);
-  }
-  const auto* figures = parts[0].info.figures;
-  auto mine = sum.read(figures ? *figures : Figures());
-  mine.gradients = std::move(gradients);
-  if (cluster_.size() == 1) return mine;
-  const bool moved = !std::ranges::equal(buffers_, buffers_before_, at::equal);
-  if (moved && cluster_.is_chief()) mine.statistics = bytes_of(buffers_);
+StepReport TrainingStep::shared(StepReport mine, bool moved) {
+  if (moved && cluster_.is_chief()) mine.statistics = statistics_.bytes();
   auto all = over_all_ranks(cluster_, std::move(mine), model_.title);
   buckets_->hand_out(all.gradients);
   if (cluster_.is_chief()) return all;
   if (!all.statistics.empty())
-    set_bytes(buffers_, all.statistics);
+    statistics_.set(all.statistics);
   else if (moved)
-    at::_foreach_copy_(buffers_, buffers_before_);
+    statistics_.restore();
   return all;
 }
 
-void TrainingStep::take(std::vector<Part> parts, double lr, LossScale& scale, StepEnd& end) {
-  const bool scaled = type_ == at::kHalf;
+void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& scale, StepEnd& end) {
+  const bool scaled = type_ == at::kHalf, is_alone = cluster_.size() == 1;
   const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
-  const auto report = descend(std::move(parts), factor, end);
+  static const Figures none;
+  const auto& figures = parts[0].info.figures ? *parts[0].info.figures : none;
+  StepSums sums(model_.title);
+  descend(parts, factor, sums);
+
+  std::string gradients;
+  std::optional<DeviceSpan> sync;
+  if (buckets_) {
+    sync.emplace(device_);
+    gradients = buckets_->finish();
+    sync->end();
+    buckets_->hand_out(std::string(gradients.size(), '1'));  // to be measured
+  }
+  const auto measured = optimizer_->measure(factor);
+  sums.queue(measured, figures, is_alone ? at::Tensor() : statistics_.moved());
+  const bool device_decides = device_ != at::kCPU && is_alone && !optimizer_->needs_host();
+  if (device_decides) optimizer_->apply_unless(sums.bad(), lr, measured);
+  auto [report, moved] = sums.read(figures);
+  report.gradients = std::move(gradients);
+  if (sync) end.sync_s = sync->seconds();
+  if (!is_alone) report = shared(std::move(report), moved);
+
   const auto say = [&](std::string name, double value, FigureKind kind = FigureKind::mean) {
     end.scalars.push_back({std::move(name), value, kind});
   };
@@ -221,7 +235,8 @@ void TrainingStep::take(std::vector<Part> parts, double lr, LossScale& scale, St
     return;
   }
 
-  const auto done = optimizer_->step(lr, factor);
+  const auto done = device_decides ? optimizer_->outcome(report.measured)
+                                   : optimizer_->apply(lr, report.measured);
   say("gradient_norm", done.gradient_norm);
   const bool searches = scaled && static_scale_ == 0;
   if (done.not_finite.empty()) {

@@ -17,16 +17,20 @@
 #include "millrace/trainer/detector/position.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/optimizer.h"
+#include "millrace/trainer/running_statistics.h"
 #include "millrace/trainer/step_report.h"
 #include "millrace/trainer/train_options.h"
 
 namespace millrace {
 
+class StepSums;
+
 struct StepEnd {
   StepFigures scalars;    // losses, their sum, norm of the gradients, figures asked for
   std::string rejected;   // why nothing was changed; empty: the step was taken
   bool overflow = false;  // rejected for the loss scale, which has been lowered
-  double sync_s = 0;      // waited for other ranks' gradients after the backward pass
+  /// Waited for other ranks' gradients after the backward pass; on a GPU, by its stream.
+  double sync_s = 0;
 };
 
 /// Borrows the model and the cluster. For one thread.
@@ -42,11 +46,13 @@ class TrainingStep {
   /// Throws Error naming rank and tensor if the ranks no longer have the same model.
   void check_alike() const;
 
-  /// One step at rate `lr` over all `batches` of every rank; several batches take two passes, the
-  /// first without gradients for the totals that losses are divided by (LossTotals). Every rank
-  /// gets the same scalars, decisions and values, bit for bit. A step whose losses or gradients are
-  /// not finite changes only `scale`. Fields of `info` that differ between batches are set here.
-  /// The device is waited for only here, once all is queued. `places`: of these batches, as agreed.
+  /// One step at rate `lr` over all `batches` of every rank; of several batches all but the first
+  /// take a pass without gradients before, for the totals that losses are divided by (LossTotals).
+  /// Every rank gets the same scalars, decisions and values, bit for bit. A step whose losses or
+  /// gradients are not finite changes only `scale`. Fields of `info` that differ between batches
+  /// are set here. A device is waited for once: for losses, figures and norms of gradients
+  /// together. Of one rank, the new values are queued before that (except with LARS and LARC), and
+  /// the device leaves them out itself if the step is bad. `places`: of these batches, as agreed.
   StepEnd operator()(std::span<const Batch> batches, std::span<const StepPlace> places,
                      const StepInfo& info, double lr, LossScale& scale);
 
@@ -63,19 +69,21 @@ class TrainingStep {
   std::vector<Part> parts_of(std::span<const Batch> batches, std::span<const StepPlace> places,
                              const StepInfo& info) const;
   Losses losses(const Batch& batch, const StepInfo& info) const;
-  void collect_totals(const std::vector<Part>& parts) const;
-  StepReport descend(std::vector<Part> parts, double factor, StepEnd& end);
+  /// Losses and gradients; on a device, queued.
+  void descend(const std::vector<Part>& parts, double factor, StepSums& sums);
   /// As operator(), except that a rejected step has changed buffers.
-  void take(std::vector<Part> parts, double lr, LossScale& scale, StepEnd& end);
+  void take(const std::vector<Part>& parts, double lr, LossScale& scale, StepEnd& end);
+  /// Of all ranks, which get the chief's statistics and agree on the parameters with a gradient.
+  StepReport shared(StepReport mine, bool moved);
 
   Detector& model_;
   const Cluster& cluster_;
   std::unique_ptr<Optimizer> optimizer_;
   at::ScalarType type_;  // of convolutions and matrix products
   at::DeviceType device_;
-  double static_scale_;                               // of the losses in fp16; 0: looked for
-  std::vector<at::Tensor> buffers_, buffers_before_;  // running statistics, which losses() changes
-  std::unique_ptr<GradientSync> sync_;                // for several ranks, as the next
+  double static_scale_;                 // of the losses in fp16; 0: looked for
+  RunningStatistics statistics_;        // which losses() changes
+  std::unique_ptr<GradientSync> sync_;  // for several ranks, as the next
   std::optional<GradientBuckets> buckets_;
   mutable RankSum rank_sum_;
 };

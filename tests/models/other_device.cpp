@@ -27,6 +27,11 @@ namespace {
 const at::Device kDevice(kOtherDevice, 0);
 thread_local at::Stream current_stream(at::Stream::DEFAULT, kDevice);
 std::atomic<int> own_stream_copies = 0;
+std::atomic<bool> is_broken = false;
+
+void check_device() {
+  if (is_broken) throw std::runtime_error("the other device has met a fault");
+}
 
 /// Each block has an address that cannot be read, and its bytes elsewhere.
 class Memory final : public c10::Allocator {
@@ -118,8 +123,8 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
         .count();
   }
   void block(void*, const at::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
+  bool queryEvent(void*) const override { return check_device(), true; }
+  void synchronizeEvent(void*) const override { check_device(); }
   bool queryStream(const at::Stream&) const override { return true; }
   void synchronizeStream(const at::Stream&) const override {}
   void recordDataPtrOnStream(const c10::DataPtr&, const at::Stream&) const override {}
@@ -242,5 +247,8 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
 }  // namespace
 
 int copies_on_own_streams() { return own_stream_copies; }
+
+BrokenDevice::BrokenDevice() { is_broken = true; }
+BrokenDevice::~BrokenDevice() { is_broken = false; }
 
 }  // namespace millrace::testing

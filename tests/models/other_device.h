@@ -13,4 +13,12 @@ inline constexpr c10::DeviceType kOtherDevice = c10::DeviceType::PrivateUse1;
 /// Copies from the CPU's memory on a stream other than the default one.
 int copies_on_own_streams();
 
+/// While it lives, asking for an event throws, as after a fault on a GPU.
+class BrokenDevice {
+ public:
+  BrokenDevice();
+  BrokenDevice(const BrokenDevice&) = delete;
+  ~BrokenDevice();
+};
+
 }  // namespace millrace::testing

@@ -96,7 +96,7 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
     EXPECT_EQ(at.images, 6 * accumulate);
     EXPECT_EQ(at.cursor.next, 6 * accumulate);
     EXPECT_DOUBLE_EQ(at.progress, 0.6 * static_cast<double>(accumulate));
-    EXPECT_EQ(model.passes, accumulate > 1 ? 6 * accumulate : 3);
+    EXPECT_EQ(model.passes, 3 * (2 * accumulate - 1)) << "two of each batch but the first";
     return lr;
   };
   EXPECT_DOUBLE_EQ(rate(1) * 2, rate(2));
@@ -145,13 +145,38 @@ TEST(Accumulate, ADetectorThatDividesByNoTotalIsRefused) {
               HasSubstr("set optimizer.accumulate = 1"));
 }
 
-TEST(LossTotals, OfASecondPassAreThoseThatTheFirstAskedFor) {
-  StepTotals totals(Cluster::alone());
+TEST(LossTotals, AreCompletedByTheFirstPartAndKnownAfterIt) {
+  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/3);
+  totals.begin(1);
   EXPECT_EQ(totals.sum("a", 2), 2);
+  totals.begin(2);
   EXPECT_EQ(totals.sum("a", 3), 3);
-  totals.end_first_pass();
-  EXPECT_EQ(totals.sum("a", 2), 5);
   EXPECT_THROW(totals.sum("b", 1), Error);
+  totals.begin(0);
+  EXPECT_EQ(totals.sum("a", 7), 12);
+  EXPECT_THROW(totals.sum("b", 1), Error);
+  totals.complete();
+  totals.begin(2);
+  EXPECT_EQ(totals.sum("a", 3), 12);
+  EXPECT_THROW(totals.sum("b", 1), Error);
+}
+
+TEST(LossTotals, OfOnePartAreItsOwn) {
+  StepTotals totals(Cluster::alone());
+  EXPECT_THROW(totals.complete(), Error);
+  EXPECT_EQ(totals.sum("a", 2), 2);
+  totals.complete();
+}
+
+// 0.1 + 0.2 + 0.3 and 0.3 + 0.1 + 0.2 differ in a bit.
+TEST(LossTotals, AddPartsInTheirOrder) {
+  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/3);
+  totals.begin(1);
+  totals.sum("a", 0.2);
+  totals.begin(2);
+  totals.sum("a", 0.3);
+  totals.begin(0);
+  EXPECT_EQ(totals.sum("a", 0.1), 0.1 + 0.2 + 0.3);
 }
 
 TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {

@@ -48,14 +48,14 @@ TEST(Cluster, KnowsTheRanksOfTheHost) {
 TEST(Cluster, BindsTheRanksOfAHostToTheirShares) {
   const std::vector<Processors> before(static_cast<std::size_t>(cluster->size()),
                                        allowed_processors());
-  bind_to_share(*cluster, /*near_gpus=*/false);
+  bind_to_share(*cluster);
   EXPECT_EQ(allowed_processors(),
             share_of_processors(before, static_cast<std::size_t>(cluster->rank())));
   // Each its own, or each all of them if there are fewer cores than ranks.
   const auto shares = cluster->gather("shares", allowed_processors());
   const auto different = std::set(shares.begin(), shares.end()).size();
   EXPECT_TRUE(different == shares.size() || different == 1) << different;
-  bind_to_share(*cluster, /*near_gpus=*/false);  // once more changes nothing
+  bind_to_share(*cluster);  // once more changes nothing
   EXPECT_EQ(allowed_processors(), shares[static_cast<std::size_t>(cluster->rank())]);
 }
 

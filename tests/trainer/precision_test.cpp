@@ -2,6 +2,7 @@
 // as bad.
 #include "millrace/trainer/detector/precision.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <gmock/gmock.h>
@@ -40,9 +41,29 @@ class HalfDetector final : public Detector {
 
 TEST(Precision, NamesAreTypes) {
   EXPECT_EQ(precision_type("fp32"), at::kFloat);
+  EXPECT_EQ(precision_type("tf32"), at::kFloat);
   EXPECT_EQ(precision_type("bf16"), at::kBFloat16);
   EXPECT_EQ(precision_type("fp16"), at::kHalf);
   EXPECT_THROW(precision_type("fp8"), std::invalid_argument);
+}
+
+// libtorch's getters throw where the old and the new way of setting it differ.
+TEST(Precision, OfFp32ProductsIsOneForConvolutionsAndMatrixProducts) {
+  const auto& libtorch = at::globalContext();
+  for (const bool tf32 : {true, false}) {
+    choose_products(tf32);
+    EXPECT_EQ(libtorch.allowTF32CuDNN(at::Float32Op::CONV), tf32);
+    EXPECT_EQ(libtorch.allowTF32CuDNN(), tf32);
+    EXPECT_EQ(libtorch.allowTF32CuBLAS(), tf32);
+  }
+}
+
+TEST(Precision, Tf32IsAGpus) {
+  const auto check = [](const std::string& text) {
+    return message_of<ConfigError>([&] { read_options<TrainOptions>(parse_config(text, "test")); });
+  };
+  EXPECT_THAT(check("precision = 'tf32'"), ::testing::HasSubstr("device = \"cuda\""));
+  EXPECT_EQ(check("precision = 'tf32'\ndevice = 'cuda'"), "");
 }
 
 TEST(Precision, HoldsOnlyWhileItsGuardLives) {

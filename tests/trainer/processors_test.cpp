@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "millrace/base/errors.h"
+#include "millrace/trainer/cluster/gpu_address.h"
 
 namespace millrace::testing {
 namespace {
@@ -19,10 +20,11 @@ using Shares = std::vector<Processors>;
 constexpr auto kTwoSockets = "pack:2 core:4 pu:1";  // processors 0-3 and 4-7
 constexpr auto kHyperthreads = "pack:1 core:4 pu:2(indexes=0,4,1,5,2,6,3,7)";  // n and n + 4
 
-Shares shares(const std::string& description, const Shares& allowed, bool near_gpus = false) {
+Shares shares(const std::string& description, const Shares& allowed,
+              const std::vector<std::string>& gpus = {}) {
   Shares all;
   for (std::size_t i = 0; i < allowed.size(); ++i)
-    all.push_back(share_of_processors(allowed, i, {description, near_gpus}));
+    all.push_back(share_of_processors(allowed, i, {description, gpus}));
   return all;
 }
 
@@ -92,22 +94,38 @@ std::string xml_with(const std::string& first, const std::string& second) {
   return text + "</object></topology>";
 }
 
-std::string gpu(int bus, const char* maker = "10de") {
+std::string address(int bus) { return fmt::format("0000:{:02X}:00.0", bus); }
+
+std::string gpu(int bus) {
   return fmt::format(
-      R"(<object type="PCIDev" gp_index="{0}" pci_busid="0000:{0:02x}:00.0" pci_type="0302 [{1}:20b0] [{1}:1463] a1" pci_link_speed="0.0"/>)",
-      bus, maker);
+      R"(<object type="PCIDev" gp_index="{0}" pci_busid="0000:{0:02x}:00.0" pci_type="0302 [10de:20b0] [10de:1463] a1" pci_link_speed="0.0"/>)",
+      bus);
 }
 
 TEST(Processors, AreThoseNearTheRanksGpu) {
-  const auto crossed = xml_with(gpu(0x3b), gpu(0xb0));
-  EXPECT_THAT(shares(crossed, Shares(2, "0-3"), true), ElementsAre("0-1", "2-3"));
-  const auto second_alone = xml_with("", gpu(0xb0) + gpu(0xb1));
-  EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), true), ElementsAre("2", "3"));
-  EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), false), ElementsAre("0-1", "2-3"));
-  // A rank that may not go near its GPU stays where it may be, and one without a GPU too.
-  EXPECT_THAT(shares(second_alone, Shares(2, "0-1"), true), ElementsAre("0", "1"));
-  EXPECT_THAT(shares(xml_with("", gpu(0xb0, "1002")), Shares(2, "0-3"), true),
+  const auto two = xml_with(gpu(0x3b), gpu(0xb0));
+  EXPECT_THAT(shares(two, Shares(2, "0-3"), {address(0x3b), address(0xb0)}),
               ElementsAre("0-1", "2-3"));
+  // As CUDA_VISIBLE_DEVICES = "1,0" turns them round.
+  EXPECT_THAT(shares(two, Shares(2, "0-3"), {address(0xb0), address(0x3b)}),
+              ElementsAre("2-3", "0-1"));
+  const auto second_alone = xml_with("", gpu(0xb0) + gpu(0xb1));
+  const std::vector both = {address(0xb0), address(0xb1)};
+  EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), both), ElementsAre("2", "3"));
+  EXPECT_THAT(shares(second_alone, Shares(2, "0-3")), ElementsAre("0-1", "2-3"));
+  // A rank that may not go near its GPU stays where it may be, and one without a GPU too.
+  EXPECT_THAT(shares(second_alone, Shares(2, "0-1"), both), ElementsAre("0", "1"));
+  for (const auto* unknown : {"", "0000:01:00.0", "no address"})
+    EXPECT_THAT(shares(second_alone, Shares(2, "0-3"), {unknown, unknown}),
+                ElementsAre("0-1", "2-3"));
+}
+
+TEST(Gpus, AreOnePerRankOrTheOnlyOneThatIsVisible) {
+  EXPECT_EQ(gpu_of_rank(0, 4), 0);
+  EXPECT_EQ(gpu_of_rank(3, 4), 3);
+  EXPECT_EQ(gpu_of_rank(3, 1), 0);
+  EXPECT_EQ(gpu_of_rank(2, 2), std::nullopt);
+  EXPECT_EQ(gpu_of_rank(0, 0), std::nullopt);
 }
 
 TEST(Processors, RefusesADescriptionThatSaysNothing) {

@@ -61,10 +61,11 @@ void OpProfile::add_step() {
     Clock::time_point begin;
     double seconds;
   };
-  std::vector<Ended> ended;  // not yet known to be called by another
+  std::map<std::uint64_t, std::vector<Ended>> by_thread;  // not yet known to be called by another
   const auto thread = OpTrace::this_thread();
   for (const auto& span : trace_.take()) {
-    if (span.thread != thread) continue;
+    if (one_thread_ && span.thread != thread) continue;
+    auto& ended = by_thread[span.thread];
     const double whole = std::chrono::duration<double>(span.end - span.begin).count();
     double inside = 0;  // operators that it called
     for (; !ended.empty() && ended.back().begin >= span.begin; ended.pop_back())

@@ -1,4 +1,4 @@
-// How the time of a thread divides over operators.
+// How the time of steps divides over operators.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,15 @@ struct OpTime {
   std::int64_t calls = 0;
 };
 
-/// Sums up the operators that one thread runs, its backward passes included, while this exists; one
-/// at a time.
+/// Sums up the operators that steps run, their backward passes included, while this exists; one at
+/// a time. On the CPU they are those of the calling thread. On a device libtorch runs backward
+/// passes on a thread of its own while the caller waits: those of all threads count.
 class OpProfile {
  public:
-  /// Adds what the calling thread has run since the last call. Call it outside operators.
+  /// On a device every operator is waited for (OpTrace).
+  explicit OpProfile(c10::Device device) : one_thread_(device.is_cpu()), trace_(device) {}
+
+  /// Adds what has run since the last call. Call it outside operators.
   void add_step();
 
   /// By name, the slowest first.
@@ -30,6 +34,7 @@ class OpProfile {
   std::vector<OpTime> kinds() const;
 
  private:
+  const bool one_thread_;
   OpTrace trace_;
   std::unordered_map<std::string, OpTime> times_;
 };

@@ -18,6 +18,7 @@
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/trainer/detector/device_memory.h"
 #include "millrace/trainer/detector/make_detector.h"
+#include "millrace/trainer/device_numbers.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {
@@ -33,28 +34,46 @@ struct BenchModelArguments {
   bool inference = false, json = false;
 };
 
-/// Measures steps, from the (kWarmUp + 1)th on.
+/// Measures steps, from the (kWarmUp + 1)th on. On a device the operators are those of as many
+/// steps more, since watching them makes the host wait for each.
 struct Measurement {
+  Measurement(at::Device device, std::int64_t timed) : computes_on(device), steps(timed) {}
+
+  at::Device computes_on;
+  std::int64_t steps;  // that are timed
   std::vector<double> step_s;
-  double cpu_s = 0;   // of the process, over all timed steps
-  double images = 0;  // likewise
+  double watched_s = 0;  // of the steps whose operators were watched
+  double cpu_s = 0;      // of the process, over all timed steps
+  double images = 0;     // likewise
   std::int64_t peak_rss_bytes = 0;
   std::optional<DeviceMemory> device;    // its peaks
-  std::vector<OpTime> kinds, operators;  // over all timed steps
+  std::vector<OpTime> kinds, operators;  // over all watched steps
   StepFigures first;                     // losses of the first step, to compare weights and data by
 
+  /// All that are taken: to warm up, timed, and watched besides.
+  std::int64_t all_steps() const { return kWarmUp + (computes_on == at::kCPU ? 1 : 2) * steps; }
+
   void begin() {
-    if (done_ == kWarmUp) profile_ = std::make_unique<OpProfile>();
+    // Before a place where the way of measuring changes, what is queued ends. Within, a step may
+    // overlap the next, as it does in training.
+    if (done_ == kWarmUp || done_ == kWarmUp + steps) wait_for(computes_on);
+    if (done_ == (computes_on == at::kCPU ? kWarmUp : kWarmUp + steps))
+      profile_ = std::make_unique<OpProfile>(computes_on);
     start_cpu_ = cpu_seconds();
     start_ = Clock::now();
   }
   void end(std::size_t count) {
+    if (done_ + 1 == kWarmUp + steps || profile_) wait_for(computes_on);
     const double took = seconds_since(start_);
     if (done_++ < kWarmUp) return;
+    if (profile_) {
+      watched_s += took;
+      profile_->add_step();
+    }
+    if (done_ > kWarmUp + steps) return;
     step_s.push_back(took);
     cpu_s += cpu_seconds() - start_cpu_;
     images += static_cast<double>(count);
-    profile_->add_step();
   }
   void stop() {
     if (profile_) {
@@ -104,13 +123,13 @@ class TimeSteps final : public Callback {
 Measurement measure_training(const Session& session, std::int64_t steps) {
   const auto data = open_train_data(session.recipe().data, session.recipe().sources);
   const auto detector = session.make_initial_detector(data.classes);
-  Measurement result;
+  Measurement result(session.device(), steps);
   CallbackList callbacks;
   callbacks.add("time", std::make_unique<TimeSteps>(result));
   auto plan = session.plan(*detector, data, [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
     return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + steps));
   });
-  plan.train.max_steps = kWarmUp + steps;
+  plan.train.max_steps = result.all_steps();
   plan.train.epochs = 1e9;
   Trainer(std::move(plan), std::move(callbacks)).run();
   return result;
@@ -118,13 +137,16 @@ Measurement measure_training(const Session& session, std::int64_t steps) {
 
 Measurement measure_inference(const Session& session, std::int64_t steps) {
   const auto& options = session.recipe().data;
-  const auto validation = session.passes_over(open_split(options, options.val));
+  const auto validation = session.passes_over(
+      open_split(options, options.val), [=](const std::unique_ptr<DataFlow<Batch>>& flow) {
+        return std::make_unique<ReadyBatches>(*flow, std::min(kBatches, kWarmUp + steps));
+      });
   const auto detector = session.make_initial_detector(validation.split.classes);
-  ReadyBatches batches(*validation.start({}), std::min(kBatches, kWarmUp + steps));
-  Measurement result;
-  for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
-    const auto batch = batches.next();
+  const auto batches = validation.start({});
+  Measurement result(session.device(), steps);
+  for (std::int64_t step = 0; step < result.all_steps(); ++step) {
     result.begin();
+    const auto batch = batches->next();
     std::size_t found = 0;
     for (const auto& objects : detect_with(*detector, batch->value)) found += objects.size();
     result.end(batch->value.size());
@@ -136,7 +158,7 @@ Measurement measure_inference(const Session& session, std::int64_t steps) {
 
 /// Adds the time outside operators: our own arithmetic and bookkeeping.
 void add_rest(Measurement& m) {
-  OpTime rest{.name = "outside operators", .seconds = m.whole_s()};
+  OpTime rest{.name = "outside operators", .seconds = m.watched_s};
   for (const auto& kind : m.kinds) rest.seconds -= kind.seconds;
   m.kinds.push_back(rest);
   std::ranges::stable_sort(m.kinds, std::greater<>(), &OpTime::seconds);
@@ -147,7 +169,7 @@ Json to_json(const std::vector<OpTime>& times, const Measurement& m) {
   for (const auto& time : times)
     list.push_back({{"name", time.name},
                     {"step_s", m.per_step(time.seconds)},
-                    {"share", time.seconds / m.whole_s()},
+                    {"share", time.seconds / m.watched_s},
                     {"calls", m.per_step(static_cast<double>(time.calls))}});
   return list;
 }
@@ -174,7 +196,7 @@ void print_table(const std::string& title, const std::vector<OpTime>& times, con
   fmt::print("\n  {:<44}{:>10}{:>9}{:>9}\n", title, "ms a step", "share", "calls");
   for (const auto& time : times)
     fmt::print("  {:<44}{:>10.2f}{:>7.1f} %{:>9.0f}\n", time.name, 1e3 * m.per_step(time.seconds),
-               100 * time.seconds / m.whole_s(), m.per_step(static_cast<double>(time.calls)));
+               100 * time.seconds / m.watched_s, m.per_step(static_cast<double>(time.calls)));
 }
 
 int bench_model(const BenchModelArguments& arguments) {

@@ -1,7 +1,6 @@
 // Sums over ranks on GPUs, by NCCL, on a stream of its own, while the backward pass goes on. Never
 // run on a GPU.
 #include <c10/core/Event.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -20,13 +19,18 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/registry.h"
+#include "millrace/trainer/cluster/gpu_address.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/mpi_world.h"
+#include "millrace/trainer/cluster/processors.h"
 
 namespace millrace {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(1);  // between looks at whether a sum has ended
+/// How long the host's part of a call is waited for without sleep: mostly it takes microseconds,
+/// and a sleep of a millisecond for each of a step's sums would be the longer part of it.
+constexpr auto kAwake = std::chrono::microseconds(200);
 
 ncclDataType_t type_of(const at::Tensor& values) {
   switch (values.scalar_type()) {
@@ -43,15 +47,20 @@ ncclDataType_t type_of(const at::Tensor& values) {
   }
 }
 
-/// The GPU of a rank: as many ranks on a host as it has GPUs, each with its own.
-c10::DeviceIndex gpu_of(const Cluster& cluster) {
-  const auto count = c10::cuda::device_count();
-  if (cluster.local_rank() >= count)
-    throw Error(fmt::format(
-        "{} ranks were started on its host, which has {} GPUs: start one per GPU (mpirun "
-        "--map-by ppr:{}:node)",
-        cluster.local_size(), count, count));
-  return static_cast<c10::DeviceIndex>(cluster.local_rank());
+/// Throws Error if two ranks compute on one GPU, which NCCL cannot do: launchers may show each its
+/// own as the only one, or all of them the same.
+void check_own_gpus(const Cluster& cluster) {
+  const auto address = gpu_address(cluster.local_rank());
+  const auto all = cluster.gather("GPUs", host_name() + " " + address);
+  for (std::size_t rank = 1; !address.empty() && rank < all.size(); ++rank)
+    for (std::size_t other = 0; other < rank; ++other)
+      if (all[rank] == all[other])
+        throw Error(fmt::format(
+            "{} and {} compute on one GPU ({}): start one rank per GPU (mpirun --map-by "
+            "ppr:GPUS:node), and show each all GPUs of its host or one of its own "
+            "(CUDA_VISIBLE_DEVICES)",
+            cluster.name(static_cast<std::int64_t>(other)),
+            cluster.name(static_cast<std::int64_t>(rank)), all[rank]));
 }
 
 /// NCCL adds halves as halves. The host never waits for the device here; a thread watches that
@@ -63,9 +72,10 @@ class NcclGradientSync final : public GradientSync {
       : cluster_(cluster),
         world_(*cluster.world()),
         communicator_(world_.communicator()),
-        gpu_(gpu_of(cluster)),
+        gpu_(c10::cuda::current_device()),  // opened for this rank (run/device.h)
         stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, gpu_)) {
     const c10::cuda::CUDAGuard guard(gpu_);
+    check_own_gpus(cluster_);
     connect();
     thread_ = std::thread([this] { watch(); });
   }
@@ -88,8 +98,9 @@ class NcclGradientSync final : public GradientSync {
     settle(ncclAllReduce(data, data, static_cast<std::size_t>(values.numel()), type_of(values),
                          ncclSum, nccl_, stream_.stream()),
            what);
-    // The allocator does not reuse the memory before the stream is done with it.
-    c10::cuda::CUDACachingAllocator::recordStream(values.storage().data_ptr(), stream_);
+    // Memory is given back in the order of the stream that waits for the sums; until then it is
+    // held here. (What recordStream notes instead throws in a destructor after a fault.)
+    held_.push_back(values);
     what_ = what;
   }
 
@@ -99,6 +110,7 @@ class NcclGradientSync final : public GradientSync {
     auto over = std::make_shared<c10::Event>(at::kCUDA);
     over->record(stream_);
     over->block(c10::cuda::getCurrentCUDAStream(gpu_));
+    held_.clear();
     const std::lock_guard lock(mutex_);
     begun_.push_back({std::move(over), std::exchange(what_, nullptr)});
     changed_.notify_all();
@@ -129,8 +141,12 @@ class NcclGradientSync final : public GradientSync {
   void settle(ncclResult_t status, const char* what) {
     const auto began = Clock::now();
     while (status == ncclInProgress) {
-      if (Clock::now() - began > patience()) fail(what, "it does not end");
-      std::this_thread::sleep_for(kPeriod);
+      const auto waited = Clock::now() - began;
+      if (waited > patience()) fail(what, "it does not end");
+      if (waited > kAwake)
+        std::this_thread::sleep_for(kPeriod);
+      else
+        std::this_thread::yield();
       if (const auto asked = ncclCommGetAsyncError(nccl_, &status); asked != ncclSuccess)
         status = asked;
     }
@@ -188,7 +204,8 @@ class NcclGradientSync final : public GradientSync {
   const c10::cuda::CUDAStream stream_;
   ncclComm_t nccl_ = nullptr;
   c10::Event before_{at::kCUDA};
-  const char* what_ = nullptr;  // the newest sum that is not waited for yet
+  std::vector<at::Tensor> held_;  // of sums that are not waited for yet
+  const char* what_ = nullptr;    // the newest sum that is not waited for yet
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Begun> begun_;

@@ -12,16 +12,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <tuple>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/trainer/cluster/cluster.h"
+#include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
 namespace {
-
-constexpr unsigned short kNvidia = 0x10de;
-constexpr unsigned kDisplay = 0x03;  // PCI's class of graphics and 3D controllers
 
 using UniqueTopology = std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)>;
 
@@ -59,22 +58,17 @@ UniqueTopology load(const Host& host) {
           "read the XML");
   else if (!host.description.empty())
     check(hwloc_topology_set_synthetic(raw, host.description.c_str()), "read the description");
-  if (host.near_gpus)
+  if (!host.gpus.empty())
     check(hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT),
           "ask for GPUs");
   check(hwloc_topology_load(raw), "look at this machine");
   return topology;
 }
 
-/// Processors near each GPU, by PCI address: CUDA's order if all are of one kind.
-std::vector<hwloc_const_bitmap_t> near_gpus(hwloc_topology_t topology) {
-  std::vector<hwloc_const_bitmap_t> near;
-  for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(topology, device));) {
-    const auto& pci = device->attr->pcidev;
-    if (pci.vendor_id == kNvidia && pci.class_id >> 8 == kDisplay)
-      near.push_back(hwloc_get_non_io_ancestor_obj(topology, device)->cpuset);
-  }
-  return near;
+/// Processors near the device of this PCI address; nullptr if there is none.
+hwloc_const_bitmap_t processors_near(hwloc_topology_t topology, const std::string& address) {
+  auto* const device = hwloc_get_pcidev_by_busidstring(topology, address.c_str());
+  return device ? hwloc_get_non_io_ancestor_obj(topology, device)->cpuset : nullptr;
 }
 
 /// The part-th of `parts` of the cores in `from`; all if there are fewer.
@@ -127,12 +121,13 @@ Processors share_of_processors(const std::vector<Processors>& allowed, std::size
                                const Host& host) {
   const auto topology = load(host);
   std::vector<Processors> wanted;
-  const auto near =
-      host.near_gpus ? near_gpus(topology.get()) : std::vector<hwloc_const_bitmap_t>();
   for (std::size_t i = 0; i < allowed.size(); ++i) {
     const Set set(allowed[i]);
-    if (i < near.size() && hwloc_bitmap_intersects(set.get(), near[i]))
-      hwloc_bitmap_and(set.get(), set.get(), near[i]);
+    const auto* near = i < host.gpus.size() && !host.gpus[i].empty()
+                           ? processors_near(topology.get(), host.gpus[i])
+                           : nullptr;
+    if (near && hwloc_bitmap_intersects(set.get(), near))
+      hwloc_bitmap_and(set.get(), set.get(), near);
     wanted.push_back(set.text());
   }
   const auto before =
@@ -152,24 +147,29 @@ bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host
          hwloc_bitmap_weight(hwloc_topology_get_topology_cpuset(topology.get()));
 }
 
-void bind_to_share(const Cluster& cluster, bool near_gpus) {
+void bind_to_share(const Cluster& cluster, const std::string& gpu) {
   if (cluster.size() == 1) return;
   const auto host = host_name(), own = allowed_processors();
   std::vector<Processors> allowed;
+  Host with_gpus;
   std::size_t mine = 0, rank = 0;
-  for (const auto& line : cluster.gather("processors", host + '\n' + own)) {
-    if (line.substr(0, line.find('\n')) == host) {
+  using Place = std::tuple<std::string, Processors, std::string>;  // host, processors, GPU
+  for (const auto& [name, processors, address] :
+       gather_values(cluster, "processors", Place(host, own, gpu))) {
+    if (name == host) {
       if (rank == static_cast<std::size_t>(cluster.rank())) mine = allowed.size();
-      allowed.push_back(line.substr(line.find('\n') + 1));
+      allowed.push_back(processors);
+      with_gpus.gpus.push_back(address);
     }
     ++rank;
   }
+  if (std::ranges::count(with_gpus.gpus, "") == std::ssize(with_gpus.gpus)) with_gpus.gpus.clear();
   if (mine == 0 && are_bound_narrowly(allowed))
     spdlog::warn(
         "the {} ranks of {} were bound to a few of its processors ({}); mpirun --bind-to none "
         "leaves that to them",
         allowed.size(), host, fmt::join(allowed, " and "));
-  const auto share = share_of_processors(allowed, mine, {.near_gpus = near_gpus});
+  const auto share = share_of_processors(allowed, mine, with_gpus);
   if (share == own) return;
   const auto topology = load({});
   // If the system forbids it, training is slower, not wrong.

@@ -25,7 +25,8 @@ std::size_t allowed_processor_count();
 /// A host as hwloc describes it.
 struct Host {
   std::string description;  // hwloc's synthetic form or XML, for tests; empty: this machine
-  bool near_gpus = false;   // the i-th process keeps to processors near the i-th GPU, if any
+  /// PCI address of each process's GPU, near which it keeps; empty: it has none.
+  std::vector<std::string> gpus = {};
 };
 
 /// The part of the `mine`-th process of a host; the i-th may use `allowed[i]`. Processes that may
@@ -38,9 +39,10 @@ Processors share_of_processors(const std::vector<Processors>& allowed, std::size
 /// two: to one core each.
 bool are_bound_narrowly(const std::vector<Processors>& allowed, const Host& host = {});
 
-/// Binds all threads of this process to its share among the ranks of its host; alone, it does
-/// nothing. Every rank calls it, before any work. Throws Error.
-void bind_to_share(const Cluster& cluster, bool near_gpus);
+/// Binds all threads of this process to its share among the ranks of its host, near its GPU if
+/// `gpu` is the PCI address of one; alone, it does nothing. Every rank calls it, before any work.
+/// Throws Error.
+void bind_to_share(const Cluster& cluster, const std::string& gpu = "");
 
 /// Limits the threads of the maths (OpenMP) and of the flow graph (oneTBB) while it lives; 0: as
 /// many as processors. The flow graph's workers sleep while enough batches are ready, so both may

@@ -2,25 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "millrace/base/errors.h"
 
 namespace millrace {
 
 double StepTotals::sum(std::string_view name, double local) {
-  if (are_known_) {
-    if (const auto found = sums_.find(name); found != sums_.end()) return found->second;
-    throw Error(
-        fmt::format("{} asks for the total '{}' in some micro-batches only; it must ask for the "
-                    "same ones in each",
-                    title_, name));
+  const bool is_first_asked = part_ == std::min<std::size_t>(1, parts_ - 1);
+  auto found = shares_.find(name);
+  if (found == shares_.end()) {
+    if (are_known_ || !is_first_asked)
+      throw Error(
+          fmt::format("{} asks for the total '{}' in some micro-batches only; it must ask for the "
+                      "same ones in each",
+                      title_, name));
+    found = shares_.emplace(name, std::vector<double>(parts_)).first;
   }
-  const auto over_ranks = cluster_.sum(name, {&local, 1})[0];
-  sums_[std::string(name)] += over_ranks;
-  return over_ranks;
+  auto& shares = found->second;
+  if (!are_known_) {
+    shares[part_] += cluster_.sum(name, {&local, 1})[0];
+    if (part_ > 0) return shares[part_];
+  }
+  return std::accumulate(shares.begin(), shares.end(), 0.0);
 }
 
-void StepTotals::end_first_pass() {
-  if (sums_.empty())
+void StepTotals::complete() {
+  if (shares_.empty())
     throw Error(
         title_ +
         " cannot be trained in parts: its losses are divided by no StepInfo::total, so those of "

@@ -1,37 +1,48 @@
 // What the losses of a step in several parts are divided by.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 
-/// Totals of a step of one batch per rank, or of micro-batches, for which a first pass over all
-/// adds them up. All ranks meet in every sum.
+/// Totals of a step of one batch per rank, or of micro-batches, which are added up in their order.
+/// All ranks meet in every sum of a part whose shares are not known yet.
+///
+/// The shares of all parts but the first are collected by a pass without gradients; the first part
+/// then completes the totals while its losses are computed, so that it needs one pass.
 class StepTotals final : public LossTotals {
  public:
   /// Messages begin with the detector's `title`.
-  explicit StepTotals(const Cluster& cluster, std::string title = "the detector")
-      : cluster_(cluster), title_(std::move(title)) {}
+  explicit StepTotals(const Cluster& cluster, std::string title = "the detector",
+                      std::size_t parts = 1)
+      : cluster_(cluster), title_(std::move(title)), parts_(parts) {}
 
-  /// In the first pass of two: the sum over the ranks for this micro-batch. Else the total; throws
-  /// Error if the first pass did not ask for it.
+  /// The next sums are those of this part: 1, 2, ..., then 0, then any.
+  void begin(std::size_t part) { part_ = part; }
+
+  /// Of part 0 and of any after it the total; else, in the pass that collects, the sum over the
+  /// ranks for this part. Throws Error for a name that an earlier part did not ask for.
   double sum(std::string_view name, double local) override;
 
-  /// After the first pass, or the only one. Throws Error if nothing was asked for: then losses of
-  /// parts would not add up.
-  void end_first_pass();
+  /// After the losses of part 0. Throws Error if nothing was asked for: then losses of parts would
+  /// not add up.
+  void complete();
 
  private:
   const Cluster& cluster_;
   const std::string title_;
+  const std::size_t parts_;
+  std::size_t part_ = 0;
   bool are_known_ = false;
-  std::map<std::string, double, std::less<>> sums_;
+  std::map<std::string, std::vector<double>, std::less<>> shares_;  // by part
 };
 
 }  // namespace millrace

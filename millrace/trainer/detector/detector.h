@@ -137,6 +137,9 @@ class Detector {
   // Set by make_detector
   std::string title = "the detector";  // in messages
   std::size_t class_count = 0;         // 0: not known
+
+  /// Type of convolutions and matrix products in `detect`, as autocast. Set by Session.
+  at::ScalarType detect_type = at::kFloat;
 };
 
 /// What a detector is built from besides its own options.

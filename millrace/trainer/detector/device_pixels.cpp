@@ -16,7 +16,13 @@ at::Tensor as_tensor(const Batch& batch) {
 }  // namespace
 
 DevicePixels::~DevicePixels() {
-  if (copied) copied->synchronize();
+  try {
+    if (copied && !copied->query()) copied->synchronize();
+  } catch (...) {
+    // A fault of the device, which its next call reports. Giving memory back would throw again
+    // here, where nobody can catch it, before the training's own message: it is left to the end.
+    static_cast<void>(pixels.unsafeReleaseTensorImpl());
+  }
 }
 
 std::shared_ptr<const DevicePixels> copied_ahead(const Batch& batch, c10::Stream copies) {

@@ -17,6 +17,7 @@ struct DevicePixels {
   at::Tensor pixels;
   std::shared_ptr<c10::Event> copied;  // nullptr: made by the stream that uses them
 
+  /// Waits for the copy; a device that has met a fault is not asked for its memory back.
   ~DevicePixels();
 };
 

@@ -1,14 +1,17 @@
 #include "millrace/trainer/detector/make_detector.h"
 
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/detector/device_pixels.h"
+#include "millrace/trainer/detector/precision.h"
 
 namespace millrace {
 namespace {
@@ -86,6 +89,10 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step) {
 }
 
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch) {
+  const auto device = device_of(detector);
+  const c10::DeviceGuard on_device(device);  // a thread begins with the first GPU
+  std::optional<ComputeIn> precision;
+  if (detector.detect_type != at::kFloat) precision.emplace(detector.detect_type, device.type());
   return named(detector.title, "detect", [&] {
     std::vector<std::vector<DetectedObject>> all(batch.size());
     for (auto& one : parts_of_one_size(batch)) {
@@ -97,6 +104,11 @@ std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const B
     }
     return all;
   });
+}
+
+at::Device device_of(const Detector& detector) {
+  const auto& parameters = detector.parameters();
+  return parameters.size() > 0 ? parameters.begin()->value.device() : at::kCPU;
 }
 
 std::vector<std::string> warnings_of(const Detector& detector, const TrainingFacts& facts) {

@@ -24,9 +24,12 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
 
 /// What a detector finds in each image of a batch. It is given images of one padded size at a time,
 /// each padded as it would be alone (Batch::divisor), so that results do not depend on the other
-/// images. Throws Error for another number of images, labels that are no class, boxes and scores
-/// that are not finite, and masks of another size than the image.
+/// images. Computes in its detect_type. Throws Error for another number of images, labels that are
+/// no class, boxes and scores that are not finite, and masks of another size than the image.
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
+
+/// The device of a detector's parameters; the CPU without any.
+at::Device device_of(const Detector& detector);
 
 /// A detector's warnings before a training. Throws ConfigError if it refuses.
 std::vector<std::string> warnings_of(const Detector& detector, const TrainingFacts& facts);

@@ -1,5 +1,6 @@
 #include "millrace/trainer/detector/precision.h"
 
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 
 #include <stdexcept>
@@ -7,10 +8,15 @@
 namespace millrace {
 
 at::ScalarType precision_type(const std::string& precision) {
-  if (precision == "fp32") return at::kFloat;
+  if (precision == "fp32" || precision == "tf32") return at::kFloat;
   if (precision == "bf16") return at::kBFloat16;
   if (precision == "fp16") return at::kHalf;
-  throw std::invalid_argument("precision '" + precision + "' is not fp32, bf16 or fp16");
+  throw std::invalid_argument("precision '" + precision + "' is not fp32, tf32, bf16 or fp16");
+}
+
+void choose_products(bool tf32) {
+  at::globalContext().setAllowTF32CuDNN(tf32);
+  at::globalContext().setAllowTF32CuBLAS(tf32);
 }
 
 ComputeIn::ComputeIn(at::ScalarType type, at::DeviceType device)

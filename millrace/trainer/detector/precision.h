@@ -7,8 +7,14 @@
 
 namespace millrace {
 
-/// Of "fp32", "bf16" or "fp16". Throws std::invalid_argument.
+/// Of "fp32", "tf32" (which is fp32 as well, see choose_products), "bf16" or "fp16". Throws
+/// std::invalid_argument.
 at::ScalarType precision_type(const std::string& precision);
+
+/// Sets how the GPUs of this process multiply fp32 numbers, in cuDNN's convolutions and in cuBLAS's
+/// matrix products alike: in TF32 (8 bits of exponent, 10 of mantissa), or in fp32. Left alone,
+/// libtorch takes TF32 for the former and fp32 for the latter.
+void choose_products(bool tf32);
 
 /// While it lives, this thread computes in `type`: libtorch's autocast on `device`, and
 /// compute_type() for layers that cast themselves. Casts of weights are kept meanwhile.

@@ -1,14 +1,18 @@
 #include "millrace/trainer/optimizer/optimizer.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_foreach_clamp_max.h>
 #include <ATen/ops/_foreach_clamp_min.h>
+#include <ATen/ops/_foreach_div.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_foreach_zero.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -18,7 +22,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/detector/restore.h"
@@ -26,11 +32,21 @@
 namespace millrace {
 namespace {
 
+/// Whether elements of both lie in the same order in memory: strides may differ where there is
+/// nothing to step over.
+bool lie_alike(const at::Tensor& a, const at::Tensor& b) {
+  for (std::int64_t i = 0; i < a.dim(); ++i)
+    if (a.size(i) != 1 && a.stride(i) != b.stride(i)) return false;
+  return true;
+}
+
 /// The gradient in the layout of its value, as the fused kernels need it.
 at::Tensor aligned_gradient(const at::Tensor& value) {
   const auto& gradient = value.grad();
-  if (gradient.strides() == value.strides() && gradient.scalar_type() == value.scalar_type())
-    return gradient;
+  if (gradient.scalar_type() == value.scalar_type()) {
+    if (gradient.strides() == value.strides()) return gradient;
+    if (lie_alike(gradient, value)) return gradient.as_strided(value.sizes(), value.strides());
+  }
   return at::empty_like(value).copy_(gradient);
 }
 
@@ -47,7 +63,7 @@ class Sgd final : public Optimizer {
       : Optimizer(parameters, options, {{.ending = ""}}) {}
 
  private:
-  void update(const Work& work, double lr) override {
+  void update(const Work& work, double lr, const OnDevice& decided) override {
     double decay = work.group->weight_decay(options());
     if (work.group->trusted) {
       apply_trust(work, lr, decay);
@@ -55,21 +71,24 @@ class Sgd final : public Optimizer {
     }
     at::TensorList momenta = work.kept[0];
     if (options().momentum == 0) {  // if it rises while training, it starts from 0
-      at::_foreach_zero_(momenta);
+      if (decided.bad)
+        at::_foreach_mul_(momenta, *decided.bad);
+      else
+        at::_foreach_zero_(momenta);
       momenta = {};
     }
     at::_fused_sgd_(work.values, work.gradients, momenta, decay, options().momentum, lr,
                     /*dampening=*/0, options().nesterov, /*maximize=*/false,
-                    /*is_first_step=*/false);
+                    /*is_first_step=*/false, decided.divisor, decided.bad);
   }
 
   /// Applies decay and ratio to the gradients.
   void apply_trust(const Work& work, double lr, double decay) const {
-    const auto all = norms(work.values);
     std::vector<at::Scalar> ratios;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const double gradient = work.gradient_norms[i], most = options().trust_coefficient * all[i];
-      double ratio = all[i] > 0 && gradient > 0 ? most / (gradient + decay * all[i]) : 1;
+    for (std::size_t i = 0; i < work.values.size(); ++i) {
+      const double value = work.value_norms[i], gradient = work.gradient_norms[i];
+      const double most = options().trust_coefficient * value;
+      double ratio = value > 0 && gradient > 0 ? most / (gradient + decay * value) : 1;
       if (options().trust == "larc") ratio = std::min(ratio / lr, 1.0);
       ratios.emplace_back(ratio);
     }
@@ -91,12 +110,16 @@ class AdamW final : public Optimizer {
   }
 
  private:
-  void update(const Work& work, double lr) override {
+  void update(const Work& work, double lr, const OnDevice& decided) override {
     const auto& [mean, square, steps] = std::tie(work.kept[0], work.kept[1], work.kept[2]);
-    at::_foreach_add_(steps, at::Scalar(1));
+    if (decided.bad)
+      at::_foreach_add_(steps, 1 - *decided.bad);
+    else
+      at::_foreach_add_(steps, at::Scalar(1));
     at::_fused_adamw_(work.values, work.gradients, mean, square, /*max_exp_avg_sqs=*/{}, steps, lr,
                       options().momentum, options().beta2, work.group->weight_decay(options()),
-                      options().epsilon, /*amsgrad=*/false, /*maximize=*/false);
+                      options().epsilon, /*amsgrad=*/false, /*maximize=*/false, decided.divisor,
+                      decided.bad);
   }
 };
 
@@ -117,18 +140,68 @@ Optimizer::Optimizer(const Parameters& parameters, const OptimizerOptions& optio
 }
 
 OptimizerStep Optimizer::step(double lr, double scale) {
+  const auto measured = measure(scale).to(at::kCPU, at::kDouble);
+  return apply(lr, {measured.const_data_ptr<double>(), static_cast<std::size_t>(measured.numel())});
+}
+
+at::Tensor Optimizer::measure(double scale) {
   const c10::NoGradGuard no_graph;
-  auto work = gather();
-  std::vector<at::Tensor> all;
-  for (const auto& part : work) all.insert(all.end(), part.gradients.begin(), part.gradients.end());
-  if (all.empty()) return {};
+  work_ = gather();
+  const auto all = gradients();
+  if (all.empty()) return at::empty({0});
   if (scale != 1) at::_foreach_mul_(all, at::Scalar(1 / scale));
-  const auto result = measure(work, all);
+  auto norms = at::_foreach_norm(all);
+  for (const auto& part : work_) {
+    if (!part.group->trusted) continue;
+    const auto own = at::_foreach_norm(part.values);
+    norms.insert(norms.end(), own.begin(), own.end());
+  }
+  return at::stack(norms);
+}
+
+OptimizerStep Optimizer::apply(double lr, std::span<const double> measured) {
+  const c10::NoGradGuard no_graph;
+  const auto result = outcome(measured);
   if (result.not_finite.empty()) {
-    clip(work, all, result.gradient_norm);
-    for (const auto& part : work) update(part, lr * part.group->lr_factor);
+    take_norms(measured);
+    drop_what_has_no_gradient();
+    clip(result.gradient_norm);
+    clip_values();
+    for (const auto& part : work_) update(part, lr * part.group->lr_factor, {});
   }
   clear_gradients();
+  return result;
+}
+
+void Optimizer::apply_unless(const at::Tensor& bad, double lr, const at::Tensor& measured) {
+  const c10::NoGradGuard no_graph;
+  OnDevice decided{.divisor = {}, .bad = bad};
+  if (options_.clip_norm > 0 && measured.numel() > 0) {
+    const auto norm =
+        at::linalg_vector_norm(measured, 2, /*dim=*/{}, /*keepdim=*/false, at::kDouble);
+    decided.divisor = (norm / options_.clip_norm).clamp_min(1).to(at::kFloat);
+  }
+  if (options_.clip_value > 0) {
+    if (const auto divisor = std::exchange(decided.divisor, {}))
+      at::_foreach_div_(gradients(), *divisor);
+    clip_values();
+  }
+  for (const auto& part : work_) update(part, lr * part.group->lr_factor, decided);
+  clear_gradients();
+}
+
+OptimizerStep Optimizer::outcome(std::span<const double> measured) const {
+  OptimizerStep result;
+  auto norm = measured.begin();
+  for (const auto& part : work_)
+    for (const auto& name : part.names) {
+      if (norm == measured.end())
+        throw std::invalid_argument("the optimizer is given fewer norms than it measured");
+      if (!std::isfinite(*norm) && result.not_finite.empty()) result.not_finite = name;
+      result.gradient_norm += *norm * *norm;
+      ++norm;
+    }
+  result.gradient_norm = std::sqrt(result.gradient_norm);
   return result;
 }
 
@@ -149,44 +222,59 @@ std::vector<Optimizer::Work> Optimizer::gather() const {
   return work;
 }
 
-std::vector<double> Optimizer::norms(at::TensorList tensors) const {
-  const auto together = at::stack(at::_foreach_norm(tensors)).to(at::kCPU, at::kDouble);
-  const auto* first = together.const_data_ptr<double>();
-  std::vector<double> norms(first, first + together.numel());
-  if (agree_) agree_(norms);
-  return norms;
+std::vector<at::Tensor> Optimizer::gradients() const {
+  std::vector<at::Tensor> all;
+  for (const auto& part : work_)
+    all.insert(all.end(), part.gradients.begin(), part.gradients.end());
+  return all;
 }
 
-OptimizerStep Optimizer::measure(std::vector<Work>& work, at::TensorList gradients) const {
-  OptimizerStep result;
-  const auto all = norms(gradients);
-  auto norm = all.begin();
-  for (auto& part : work)
-    for (const auto& name : part.names) {
-      if (!std::isfinite(*norm) && result.not_finite.empty()) result.not_finite = name;
-      result.gradient_norm += *norm * *norm;
-      part.gradient_norms.push_back(*norm++);
+void Optimizer::take_norms(std::span<const double> measured) {
+  auto norm = measured.begin();
+  const auto take = [&](std::vector<double>& norms, std::size_t count) {
+    if (static_cast<std::size_t>(measured.end() - norm) < count)
+      throw std::invalid_argument("the optimizer is given fewer norms than it measured");
+    norms.assign(norm, norm + static_cast<std::ptrdiff_t>(count));
+    norm += static_cast<std::ptrdiff_t>(count);
+  };
+  for (auto& part : work_) take(part.gradient_norms, part.names.size());
+  for (auto& part : work_)
+    if (part.group->trusted) take(part.value_norms, part.names.size());
+}
+
+void Optimizer::drop_what_has_no_gradient() {
+  for (auto& part : work_)
+    for (std::size_t i = part.names.size(); i-- > 0;) {
+      if (part.values[i].grad().defined()) continue;
+      const auto drop = [i](auto& list) {
+        if (!list.empty()) list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+      };
+      drop(part.names), drop(part.values), drop(part.gradients);
+      drop(part.gradient_norms), drop(part.value_norms);
+      for (auto& kept : part.kept) drop(kept);
     }
-  result.gradient_norm = std::sqrt(result.gradient_norm);
-  return result;
+  std::erase_if(work_, [](const Work& part) { return part.names.empty(); });
 }
 
-void Optimizer::clip(std::vector<Work>& work, at::TensorList gradients, double norm) const {
-  if (options_.clip_norm > 0 && norm > options_.clip_norm) {
-    const double share = options_.clip_norm / norm;
-    at::_foreach_mul_(gradients, at::Scalar(share));
-    for (auto& part : work)
-      for (auto& own : part.gradient_norms) own *= share;
-  }
-  if (options_.clip_value > 0) {
-    at::_foreach_clamp_min_(gradients, at::Scalar(-options_.clip_value));
-    at::_foreach_clamp_max_(gradients, at::Scalar(options_.clip_value));
-  }
+void Optimizer::clip(double norm) {
+  if (options_.clip_norm <= 0 || norm <= options_.clip_norm) return;
+  const double share = options_.clip_norm / norm;
+  at::_foreach_mul_(gradients(), at::Scalar(share));
+  for (auto& part : work_)
+    for (auto& own : part.gradient_norms) own *= share;
+}
+
+void Optimizer::clip_values() {
+  if (options_.clip_value <= 0) return;
+  const auto all = gradients();
+  at::_foreach_clamp_min_(all, at::Scalar(-options_.clip_value));
+  at::_foreach_clamp_max_(all, at::Scalar(options_.clip_value));
 }
 
 void Optimizer::clear_gradients() {
   for (auto& group : groups_)
     for (auto& value : group.values) value.mutable_grad().reset();
+  for (auto& part : work_) part.gradients.clear();
 }
 
 NamedTensors Optimizer::state() const {

@@ -13,14 +13,26 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/image/buffer_pool.h"
+#include "millrace/trainer/cluster/gpu_address.h"
 #include "millrace/trainer/detector/device_kinds.h"
 #include "millrace/trainer/detector/device_pixels.h"
 
 namespace millrace {
 namespace {
 
+/// Whether the device has met no fault and the process has not given it up.
+bool works(at::Device device) noexcept {
+  try {
+    const auto* devices = c10::impl::getDeviceGuardImpl(device.type());
+    static_cast<void>(devices->queryStream(devices->getDefaultStream(device)));
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 /// libtorch's page-locked memory, which GPUs read without a copy in between.
-MemorySource page_locked() {
+MemorySource page_locked(at::Device device) {
   struct Held {
     std::mutex mutex;
     std::map<void*, at::Tensor> blocks;
@@ -34,9 +46,12 @@ MemorySource page_locked() {
             held->blocks.emplace(memory, std::move(block));
             return memory;
           },
-          [held](void* memory) {
+          [held, device](void* memory) {
             const std::lock_guard lock(held->mutex);
-            held->blocks.erase(memory);
+            const auto block = held->blocks.extract(memory);
+            // libtorch asks the device when it takes the memory back, in a destructor, where an
+            // exception ends the process. After a fault of the device it stays lost.
+            if (!works(device)) static_cast<void>(new at::Tensor(block.mapped()));
           }};
 }
 
@@ -94,18 +109,19 @@ at::Device open_device(const std::string& kind, std::int64_t local_rank) {
   const auto* devices = c10::impl::getDeviceGuardImpl(at::kCUDA);
   const auto count = devices->deviceCount();
   if (count == 0) throw ConfigError("train.device = \"cuda\": no NVIDIA GPU is to be had");
-  if (local_rank >= count)
+  const auto gpu = gpu_of_rank(local_rank, count);
+  if (!gpu)
     throw ConfigError(fmt::format(
         "train.device = \"cuda\": {} processes or more were started on a host that has {} GPUs: "
         "start one a GPU (mpirun --map-by ppr:{}:node)",
         local_rank + 1, count, count));
-  const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(local_rank));
+  const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(*gpu));
   devices->setDevice(device);
   return device;
 }
 
 void make_batches_for(at::Device device) {
-  if (device.is_cuda()) set_batch_memory(BufferPool(page_locked()));
+  if (device.is_cuda()) set_batch_memory(BufferPool(page_locked(device)));
 }
 
 std::unique_ptr<DataFlow<Batch>> upload_ahead(std::unique_ptr<DataFlow<Batch>> flow,

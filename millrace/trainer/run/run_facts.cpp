@@ -31,9 +31,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 16> kKept = {
-    "OMP_",   "GOMP_", "KMP_",  "ONEDNN_", "DNNL_", "MKL_",  "OPENBLAS_", "ATEN_",
-    "TORCH_", "TBB_",  "OMPI_", "SLURM_",  "CUDA_", "NCCL_", "NVIDIA_",   "MILLRACE_"};
+constexpr std::array<std::string_view, 17> kKept = {
+    "OMP_", "GOMP_", "KMP_",   "ONEDNN_", "DNNL_",   "MKL_",  "OPENBLAS_", "ATEN_",    "TORCH_",
+    "TBB_", "OMPI_", "SLURM_", "CUDA_",   "CUBLAS_", "NCCL_", "NVIDIA_",   "MILLRACE_"};
 // "orte_": what mpirun tells its ranks for one start.
 constexpr std::array<std::string_view, 8> kLeftOut = {"KEY", "TOKEN",      "SECRET", "PASS",
                                                       "JWT", "CREDENTIAL", "AUTH",   "orte_"};

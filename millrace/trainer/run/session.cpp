@@ -3,15 +3,18 @@
 #include <ATen/Context.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/train_data.h"
+#include "millrace/trainer/cluster/gpu_address.h"
 #include "millrace/trainer/cluster/processors.h"
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/detector/make_detector.h"
+#include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/run/config_changes.h"
 #include "millrace/trainer/run/device.h"
@@ -55,8 +58,22 @@ const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
   if (cluster.size() == 1) return cluster;
   check_same_program(cluster);
   check_same_configuration(cluster, recipe.tree);
-  bind_to_share(cluster, /*near_gpus=*/at::hasCUDA());
+  bind_to_share(cluster,
+                recipe.train.device == "cuda" ? gpu_address(cluster.local_rank()) : std::string());
   return cluster;
+}
+
+/// Settings of the arithmetic, then the device, which reads some of them as it starts.
+at::Device prepared(const TrainOptions& train, std::int64_t local_rank) {
+  auto& libtorch = at::globalContext();
+  libtorch.setDeterministicAlgorithms(train.deterministic, /*warn_only=*/true);
+  libtorch.setDeterministicFillUninitializedMemory(false);  // costs time, changes nothing
+  if (train.device == "cuda") {
+    // cuBLAS gives the same bytes again only with a workspace of its own for each stream.
+    if (train.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+    choose_products(train.precision == "tf32");
+  }
+  return open_device(train.device, local_rank);
 }
 
 }  // namespace
@@ -65,10 +82,7 @@ Session::Session(Recipe recipe, const Cluster& cluster)
     : recipe_(std::move(recipe)),
       cluster_(begun_together(recipe_, cluster)),
       threads_(recipe_.train.threads, recipe_.data.threads),
-      device_(open_device(recipe_.train.device, cluster.local_rank())) {
-  auto& libtorch = at::globalContext();
-  libtorch.setDeterministicAlgorithms(recipe_.train.deterministic, /*warn_only=*/true);
-  libtorch.setDeterministicFillUninitializedMemory(false);  // costs time, changes nothing
+      device_(prepared(recipe_.train, cluster.local_rank())) {
   make_batches_for(device_);
 }
 
@@ -81,6 +95,7 @@ std::unique_ptr<Detector> Session::make_detector(const std::vector<std::string>&
       throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
                                     recipe_.train.device, detector->title, parameter.name,
                                     parameter.value.device().str()));
+  detector->detect_type = precision_type(recipe_.train.eval_precision);
   return detector;
 }
 
@@ -139,9 +154,12 @@ TrainPlan Session::plan(Detector& detector, const TrainData& data, Observe obser
           .cluster = cluster_};
 }
 
-EvalData Session::passes_over(const DataSplit& split) const {
-  return {.split = split, .start = [options = recipe_.data, split, device = device_](Share share) {
-            return upload_ahead(start_eval_flow(options, split, share), device);
+EvalData Session::passes_over(const DataSplit& split, Observe observe) const {
+  return {.split = split,
+          .start = [options = recipe_.data, split, device = device_,
+                    observe = std::move(observe)](Share share) {
+            auto flow = start_eval_flow(options, split, share);
+            return upload_ahead(observe ? observe(std::move(flow)) : std::move(flow), device);
           }};
 }
 

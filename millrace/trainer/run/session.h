@@ -23,12 +23,13 @@ namespace millrace {
 /// its functions in the same order.
 class Session {
  public:
-  /// Wraps the flow of training batches before they are uploaded.
+  /// Wraps a flow of batches before they are uploaded.
   using Observe = std::function<std::unique_ptr<DataFlow<Batch>>(std::unique_ptr<DataFlow<Batch>>)>;
 
-  /// Binds ranks to processors, limits threads, chooses deterministic operators if the recipe says
-  /// so, opens the device and has batches made in memory that it copies fast. Throws ConfigError if
-  /// there is no such device, or if a rank has another program or configuration than the chief.
+  /// Binds ranks to processors, limits threads, chooses deterministic operators and the precision
+  /// of products if the recipe says so, opens the device and has batches made in memory that it
+  /// copies fast. Throws ConfigError if there is no such device, or if a rank has another program
+  /// or configuration than the chief.
   explicit Session(Recipe recipe, const Cluster& cluster = Cluster::alone());
   Session(const Session&) = delete;
 
@@ -55,8 +56,8 @@ class Session {
   /// borrows the session, both arguments and what `observe` borrows.
   TrainPlan plan(Detector& detector, const TrainData& data, Observe observe = {}) const;
 
-  /// Passes over a split, uploaded ahead. Borrows nothing.
-  EvalData passes_over(const DataSplit& split) const;
+  /// Passes over a split, uploaded ahead. Borrows nothing but what `observe` does.
+  EvalData passes_over(const DataSplit& split, Observe observe = {}) const;
 
  private:
   const Recipe recipe_;

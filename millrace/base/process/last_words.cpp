@@ -1,0 +1,33 @@
+#include "millrace/base/process/last_words.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/process/exit_codes.h"
+
+namespace millrace {
+namespace {
+
+[[noreturn]] void say_what_is_uncaught() {
+  const auto uncaught = std::current_exception();
+  if (!uncaught) std::abort();  // a mistake in the program: leave a core
+  std::string what;
+  try {
+    std::rethrow_exception(uncaught);
+  } catch (...) {
+    what = what_is_thrown();
+  }
+  print_to_stderr(fmt::format("trainer: error: {}\n", what));
+  std::_Exit(kFailed);
+}
+
+}  // namespace
+
+void name_uncaught_exceptions() { std::set_terminate(say_what_is_uncaught); }
+
+}  // namespace millrace

@@ -1,0 +1,38 @@
+#include "millrace/base/process/last_words.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <exception>
+#include <stdexcept>
+
+#include "millrace/base/process/exit_codes.h"
+
+namespace millrace {
+namespace {
+
+[[gnu::noinline]] void give_back() { throw std::runtime_error("the device has met a fault"); }
+
+struct Memory {
+  ~Memory() { give_back(); }
+};
+
+TEST(LastWords, AreTheMessageOfWhatADestructorThrows) {
+  const auto end = [] {
+    name_uncaught_exceptions();
+    const Memory memory;
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kFailed),
+              "trainer: error: the device has met a fault");
+}
+
+TEST(LastWords, OfAProcessThatThrewNothingAreItsCore) {
+  const auto end = [] {
+    name_uncaught_exceptions();
+    std::terminate();
+  };
+  EXPECT_EXIT(end(), ::testing::KilledBySignal(SIGABRT), "");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// Detecting in half precision: the same kinds of results, about the same scores.
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/trainer/detector/precision.h"
+#include "tests/models/small_batch.h"
+
+namespace millrace::testing {
+namespace {
+
+class DetectionPrecision : public ::testing::TestWithParam<SmallKind> {};
+INSTANTIATE_TEST_SUITE_P(ByName, DetectionPrecision, ::testing::ValuesIn(small_kinds()), title_of);
+
+TEST_P(DetectionPrecision, Bf16FindsObjectsOfAboutTheSameScores) {
+  const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "frozen_bn");
+  const auto exact = detect_with(*model, small_batch());
+  model->detect_type = at::kBFloat16;
+  const auto found = detect_with(*model, small_batch());
+  EXPECT_EQ(compute_type(model->parameters().begin()->value), at::kFloat) << "after it";
+  ASSERT_EQ(found.size(), exact.size());
+  bool differs = false;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    ASSERT_EQ(found[i].empty(), exact[i].empty());
+    if (found[i].empty()) continue;
+    EXPECT_NEAR(found[i][0].score, exact[i][0].score, 0.05);
+    differs |= found[i][0].score != exact[i][0].score;
+    EXPECT_EQ(found[i][0].mask.counts.empty(), exact[i][0].mask.counts.empty());
+  }
+  EXPECT_TRUE(differs) << "it was computed in fp32";
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,239 @@
+// Steps that a device decides itself are those that the CPU takes: values, state, what is rejected
+// and why.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "millrace/trainer/detector/device_pixels.h"
+#include "millrace/trainer/detector/restore.h"
+#include "millrace/trainer/running_statistics.h"
+#include "millrace/trainer/training_step.h"
+#include "tests/models/other_device.h"
+#include "tests/models/small_batch.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+const at::Device kThere(kOtherDevice, 0);
+
+/// What goes wrong in a step.
+enum class Trouble { none, loss, gradient };
+
+/// loss = 0.1 |w x - id|^2 + b, with running statistics, a parameter without a gradient, and
+/// trouble on demand.
+class Plane final : public Detector {
+ public:
+  explicit Plane(at::Device device) : device_(device) {
+    w_ = add("w", {1, -2, 0.5, 3}, ParameterKind::weight);
+    b_ = add("b", {0.25}, ParameterKind::bias);
+    idle_ = add("idle", {1}, ParameterKind::weight);
+    seen_ = add("seen", {0, 0}, ParameterKind::buffer);
+  }
+
+  Losses losses(const Batch& batch, const StepInfo& step) override {
+    const auto id = static_cast<double>(batch.images[0].image_id);
+    const auto x = at::tensor({id, 1.0, -id, 0.5}, at::kFloat).to(device_);
+    auto error = ((w_ * x).sum() - id).square() * 0.1;
+    if (trouble == Trouble::loss) error = error * std::numeric_limits<double>::infinity();
+    // 0, and its gradient 0 times infinity
+    if (trouble == Trouble::gradient) error = error + (w_ * 0).sqrt().sum();
+    if (at::GradMode::is_enabled()) seen_.add_(id);
+    if (step.figures) {
+      step.figures->add("on the device", error.detach(), at::full({}, 4.0).to(device_));
+      step.figures->add("on the host", id, 2);
+      step.figures->add("on the device again", at::full({}, 3.0).to(device_),
+                        at::full({}, 4.0).to(device_));
+    }
+    const double share = 1 / step.total("images", 1);
+    return {{"fit", error * share}, {"bias", b_.sum() * share}};
+  }
+  std::vector<std::vector<DetectedObject>> detect(const Batch&) override { return {}; }
+  const Parameters& parameters() const override { return parameters_; }
+
+  Trouble trouble = Trouble::none;
+
+ private:
+  at::Tensor add(const char* name, std::initializer_list<double> values, ParameterKind kind) {
+    return parameters_.add(name, at::tensor(values, at::kFloat).to(device_), kind);
+  }
+
+  at::Device device_;
+  Parameters parameters_;
+  at::Tensor w_, b_, idle_, seen_;
+};
+
+Batch image(std::int64_t id) {
+  Batch batch;
+  batch.images.push_back({.image_id = id});
+  batch.objects.resize(1);
+  return batch;
+}
+
+/// A training on one device, and everything that it changes.
+struct Training {
+  Training(at::Device device, const OptimizerOptions& options, const TrainOptions& train = {})
+      : model(device), step(model, train, options) {}
+
+  StepEnd take(std::vector<std::int64_t> ids) {
+    std::vector<Batch> batches;
+    for (const auto id : ids) batches.push_back(image(id));
+    Figures figures;
+    return step(batches, {.step = taken++, .figures = &figures}, 0.1, scale);
+  }
+
+  NamedTensors all() {
+    auto all = named_values(model);
+    for (auto& named : step.optimizer().state()) all.push_back(std::move(named));
+    for (auto& [name, value] : all) value = value.cpu().clone();
+    return all;
+  }
+
+  Plane model;
+  TrainingStep step;
+  LossScale scale;
+  std::int64_t taken = 0;
+};
+
+void expect_close(const NamedTensors& here, const NamedTensors& there, double most) {
+  ASSERT_EQ(here.size(), there.size());
+  for (std::size_t i = 0; i < here.size(); ++i)
+    EXPECT_LE((here[i].second - there[i].second).abs().max().item<double>(), most) << here[i].first;
+}
+
+void expect_close(const StepEnd& here, const StepEnd& there) {
+  EXPECT_EQ(here.rejected, there.rejected);
+  EXPECT_EQ(here.overflow, there.overflow);
+  ASSERT_EQ(here.scalars.size(), there.scalars.size());
+  for (std::size_t i = 0; i < here.scalars.size(); ++i) {
+    EXPECT_EQ(here.scalars[i].name, there.scalars[i].name);
+    if (std::isfinite(here.scalars[i].value)) {
+      EXPECT_NEAR(here.scalars[i].value, there.scalars[i].value,
+                  1e-5 * std::max(1.0, std::abs(here.scalars[i].value)))
+          << here.scalars[i].name;
+    }
+  }
+}
+
+std::vector<OptimizerOptions> rules() {
+  return {{},
+          {.momentum = 0, .weight_decay = 0.1},
+          {.nesterov = true, .clip_norm = 0.5},
+          {.clip_norm = 1e6},
+          {.clip_norm = 0.5, .clip_value = 0.2},
+          {.type = "adamw", .clip_norm = 0.5},
+          {.type = "adamw", .clip_value = 0.1},
+          {.weight_decay = 0.1, .clip_norm = 0.5, .trust = "lars"}};
+}
+
+TEST(DeviceStep, IsTheCpusWithEveryRule) {
+  for (std::size_t i = 0; i < rules().size(); ++i) {
+    SCOPED_TRACE(i);
+    Training here(at::kCPU, rules()[i]), there(kThere, rules()[i]);
+    for (const std::int64_t id : {3, 1, 2}) {
+      const auto ids = std::vector<std::int64_t>(static_cast<std::size_t>(id), id);
+      expect_close(here.take(ids), there.take(ids));
+      expect_close(here.all(), there.all(), 1e-6);
+    }
+  }
+}
+
+TEST(DeviceStep, ChangesNothingWhereALossOrAGradientIsNotFinite) {
+  for (std::size_t i = 0; i < rules().size(); ++i)
+    for (const auto trouble : {Trouble::loss, Trouble::gradient}) {
+      SCOPED_TRACE(i);
+      Training here(at::kCPU, rules()[i]), there(kThere, rules()[i]);
+      for (auto* run : {&here, &there}) run->take({3});
+      const auto before = there.all();
+      for (auto* run : {&here, &there}) run->model.trouble = trouble;
+      const auto end = there.take({2});
+      expect_close(here.take({2}), end);
+      EXPECT_EQ(end.rejected, trouble == Trouble::loss ? "the loss 'fit' is inf"
+                                                       : "the gradient of 'w' is not finite");
+      expect_close(before, there.all(), 0);
+      for (auto* run : {&here, &there}) run->model.trouble = Trouble::none;
+      expect_close(here.take({1}), there.take({1}));
+      expect_close(here.all(), there.all(), 1e-6);
+    }
+}
+
+// A momentum that becomes 0 clears what was kept, but not in a step that is rejected.
+TEST(DeviceStep, ClearsMomentaOnlyInAStepThatIsTaken) {
+  Training there(kThere, {});
+  there.take({3});
+  auto options = OptimizerOptions{.momentum = 0};
+  there.step.optimizer().set_options(options);
+  const auto before = there.all();
+  there.model.trouble = Trouble::gradient;
+  there.take({2});
+  expect_close(before, there.all(), 0);
+  there.model.trouble = Trouble::none;
+  there.take({2});
+  const auto kept = there.step.optimizer().state();
+  EXPECT_EQ(kept[0].second.cpu().abs().max().item<double>(), 0);
+}
+
+// fp16's loss scale: gradients are divided before they are measured and applied.
+TEST(DeviceStep, DividesByTheLossScaleAsTheCpuDoes) {
+  for (const auto& rule : rules()) {
+    if (rule.trust != "none") continue;
+    Training here(at::kCPU, rule), there(kThere, rule);
+    const auto give = [](Training& run, at::Device device) {
+      auto value = run.model.parameters().find("w")->value;
+      value.mutable_grad() = at::tensor({4096.F, -1024.F, 512.F, 0.F}).to(device);
+    };
+    give(here, at::kCPU), give(there, kThere);
+    const auto done = here.step.optimizer().step(0.1, 1024);
+    auto& optimizer = there.step.optimizer();
+    const auto measured = optimizer.measure(1024);
+    optimizer.apply_unless(at::zeros({}).to(kThere), 0.1, measured);
+    EXPECT_NEAR(measured.cpu().item<double>(), done.gradient_norm, 1e-5);
+    expect_close(here.all(), there.all(), 1e-6);
+  }
+}
+
+TEST(RunningStatistics, TellWhetherAnyHasMovedAndComeBack) {
+  for (const auto& device : {at::Device(at::kCPU), kThere}) {
+    Parameters parameters;
+    const auto add = [&](const char* name, const at::Tensor& value) {
+      return parameters.add(name, value.to(device), ParameterKind::buffer);
+    };
+    const auto mean = add("mean", at::tensor({1.F, 2.F})), var = add("var", at::full({2, 3}, 4.F)),
+               count = add("count", at::tensor({std::int64_t{1} << 60}, at::kLong));
+    RunningStatistics statistics(parameters);
+    EXPECT_EQ(statistics.moved().item<float>(), 0);
+    for (const auto& value : {mean, var, count}) {
+      statistics.keep();
+      const auto before = statistics.bytes();
+      value.add_(1);
+      EXPECT_EQ(statistics.moved().item<float>(), 1);
+      const auto after = statistics.bytes();
+      EXPECT_NE(before, after);
+      statistics.restore();
+      EXPECT_EQ(statistics.moved().item<float>(), 0);
+      EXPECT_EQ(statistics.bytes(), before);
+      statistics.set(after);
+      EXPECT_EQ(statistics.moved().item<float>(), 1);
+      EXPECT_EQ(statistics.bytes(), after);
+    }
+    EXPECT_EQ(count.cpu().item<std::int64_t>(), (std::int64_t{1} << 60) + 1);
+  }
+}
+
+// Else the process would end before the training could say why.
+TEST(BrokenDevice, LetsABatchGoInSilence) {
+  const auto batch = small_batch();
+  auto pixels = copied_ahead(batch, c10::Stream(c10::Stream::UNSAFE, kThere, 1));
+  const BrokenDevice broken;
+  EXPECT_THROW(pixels->copied->synchronize(), std::runtime_error);
+  pixels.reset();
+}
+
+}  // namespace
+}  // namespace millrace::testing
