@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "millrace/base/clock.h"
@@ -37,18 +38,25 @@ class Sum {
     for (const auto& [name, loss] : losses) values_.push_back(loss.detach().reshape({}));
   }
 
-  /// Each loss over all batches, and the figures, in one transfer from the device.
+  /// Each loss over all batches, and the figures, in one transfer from the device; what is on the
+  /// host stays there.
   StepReport read(const Figures& figures) const {
-    StepReport report;
     auto all = values_;
-    for (const auto& number : figures.numbers()) all.push_back(number.to(all[0].device()));
-    const auto together = at::stack(all).to(at::kCPU, at::kDouble);
-    const auto* value = together.const_data_ptr<double>();
+    all.insert(all.end(), figures.numbers().begin(), figures.numbers().end());
+    std::vector<at::Tensor> there;
+    std::ranges::copy_if(all, std::back_inserter(there),
+                         [&](const auto& value) { return value.device() == values_[0].device(); });
+    const auto together = at::stack(there).to(at::kCPU, at::kDouble);
+    const auto* read = together.const_data_ptr<double>();
+    std::vector<double> value;
+    for (const auto& one : all)
+      value.push_back(one.device() == values_[0].device() ? *read++ : one.item<double>());
+    StepReport report;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (i < names_.size()) report.losses.emplace_back(names_[i], 0);
       report.losses[i % names_.size()].second += value[i];
     }
-    report.figures = figures.sums(value + values_.size());
+    report.figures = figures.sums(value.data() + values_.size());
     return report;
   }
 
