@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <random>
 
 #include "millrace/coco/masks/masks.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/ops/boxes.h"
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/focal_loss.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/roi_align.h"
 #include "millrace/models/ops/top_k.h"
 #include "millrace/plugins/cuda/boxes.h"
+#include "millrace/plugins/cuda/finish.h"
 #include "millrace/plugins/cuda/focal_loss.h"
 #include "millrace/plugins/cuda/mask_targets.h"
 #include "millrace/plugins/cuda/normalize.h"
@@ -296,6 +299,30 @@ TEST(NormalizeArithmetic, PixelsHaveTheCpusBits) {
       normalize_pixel(table, second, scaling, 1, i, out.mutable_data_ptr<float>());
     }
     EXPECT_TRUE(same(out.permute({0, 3, 1, 2}), expected)) << order;
+  }
+}
+
+TEST(EpilogueArithmetic, IsTheCpus) {
+  const auto y = random_values({2, 3, 4, 6}, -1, 1, 1).permute({0, 3, 1, 2});  // channels last
+  const auto add = random_values({2, 3, 4, 6}, -1, 1, 2).permute({0, 3, 1, 2});
+  const auto bias = random_values({6}, -1, 1, 3);
+  y[0][0][0][0] = kNan;
+  static const auto op =
+      dispatched<void(const at::Tensor&, const std::optional<at::Tensor>&,
+                      const std::optional<at::Tensor>&, bool)>("millrace::finish_convolution_");
+  for (int which = 0; which < 8; ++which) {
+    const bool has_bias = which & 1, adds = which & 2, relu = which & 4;
+    auto expected = y.clone();
+    op.call(expected, has_bias ? std::optional(bias) : std::nullopt,
+            adds ? std::optional(add) : std::nullopt, relu);
+    auto ours = y.clone();
+    const Epilogue<float> epilogue{has_bias ? bias.const_data_ptr<float>() : nullptr,
+                                   adds ? add.const_data_ptr<float>() : nullptr, relu};
+    auto* const out = ours.mutable_data_ptr<float>();
+    for (std::int64_t i = 0; i < ours.numel(); ++i)
+      out[i] = epilogue(out[i], add.const_data_ptr<float>()[i], i % 6);
+    EXPECT_TRUE(same(ours.nan_to_num(7), expected.nan_to_num(7))) << which;
+    EXPECT_TRUE(ours[0][0][0][0].isnan().item<bool>());
   }
 }
 

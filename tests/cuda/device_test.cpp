@@ -4,8 +4,12 @@
 #include <ATen/ops/full_like.h>
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "millrace/models/backbones/pyramid.h"
+#include "millrace/models/layers/convolution.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/focal_loss.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/nms.h"
@@ -201,6 +205,57 @@ TEST_F(OnAGpu, FocalLossAndItsGradientAreTheCpus) {
       const auto expected = of(at::kCPU), found = twice_alike([&] { return of(at::kCUDA); });
       for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(close(found[i], expected[i], 1e-5)) << rows;
     }
+}
+
+TEST_F(OnAGpu, WhatFollowsAConvolutionIsTheCpus) {
+  static const auto op =
+      dispatched<void(const at::Tensor&, const std::optional<at::Tensor>&,
+                      const std::optional<at::Tensor>&, bool)>("millrace::finish_convolution_");
+  for (const auto type : {at::kFloat, at::kHalf, at::kBFloat16})
+    for (const std::int64_t channels : {1, 3, 64, 72})
+      for (const std::int64_t height : {0, 1, 13})
+        for (int which = 0; which < 8; ++which) {
+          const auto of = [&](at::Device device) {
+            const auto values = [&](std::uint64_t seed) {
+              return random_values({2, channels, height, 7}, -1, 1, seed)
+                  .to(type)
+                  .to(device)
+                  .contiguous(at::MemoryFormat::ChannelsLast);
+            };
+            auto y = values(1);
+            op.call(y,
+                    which & 1 ? std::optional(random_values({channels}, -1, 1, 3).to(device))
+                              : std::nullopt,
+                    which & 2 ? std::optional(values(2)) : std::nullopt, which & 4);
+            return std::vector{y};
+          };
+          EXPECT_TRUE(same(twice_alike([&] { return of(at::kCUDA); })[0], of(at::kCPU)[0]))
+              << type << ", " << channels << " channels, " << which;
+        }
+}
+
+TEST_F(OnAGpu, AConvolutionWithItsGradientIsTheCpus) {
+  for (const bool add : {false, true}) {
+    const auto of = [&](at::Device device) {
+      const auto values = [&](at::IntArrayRef sizes, std::uint64_t seed) {
+        return random_values(sizes, -1, 1, seed)
+            .to(device)
+            .contiguous(at::MemoryFormat::ChannelsLast)
+            .requires_grad_();
+      };
+      const auto x = values({2, 8, 9, 11}, 1), weight = values({16, 8, 3, 3}, 2),
+                 more = values({2, 16, 5, 6}, 3);
+      const auto scale = random_values({16}, 0.5, 2, 4).to(device);
+      const auto bias = random_values({16}, -1, 1, 5).to(device).requires_grad_();
+      const auto y = convolve(x, {weight, scale, bias, 2, 1},
+                              {.add = add ? more : at::Tensor(), .relu = true});
+      y.backward(random_values(y.sizes(), -1, 1, 6).to(device));
+      return std::vector{y.detach(), x.grad(), weight.grad(), bias.grad()};
+    };
+    const auto expected = of(at::kCPU), found = twice_alike([&] { return of(at::kCUDA); });
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(close(found[i], expected[i], 3e-3)) << i;  // TF32 has 10 bits
+  }
 }
 
 TEST_F(OnAGpu, NormalizedPixelsHaveTheCpusBits) {

@@ -14,6 +14,9 @@ TORCH_LIBRARY(millrace, library) {
   library.def(
       "normalize(Tensor pixels, int[] sizes, float[] mean, float[] deviation, bool bgr, "
       "int height, int width, ScalarType type) -> Tensor");
+  // In place on y (N, C, H, W), channels last as `add` is: y + bias (C) + add, then a ReLU; in
+  // float.
+  library.def("finish_convolution_(Tensor(a!) y, Tensor? bias, Tensor? add, bool relu) -> ()");
   library.def(
       "nms(Tensor boxes, Tensor scores, Tensor groups, float threshold, float offset) -> Tensor");
   // `sizes`: height and width of each image, one after the other. From `weights` on: BoxCoder.

@@ -29,6 +29,7 @@
 
 #include "millrace/models/ops/upload.h"
 #include "millrace/plugins/cuda/boxes.h"
+#include "millrace/plugins/cuda/finish.h"
 #include "millrace/plugins/cuda/focal_loss.h"
 #include "millrace/plugins/cuda/mask_targets.h"
 #include "millrace/plugins/cuda/normalize.h"
@@ -387,8 +388,25 @@ at::Tensor normalize(const at::Tensor& pixels, at::IntArrayRef sizes, at::ArrayR
   return result;
 }
 
+void finish_convolution(const at::Tensor& y, const std::optional<at::Tensor>& bias,
+                        const std::optional<at::Tensor>& add, bool relu) {
+  const c10::cuda::CUDAGuard guard(y.device());
+  if (!y.is_contiguous(kChannelsLast) || (add && !add->is_contiguous(kChannelsLast)))
+    throw std::invalid_argument("finish_convolution_: tensors must be channels last");
+  const auto own_bias = bias ? plain(*bias) : at::Tensor();
+  with_type(y.scalar_type(), [&](auto zero) {
+    using T = decltype(zero);
+    const cuda::Epilogue<T> epilogue{bias ? own_bias.const_data_ptr<float>() : nullptr,
+                                     add ? static_cast<const T*>(add->const_data_ptr()) : nullptr,
+                                     relu};
+    cuda::finish<T>(static_cast<T*>(y.mutable_data_ptr()), y.numel(), y.size(1), epilogue,
+                    stream_of(y));
+  });
+}
+
 TORCH_LIBRARY_IMPL(millrace, CUDA, library) {
   library.impl("normalize", normalize);
+  library.impl("finish_convolution_", finish_convolution);
   library.impl("nms", nms);
   library.impl("proposals", proposals);
   library.impl("match", match);
