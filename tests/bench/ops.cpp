@@ -127,7 +127,7 @@ void proposals_of_batch(benchmark::State& state) {
         return proposals(logits, deltas, all, anchors.counts, {{800, 1333}, {800, 1200}},
                          {.before = 2000, .after = 2000, .min_side = 1e-3, .by_probability = true});
       },
-      [](const std::vector<at::Tensor>& found) { return found[0].size(0) + found[1].size(0); });
+      [](const Proposals& found) { return found.counts.sum().item<std::int64_t>(); });
 }
 
 /// Argument: objects.

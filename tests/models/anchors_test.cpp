@@ -29,5 +29,31 @@ TEST(GridAnchors, RunOverRowsColumnsAndCells) {
   EXPECT_TRUE(same(anchors[1][2], cells + boxes_of({200, 10, 200, 10})));
 }
 
+TEST(AnchorGrids, AreThoseOfTheirLevelsHoweverManySizesWereSeenBetween) {
+  for (const auto* stride : {"level", "grid"}) {
+    const PyramidAnchors options{.sizes = {8, 16, 32, 48, 64}, .stride = stride};
+    const AnchorGrids grids(options, /*first_stride=*/4);
+    const auto expect_right = [&](std::int64_t width) {
+      std::vector<at::Tensor> maps, levels;
+      for (std::size_t level = 0; level < 5; ++level) {
+        const std::int64_t step = 4 << level;
+        const auto h = (64 + step - 1) / step, w = (width + step - 1) / step;
+        maps.push_back(at::zeros({1, 1, h, w}));
+        const bool by_grid = options.stride == "grid";
+        levels.push_back(grid_anchors(
+            cell_anchors({options.sizes[level]}, options.ratios, "exact", double(step)), h, w,
+            {double(by_grid ? 64 / h : step), double(by_grid ? width / w : step)}));
+      }
+      const auto grid = grids(maps, {64, width});
+      EXPECT_TRUE(same(grid.anchors, at::cat(levels)));
+      ASSERT_EQ(grid.counts.size(), 5U);
+      for (std::size_t level = 0; level < 5; ++level)
+        EXPECT_EQ(grid.counts[level], levels[level].size(0));
+    };
+    for (const std::int64_t width : {64, 96, 64, 33, 70, 71, 72, 128, 160, 192, 224, 256, 64, 96})
+      expect_right(width);
+  }
+}
+
 }  // namespace
 }  // namespace millrace::testing

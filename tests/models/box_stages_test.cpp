@@ -31,6 +31,15 @@ class Cascade : public ::testing::Test {
     at::Tensor(parameters_.find("roi_heads." + name)->value).copy_(value);
   }
 
+  /// Regions of the only image's proposals (P, 4).
+  static SampledRegions drawn_from(const BoxStages& stages, const at::Tensor& proposals,
+                                   const Truth& truth) {
+    const auto candidates =
+        stages.candidates({proposals.unsqueeze(0), longs({proposals.size(0)})}, {truth});
+    const StepInfo step;
+    return take(candidates, draw({stages.lot(candidates, step)})[0]);
+  }
+
   BoxStagesOptions options_;
   Parameters parameters_;
   std::optional<BoxStages> stages_;
@@ -62,10 +71,9 @@ TEST_F(Cascade, WithoutDeltasGivesTheProposalsTheMeanOfTheStagesProbabilities) {
 TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
   const Truth nothing{.boxes = at::zeros({0, 4}), .labels = at::zeros({0}, at::kLong)};
   for (const std::int64_t count : {0, 10}) {
-    const auto candidates = stages_->candidates(random_boxes(count, 40, 20, 3), nothing);
-    const auto regions = take(candidates, stages_->draw(candidates, {}, 0));
-    EXPECT_EQ(regions.foreground, 0);
-    const auto losses = stages_->losses(features_, {regions}, {nothing}, {});
+    const auto regions = drawn_from(*stages_, random_boxes(count, 40, 20, 3), nothing);
+    EXPECT_EQ(regions.truth.size(0), 0);
+    const auto losses = stages_->losses(features_, regions, {nothing}, {});
     ASSERT_EQ(losses.size(), 6U);
     EXPECT_EQ(losses[4].first, "loss_classifier_stage2");
     for (const auto& [name, loss] : losses) EXPECT_TRUE(loss.isfinite().item<bool>()) << name;
@@ -89,27 +97,34 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
         name.insert(place + part.size(), "0.");
     at::Tensor(parameter.value).copy_(parameters_.find(name)->value);
   }
-  const auto candidates = alone.candidates(random_boxes(20, 40, 20, 3), truth);
-  const auto regions = take(candidates, alone.draw(candidates, {}, 0));
+  const auto regions = drawn_from(alone, random_boxes(20, 40, 20, 3), truth);
   const auto gradient = [&](const BoxStages& stages) {
     auto features = features_;
     for (auto& map : features.maps) map = map.clone().requires_grad_();
-    const auto losses = stages.losses(features, {regions}, {truth}, {});
+    const auto losses = stages.losses(features, regions, {truth}, {});
     (losses[0].second + losses[1].second).backward();
     return features.maps[0].grad();
   };
   EXPECT_TRUE(close(gradient(*stages_) * 3, gradient(alone), 1e-5));
 }
 
-TEST(RegionSamples, AreTakenForegroundFirst) {
-  const Truth truth{.boxes = boxes_of({0, 0, 10, 10}), .labels = at::zeros({1}, at::kLong)};
+TEST(RegionSamples, AreTakenForegroundFirstFromTheImagesThatHaveThem) {
+  const std::vector<Truth> truths{
+      {.boxes = boxes_of({0, 0, 10, 10}), .labels = at::zeros({1}, at::kLong)},
+      {.boxes = boxes_of({1, 1, 5, 5, 50, 50, 61, 61}), .labels = at::zeros({2}, at::kLong)}};
   const auto boxes = boxes_of({50, 50, 60, 60, 0, 0, 10, 9, 1, 1, 3, 3});
-  const auto candidates = match_regions(boxes, truth, 0.5, 0);
-  EXPECT_TRUE(same(candidates.matches.label, at::tensor({0, 1, 0}, at::kChar)));
-  const auto regions = take(candidates, {longs({1}), longs({2})});
-  EXPECT_EQ(regions.foreground, 1);
-  EXPECT_TRUE(same(regions.boxes, boxes.slice(0, 1)));
-  EXPECT_TRUE(same(regions.truth, longs({0})));
+  const auto valid = longs({1, 1, 1, 1, 1, 0}).to(at::kBool).view({2, 3});
+  const auto candidates = match_regions(boxes.expand({2, 3, 4}), valid, truths, 0.5, 0);
+  EXPECT_TRUE(
+      same(candidates.matches.label, at::tensor({0, 1, 0, 1, 0, -1}, at::kChar).view({2, 3})));
+  const auto regions = take(
+      candidates, draw({{candidates.matches.label, 3, 3, [](std::size_t) { return Rng{1}; }}})[0]);
+  const auto rows = longs({1, 0, 2, 0, 1});
+  EXPECT_TRUE(same(regions.rois.narrow(1, 1, 4), boxes.index_select(0, rows)));
+  EXPECT_TRUE(same(regions.rois.select(1, 0), at::tensor({0, 0, 0, 1, 1}, at::kFloat)));
+  EXPECT_TRUE(same(regions.truth, longs({0, 2})));
+  EXPECT_TRUE(same(regions.drawn.foreground, longs({0, 3})));
+  EXPECT_TRUE(same(regions.drawn.slots, longs({0, 1, 2, 3, 4})));
 }
 
 }  // namespace

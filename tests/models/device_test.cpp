@@ -6,6 +6,7 @@
 
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/upload.h"
 #include "millrace/trainer/detector/device_pixels.h"
 #include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/device.h"
@@ -129,6 +130,25 @@ TEST(MaskTargetsOnADevice, AreTheCpusOfPolygonsAndRunLengthsAlike) {
     const auto found = mask_targets(each, boxes.to(kOtherDevice), 28, kind, 100, 100);
     EXPECT_EQ(found.device().type(), kOtherDevice);
     EXPECT_TRUE(same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100))) << kind;
+  }
+}
+
+TEST(Uploaded, TensorsOfAllTypesArriveTogether) {
+  const std::vector<at::Tensor> values{at::tensor({1.5F, 2.5F, 3.5F}),
+                                       at::tensor({1, 2, 3}, at::kLong).view({3, 1}),
+                                       at::zeros({0, 4}),
+                                       at::tensor({0.25, 0.5}, at::kDouble),
+                                       at::tensor({1, 0, 1}, at::kByte).to(at::kBool),
+                                       at::tensor({1, 2, 3, 4}, at::kFloat).view({2, 2}).t()};
+  take_traffic();
+  const auto there = millrace::uploaded(values, at::Device(kOtherDevice, 0));
+  const auto traffic = take_traffic();
+  EXPECT_EQ(traffic.uploads, 1);
+  EXPECT_EQ(traffic.waits(), 0);
+  ASSERT_EQ(there.size(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(there[i].device().type(), kOtherDevice);
+    EXPECT_TRUE(same(there[i].cpu(), values[i])) << i;
   }
 }
 

@@ -123,58 +123,22 @@ TEST(Match, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(match(at::zeros({3, 4}), at::zeros({5, 5}), {}), std::invalid_argument);
 }
 
-/// 40 foreground, 60 ignored, the rest of 1000 background.
-at::Tensor some_labels() {
-  auto label = at::zeros({1000}, at::kChar);
-  label.slice(0, 100, 140).fill_(1);
-  label.slice(0, 500, 560).fill_(-1);
-  return label;
-}
-
-void expect_distinct_ascending(const at::Tensor& indices) {
-  EXPECT_GT((indices.slice(0, 1) - indices.slice(0, 0, -1)).min().item<std::int64_t>(), 0);
-}
-
-TEST(Sample, DrawsTheRightNumbersOfTheRightKindsWithoutRepeats) {
-  Rng rng{1};
-  const auto label = some_labels();
-  for (const auto& [fraction, positives] : {std::pair{0.25, 32}, {0.5, 40}}) {
-    const auto [positive, negative] = sample(label, 128, fraction, rng);
-    EXPECT_EQ(positive.numel(), positives);
-    EXPECT_EQ(negative.numel(), 128 - positives);
-    EXPECT_TRUE(label.index_select(0, positive).eq(1).all().item<bool>());
-    EXPECT_TRUE(label.index_select(0, negative).eq(0).all().item<bool>());
-    expect_distinct_ascending(positive);
-    expect_distinct_ascending(negative);
+TEST(Match, OfABatchIsThatOfEachImage) {
+  const auto truths = random_boxes(12, 300, 80, 1), boxes = random_boxes(3000, 300, 80, 3);
+  const auto begins = longs({0, 5, 5, 12});
+  const MatchOptions options{0.3, 0.7, true};
+  for (const bool shared : {true, false}) {
+    const auto own = shared ? boxes.expand({3, -1, 4}) : boxes.view({3, 1000, 4});
+    const auto all = match(truths, begins, own, options);
+    for (std::int64_t image = 0; image < 3; ++image) {
+      const auto first = begins[image].item<std::int64_t>(),
+                 count = begins[image + 1].item<std::int64_t>() - first;
+      const auto [truth, label] = match(truths.narrow(0, first, count), own[image], options);
+      EXPECT_TRUE(same(all.truth[image], count > 0 ? truth + first : truth));
+      EXPECT_TRUE(same(all.label[image], label));
+    }
   }
-}
-
-TEST(Sample, IsAFunctionOfTheStream) {
-  const auto label = some_labels();
-  Rng a{7}, b{7}, c{8};
-  const auto first = sample(label, 64, 0.25, a), second = sample(label, 64, 0.25, b);
-  EXPECT_TRUE(same(first.positive, second.positive));
-  EXPECT_TRUE(same(first.negative, second.negative));
-  EXPECT_FALSE(same(first.negative, sample(label, 64, 0.25, c).negative));
-}
-
-TEST(Sample, IsUniform) {
-  const auto label = at::full({10}, 1, at::kChar);
-  auto drawn = at::zeros({10}, at::kLong);
-  Rng rng{3};
-  for (int i = 0; i < 3000; ++i) {
-    const auto positive = sample(label, 3, 1, rng).positive;
-    drawn.index_add_(0, positive, at::full({3}, 1, at::kLong));
-  }
-  EXPECT_GT(drawn.min().item<std::int64_t>(), 800);  // 900 expected, deviation 25
-  EXPECT_LT(drawn.max().item<std::int64_t>(), 1000);
-}
-
-TEST(Sample, TakesWhatThereIs) {
-  Rng rng{1};
-  const auto [positive, negative] = sample(at::tensor({1, 0, -1, 0}, at::kChar), 512, 0.25, rng);
-  EXPECT_TRUE(same(positive, at::tensor({0}, at::kLong)));
-  EXPECT_TRUE(same(negative, at::tensor({1, 3}, at::kLong)));
+  EXPECT_THROW(match(truths, begins, boxes.view({2, 1500, 4}), options), std::invalid_argument);
 }
 
 }  // namespace

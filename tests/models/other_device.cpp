@@ -19,7 +19,10 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace millrace::testing {
 namespace {
@@ -31,6 +34,88 @@ std::atomic<bool> is_broken = false;
 
 void check_device() {
   if (is_broken) throw std::runtime_error("the other device has met a fault");
+}
+
+/// The traffic so far.
+class Counter {
+ public:
+  void wait(const std::string& cause) {
+    const std::lock_guard lock(mutex_);
+    if (!paused) ++traffic_.waits_by[cause];
+  }
+  void upload(bool waits) {
+    const std::lock_guard lock(mutex_);
+    if (paused) return;
+    ++traffic_.uploads;
+    if (waits) ++traffic_.waits_by["upload"];
+  }
+  void download() {
+    const std::lock_guard lock(mutex_);
+    if (paused) return;
+    ++traffic_.downloads;
+    ++traffic_.waits_by["download"];
+  }
+  Traffic take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(traffic_, {});
+  }
+
+  static thread_local bool paused;
+
+ private:
+  std::mutex mutex_;
+  Traffic traffic_;
+};
+thread_local bool Counter::paused = false;
+Counter counter;
+
+/// While it lives, this thread's copies are part of an operator.
+class Uncounted {
+ public:
+  Uncounted() : was_(std::exchange(Counter::paused, true)) {}
+  Uncounted(const Uncounted&) = delete;
+  ~Uncounted() { Counter::paused = was_; }
+
+ private:
+  bool was_;
+};
+
+/// Ordinary memory that says that it is page-locked.
+class PinnedMemory final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    auto* const block = new std::byte[std::max<std::size_t>(bytes, 1)];
+    const std::lock_guard lock(mutex_);
+    blocks_.insert(block);
+    return {block, block, &release, at::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+  bool has(const void* block) const {
+    const std::lock_guard lock(mutex_);
+    return blocks_.contains(static_cast<const std::byte*>(block));
+  }
+
+ private:
+  static void release(void* address);
+
+  mutable std::mutex mutex_;
+  std::set<const std::byte*> blocks_;
+};
+
+PinnedMemory& pinned_memory() {
+  static auto* const all = new PinnedMemory;
+  return *all;
+}
+
+void PinnedMemory::release(void* address) {
+  auto& all = pinned_memory();
+  auto* const block = static_cast<std::byte*>(address);
+  const std::lock_guard lock(all.mutex_);
+  all.blocks_.erase(block);
+  delete[] block;
 }
 
 /// Each block has an address that cannot be read, and its bytes elsewhere.
@@ -140,6 +225,8 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   at::DeviceIndex deviceCount() const override { return 1; }
   at::DeviceIndex getCurrentDevice() const override { return 0; }
   void setCurrentDevice(at::DeviceIndex) const override {}
+  bool isPinnedPtr(const void* data) const override { return pinned_memory().has(data); }
+  at::Allocator* getPinnedMemoryAllocator() const override { return &pinned_memory(); }
 };
 const bool has_hooks = [] {
   c10::register_privateuse1_backend("other");
@@ -163,8 +250,11 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride,
                                            type.value_or(at::kFloat));
 }
 
-at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool asynchronous) {
   if (from.is_cpu() && current_stream.id() != 0) ++own_stream_copies;
+  if (from.is_cpu() && !to.is_cpu())
+    counter.upload(!asynchronous || !pinned_memory().has(from.storage().data()));
+  if (to.is_cpu() && !from.is_cpu()) counter.download();
   within(to).copy_(within(from));
   return to;
 }
@@ -186,6 +276,22 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   return copy_from(from, to, false);
 }
 
+/// Whether the operator gives a number to the host, or a tensor whose size the values decide.
+bool asks_the_device(const std::string& name, const torch::jit::Stack& arguments) {
+  static const std::set<std::string> asking{
+      "aten::_local_scalar_dense", "aten::equal",    "aten::is_nonzero",
+      "aten::masked_select",       "aten::nonzero",  "aten::unique_consecutive",
+      "aten::unique_dim",          "aten::_unique2", "aten::bincount"};
+  if (asking.contains(name)) return true;
+  if (name != "aten::index" && name != "aten::index_put_") return false;
+  for (const auto& argument : arguments)  // a mask is an index of unknown size
+    if (argument.isList())
+      for (const c10::IValue& one : argument.toListRef())
+        if (one.isTensor() && one.toTensor().defined() && one.toTensor().scalar_type() == at::kBool)
+          return true;
+  return false;
+}
+
 /// The CPU's operator, once all tensors but single numbers lie on the device.
 void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   bool here = false, there = false;
@@ -200,6 +306,8 @@ void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   if (here && there)
     throw std::logic_error(op.schema().name() + " is given tensors of two devices");
+  if (asks_the_device(op.schema().name(), *stack)) counter.wait(op.schema().name());
+  const Uncounted part_of_it;
   at::native::cpu_fallback(op, stack);
 }
 
@@ -207,6 +315,7 @@ at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight,
                     const std::optional<at::Tensor>& bias, at::IntArrayRef stride,
                     at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                     at::IntArrayRef output_padding, std::int64_t groups) {
+  const Uncounted part_of_it;
   return at::convolution(within(x), within(weight),
                          bias && bias->defined() ? std::optional(within(*bias)) : std::nullopt,
                          stride, padding, dilation, transposed, output_padding, groups)
@@ -217,6 +326,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolve_back(
     const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
     at::IntArrayRef output_padding, std::int64_t groups, std::array<bool, 3> mask) {
+  const Uncounted part_of_it;
   const std::array<std::int64_t, 1> biases{transposed ? weight.size(1) * groups : weight.size(0)};
   const auto [dx, dw, db] = at::convolution_backward(
       within(gradient), within(x), within(weight), at::OptionalIntArrayRef(biases), stride, padding,
@@ -250,5 +360,6 @@ int copies_on_own_streams() { return own_stream_copies; }
 
 BrokenDevice::BrokenDevice() { is_broken = true; }
 BrokenDevice::~BrokenDevice() { is_broken = false; }
+Traffic take_traffic() { return counter.take(); }
 
 }  // namespace millrace::testing

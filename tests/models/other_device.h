@@ -4,6 +4,9 @@
 
 #include <c10/core/Device.h>
 
+#include <map>
+#include <string>
+
 namespace millrace::testing {
 
 /// PyTorch's "privateuse1"; its operators are the CPU's, those of the detectors
@@ -20,5 +23,25 @@ class BrokenDevice {
   BrokenDevice(const BrokenDevice&) = delete;
   ~BrokenDevice();
 };
+
+/// What passed between the CPU and the device, over all threads.
+struct Traffic {
+  int uploads = 0;    // copies of tensors to the device
+  int downloads = 0;  // and back
+  /// How often a GPU's host would stand still until the device has done all that it was given: for
+  /// each copy back, each upload that is not both asynchronous and from page-locked memory, and
+  /// each operator whose result has a size that the device decides (nonzero and the like). By what
+  /// caused it.
+  std::map<std::string, int> waits_by;
+
+  int waits() const {
+    int sum = 0;
+    for (const auto& [cause, count] : waits_by) sum += count;
+    return sum;
+  }
+};
+
+/// The traffic since the last call.
+Traffic take_traffic();
 
 }  // namespace millrace::testing

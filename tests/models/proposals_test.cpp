@@ -23,7 +23,7 @@ struct Scene {
   at::Tensor deltas = random_values({3, total, 4}, -1, 1, 4);
 
   std::vector<at::Tensor> proposals(const ProposalOptions& options) const {
-    return millrace::proposals(logits, deltas, anchors, counts, sizes, options);
+    return millrace::proposals(logits, deltas, anchors, counts, sizes, options).each();
   }
 };
 

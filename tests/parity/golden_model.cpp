@@ -171,7 +171,8 @@ std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOpti
                                      bool training) {
   Parameters parameters;
   const Rpn rpn(Scope(parameters, 1), options.rpn, options.boxes, options.pyramid.channels);
-  return rpn.proposals(recorded_rpn(golden), image_sizes(golden["in.image_sizes"]), training);
+  return rpn.proposals(recorded_rpn(golden), image_sizes(golden["in.image_sizes"]), training)
+      .each();
 }
 
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected) {

@@ -245,7 +245,7 @@ TEST_F(InferenceParity, FromInputToDetectionsWithoutHelp) {
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
     const auto rpn = model.rpn(features);
     const auto proposals = model.rpn.proposals(rpn, features.sizes, /*training=*/false);
-    const auto found = model.box_stages.detect(features, proposals, model.options.detection);
+    const auto found = model.box_stages.detect(features, proposals.each(), model.options.detection);
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto det = "det" + std::to_string(i);
       const auto count = golden[det + ".labels"].size(0);

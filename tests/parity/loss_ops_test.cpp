@@ -39,7 +39,8 @@ TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
     const auto objects = coder.decode(regions, golden["regression_targets"].index_select(0, order));
     const std::vector<Truth> truths = {
         {.boxes = objects, .labels = labels.index_select(0, order) - 1}};
-    const std::vector<SampledRegions> sampled = {{regions, at::arange(foreground), foreground}};
+    const SampledRegions sampled = {
+        as_rois({regions}), at::arange(foreground), {.foreground = at::arange(foreground)}};
 
     Parameters parameters;
     const Scope root(parameters, 1);

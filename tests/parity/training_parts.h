@@ -21,16 +21,27 @@ struct RecordedTruth {
   double height, width;
 };
 
+/// Regions of one image, the foreground first.
+struct RecordedRegions {
+  at::Tensor boxes;             // (R, 4)
+  at::Tensor truth;             // (F) int64: the image's object of each in the foreground
+  std::int64_t foreground = 0;  // F
+};
+
 /// What is drawn for one image, indices ascending.
 struct RecordedDraw {
   at::Tensor positive, negative;  // anchors
-  SampledRegions regions;
+  RecordedRegions regions;
 };
 
 /// Regions (R, 4), their labels (R) from 0 for the background, and the object that each is matched
 /// to (R): foreground first.
-SampledRegions sampled_regions(const at::Tensor& boxes, const at::Tensor& labels,
-                               const at::Tensor& matched);
+RecordedRegions sampled_regions(const at::Tensor& boxes, const at::Tensor& labels,
+                                const at::Tensor& matched);
+
+/// Those of all images, as the losses take them. Indices are of the truths' pack.
+SampledRegions together(const std::vector<RecordedRegions>& regions,
+                        const std::vector<Truth>& truths);
 
 /// The five losses under torchvision's names.
 std::map<std::string, at::Tensor> losses_of(const GoldenModel& model, const Features& features,

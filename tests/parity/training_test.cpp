@@ -56,7 +56,8 @@ TEST(TrainingParity, AnchorsAreMatchedAlike) {
     const auto anchors = step.model.rpn(step.model.features(step.input, step.sizes)).anchors;
     std::vector<at::Tensor> labels, sums;
     for (const auto& truth : step.truths) {
-      const auto matches = step.model.rpn.match_anchors(anchors, truth);
+      const auto all = step.model.rpn.match_anchors(anchors, {truth});
+      const Matches matches{all.truth[0], all.label[0]};
       labels.push_back(matches.label);
       sums.push_back(truth.boxes.index_select(0, matched(matches)).to(at::kDouble).sum(0));
     }
@@ -80,23 +81,29 @@ TEST(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
     for (std::size_t i = 0; i < step.truths.size(); ++i) {
       const auto image = std::to_string(i);
       const auto& truth = step.truths[i];
-      const auto candidates =
-          step.model.box_stages.candidates(golden["rpn.proposals" + image], truth);
-      const auto truths = matched(candidates.matches);
+      const auto& proposals = golden["rpn.proposals" + image];
+      const auto candidates = step.model.box_stages.candidates(
+          {proposals.unsqueeze(0), at::full({1}, proposals.size(0), at::kLong)}, {truth});
+      const Matches matches{candidates.matches.truth[0], candidates.matches.label[0]};
+      const auto truths = matched(matches);
       EXPECT_TRUE(same(truths, golden["roi.matched" + image]));
-      const auto label =
-          (truth.labels + 1).index_select(0, truths) * (candidates.matches.label == 1);
+      const auto label = (truth.labels + 1).index_select(0, truths) * (matches.label == 1);
       EXPECT_TRUE(same(label, golden["roi.labels" + image]));
 
       // torchvision lists what it drew in ascending order, we the foreground first.
-      const Samples drawn{golden["roi.sampled_pos" + image], golden["roi.sampled_neg" + image]};
-      const auto order = at::cat({drawn.positive, drawn.negative}).argsort();
-      const auto regions = take(candidates, drawn);
-      EXPECT_TRUE(same(regions.boxes.index_select(0, order), golden["roi.sampled_boxes" + image]));
+      const auto &positive = golden["roi.sampled_pos" + image],
+                 &negative = golden["roi.sampled_neg" + image];
+      const auto rows = at::cat({positive, negative}), order = rows.argsort();
+      const auto regions = take(candidates, {.counts = {{positive.size(0), negative.size(0)}},
+                                             .rows = rows,
+                                             .image = at::zeros_like(rows),
+                                             .foreground = at::arange(positive.size(0))});
+      const auto boxes = regions.rois.narrow(1, 1, 4);
+      EXPECT_TRUE(same(boxes.index_select(0, order), golden["roi.sampled_boxes" + image]));
 
       const auto foreground = (golden["roi.sampled_labels" + image] > 0).nonzero().squeeze(1);
       const auto targets = step.model.options.boxes.coder({10, 10, 5, 5})
-                               .encode(regions.boxes.narrow(0, 0, regions.foreground),
+                               .encode(boxes.narrow(0, 0, positive.size(0)),
                                        truth.boxes.index_select(0, regions.truth));
       EXPECT_TRUE(close(
           targets, golden["roi.regression_targets" + image].index_select(0, foreground), 1e-6));

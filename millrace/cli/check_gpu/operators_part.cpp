@@ -18,12 +18,15 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/check_gpu/part.h"
+#include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/focal_loss.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/nms.h"
 #include "millrace/models/ops/proposals.h"
 #include "millrace/models/ops/roi_align.h"
+#include "millrace/models/ops/sampling.h"
+#include "millrace/trainer/detector/precision.h"
 
 namespace millrace::cli {
 namespace {
@@ -146,14 +149,15 @@ void check_proposals(OperatorChecks& checks) {
     }
     for (const bool by_probability : {false, true})
       for (const std::int64_t kept : {1, 1000, 2000})
-        checks.compare(fmt::format("proposals, {} of {}, {}{}", kept, total, kind,
-                                   by_probability ? ", by probability" : ""),
-                       1e-5, [&](at::Device device) {
-                         return proposals(
-                             logits.to(device), deltas.to(device), anchors.to(device), levels,
-                             sizes,
-                             {.before = kept, .after = kept, .by_probability = by_probability});
-                       });
+        checks.compare(
+            fmt::format("proposals, {} of {}, {}{}", kept, total, kind,
+                        by_probability ? ", by probability" : ""),
+            1e-5, [&](at::Device device) {
+              return proposals(logits.to(device), deltas.to(device), anchors.to(device), levels,
+                               sizes,
+                               {.before = kept, .after = kept, .by_probability = by_probability})
+                  .each();
+            });
   }
 }
 
@@ -176,14 +180,29 @@ void check_match(OperatorChecks& checks) {
                          return {found.truth, found.label};
                        });
       }
-  // A thirtieth foreground, a sixth between the thresholds.
-  const auto drawn_from = whole(checks.small() ? 100 : 268569, 30, 5);
-  const auto label = drawn_from.eq(0).to(at::kChar) - drawn_from.ge(25).to(at::kChar);
-  checks.compare("sample, 256 of the anchors", 0, [&](at::Device device) -> Tensors {
-    Rng rng{7};
-    const auto drawn = sample(label.to(device), 256, 0.5, rng);
-    return {drawn.positive, drawn.negative};
-  });
+  // Three images at once, the second without an object.
+  const auto places = checks.small() ? 100 : 20000;
+  const auto own = boxes(9, 500, 200, 1), all = boxes(3 * places, 500, 200, 2).view({3, -1, 4});
+  const auto begins = at::tensor({0, 4, 4, 9}, at::kLong);
+  checks.compare(fmt::format("match, 3 images with {} boxes", places), 0,
+                 [&](at::Device device) -> Tensors {
+                   const auto found = match(own.to(device), begins.to(device), all.to(device),
+                                            {.low = 0.3, .high = 0.7, .low_quality = true});
+                   return {found.truth, found.label};
+                 });
+  for (const std::int64_t count : {1, 1023, 1025, checks.small() ? 3000 : 268569}) {
+    // A thirtieth foreground, a sixth between the thresholds.
+    const auto drawn_from = whole(2 * count, 30, 5).view({2, count});
+    const auto label = drawn_from.eq(0).to(at::kChar) - drawn_from.ge(25).to(at::kChar);
+    checks.compare(fmt::format("draw, 256 of {} in 2 images", counted(count, "candidate")), 0,
+                   [&](at::Device device) -> Tensors {
+                     const auto drawn =
+                         draw({lot_of(label.to(device), 256, 0.5, [](std::size_t image) {
+                           return Rng{7, image};
+                         })}).at(0);
+                     return {drawn.rows, drawn.image, drawn.slots, drawn.foreground};
+                   });
+  }
 }
 
 /// Image index and corners, some outside, without area or not finite.
@@ -305,18 +324,43 @@ void check_focal_loss(OperatorChecks& checks) {
       }
 }
 
+void check_normalize(OperatorChecks& checks) {
+  Batch batch{.height = 70, .width = 90};
+  for (const auto& [width, height] : {std::pair{90, 60}, {80, 70}, {1, 1}})
+    batch.images.push_back({.width = width, .height = height});
+  batch.pixels.reset(new std::uint8_t[batch.bytes()]);
+  Rng rng{13};
+  for (std::size_t i = 0; i < batch.bytes(); ++i)
+    batch.pixels[i] = static_cast<std::uint8_t>(rng.below(256));
+  for (const auto& [type, most] :
+       {std::pair{at::kFloat, 1e-6}, {at::kBFloat16, 1e-2}, {at::kHalf, 2e-3}})
+    for (const auto* order : {"bgr", "rgb"}) {
+      PyramidOptions options;
+      options.pixel_order = order;
+      checks.compare(fmt::format("normalize, {}, {}", c10::toString(type), order), most,
+                     [&](at::Device device) -> Tensors {
+                       const ComputeIn precision(device.is_cpu() ? at::kFloat : type,
+                                                 device.type());
+                       return {normalize(batch, options, device, {96, 128}).to(at::kFloat)};
+                     });
+    }
+}
+
 }  // namespace
 
 void check_operators(PartRun& run) {
   OperatorChecks checks(run);
+  check_normalize(checks);
   check_nms(checks);
   check_proposals(checks);
   check_match(checks);
   check_roi_align(checks);
   check_mask_targets(checks);
   check_focal_loss(checks);
-  checks.finish({"millrace::nms", "millrace::proposals", "millrace::match", "millrace::roi_align",
-                 "millrace::roi_align_backward", "millrace::mask_targets", "millrace::focal_loss"});
+  checks.finish({"millrace::normalize", "millrace::nms", "millrace::proposals", "millrace::match",
+                 "millrace::label_counts", "millrace::ranked_labels", "millrace::roi_align",
+                 "millrace::roi_align_backward", "millrace::mask_targets", "millrace::focal_loss",
+                 "millrace::focal_loss_backward"});
 }
 
 }  // namespace millrace::cli

@@ -1,76 +1,88 @@
 #include "millrace/models/backbones/pyramid.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/tensor.h>
+#include <torch/library.h>
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/trainer/detector/device_pixels.h"
+#include "millrace/trainer/detector/precision.h"
 
 namespace millrace {
 namespace {
 
-at::Tensor normalize_here(const Batch& batch, const PyramidOptions& options, cv::Size padded) {
-  const bool bgr = options.pixel_order == "bgr";
+/// How pixels become numbers.
+struct Scaling {
   std::array<float, 3> mean, deviation;
-  std::copy_n(options.pixel_mean.begin(), 3, mean.begin());
-  std::copy_n(options.pixel_std.begin(), 3, deviation.begin());
-  const auto n = static_cast<std::int64_t>(batch.size());
-  const std::int64_t height = padded.height, width = padded.width;
-  auto result =
-      at::empty({n, 3, height, width},
-                at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
-  float* const out = result.data_ptr<float>();
+  bool bgr;
+};
 
+template <typename T>
+void normalize_into(at::Tensor& result, const at::Tensor& pixels, at::IntArrayRef sizes,
+                    const Scaling& scaling) {
+  const auto n = pixels.size(0), height = result.size(2), width = result.size(3);
+  const auto rows = pixels.size(1), columns = pixels.size(2);
+  const auto* const in = pixels.const_data_ptr<std::uint8_t>();
+  auto* const out = result.mutable_data_ptr<T>();
   at::parallel_for(0, n * height, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t line = begin; line < end; ++line) {
-      const auto place = line / height, y = line % height;
-      const auto& image = batch.images[static_cast<std::size_t>(place)];
-      const std::int64_t inside = y < image.height ? image.width : 0;
-      const std::uint8_t* from =
-          inside == 0 ? nullptr : batch.pixels.get() + (place * batch.height + y) * batch.width * 3;
-      float* to = out + line * width * 3;
+      const auto image = line / height, y = line % height;
+      const auto of_image = sizes.slice(static_cast<std::size_t>(2 * image), 2);
+      const std::int64_t inside = y < of_image[0] ? of_image[1] : 0;
+      const auto* from = inside == 0 ? nullptr : in + (image * rows + y) * columns * 3;
+      auto* to = out + line * width * 3;
       for (std::int64_t x = 0; x < inside; ++x, from += 3, to += 3)
         for (std::size_t c = 0; c < 3; ++c)
-          to[c] = (static_cast<float>(from[bgr ? 2 - c : c]) - mean[c]) / deviation[c];
-      std::fill(to, to + (width - inside) * 3, 0.0F);
+          to[c] =
+              static_cast<T>((static_cast<float>(from[scaling.bgr ? 2 - c : c]) - scaling.mean[c]) /
+                             scaling.deviation[c]);
+      std::fill(to, to + (width - inside) * 3, static_cast<T>(0.0F));
     }
   });
+}
+
+at::Tensor normalize_on_cpu(const at::Tensor& pixels, at::IntArrayRef sizes,
+                            at::ArrayRef<double> mean, at::ArrayRef<double> deviation, bool bgr,
+                            std::int64_t height, std::int64_t width, at::ScalarType type) {
+  Scaling scaling{{}, {}, bgr};
+  std::copy_n(mean.begin(), 3, scaling.mean.begin());
+  std::copy_n(deviation.begin(), 3, scaling.deviation.begin());
+  auto result = at::empty({pixels.size(0), 3, height, width}, pixels.options().dtype(type),
+                          at::MemoryFormat::ChannelsLast);
+  const auto bytes = pixels.contiguous();
+  switch (type) {
+    case at::kFloat:
+      normalize_into<float>(result, bytes, sizes, scaling);
+      break;
+    case at::kBFloat16:
+      normalize_into<at::BFloat16>(result, bytes, sizes, scaling);
+      break;
+    case at::kHalf:
+      normalize_into<at::Half>(result, bytes, sizes, scaling);
+      break;
+    default:
+      throw std::invalid_argument("normalize: the result is float, bfloat16 or half");
+  }
   return result;
 }
 
-/// The same numbers, by operators of the device.
-at::Tensor normalize_there(const Batch& batch, const PyramidOptions& options, at::Device device,
-                           cv::Size padded) {
-  const auto there = [&](const std::vector<double>& values) {
-    return at::tensor(values, at::kFloat).to(device);
-  };
-  auto pixels = pixels_on(batch, device);
-  if (options.pixel_order == "bgr") pixels = pixels.flip(3);
-  const auto result =
-      at::empty({static_cast<std::int64_t>(batch.size()), padded.height, padded.width, 3},
-                at::TensorOptions(at::kFloat).device(device));
-  const auto slots = result.narrow(1, 0, batch.height).narrow(2, 0, batch.width);
-  slots.copy_(pixels).sub_(there(options.pixel_mean)).div_(there(options.pixel_std));
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto image = result[static_cast<std::int64_t>(i)];
-    const std::int64_t height = batch.images[i].height, width = batch.images[i].width;
-    image.narrow(0, height, padded.height - height).zero_();
-    image.narrow(1, width, padded.width - width).zero_();
-  }
-  return result.permute({0, 3, 1, 2});  // channels last in memory already
-}
+TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("normalize", normalize_on_cpu); }
 
 }  // namespace
 
 at::Tensor normalize(const Batch& batch, const PyramidOptions& options, at::Device device,
                      cv::Size padded) {
-  padded = {std::max(padded.width, batch.width), std::max(padded.height, batch.height)};
-  return device.is_cpu() ? normalize_here(batch, options, padded)
-                         : normalize_there(batch, options, device, padded);
+  std::vector<std::int64_t> sizes;
+  for (const auto& image : batch.images) sizes.insert(sizes.end(), {image.height, image.width});
+  const auto type = compute_type(at::empty({0}, at::TensorOptions(at::kFloat).device(device)));
+  static const auto op = dispatched<decltype(normalize_on_cpu)>("millrace::normalize");
+  return op.call(pixels_on(batch, device), sizes, options.pixel_mean, options.pixel_std,
+                 options.pixel_order == "bgr", std::max(padded.height, batch.height),
+                 std::max(padded.width, batch.width), type);
 }
 
 Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)

@@ -2,12 +2,16 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/meshgrid.h>
 #include <ATen/ops/stack.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+
+#include "millrace/models/ops/upload.h"
 
 namespace millrace {
 namespace {
@@ -46,8 +50,8 @@ at::Tensor cell_anchors(const std::vector<double>& sizes, const std::vector<doub
 
 at::Tensor grid_anchors(const at::Tensor& cells, std::int64_t height, std::int64_t width,
                         std::pair<double, double> stride) {
-  const auto places = [](std::int64_t count, double step) {
-    return (at::arange(count, at::kDouble) * step).to(at::kFloat);
+  const auto places = [&](std::int64_t count, double step) {
+    return (at::arange(count, cells.options().dtype(at::kDouble)) * step).to(at::kFloat);
   };
   const auto grid =
       at::meshgrid({places(height, stride.first), places(width, stride.second)}, "ij");
@@ -88,29 +92,57 @@ void PyramidAnchors::use_torchvision() {
   order = "ratio";
 }
 
-std::vector<at::Tensor> PyramidAnchors::operator()(const std::vector<at::Tensor>& maps,
-                                                   std::pair<std::int64_t, std::int64_t> padded,
-                                                   std::int64_t first_stride) const {
-  std::vector<at::Tensor> anchors;
-  for (std::size_t level = 0; level < maps.size(); ++level) {
-    std::vector<double> sides;
-    for (std::int64_t i = 0; i < scales; ++i) {
-      const auto side =
-          sizes[level] * std::exp2(static_cast<double>(i) / static_cast<double>(scales));
-      sides.push_back(i > 0 && rounding == "rounded" ? std::floor(side) : side);  // torchvision's
-    }
-    const auto height = maps[level].size(2), width = maps[level].size(3);
-    const auto step = static_cast<double>(first_stride << level);
-    const bool by_grid = stride == "grid";
-    auto own = cell_anchors(sides, ratios, rounding, step);
-    if (order == "ratio")
-      own = own.view({scales, std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
-    anchors.push_back(grid_anchors(own, height, width,
-                                   {by_grid ? static_cast<double>(padded.first / height) : step,
-                                    by_grid ? static_cast<double>(padded.second / width) : step})
-                          .to(maps[level].device()));
+at::Tensor PyramidAnchors::cell(std::size_t level, std::int64_t step) const {
+  std::vector<double> sides;
+  for (std::int64_t i = 0; i < scales; ++i) {
+    const auto side =
+        sizes[level] * std::exp2(static_cast<double>(i) / static_cast<double>(scales));
+    sides.push_back(i > 0 && rounding == "rounded" ? std::floor(side) : side);  // torchvision's
   }
-  return anchors;
+  const auto own = cell_anchors(sides, ratios, rounding, static_cast<double>(step));
+  if (order != "ratio") return own;
+  return own.view({scales, std::ssize(ratios), 4}).transpose(0, 1).reshape({-1, 4});
+}
+
+AnchorGrids::Grid AnchorGrids::make(const std::vector<at::Tensor>& maps,
+                                    std::pair<std::int64_t, std::int64_t> padded) const {
+  if (cells_.size() != maps.size() || cells_[0].device() != maps[0].device()) {
+    cells_.clear();
+    for (std::size_t level = 0; level < maps.size(); ++level)
+      cells_.push_back(options_.cell(level, first_stride_ << level));
+    cells_ = uploaded(std::move(cells_), maps[0].device());
+  }
+  Grid grid;
+  std::vector<at::Tensor> levels;
+  for (std::size_t level = 0; level < maps.size(); ++level) {
+    const auto height = maps[level].size(2), width = maps[level].size(3);
+    const auto step = static_cast<double>(first_stride_ << level);
+    const bool by_grid = options_.stride == "grid";
+    levels.push_back(grid_anchors(cells_[level], height, width,
+                                  {by_grid ? static_cast<double>(padded.first / height) : step,
+                                   by_grid ? static_cast<double>(padded.second / width) : step}));
+    grid.counts.push_back(levels.back().size(0));
+  }
+  grid.anchors = at::cat(levels);
+  return grid;
+}
+
+AnchorGrids::Grid AnchorGrids::operator()(const std::vector<at::Tensor>& maps,
+                                          std::pair<std::int64_t, std::int64_t> padded) const {
+  constexpr std::size_t kKept = 8;  // 4 MB each for images of 800 x 1333 pixels
+  Sides sides;
+  for (const auto& map : maps) sides.insert(sides.end(), {map.size(2), map.size(3)});
+  sides.insert(sides.end(), {padded.first, padded.second});
+  auto found = std::ranges::find_if(grids_, [&](const auto& kept) {
+    return kept.first == sides && kept.second.anchors.device() == maps[0].device();
+  });
+  if (found == grids_.end()) {
+    if (grids_.size() == kKept) grids_.erase(grids_.begin());
+    grids_.emplace_back(std::move(sides), make(maps, padded));
+  } else {
+    std::rotate(found, found + 1, grids_.end());
+  }
+  return grids_.back().second;
 }
 
 }  // namespace millrace

@@ -28,11 +28,37 @@ struct PyramidAnchors {
   /// Anchors at each place of a map.
   std::int64_t cell_count() const { return scales * std::ssize(ratios); }
 
-  /// All anchors of each map (N, C, H_l, W_l), (H_l W_l A, 4). The first map's stride is
-  /// `first_stride` pixels and doubles from map to map; `padded` is the batch's (height, width).
-  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps,
-                                     std::pair<std::int64_t, std::int64_t> padded,
-                                     std::int64_t first_stride) const;
+  /// The boxes of one cell of a level of that stride, (A, 4).
+  at::Tensor cell(std::size_t level, std::int64_t step) const;
+};
+
+/// All anchors of a pyramid's maps. Those of the sizes seen last are kept, and what they are made
+/// of stays on the device. Not for several threads at once.
+class AnchorGrids {
+ public:
+  struct Grid {
+    at::Tensor anchors;                // (T, 4), level after level, order y, x, A
+    std::vector<std::int64_t> counts;  // (L) anchors of each level
+  };
+
+  /// The first map's stride is `first_stride` pixels and doubles from map to map.
+  AnchorGrids(PyramidAnchors anchors, std::int64_t first_stride)
+      : options_(std::move(anchors)), first_stride_(first_stride) {}
+
+  /// On the device of the maps (N, C, H_l, W_l); `padded` is the batch's (height, width).
+  Grid operator()(const std::vector<at::Tensor>& maps,
+                  std::pair<std::int64_t, std::int64_t> padded) const;
+
+ private:
+  using Sides = std::vector<std::int64_t>;  // of each map, then the batch's
+
+  Grid make(const std::vector<at::Tensor>& maps,
+            std::pair<std::int64_t, std::int64_t> padded) const;
+
+  PyramidAnchors options_;
+  std::int64_t first_stride_;
+  mutable std::vector<at::Tensor> cells_;              // of each level, on the device
+  mutable std::vector<std::pair<Sides, Grid>> grids_;  // the last one used comes last
 };
 
 /// The boxes of one cell around (0, 0), (A, 4): sizes (square root of the area, pixels) outer,
@@ -41,7 +67,8 @@ struct PyramidAnchors {
 at::Tensor cell_anchors(const std::vector<double>& sizes, const std::vector<double>& ratios,
                         const std::string& rounding, double stride);
 
-/// All anchors of one level, (H W A, 4), order y, x, A. `stride` is (y, x) in pixels.
+/// All anchors of one level, (H W A, 4), order y, x, A, on the device of `cells`. `stride` is (y,
+/// x) in pixels.
 at::Tensor grid_anchors(const at::Tensor& cells, std::int64_t height, std::int64_t width,
                         std::pair<double, double> stride);
 

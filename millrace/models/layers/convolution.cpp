@@ -8,11 +8,13 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/threshold_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
 
 #include <array>
 #include <optional>
 #include <string_view>
 
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/trainer/detector/precision.h"
 
 namespace millrace {
@@ -34,18 +36,50 @@ std::optional<c10::TypedOperatorHandle<Pointwise>> find_onednn() {
   return found->typed<Pointwise>();
 }
 
-/// Convolution and epilogue, all of one type. (oneDNN can fuse the sum too, at three times the
-/// cost.)
-at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+
+/// The bias (C) of any type is added to y (N, C, H, W), then `add`, then comes a ReLU, where they
+/// are wanted: in place and in float.
+void finish_on_cpu(const at::Tensor& y, const OptionalTensor& bias, const OptionalTensor& add,
+                   bool relu) {
+  auto sum = y.to(at::kFloat);
+  if (bias) sum = sum + bias->to(at::kFloat).view({1, -1, 1, 1});
+  if (add) sum = sum + add->to(at::kFloat);
+  y.copy_(relu ? sum.relu() : sum);
+}
+
+TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("finish_convolution_", finish_on_cpu); }
+
+OptionalTensor if_defined(const at::Tensor& tensor) {
+  return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
+}
+
+/// On other devices than a CPU the epilogue is one pass over the output.
+at::Tensor forward_there(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         std::int64_t stride, std::int64_t padding, const After& after) {
+  static const auto op = dispatched<decltype(finish_on_cpu)>("millrace::finish_convolution_");
+  auto y = at::conv2d(x, weight, /*bias=*/{}, stride, padding).contiguous(kLast);
+  if (bias.defined() || after.add.defined() || after.relu)
+    op.call(y, if_defined(bias),
+            after.add.defined() ? OptionalTensor(after.add.contiguous(kLast)) : std::nullopt,
+            after.relu);
+  return y;
+}
+
+/// Convolution and epilogue; all but the bias are of one type. (oneDNN can fuse the sum too, at
+/// three times the cost.)
+at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& own_bias,
                    std::int64_t stride, std::int64_t padding, const After& after) {
+  if (!x.is_cpu()) return forward_there(x, weight, own_bias, stride, padding, after);
+  const auto bias = own_bias.defined() ? own_bias.to(x.scalar_type()) : own_bias;
   static const auto onednn = find_onednn();
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
-  if (!onednn || !known || !x.is_cpu() || x.numel() == 0)
+  if (!onednn || !known || x.numel() == 0)
     return finish(at::conv2d(x, weight, bias, stride, padding), after);
   const std::array paddings{padding, padding}, strides{stride, stride}, dilations{1L, 1L};
   const bool add = after.add.defined();
-  auto y = onednn->call(x, weight, bias.defined() ? OptionalTensor(bias) : std::nullopt, paddings,
-                        strides, dilations, 1, after.relu && !add ? "relu" : "none", Scalars(), "");
+  auto y = onednn->call(x, weight, if_defined(bias), paddings, strides, dilations, 1,
+                        after.relu && !add ? "relu" : "none", Scalars(), "");
   if (add && after.relu && y.scalar_type() == at::kFloat) return at::_add_relu_(y, after.add);
   return add ? finish(y, after) : y;
 }
@@ -60,11 +94,11 @@ class Convolve : public torch::autograd::Function<Convolve> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const OptionalTensor& bias, const OptionalTensor& add,
                             const Convolution& c, bool relu) {
-    const auto type = x.scalar_type();
-    const auto y =
-        millrace::forward(x, scaled(weight, c.scale).to(type), bias ? bias->to(type) : at::Tensor(),
-                          c.stride, c.padding, {add.value_or(at::Tensor()), relu});
-    context->save_for_backward({x, weight, c.scale, relu ? y : at::Tensor()});
+    const auto used = scaled(weight, c.scale).to(x.scalar_type());
+    const auto y = millrace::forward(x, used, bias.value_or(at::Tensor()), c.stride, c.padding,
+                                     {add.value_or(at::Tensor()), relu});
+    context->save_for_backward({x, used, c.scale, relu ? y : at::Tensor()});
+    context->saved_data["type"] = static_cast<std::int64_t>(weight.scalar_type());
     context->saved_data["stride"] = c.stride;
     context->saved_data["padding"] = c.padding;
     context->saved_data["bias"] = bias.has_value();
@@ -74,7 +108,7 @@ class Convolve : public torch::autograd::Function<Convolve> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto &x = saved[0], &weight = saved[1], &scale = saved[2], &y = saved[3];
+    const auto &x = saved[0], &used = saved[1], &scale = saved[2], &y = saved[3];
     const auto stride = context->saved_data["stride"].toInt(),
                padding = context->saved_data["padding"].toInt();
     // Tensors that are nullopt have no index.
@@ -83,11 +117,11 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const auto needs = [&](std::size_t input) { return context->needs_input_grad(input); };
     const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
     const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
-    const std::array<std::int64_t, 1> biases{weight.size(0)};
-    auto [dx, dw, db] = at::convolution_backward(
-        gradient, x, scaled(weight, scale).to(x.scalar_type()), at::OptionalIntArrayRef(biases),
-        sides, paddings, ones, false, none, 1, {needs(0), needs(1), bias && needs(2)});
-    const auto type = weight.scalar_type();
+    const std::array<std::int64_t, 1> biases{used.size(0)};
+    auto [dx, dw, db] = at::convolution_backward(gradient, x, used, at::OptionalIntArrayRef(biases),
+                                                 sides, paddings, ones, false, none, 1,
+                                                 {needs(0), needs(1), bias && needs(2)});
+    const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
     if (dw.defined()) {
       dw = dw.to(type);
       if (scale.defined()) dw.mul_(scale.view({-1, 1, 1, 1}));
@@ -107,11 +141,8 @@ at::Tensor finish(at::Tensor y, const After& after) {
 
 at::Tensor convolve(const at::Tensor& x, const Convolution& c, const After& after) {
   const auto type = compute_type(x);
-  const auto present = [](const at::Tensor& t) {
-    return t.defined() ? OptionalTensor(t) : std::nullopt;
-  };
-  return Convolve::apply(x.to(type), c.weight, present(c.bias),
-                         present(after.add.defined() ? after.add.to(type) : after.add), c,
+  return Convolve::apply(x.to(type), c.weight, if_defined(c.bias),
+                         if_defined(after.add.defined() ? after.add.to(type) : after.add), c,
                          after.relu);
 }
 

@@ -1,7 +1,6 @@
 #include "millrace/models/layers/objects.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
 
 #include <algorithm>
@@ -19,31 +18,6 @@ Found rows(const Found& all, const at::Tensor& index) {
 }
 
 }  // namespace
-
-std::vector<Truth> truths_of(const Batch& batch, at::Device device) {
-  std::vector<Truth> truths;
-  for (std::size_t image = 0; image < batch.size(); ++image) {
-    const auto& objects = batch.objects[image];
-    const auto count = static_cast<std::int64_t>(std::ranges::count(objects.crowd, 0));
-    Truth truth{.boxes = at::empty({count, 4}, at::kFloat),
-                .labels = at::empty({count}, at::kLong),
-                .height = static_cast<double>(batch.images[image].height),
-                .width = static_cast<double>(batch.images[image].width)};
-    auto* box = truth.boxes.data_ptr<float>();
-    auto* label = truth.labels.data_ptr<std::int64_t>();
-    for (std::size_t i = 0; i < objects.size(); ++i) {
-      if (objects.crowd[i]) continue;
-      const auto& from = objects.boxes[i];
-      *box++ = from.x1, *box++ = from.y1, *box++ = from.x2, *box++ = from.y2;
-      *label++ = objects.classes[i];
-      truth.segmentations.push_back(&objects.segmentations[i]);
-    }
-    truth.boxes = truth.boxes.to(device);
-    truth.labels = truth.labels.to(device);
-    truths.push_back(std::move(truth));
-  }
-  return truths;
-}
 
 void DetectionOptions::describe(Options& o) {
   o.add("test.score_thresh", score_threshold, "detections must exceed it", {.min = 0, .max = 1});

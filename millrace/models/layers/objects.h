@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,15 +15,18 @@
 
 namespace millrace {
 
+struct TruthPack;  // truth_pack.h
+
 /// One image's ground truth without crowd regions.
 struct Truth {
   at::Tensor boxes;                                      // (G, 4) network pixels
   at::Tensor labels;                                     // (G) int64, 0 .. classes - 1
   std::vector<const coco::Segmentation*> segmentations;  // (G) borrowed from the batch
   double height = 0, width = 0;                          // true size of the image, network pixels
+  std::shared_ptr<const TruthPack> pack;                 // of all images of the batch, if known
 };
 
-/// The ground truth of each image. It borrows from the batch.
+/// The ground truth of each image, in one copy to the device. It borrows from the batch.
 std::vector<Truth> truths_of(const Batch& batch, at::Device device = at::kCPU);
 
 /// [model.test].

@@ -2,13 +2,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros_like.h>
+
+#include "millrace/models/layers/truth_pack.h"
 
 namespace millrace {
 
@@ -76,36 +76,29 @@ BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormPass& pa
   return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }
 
-BoxHead::Loss BoxHead::loss(const Output& output, const std::vector<SampledRegions>& regions,
+BoxHead::Loss BoxHead::loss(const Output& output, const SampledRegions& regions,
                             const std::vector<Truth>& truths, const StepInfo& step,
                             const std::string& number) const {
   const auto count_here = output.logits.size(0);
   const double total = step.total("box regions" + number, static_cast<double>(count_here));
   if (count_here == 0) return {output.logits.sum(), output.deltas.sum()};  // 0, with gradients of 0
-  std::vector<at::Tensor> labels, foreground, foreground_labels, references, targets;
-  std::int64_t first = 0;
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    const auto& [boxes, truth, count] = regions[i];
-    const auto label = truths[i].labels.index_select(0, truth) + first_;
-    labels.push_back(label);
-    labels.push_back(at::full({boxes.size(0) - count}, background(), label.options()));
-    foreground.push_back(at::arange(first, first + count, label.options()));
-    foreground_labels.push_back(label);
-    references.push_back(boxes.narrow(0, 0, count));
-    targets.push_back(truths[i].boxes.index_select(0, truth));
-    first += boxes.size(0);
-  }
-  auto group = at::cat(foreground_labels);
-  if (options_.class_agnostic) group = at::zeros_like(group);
-  const auto predicted = output.deltas.index({at::cat(foreground), group});  // (F, 4)
-  const auto all_labels = at::cat(labels);
+  const auto pack = pack_of(truths);
+  const auto& foreground = regions.drawn.foreground;
+  const auto own = pack->labels.index_select(0, regions.truth) + first_;  // (F)
+  const auto labels = at::full({count_here}, background(), own.options());
+  labels.index_copy_(0, foreground, own);
+  const auto groups = output.deltas.size(1);
+  const auto group = foreground * groups + (options_.class_agnostic ? at::zeros_like(own) : own);
+  const auto predicted = output.deltas.reshape({-1, 4}).index_select(0, group);  // (F, 4)
   if (step.figures)
-    add_figures(output.logits, all_labels, at::cat(foreground), static_cast<double>(truths.size()),
+    add_figures(output.logits, labels, foreground, static_cast<double>(truths.size()),
                 *step.figures, number);
-  return {at::cross_entropy_loss(output.logits, all_labels, /*weight=*/{}, at::Reduction::Sum,
+  return {at::cross_entropy_loss(output.logits, labels, /*weight=*/{}, at::Reduction::Sum,
                                  /*ignore_index=*/-100, options_.label_smoothing) /
               total,
-          options_.loss.sum(coder_, at::cat(references), predicted, at::cat(targets)) / total};
+          options_.loss.sum(coder_, regions.rois.narrow(1, 1, 4).index_select(0, foreground),
+                            predicted, pack->boxes.index_select(0, regions.truth)) /
+              total};
 }
 
 void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,

@@ -49,11 +49,10 @@ class BoxHead {
   struct Loss {
     at::Tensor classification, regression;
   };
-  /// Over all regions of the batch, in the order of the images. `number` of the stage is appended
+  /// Over all regions of the batch. `number` of the stage is appended
   /// to the names of totals and figures.
-  Loss loss(const Output& output, const std::vector<SampledRegions>& regions,
-            const std::vector<Truth>& truths, const StepInfo& step,
-            const std::string& number) const;
+  Loss loss(const Output& output, const SampledRegions& regions, const std::vector<Truth>& truths,
+            const StepInfo& step, const std::string& number) const;
 
   /// Probabilities of the K classes, (R, K).
   at::Tensor scores(const Output& output) const;

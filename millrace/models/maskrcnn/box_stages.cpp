@@ -2,13 +2,19 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include "millrace/models/layers/truth_pack.h"
 
 namespace millrace {
 namespace {
@@ -22,21 +28,30 @@ std::array<double, 4> weights_of(const std::vector<double>& weights, std::size_t
   return result;
 }
 
-/// Boxes that are not empty, (R', 4).
-at::Tensor not_empty(const at::Tensor& boxes) {
-  const auto side = boxes.unbind(1);
-  return boxes.index_select(0, ((side[2] > side[0]) & (side[3] > side[1])).nonzero().squeeze(1));
+/// A stage's boxes from rois (R, 5), clipped to their images' `sizes` (R, 4): width, height, width,
+/// height. (R, 4).
+at::Tensor moved(const BoxHead& head, const at::Tensor& deltas, const at::Tensor& rois,
+                 const at::Tensor& sizes) {
+  const auto boxes = head.boxes(deltas, rois.narrow(1, 1, 4)).squeeze(1);
+  return at::minimum(boxes.clamp_min(0), sizes);
 }
 
 }  // namespace
 
-Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset) {
-  return {boxes, match(truth.boxes, boxes, {iou, iou, /*low_quality=*/false, offset})};
+Candidates match_regions(const at::Tensor& boxes, const at::Tensor& valid,
+                         const std::vector<Truth>& truths, double iou, double offset) {
+  const auto pack = pack_of(truths);
+  Candidates candidates{
+      boxes, match(pack->boxes, pack->begins, boxes, {iou, iou, /*low_quality=*/false, offset})};
+  candidates.matches.label.masked_fill_(valid.logical_not(), -1);
+  return candidates;
 }
 
-SampledRegions take(const Candidates& candidates, const Samples& drawn) {
-  return {candidates.boxes.index_select(0, at::cat({drawn.positive, drawn.negative})),
-          candidates.matches.truth.index_select(0, drawn.positive), drawn.positive.size(0)};
+SampledRegions take(const Candidates& candidates, const Drawn& drawn) {
+  const auto boxes = candidates.boxes.reshape({-1, 4}).index_select(0, drawn.rows);
+  const auto matched = drawn.rows.index_select(0, drawn.foreground);
+  return {at::cat({drawn.image.to(boxes.scalar_type()).unsqueeze(1), boxes}, 1),
+          candidates.matches.truth.view(-1).index_select(0, matched), drawn};
 }
 
 void BoxStagesOptions::describe(Options& o) {
@@ -78,14 +93,18 @@ BoxStages::BoxStages(const Scope& scope, const BoxStagesOptions& options, const 
   }
 }
 
-Candidates BoxStages::candidates(const at::Tensor& proposals, const Truth& truth) const {
-  return match_regions(at::cat({proposals, truth.boxes}), truth, options_.iou[0], boxes_.offset);
+Candidates BoxStages::candidates(const Proposals& proposals,
+                                 const std::vector<Truth>& truths) const {
+  const auto pack = pack_of(truths);
+  const auto& [boxes, counts] = proposals;
+  const auto given = at::arange(boxes.size(1), counts.options()) < counts.unsqueeze(1);
+  return match_regions(at::cat({boxes, pack->padded}, 1), at::cat({given, pack->present}, 1),
+                       truths, options_.iou[0], boxes_.offset);
 }
 
-Samples BoxStages::draw(const Candidates& candidates, const StepInfo& step,
-                        std::size_t image) const {
-  auto rng = step.rng(kRegionStream, image);
-  return sample(candidates.matches.label, options_.batch, options_.positive, rng);
+Lot BoxStages::lot(const Candidates& candidates, const StepInfo& step) const {
+  return lot_of(candidates.matches.label, options_.batch, options_.positive,
+                [&step](std::size_t image) { return step.rng(kRegionStream, image); });
 }
 
 BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
@@ -98,52 +117,56 @@ BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& ro
   return heads_[stage](pooled, pass);
 }
 
-std::vector<at::Tensor> BoxStages::refined(const BoxHead& head, const at::Tensor& deltas,
-                                           const std::vector<at::Tensor>& regions,
-                                           const std::vector<ImageSize>& sizes) const {
+SampledRegions BoxStages::refined(std::size_t stage, const at::Tensor& deltas,
+                                  const SampledRegions& regions,
+                                  const std::vector<Truth>& truths) const {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> result;
-  std::int64_t first = 0;
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    const auto count = regions[i].size(0);
-    const auto boxes = head.boxes(deltas.narrow(0, first, count), regions[i]).squeeze(1);
-    result.push_back(clip_boxes(boxes, sizes[i].first, sizes[i].second));
-    first += count;
-  }
-  return result;
+  const auto& drawn = regions.drawn;
+  const auto sizes = pack_of(truths)->sizes.index_select(0, drawn.image);
+  const auto boxes = moved(heads_[stage], deltas, regions.rois, sizes);
+  const auto images = std::ssize(truths), longest = drawn.longest();
+  const auto table = at::zeros({images * longest, 4}, boxes.options())
+                         .index_copy_(0, drawn.slots, boxes)
+                         .view({images, longest, 4});
+  const auto side = table.unbind(2);
+  const auto candidates =
+      match_regions(table, (side[2] > side[0]) & (side[3] > side[1]),  // without empty ones
+                    truths, options_.iou[stage + 1], boxes_.offset);
+  const auto all = images * longest;  // none is left out, so none is drawn at random
+  return take(candidates,
+              draw({{candidates.matches.label, all, all, [](std::size_t) { return Rng{0}; }}})[0]);
 }
 
-Losses BoxStages::losses(const Features& features, std::vector<SampledRegions> regions,
+Losses BoxStages::losses(const Features& features, SampledRegions regions,
                          const std::vector<Truth>& truths, const StepInfo& step) const {
   Losses losses;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
-    std::vector<at::Tensor> boxes;
-    for (const auto& image : regions) boxes.push_back(image.boxes);
-    const auto found = output(features, as_rois(boxes), stage, features.pass);
+    const auto found = output(features, regions.rois, stage, features.pass);
     const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
     const auto loss = heads_[stage].loss(found, regions, truths, step, number);
     losses.emplace_back("loss_classifier" + number, loss.classification);
     losses.emplace_back("loss_box_reg" + number, loss.regression);
-    if (stage + 1 == heads_.size()) break;
-
-    const auto moved = refined(heads_[stage], found.deltas, boxes, features.sizes);
-    for (std::size_t i = 0; i < regions.size(); ++i) {
-      const auto next =
-          match_regions(not_empty(moved[i]), truths[i], options_.iou[stage + 1], boxes_.offset);
-      const auto& label = next.matches.label;
-      regions[i] =
-          take(next, {(label == 1).nonzero().squeeze(1), (label == 0).nonzero().squeeze(1)});
-    }
+    if (stage + 1 < heads_.size()) regions = refined(stage, found.deltas, regions, truths);
   }
   return losses;
 }
 
-std::vector<Found> BoxStages::detect(const Features& features, std::vector<at::Tensor> proposals,
+std::vector<Found> BoxStages::detect(const Features& features,
+                                     const std::vector<at::Tensor>& proposals,
                                      const DetectionOptions& detection) const {
+  auto rois = as_rois(proposals);
+  std::vector<at::Tensor> sizes;
+  for (std::size_t i = 0; i < proposals.size(); ++i) {
+    const auto& [height, width] = features.sizes[i];
+    sizes.push_back(at::tensor({width, height, width, height}, rois.options())
+                        .expand({proposals[i].size(0), 4}));
+  }
+  const auto limits = at::cat(sizes);
   at::Tensor all_scores, deltas;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
-    if (stage > 0) proposals = refined(heads_[stage - 1], deltas, proposals, features.sizes);
-    const auto found = output(features, as_rois(proposals), stage, NormPass{});
+    if (stage > 0)
+      rois = at::cat({rois.narrow(1, 0, 1), moved(heads_[stage - 1], deltas, rois, limits)}, 1);
+    const auto found = output(features, rois, stage, NormPass{});
     const auto scores = heads_[stage].scores(found);
     all_scores = stage > 0 ? all_scores + scores : scores;
     deltas = found.deltas;
@@ -155,7 +178,8 @@ std::vector<Found> BoxStages::detect(const Features& features, std::vector<at::T
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     const auto count = proposals[i].size(0);
     found.push_back(detect(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
-                           proposals[i], features.sizes[i], detection));
+                           rois.narrow(0, first, count).narrow(1, 1, 4), features.sizes[i],
+                           detection));
     first += count;
   }
   return found;

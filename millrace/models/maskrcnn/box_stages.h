@@ -13,6 +13,8 @@
 #include "millrace/models/maskrcnn/regions.h"
 #include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/matcher.h"
+#include "millrace/models/ops/proposals.h"
+#include "millrace/models/ops/sampling.h"
 #include "millrace/models/pyramid_detector.h"
 
 namespace millrace {
@@ -28,18 +30,19 @@ struct BoxStagesOptions {
   void check(const Config& table, const Options& defaults) const;
 };
 
-/// The regions of one image that may be drawn from.
+/// The regions of a batch's images that may be drawn from.
 struct Candidates {
-  at::Tensor boxes;  // (P, 4)
-  Matches matches;   // of each box
+  at::Tensor boxes;  // (N, P, 4)
+  Matches matches;   // (N, P), indices are those of TruthPack; -1 labels what is no region, too
 };
 
-/// Boxes (P, 4) whose IoU with an object is >= `iou` are foreground, the others background;
-/// `offset` as in match.
-Candidates match_regions(const at::Tensor& boxes, const Truth& truth, double iou, double offset);
+/// Boxes (N, P, 4) whose IoU with an object is >= `iou` are foreground, the others background;
+/// those of `valid` (N, P) bool count. `offset` as in match.
+Candidates match_regions(const at::Tensor& boxes, const at::Tensor& valid,
+                         const std::vector<Truth>& truths, double iou, double offset);
 
 /// The candidates that were drawn.
-SampledRegions take(const Candidates& candidates, const Samples& drawn);
+SampledRegions take(const Candidates& candidates, const Drawn& drawn);
 
 class BoxStages {
  public:
@@ -49,20 +52,20 @@ class BoxStages {
   BoxStages(const Scope& scope, const BoxStagesOptions& options, const BoxOptions& boxes,
             const PoolOptions& pool, std::int64_t in, std::int64_t classes, std::int64_t first);
 
-  /// Proposals (P, 4) followed by the ground truth, matched for the first stage.
-  Candidates candidates(const at::Tensor& proposals, const Truth& truth) const;
+  /// The proposals of each image followed by its ground truth, matched for the first stage.
+  Candidates candidates(const Proposals& proposals, const std::vector<Truth>& truths) const;
 
-  /// The first stage's regions, drawn from the candidates of image `image`.
-  Samples draw(const Candidates& candidates, const StepInfo& step, std::size_t image) const;
+  /// The candidates to draw the first stage's regions from.
+  Lot lot(const Candidates& candidates, const StepInfo& step) const;
 
   /// "loss_classifier" and "loss_box_reg" over the batch, in a cascade followed by "_stage0",
   /// "_stage1" ...
-  Losses losses(const Features& features, std::vector<SampledRegions> regions,
-                const std::vector<Truth>& truths, const StepInfo& step) const;
+  Losses losses(const Features& features, SampledRegions regions, const std::vector<Truth>& truths,
+                const StepInfo& step) const;
 
   /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages'
   /// probabilities.
-  std::vector<Found> detect(const Features& features, std::vector<at::Tensor> proposals,
+  std::vector<Found> detect(const Features& features, const std::vector<at::Tensor>& proposals,
                             const DetectionOptions& detection) const;
 
   /// Detections of one image from the probabilities (P, K) and the last stage's deltas of its
@@ -77,10 +80,9 @@ class BoxStages {
                          const NormPass& pass) const;
 
  private:
-  /// The regions of each image as a stage refines them, clipped to the image.
-  std::vector<at::Tensor> refined(const BoxHead& head, const at::Tensor& deltas,
-                                  const std::vector<at::Tensor>& regions,
-                                  const std::vector<ImageSize>& sizes) const;
+  /// The regions that a stage makes of those it has seen.
+  SampledRegions refined(std::size_t stage, const at::Tensor& deltas, const SampledRegions& regions,
+                         const std::vector<Truth>& truths) const;
 
   BoxStagesOptions options_;
   BoxOptions boxes_;

@@ -2,13 +2,16 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/upload.h"
 
 namespace millrace {
 namespace {
@@ -21,6 +24,21 @@ void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& f
   figures.add("mask/accuracy", right.sum(), all);
   figures.add("mask/fg_accuracy", (right & object).sum(), pixels);
   figures.add("mask/fg", pixels, all);
+}
+
+/// Which of the objects (F) of the pack have a shape, (F') int64; none: all. The host waits for the
+/// device where some object of the batch has none.
+std::optional<at::Tensor> with_shape(const TruthPack& pack, const at::Tensor& objects) {
+  const auto has_none = [](const auto* shape) {
+    return std::holds_alternative<std::monostate>(*shape);
+  };
+  if (std::ranges::none_of(pack.segmentations, has_none)) return std::nullopt;
+  const auto here = objects.cpu();
+  const auto* object = here.const_data_ptr<std::int64_t>();
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < here.numel(); ++row)
+    if (!has_none(pack.segmentations[static_cast<std::size_t>(object[row])])) rows.push_back(row);
+  return uploaded({at::tensor(rows, at::kLong)}, objects.device())[0];
 }
 
 }  // namespace
@@ -70,36 +88,24 @@ at::Tensor own_masks(const at::Tensor& logits, const at::Tensor& channels) {
   return logits.index({at::arange(logits.size(0), channels.options()), channels});
 }
 
-at::Tensor MaskHead::loss(const Features& features, const std::vector<SampledRegions>& regions,
+at::Tensor MaskHead::loss(const Features& features, const SampledRegions& regions,
                           const std::vector<Truth>& truths, const StepInfo& step) const {
-  std::vector<at::Tensor> boxes, labels, targets;
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    const auto own_truth = regions[i].truth.cpu();
-    const auto* truth = own_truth.const_data_ptr<std::int64_t>();
-    std::vector<std::int64_t> rows;
-    std::vector<const coco::Segmentation*> shapes;
-    for (std::int64_t row = 0; row < regions[i].foreground; ++row) {
-      const auto* shape = truths[i].segmentations[static_cast<std::size_t>(truth[row])];
-      if (std::holds_alternative<std::monostate>(*shape)) continue;
-      rows.push_back(row);
-      shapes.push_back(shape);
-    }
-    const auto index = at::tensor(rows, at::kLong).to(regions[i].truth.device());
-    boxes.push_back(regions[i].boxes.index_select(0, index));
-    labels.push_back(truths[i].labels.index_select(0, regions[i].truth.index_select(0, index)));
-    if (!shapes.empty())
-      targets.push_back(mask_targets(shapes, boxes.back(), options_.size * 2, options_.target,
-                                     truths[i].height, truths[i].width));
-    count += static_cast<std::int64_t>(shapes.size());
+  const auto pack = pack_of(truths);
+  auto rows = regions.drawn.foreground, objects = regions.truth;
+  if (const auto shaped = with_shape(*pack, objects)) {
+    rows = rows.index_select(0, *shaped);
+    objects = objects.index_select(0, *shaped);
   }
+  const auto count = rows.size(0);
   const double total = step.total("mask regions", static_cast<double>(count));
   if (total == 0) return features.maps[0].sum() * 0;
-  const auto logits = (*this)(features, as_rois(boxes), features.pass);
+  const auto rois = regions.rois.index_select(0, rows);
+  const auto logits = (*this)(features, rois, features.pass);
   if (count == 0)
     return logits.sum();  // 0, with gradients of 0: other parts of the step have regions
-  const auto own = own_masks(logits, at::cat(labels) + first_);
-  const auto target = at::cat(targets);
+  const auto own = own_masks(logits, pack->labels.index_select(0, objects) + first_);
+  const auto target = mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), options_.size * 2,
+                                   options_.target);
   if (step.figures) add_figures(own.detach(), target, *step.figures);
   return binary_cross_entropy_sum(own, target) / (total * static_cast<double>(own[0].numel()));
 }

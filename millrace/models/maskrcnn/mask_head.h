@@ -36,7 +36,7 @@ class MaskHead {
 
   /// "loss_mask" over the foreground regions of the batch. Objects without a shape do not take
   /// part.
-  at::Tensor loss(const Features& features, const std::vector<SampledRegions>& regions,
+  at::Tensor loss(const Features& features, const SampledRegions& regions,
                   const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Probabilities of the given labels, (D, M, M), for boxes (D, 4) of each image, all images

@@ -1,8 +1,11 @@
 #include "millrace/models/maskrcnn/mask_targets.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <torch/library.h>
 
@@ -11,6 +14,7 @@
 
 #include "millrace/models/ops/axis_taps.h"
 #include "millrace/models/ops/dispatched.h"
+#include "millrace/models/ops/upload.h"
 
 namespace millrace {
 namespace {
@@ -20,8 +24,8 @@ Box box_at(const float* corners, std::int64_t i) {
 }
 
 at::Tensor mask_targets_on_cpu(const at::Tensor& points, const at::Tensor& polygon_begins,
-                               const at::Tensor& object_begins, const at::Tensor& boxes,
-                               std::int64_t size) {
+                               const at::Tensor& object_begins, const at::Tensor& objects,
+                               const at::Tensor& boxes, std::int64_t size) {
   const auto count = boxes.size(0);
   auto targets = at::empty({count, size, size}, at::kByte);
   auto* const out = targets.mutable_data_ptr<std::uint8_t>();
@@ -30,11 +34,13 @@ at::Tensor mask_targets_on_cpu(const at::Tensor& points, const at::Tensor& polyg
   const auto* point = points.const_data_ptr<double>();
   const auto* polygon = polygon_begins.const_data_ptr<std::int64_t>();
   const auto* object = object_begins.const_data_ptr<std::int64_t>();
+  const auto which = objects.contiguous();
+  const auto* own = which.const_data_ptr<std::int64_t>();
   at::parallel_for(0, count, 4, [&](std::int64_t begin, std::int64_t end) {
     std::vector<coco::Polygon> polygons;
     for (std::int64_t i = begin; i < end; ++i) {
       polygons.clear();
-      for (auto p = object[i]; p < object[i + 1]; ++p)
+      for (auto p = object[own[i]]; p < object[own[i] + 1]; ++p)
         polygons.emplace_back(point + 2 * polygon[p], point + 2 * polygon[p + 1]);
       coco::rasterize_in_box(polygons, box_at(corner, i), static_cast<int>(size),
                              out + i * size * size);
@@ -59,31 +65,33 @@ at::Tensor cropped(const std::vector<const coco::Rle*>& masks, const at::Tensor&
   return targets.to(at::kFloat);
 }
 
-/// Polygons go to the device of the boxes; run lengths are cropped on the CPU.
-at::Tensor binary_targets(const std::vector<const coco::Segmentation*>& shapes,
-                          const at::Tensor& boxes, std::int64_t size) {
-  std::vector<double> points;
-  std::vector<std::int64_t> polygon_begins{0}, object_begins{0}, mask_rows;
+/// From polygons on the device of the boxes; the regions of objects with run lengths are left
+/// empty.
+at::Tensor polygon_targets(const TruthPack& pack, const at::Tensor& objects,
+                           const at::Tensor& boxes, std::int64_t size) {
+  static const auto op = dispatched<decltype(mask_targets_on_cpu)>("millrace::mask_targets");
+  return op.call(pack.points, pack.polygon_begins, pack.object_begins, objects, boxes, size);
+}
+
+/// Run lengths are cropped on the CPU. `objects` and `corners` are of the CPU.
+at::Tensor binary_targets(const TruthPack& pack, const at::Tensor& objects, const at::Tensor& boxes,
+                          const at::Tensor& objects_here, const at::Tensor& corners,
+                          std::int64_t size) {
+  auto targets = polygon_targets(pack, objects, boxes, size);
+  const auto* object = objects_here.const_data_ptr<std::int64_t>();
+  std::vector<std::int64_t> rows;
   std::vector<const coco::Rle*> masks;
-  for (const auto* shape : shapes) {
-    if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(shape))
-      for (const auto& polygon : *polygons) {
-        points.insert(points.end(), polygon.begin(), polygon.end());
-        polygon_begins.push_back(std::ssize(points) / 2);
-      }
-    if (const auto* mask = std::get_if<coco::Rle>(shape)) {
-      mask_rows.push_back(std::ssize(object_begins) - 1);
+  for (std::int64_t i = 0; i < objects_here.numel(); ++i)
+    if (const auto* mask =
+            std::get_if<coco::Rle>(pack.segmentations[static_cast<std::size_t>(object[i])])) {
+      rows.push_back(i);
       masks.push_back(mask);
     }
-    object_begins.push_back(std::ssize(polygon_begins) - 1);
-  }
-  const auto there = [&](const auto& values) { return at::tensor(values).to(boxes.device()); };
-  static const auto op = dispatched<decltype(mask_targets_on_cpu)>("millrace::mask_targets");
-  auto targets = op.call(there(points), there(polygon_begins), there(object_begins), boxes, size);
   if (masks.empty()) return targets;
-  const auto rows = there(mask_rows);
-  const auto crops = cropped(masks, boxes.index_select(0, rows).cpu(), size);
-  return targets.index_copy_(0, rows, crops.to(boxes.device()));
+  const auto row = at::tensor(rows, at::kLong);
+  const auto there =
+      uploaded({row, cropped(masks, corners.index_select(0, row), size)}, boxes.device());
+  return targets.index_copy_(0, there[0], there[1]);
 }
 
 /// ROIAlign of a mask, one region after the other. Only the pixels under the region are decoded.
@@ -161,14 +169,44 @@ at::Tensor soft_targets(const std::vector<const coco::Segmentation*>& shapes,
 
 }  // namespace
 
+at::Tensor mask_targets(const TruthPack& pack, const std::vector<Truth>& truths,
+                        const at::Tensor& objects, const at::Tensor& boxes, std::int64_t size,
+                        const std::string& kind) {
+  RECORD_USER_SCOPE("mask_targets");
+  if (kind == "binary" && pack.only_polygons) return polygon_targets(pack, objects, boxes, size);
+  // One copy; indices are exact in float below 2^24.
+  const auto here = at::cat({boxes, objects.to(at::kFloat).unsqueeze(1)}, 1).cpu();
+  const auto corners = here.narrow(1, 0, 4).contiguous();
+  const auto objects_here = here.select(1, 4).to(at::kLong);
+  if (kind == "binary") return binary_targets(pack, objects, boxes, objects_here, corners, size);
+  const auto* object = objects_here.const_data_ptr<std::int64_t>();
+  std::vector<at::Tensor> targets{at::empty({0, size, size}, at::kFloat)};
+  for (std::int64_t first = 0, last = 0; first < objects_here.numel(); first = last) {
+    const auto image_of = [&](std::int64_t row) {
+      return pack.images[static_cast<std::size_t>(object[row])];
+    };
+    std::vector<const coco::Segmentation*> shapes;
+    for (; last < objects_here.numel() && image_of(last) == image_of(first); ++last)
+      shapes.push_back(pack.segmentations[static_cast<std::size_t>(object[last])]);
+    const auto& truth = truths[static_cast<std::size_t>(image_of(first))];
+    targets.push_back(soft_targets(shapes, corners.narrow(0, first, last - first), size,
+                                   static_cast<std::uint32_t>(truth.height),
+                                   static_cast<std::uint32_t>(truth.width)));
+  }
+  return uploaded({at::cat(targets)}, boxes.device())[0];
+}
+
 at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
                         const at::Tensor& boxes, std::int64_t size, const std::string& kind,
                         double height, double width) {
-  RECORD_USER_SCOPE("mask_targets");
-  if (kind == "binary") return binary_targets(shapes, boxes, size);
-  return soft_targets(shapes, boxes.cpu(), size, static_cast<std::uint32_t>(height),
-                      static_cast<std::uint32_t>(width))
-      .to(boxes.device());
+  const auto count = std::ssize(shapes);
+  const std::vector<Truth> truths{{.boxes = at::zeros({count, 4}, boxes.options()),
+                                   .labels = at::zeros({count}, boxes.options().dtype(at::kLong)),
+                                   .segmentations = shapes,
+                                   .height = height,
+                                   .width = width}};
+  return mask_targets(*pack_of(truths), truths, at::arange(count, boxes.options().dtype(at::kLong)),
+                      boxes, size, kind);
 }
 
 }  // namespace millrace

@@ -55,15 +55,14 @@ class MaskRcnn final : public PyramidDetector {
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                      const StepInfo& step) override {
     const auto rpn = rpn_(features);
-    auto losses = rpn_.losses(rpn, truths, rpn_.draw(rpn, truths, step), step);
-
+    const auto anchors = rpn_.match_anchors(rpn.anchors, truths);
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);
-    if (step.figures) add_recall(proposals, truths, *step.figures);
-    std::vector<SampledRegions> regions;
-    for (std::size_t i = 0; i < truths.size(); ++i) {
-      const auto candidates = box_stages_.candidates(proposals[i], truths[i]);
-      regions.push_back(take(candidates, box_stages_.draw(candidates, step, i)));
-    }
+    const auto candidates = box_stages_.candidates(proposals, truths);
+    const auto drawn = draw({rpn_.lot(anchors, step), box_stages_.lot(candidates, step)});
+
+    auto losses = rpn_.losses(rpn, truths, anchors, drawn[0], step);
+    if (step.figures) add_recall(proposals.boxes.unbind(0), truths, *step.figures);
+    const auto regions = take(candidates, drawn[1]);
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
     if (mask_head_)
@@ -83,7 +82,8 @@ class MaskRcnn final : public PyramidDetector {
 
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
-    return box_stages_.detect(features, rpn_.proposals(rpn, features.sizes, /*training=*/false),
+    return box_stages_.detect(features,
+                              rpn_.proposals(rpn, features.sizes, /*training=*/false).each(),
                               options_.detection);
   }
 

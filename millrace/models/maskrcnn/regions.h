@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "millrace/base/options.h"
+#include "millrace/models/ops/sampling.h"
 
 namespace millrace {
 
-/// Regions drawn from one image: R of them, the F foreground ones first.
+/// Regions drawn from the images of a batch: R of them, F in the foreground.
 struct SampledRegions {
-  at::Tensor boxes;             // (R, 4)
-  at::Tensor truth;             // (F) int64: ground truth of each foreground region
-  std::int64_t foreground = 0;  // F
+  at::Tensor rois;   // (R, 5): image index, x1 y1 x2 y2
+  at::Tensor truth;  // (F) int64: ground truth of each foreground region, among TruthPack's
+  Drawn drawn;       // which ones they are
 };
 
 struct PoolOptions {

@@ -9,18 +9,19 @@
 
 #include "millrace/base/options.h"
 #include "millrace/models/layers/losses.h"
-#include "millrace/models/ops/proposals.h"
+#include "millrace/models/layers/truth_pack.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::uint64_t kAnchorStream = 1;  // of the step's random numbers
 
-/// True for anchors that lie within `margin` pixels of the image, (T) bool.
-at::Tensor inside(const at::Tensor& anchors, double height, double width, double margin) {
+/// True for anchors (T, 4) that lie within `margin` pixels of each image, (N, T) bool. `sizes` (N,
+/// 4): width, height, ...
+at::Tensor inside(const at::Tensor& anchors, const at::Tensor& sizes, double margin) {
   const auto side = anchors.unbind(1);
-  return (side[0] >= -margin) & (side[1] >= -margin) & (side[2] < width + margin) &
-         (side[3] < height + margin);
+  const auto end = (sizes + margin).unsqueeze(2).unbind(1);  // (N, 1) each
+  return (side[0] >= -margin) & (side[1] >= -margin) & (side[2] < end[0]) & (side[3] < end[1]);
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ void RpnOptions::check(const Config& table) const {
 
 Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
          std::int64_t channels)
-    : options_(options), coder_(boxes.coder()) {
+    : options_(options), coder_(boxes.coder()), anchors_(options.anchors, /*first_stride=*/4) {
   const auto cells = options.anchors.cell_count();
   const auto head = scope / "head";
   const Init small{Init::Kind::normal, 0.01};
@@ -76,16 +77,16 @@ Rpn::Output Rpn::operator()(const Features& features) const {
     logits.push_back(logits_(hidden).permute({0, 2, 3, 1}).reshape({n, -1}));
     deltas.push_back(deltas_(hidden).permute({0, 2, 3, 1}).reshape({n, -1, 4}));
   }
-  const auto anchors = options_.anchors(features.maps, features.padded, /*first_stride=*/4);
-  for (const auto& level : anchors) output.level_counts.push_back(level.size(0));
+  auto grid = anchors_(features.maps, features.padded);
   output.logits = at::cat(logits, 1).to(at::kFloat);
   output.deltas = at::cat(deltas, 1).to(at::kFloat);
-  output.anchors = at::cat(anchors);
+  output.anchors = std::move(grid.anchors);
+  output.level_counts = std::move(grid.counts);
   return output;
 }
 
-std::vector<at::Tensor> Rpn::proposals(const Output& output, const std::vector<ImageSize>& sizes,
-                                       bool training) const {
+Proposals Rpn::proposals(const Output& output, const std::vector<ImageSize>& sizes,
+                         bool training) const {
   return millrace::proposals(output.logits, output.deltas, output.anchors, output.level_counts,
                              sizes,
                              {.before = training ? options_.pre_nms_train : options_.pre_nms_test,
@@ -96,58 +97,43 @@ std::vector<at::Tensor> Rpn::proposals(const Output& output, const std::vector<I
                               .coder = coder_});
 }
 
-Matches Rpn::match_anchors(const at::Tensor& anchors, const Truth& truth) const {
-  auto matches = match(truth.boxes, anchors,
+Matches Rpn::match_anchors(const at::Tensor& anchors, const std::vector<Truth>& truths) const {
+  const auto pack = pack_of(truths);
+  auto matches = match(pack->boxes, pack->begins, anchors.expand({std::ssize(truths), -1, 4}),
                        {options_.low, options_.high, /*low_quality=*/true, coder_.offset});
   if (options_.anchor_boundary >= 0)
-    matches.label.masked_fill_(
-        inside(anchors, truth.height, truth.width, options_.anchor_boundary).logical_not(), -1);
+    matches.label.masked_fill_(inside(anchors, pack->sizes, options_.anchor_boundary).logical_not(),
+                               -1);
   return matches;
 }
 
-std::vector<Rpn::Drawn> Rpn::draw(const Output& output, const std::vector<Truth>& truths,
-                                  const StepInfo& step) const {
-  std::vector<Drawn> drawn;
-  for (std::size_t i = 0; i < truths.size(); ++i) {
-    const auto matches = match_anchors(output.anchors, truths[i]);
-    auto rng = step.rng(kAnchorStream, i);
-    auto anchors = sample(matches.label, options_.batch, options_.positive, rng);
-    auto truth = matches.truth.index_select(0, anchors.positive);
-    drawn.push_back({std::move(anchors), std::move(truth)});
-  }
-  return drawn;
+Lot Rpn::lot(const Matches& matches, const StepInfo& step) const {
+  return lot_of(matches.label, options_.batch, options_.positive,
+                [&step](std::size_t image) { return step.rng(kAnchorStream, image); });
 }
 
-Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths,
-                   const std::vector<Drawn>& drawn, const StepInfo& step) const {
-  std::vector<at::Tensor> logits, targets, deltas, delta_targets;
-  std::int64_t sampled = 0, foreground = 0;
-  for (std::size_t i = 0; i < truths.size(); ++i) {
-    const auto& [positive, negative] = drawn[i].anchors;
-    const auto image = static_cast<std::int64_t>(i);
-    const auto count = positive.size(0) + negative.size(0);
-    sampled += count;
-    foreground += positive.size(0);
-    logits.push_back(output.logits[image].index_select(0, at::cat({positive, negative})));
-    auto target = at::zeros({count}, output.logits.options());
-    target.narrow(0, 0, positive.size(0)).fill_(1);
-    targets.push_back(target);
-    if (positive.size(0) == 0) continue;
-    deltas.push_back(output.deltas[image].index_select(0, positive));
-    delta_targets.push_back(coder_.encode(output.anchors.index_select(0, positive),
-                                          truths[i].boxes.index_select(0, drawn[i].truth)));
-  }
+Losses Rpn::losses(const Output& output, const std::vector<Truth>& truths, const Matches& matches,
+                   const Drawn& drawn, const StepInfo& step) const {
+  const auto sampled = drawn.rows.size(0), foreground = drawn.foreground.size(0);
+  const auto all_logits = output.logits.reshape(-1).index_select(0, drawn.rows);
+  const auto all_targets =
+      at::zeros({sampled}, output.logits.options()).index_fill_(0, drawn.foreground, 1);
   const auto images = static_cast<double>(truths.size());
   const double divisor =
       options_.normalizer == "batch"
           ? static_cast<double>(options_.batch) * step.total("images", images)
           : std::max(1.0, step.total("rpn anchors", static_cast<double>(sampled)));
-  const auto all_logits = at::cat(logits), all_targets = at::cat(targets);
   const auto objectness = binary_cross_entropy_sum(all_logits, all_targets) / divisor;
-  const auto box =
-      deltas.empty()
-          ? output.deltas.sum() * 0
-          : smooth_l1_sum(at::cat(deltas), at::cat(delta_targets), options_.beta) / divisor;
+  const auto regression = [&] {
+    const auto rows = drawn.rows.index_select(0, drawn.foreground);
+    const auto truth = matches.truth.view(-1).index_select(0, rows);
+    const auto targets =
+        coder_.encode(output.anchors.index_select(0, rows.remainder(output.anchors.size(0))),
+                      pack_of(truths)->boxes.index_select(0, truth));
+    const auto deltas = output.deltas.reshape({-1, 4}).index_select(0, rows);
+    return smooth_l1_sum(deltas, targets, options_.beta) / divisor;
+  };
+  const auto box = foreground == 0 ? output.deltas.sum() * 0 : regression();
   if (step.figures) {
     const auto right = ((all_logits > 0) == (all_targets > 0)).sum();
     step.figures->add("rpn/accuracy", right, at::full_like(right, sampled));

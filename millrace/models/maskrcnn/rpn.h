@@ -12,6 +12,8 @@
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/matcher.h"
+#include "millrace/models/ops/proposals.h"
+#include "millrace/models/ops/sampling.h"
 #include "millrace/models/pyramid_detector.h"
 
 namespace millrace {
@@ -43,41 +45,35 @@ class Rpn {
     std::vector<std::int64_t> level_counts;  // (L) anchors of each level
   };
 
-  /// The anchors of one image that are trained on.
-  struct Drawn {
-    Samples anchors;   // which of the T
-    at::Tensor truth;  // ground truth of each positive one, int64
-  };
-
   /// Declares its tensors under `scope` for maps of `channels`.
   Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
       std::int64_t channels);
 
   Output operator()(const Features& features) const;
 
-  /// Proposals of each image, (P, 4), best first; not differentiable.
-  std::vector<at::Tensor> proposals(const Output& output, const std::vector<ImageSize>& sizes,
-                                    bool training) const;
+  /// Not differentiable.
+  Proposals proposals(const Output& output, const std::vector<ImageSize>& sizes,
+                      bool training) const;
 
-  /// The ground truth of each anchor (T, 4).
-  Matches match_anchors(const at::Tensor& anchors, const Truth& truth) const;
+  /// The ground truth of each anchor (T, 4) in each image, (N, T); indices are those of TruthPack.
+  Matches match_anchors(const at::Tensor& anchors, const std::vector<Truth>& truths) const;
 
-  /// Matches and samples for every image.
-  std::vector<Drawn> draw(const Output& output, const std::vector<Truth>& truths,
-                          const StepInfo& step) const;
+  /// The anchors to draw from.
+  Lot lot(const Matches& matches, const StepInfo& step) const;
 
   /// "loss_objectness" and "loss_rpn_box_reg" over the anchors drawn.
-  Losses losses(const Output& output, const std::vector<Truth>& truths,
-                const std::vector<Drawn>& drawn, const StepInfo& step) const;
+  Losses losses(const Output& output, const std::vector<Truth>& truths, const Matches& matches,
+                const Drawn& drawn, const StepInfo& step) const;
 
  private:
   RpnOptions options_;
   BoxCoder coder_;
+  AnchorGrids anchors_;
   Conv2d conv_, logits_, deltas_;
 };
 
 /// "rpn/recall50" and "rpn/recall70": the shares of objects that some proposal (P, 4) of their
-/// image overlaps with an IoU of at least 0.5 and 0.7.
+/// image overlaps with an IoU of at least 0.5 and 0.7. Empty boxes are no proposals.
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
                 Figures& figures);
 

@@ -1,12 +1,8 @@
 #include "millrace/models/ops/focal_loss.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/softplus.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -92,12 +88,23 @@ at::Tensor focal_loss_on_cpu(const at::Tensor& logits, const at::Tensor& classes
                                         : loss_of<float>(x, own, {alpha, gamma});
 }
 
-at::Tensor focal_loss_backward(const at::Tensor& factor, const at::Tensor& logits,
-                               const at::Tensor& classes, double alpha, double gamma) {
+at::Tensor focal_loss_backward_on_cpu(const at::Tensor& factor, const at::Tensor& logits,
+                                      const at::Tensor& classes, double alpha, double gamma) {
   const auto x = logits.contiguous(), own = classes.contiguous();
   const auto by = factor.item<double>();
   return x.scalar_type() == at::kDouble ? gradient_of<double>(x, own, {alpha, gamma}, by)
                                         : gradient_of<float>(x, own, {alpha, gamma}, by);
+}
+
+TORCH_LIBRARY_IMPL(millrace, CPU, library) {
+  library.impl("focal_loss", focal_loss_on_cpu);
+  library.impl("focal_loss_backward", focal_loss_backward_on_cpu);
+}
+
+at::Tensor dispatch_focal_loss(const at::Tensor& logits, const at::Tensor& classes, double alpha,
+                               double gamma) {
+  static const auto op = dispatched<decltype(focal_loss_on_cpu)>("millrace::focal_loss");
+  return op.call(logits, classes, alpha, gamma);
 }
 
 class FocalLoss : public torch::autograd::Function<FocalLoss> {
@@ -107,18 +114,20 @@ class FocalLoss : public torch::autograd::Function<FocalLoss> {
     context->save_for_backward({logits, classes});
     context->saved_data["alpha"] = alpha;
     context->saved_data["gamma"] = gamma;
-    return focal_loss_on_cpu(logits, classes, alpha, gamma);
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    return dispatch_focal_loss(logits, classes, alpha, gamma);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& grads) {
+    static const auto op =
+        dispatched<decltype(focal_loss_backward_on_cpu)>("millrace::focal_loss_backward");
     const auto saved = context->get_saved_variables();
-    return {
-        focal_loss_backward(grads[0], saved[0], saved[1], context->saved_data["alpha"].toDouble(),
-                            context->saved_data["gamma"].toDouble()),
-        {},
-        {},
-        {}};
+    return {op.call(grads[0], saved[0], saved[1], context->saved_data["alpha"].toDouble(),
+                    context->saved_data["gamma"].toDouble()),
+            {},
+            {},
+            {}};
   }
 };
 
@@ -127,24 +136,8 @@ at::Tensor focal_loss_with_gradient(const at::Tensor& logits, const at::Tensor& 
   return FocalLoss::apply(logits, classes, alpha, gamma);
 }
 
-/// By libtorch's operators, on any device, with gradients.
-at::Tensor focal_loss_of_operators(const at::Tensor& logits, const at::Tensor& classes,
-                                   double alpha, double gamma) {
-  const auto own = (at::arange(logits.size(1), classes.options()) == classes.unsqueeze(1));
-  const auto there = own.to(logits.scalar_type());
-  const auto sign = there * 2 - 1;  // 1 where the logit should be high, else -1
-  const auto wrong = at::sigmoid(-logits * sign);
-  const auto weight = there * (2 * alpha - 1) + (1 - alpha);
-  const auto loss = weight * wrong.pow(gamma) * at::softplus(-logits * sign);
-  return loss.masked_fill((classes == kIgnored).unsqueeze(1), 0).sum();
-}
-
-TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("focal_loss", focal_loss_on_cpu); }
-TORCH_LIBRARY_IMPL(millrace, AutogradCPU, library) {
+TORCH_LIBRARY_IMPL(millrace, Autograd, library) {
   library.impl("focal_loss", focal_loss_with_gradient);
-}
-TORCH_LIBRARY_IMPL(millrace, CompositeImplicitAutograd, library) {
-  library.impl("focal_loss", focal_loss_of_operators);
 }
 
 }  // namespace
@@ -156,8 +149,7 @@ at::Tensor focal_loss_sum(const at::Tensor& logits, const at::Tensor& classes,
       classes.scalar_type() != at::kLong || (type != at::kFloat && type != at::kDouble))
     throw std::invalid_argument(
         "focal_loss_sum: logits must be (T, K) float or double and classes (T) int64");
-  static const auto op = dispatched<decltype(focal_loss_on_cpu)>("millrace::focal_loss");
-  return op.call(logits, classes, options.alpha, options.gamma);
+  return dispatch_focal_loss(logits, classes, options.alpha, options.gamma);
 }
 
 }  // namespace millrace

@@ -1,6 +1,5 @@
-// Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets: on the CPU
-// a kernel of its own, with the same bits for any number of threads; on other devices libtorch's
-// operators.
+// Focal loss (Lin et al. 2017) of many anchors and classes, without a tensor of targets or of
+// losses: one pass forward, one backward, with the same bits for any number of threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -68,7 +69,7 @@ MILLRACE_SIMD std::array<float, 4> bounds(const BoxPlanes& boxes, std::int64_t b
 /// Matching by blocks of boxes.
 class BlockMatcher {
  public:
-  BlockMatcher(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options)
+  BlockMatcher(const at::Tensor& truth, const BoxPlanes& boxes, const MatchOptions& options)
       : truth_(truth),
         boxes_(boxes),
         low_(static_cast<float>(options.low)),
@@ -77,12 +78,10 @@ class BlockMatcher {
         blocks_((boxes_.count + kBlock - 1) / kBlock),
         highest_(static_cast<std::size_t>(truth_.count * blocks_)) {}
 
-  Matches run(bool low_quality) {
-    Matches matches{at::empty({boxes_.count}, at::kLong), at::empty({boxes_.count}, at::kChar)};
-    auto* truth = matches.truth.mutable_data_ptr<std::int64_t>();
-    auto* label = matches.label.mutable_data_ptr<std::int8_t>();
-    each_block([&](std::int64_t block) { find_best(block, truth, label); });
-    if (!low_quality || blocks_ == 0) return matches;
+  /// Writes the match of each box; truths are counted from `first`.
+  void run(bool low_quality, std::int64_t first, std::int64_t* truth, std::int8_t* label) {
+    each_block([&](std::int64_t block) { find_best(block, first, truth, label); });
+    if (!low_quality || blocks_ == 0) return;
 
     std::vector<float> highest;  // overlap of each truth, over all blocks
     for (std::int64_t row = 0; row < truth_.count; ++row)
@@ -97,7 +96,6 @@ class BlockMatcher {
         mark_highest(iou.data(), value, end - begin, label + begin);
       }
     });
-    return matches;
   }
 
  private:
@@ -124,7 +122,7 @@ class BlockMatcher {
     return right - left + offset_ > 0 && bottom - top + offset_ > 0;
   }
 
-  void find_best(std::int64_t block, std::int64_t* truth, std::int8_t* label) {
+  void find_best(std::int64_t block, std::int64_t first, std::int64_t* truth, std::int8_t* label) {
     const auto [begin, end] = range(block);
     const auto bound = bounds(boxes_, begin, end);
     std::array<float, kBlock> iou, best{};
@@ -137,66 +135,71 @@ class BlockMatcher {
     }
     for (auto i = begin; i < end; ++i) {
       const auto place = static_cast<std::size_t>(i - begin);
-      truth[i] = best_row[place];
+      truth[i] = truth_.count > 0 ? first + best_row[place] : 0;
       label[i] = truth_.count > 0 && best[place] >= high_  ? 1
                  : truth_.count == 0 || best[place] < low_ ? 0
                                                            : -1;
     }
   }
 
-  BoxPlanes truth_, boxes_;
+  BoxPlanes truth_;
+  const BoxPlanes& boxes_;
   float low_, high_, offset_;
   std::int64_t blocks_;
   std::vector<float> highest_;  // (G, blocks), 0 where the two are far apart
 };
 
-std::tuple<at::Tensor, at::Tensor> match_on_cpu(const at::Tensor& truth, const at::Tensor& boxes,
-                                                double low, double high, bool low_quality,
-                                                double offset) {
-  const MatchOptions options{low, high, low_quality, offset};
-  auto matches = BlockMatcher(truth, boxes, options).run(low_quality);
-  return {std::move(matches.truth), std::move(matches.label)};
+std::tuple<at::Tensor, at::Tensor> match_on_cpu(const at::Tensor& truth,
+                                                const std::optional<at::Tensor>& begins,
+                                                const at::Tensor& boxes, double low, double high,
+                                                bool low_quality, double offset) {
+  const auto images = boxes.size(0), count = boxes.size(1);
+  const std::int64_t whole[] = {0, truth.size(0)};
+  const auto* begin = begins ? begins->const_data_ptr<std::int64_t>() : whole;
+  auto best = at::empty({images, count}, at::kLong), label = at::empty({images, count}, at::kChar);
+  const bool shared = images > 0 && boxes.stride(0) == 0;  // anchors: the same for all images
+  std::optional<BoxPlanes> planes;
+  for (std::int64_t image = 0; image < images; ++image) {
+    if (!planes || !shared) planes.emplace(boxes[image]);
+    const auto own = truth.narrow(0, begin[image], begin[image + 1] - begin[image]);
+    BlockMatcher(own, *planes, {low, high, low_quality, offset})
+        .run(low_quality, begin[image], best.mutable_data_ptr<std::int64_t>() + image * count,
+             label.mutable_data_ptr<std::int8_t>() + image * count);
+  }
+  return {std::move(best), std::move(label)};
 }
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("match", match_on_cpu); }
 
-/// `count` of `from`, drawn without replacement, ascending.
-at::Tensor draw(std::vector<std::int64_t> from, std::int64_t count, Rng& rng) {
-  const auto drawn = from.begin() + count;
-  if (drawn != from.end()) {  // the start of a Fisher-Yates shuffle
-    for (auto place = from.begin(); place != drawn; ++place)
-      std::iter_swap(place, place + static_cast<std::ptrdiff_t>(
-                                        rng.below(static_cast<std::uint64_t>(from.end() - place))));
-    std::sort(from.begin(), drawn);
-  }
-  auto result = at::empty({count}, at::kLong);
-  std::copy(from.begin(), drawn, result.mutable_data_ptr<std::int64_t>());
-  return result;
+void check_boxes(const at::Tensor& boxes, std::int64_t dimensions) {
+  if (boxes.dim() != dimensions || boxes.size(-1) != 4 || boxes.scalar_type() != at::kFloat)
+    throw std::invalid_argument(
+        "match: truth must be (G, 4) float and boxes (N, 4), of several images (N, P, 4)");
+}
+
+Matches match_images(const at::Tensor& truth, const std::optional<at::Tensor>& begins,
+                     const at::Tensor& boxes, const MatchOptions& options) {
+  static const auto op = dispatched<decltype(match_on_cpu)>("millrace::match");
+  auto [best, label] =
+      op.call(truth, begins, boxes, options.low, options.high, options.low_quality, options.offset);
+  return {std::move(best), std::move(label)};
 }
 
 }  // namespace
 
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
-  for (const auto* list : {&truth, &boxes})
-    if (list->dim() != 2 || list->size(1) != 4 || list->scalar_type() != at::kFloat)
-      throw std::invalid_argument("match: truth and boxes must be (G, 4) and (N, 4) float");
-  static const auto op = dispatched<decltype(match_on_cpu)>("millrace::match");
-  auto [best, label] =
-      op.call(truth, boxes, options.low, options.high, options.low_quality, options.offset);
-  return {std::move(best), std::move(label)};
+  for (const auto* list : {&truth, &boxes}) check_boxes(*list, 2);
+  auto [best, label] = match_images(truth, std::nullopt, boxes.unsqueeze(0), options);
+  return {best[0], label[0]};
 }
 
-Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng) {
-  const auto labels = label.cpu().contiguous();
-  const auto* values = labels.const_data_ptr<std::int8_t>();
-  std::vector<std::int64_t> positive, negative;
-  for (std::int64_t i = 0; i < labels.numel(); ++i)
-    if (values[i] >= 0) (values[i] > 0 ? positive : negative).push_back(i);
-  const auto most = static_cast<std::int64_t>(static_cast<double>(count) * positive_fraction);
-  const auto positives = std::min(std::ssize(positive), most);
-  const auto negatives = std::min(std::ssize(negative), count - positives);
-  const auto drawn = draw(std::move(positive), positives, rng);
-  return {drawn.to(label.device()), draw(std::move(negative), negatives, rng).to(label.device())};
+Matches match(const at::Tensor& truth, const at::Tensor& begins, const at::Tensor& boxes,
+              const MatchOptions& options) {
+  check_boxes(truth, 2);
+  check_boxes(boxes, 3);
+  if (begins.sizes() != at::IntArrayRef{boxes.size(0) + 1} || begins.scalar_type() != at::kLong)
+    throw std::invalid_argument("match: begins must be (N + 1) int64");
+  return match_images(truth, begins, boxes, options);
 }
 
 }  // namespace millrace

@@ -1,11 +1,9 @@
-// Which ground truth a box belongs to, and which boxes are trained on.
+// Which ground truth a box belongs to.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-
-#include "millrace/base/random.h"
 
 namespace millrace {
 
@@ -28,13 +26,10 @@ struct MatchOptions {
 /// 1024 numbers.
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options);
 
-struct Samples {
-  at::Tensor positive;  // ascending indices, int64
-  at::Tensor negative;
-};
-
-/// Draws at most `count` boxes, of which at most `count * positive_fraction` are foreground,
-/// uniformly without replacement, from labels (N) int8; the same ones on every device.
-Samples sample(const at::Tensor& label, std::int64_t count, double positive_fraction, Rng& rng);
+/// The same for each image of a batch: the ground truth (G, 4) of all images, one after the other,
+/// `begins` (N + 1) int64 where that of each begins, and boxes (N, P, 4). Gives (N, P) each;
+/// indices are among all G.
+Matches match(const at::Tensor& truth, const at::Tensor& begins, const at::Tensor& boxes,
+              const MatchOptions& options);
 
 }  // namespace millrace

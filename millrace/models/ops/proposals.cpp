@@ -6,6 +6,7 @@
 #include <ATen/ops/exp.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <tuple>
 
 #include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/simd.h"
@@ -126,8 +128,8 @@ Ranked best_of_level(const Level& level, const Decoding& by, const ProposalOptio
   return result;
 }
 
-/// The best `count` boxes of all levels, (P, 4).
-at::Tensor best_of_image(std::span<const Ranked> levels, std::int64_t count) {
+/// Writes the best `count` boxes of all levels; returns how many there are.
+std::int64_t write_best(std::span<const Ranked> levels, std::int64_t count, float* out) {
   std::vector<float> scores;
   std::vector<const float*> boxes;
   for (const auto& level : levels) {
@@ -135,10 +137,8 @@ at::Tensor best_of_image(std::span<const Ranked> levels, std::int64_t count) {
     for (const auto& box : level.boxes) boxes.push_back(box.data());
   }
   const auto best = top_k(scores, count);
-  auto result = at::empty({std::ssize(best), 4}, at::kFloat);
-  auto* out = result.mutable_data_ptr<float>();
   for (const auto i : best) out = std::copy_n(boxes[static_cast<std::size_t>(i)], 4, out);
-  return result;
+  return std::ssize(best);
 }
 
 void check(const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor& anchors,
@@ -152,12 +152,11 @@ void check(const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor&
         "proposals: logits must be (N, T), deltas (N, T, 4), anchors (T, 4), the levels T in all");
 }
 
-std::vector<at::Tensor> proposals_on_cpu(const at::Tensor& logits, const at::Tensor& deltas,
-                                         const at::Tensor& anchors, at::IntArrayRef level_counts,
-                                         at::ArrayRef<double> sizes, std::int64_t before,
-                                         std::int64_t after, double threshold, double min_side,
-                                         bool by_probability, at::ArrayRef<double> weights,
-                                         double max_log_scale, double offset) {
+std::tuple<at::Tensor, at::Tensor> proposals_on_cpu(
+    const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor& anchors,
+    at::IntArrayRef level_counts, at::ArrayRef<double> sizes, std::int64_t before,
+    std::int64_t after, double threshold, double min_side, bool by_probability,
+    at::ArrayRef<double> weights, double max_log_scale, double offset) {
   ProposalOptions options{before,   after,          threshold,
                           min_side, by_probability, {{}, max_log_scale, offset}};
   std::copy(weights.begin(), weights.end(), options.coder.weights.begin());
@@ -193,33 +192,49 @@ std::vector<at::Tensor> proposals_on_cpu(const at::Tensor& logits, const at::Ten
     }
   });
 
-  std::vector<at::Tensor> result(static_cast<std::size_t>(images));
+  std::int64_t most = 0;
+  for (const auto count : level_counts) most += std::min(count, before);
+  most = std::min(most, after);
+  auto boxes = at::zeros({images, most, 4}, at::kFloat);
+  auto counts = at::empty({images}, at::kLong);
+  auto* const box = boxes.mutable_data_ptr<float>();
+  auto* const count = counts.mutable_data_ptr<std::int64_t>();
   at::parallel_for(0, images, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto image = begin; image < end; ++image)
-      result[static_cast<std::size_t>(image)] =
-          best_of_image({ranked.data() + image * levels, level_counts.size()}, options.after);
+      count[image] = write_best({ranked.data() + image * levels, level_counts.size()}, after,
+                                box + image * most * 4);
   });
-  return result;
+  return {std::move(boxes), std::move(counts)};
 }
 
 TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("proposals", proposals_on_cpu); }
 
 }  // namespace
 
-std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
-                                  const at::Tensor& anchors,
-                                  const std::vector<std::int64_t>& level_counts,
-                                  const std::vector<std::pair<double, double>>& sizes,
-                                  const ProposalOptions& options) {
+std::vector<at::Tensor> Proposals::each() const {
+  const auto here = counts.cpu();
+  const auto* count = here.const_data_ptr<std::int64_t>();
+  std::vector<at::Tensor> result;
+  for (std::int64_t image = 0; image < boxes.size(0); ++image)
+    result.push_back(boxes[image].narrow(0, 0, count[image]));
+  return result;
+}
+
+Proposals proposals(const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor& anchors,
+                    const std::vector<std::int64_t>& level_counts,
+                    const std::vector<std::pair<double, double>>& sizes,
+                    const ProposalOptions& options) {
   const at::NoGradGuard no_grad;
   check(logits, deltas, anchors, level_counts, sizes.size());
   std::vector<double> sides;
   for (const auto& [height, width] : sizes) sides.insert(sides.end(), {height, width});
   static const auto op = dispatched<decltype(proposals_on_cpu)>("millrace::proposals");
   const auto& coder = options.coder;
-  return op.call(logits, deltas, anchors, level_counts, sides, options.before, options.after,
-                 options.threshold, options.min_side, options.by_probability, coder.weights,
-                 coder.max_log_scale, coder.offset);
+  auto [boxes, counts] =
+      op.call(logits, deltas, anchors, level_counts, sides, options.before, options.after,
+              options.threshold, options.min_side, options.by_probability, coder.weights,
+              coder.max_log_scale, coder.offset);
+  return {std::move(boxes), std::move(counts)};
 }
 
 }  // namespace millrace

@@ -21,16 +21,23 @@ struct ProposalOptions {
   BoxCoder coder;
 };
 
+struct Proposals {
+  at::Tensor boxes;   // (N, K, 4) float, best first; zeros after the last of an image
+  at::Tensor counts;  // (N) int64: how many each image has
+
+  /// Those of each image, (P, 4). The host waits for the device.
+  std::vector<at::Tensor> each() const;
+};
+
 /// logits (N, T), deltas (N, T, 4) and anchors (T, 4), level after level; `level_counts` (L): how
 /// many each level has; `sizes` (N): true (height, width) of the images. Gives the boxes of each
 /// image, (P, 4) float, best first. Per level: the best logits, decoded, clipped to the image,
 /// without small boxes and those that are not finite, NMS; then the best of all levels. Ties go to
 /// the lower level, then the lower index, for any number of threads. Not differentiable. Throws
 /// std::invalid_argument for shapes that do not fit.
-std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
-                                  const at::Tensor& anchors,
-                                  const std::vector<std::int64_t>& level_counts,
-                                  const std::vector<std::pair<double, double>>& sizes,
-                                  const ProposalOptions& options);
+Proposals proposals(const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor& anchors,
+                    const std::vector<std::int64_t>& level_counts,
+                    const std::vector<std::pair<double, double>>& sizes,
+                    const ProposalOptions& options);
 
 }  // namespace millrace

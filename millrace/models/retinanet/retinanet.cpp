@@ -10,7 +10,9 @@
 #include <cmath>
 
 #include "millrace/models/layers/layers.h"
+#include "millrace/models/layers/truth_pack.h"
 #include "millrace/models/ops/matcher.h"
+#include "millrace/models/ops/sampling.h"
 #include "millrace/models/retinanet/options.h"
 
 namespace millrace {
@@ -64,6 +66,7 @@ class RetinaNet final : public PyramidDetector {
         options_(options),
         coder_(options.boxes.coder()),
         first_(options.background == "first" ? 1 : 0),
+        anchors_(options.anchors, /*first_stride=*/8),
         classes_(root() / "head" / "classification_head", "cls_logits", options,
                  std::ssize(context.classes) + first_,
                  -std::log((1 - options.prior) / options.prior)),
@@ -76,77 +79,74 @@ class RetinaNet final : public PyramidDetector {
   bool gives_masks() const override { return false; }
 
  private:
-  /// The anchors of each level, (T_l, 4).
-  std::vector<at::Tensor> anchors(const Features& features) const {
-    return options_.anchors(features.maps, features.padded, /*first_stride=*/8);
-  }
-
-  /// The class of each anchor for the focal loss, and the ground truth of the positive ones.
+  /// What the anchors of a batch are trained to be.
   struct Targets {
-    at::Tensor classes;   // (T) int64
-    at::Tensor positive;  // (F) int64, anchors
-    at::Tensor truth;     // (F) int64
+    at::Tensor classes;  // (N, T) int64: the class of each for the focal loss
+    at::Tensor boxes;    // (F, 4): the ground truth of the foreground
+    Drawn foreground;    // all of it: F anchors
   };
 
-  Targets targets(const at::Tensor& anchors, const Truth& truth) const {
+  Targets targets(const at::Tensor& anchors, const std::vector<Truth>& truths) const {
+    const auto pack = pack_of(truths);
     const auto [best, label] =
-        match(truth.boxes, anchors,
+        match(pack->boxes, pack->begins, anchors.expand({std::ssize(truths), -1, 4}),
               {options_.low, options_.high, /*low_quality=*/true, options_.boxes.offset});
     auto classes = at::full_like(best, kBackground);
     classes.masked_fill_(label == -1, kIgnored);
-    const auto positive = (label == 1).nonzero().squeeze(1);
-    const auto own = best.index_select(0, positive);
-    classes.index_copy_(0, positive, truth.labels.index_select(0, own) + first_);
-    return {classes, positive, own};
+    auto foreground = draw({{label, /*foreground=*/anchors.size(0), /*all=*/0,
+                             [](std::size_t) { return Rng{0}; }}})[0];
+    const auto own = best.view(-1).index_select(0, foreground.rows);
+    classes.view(-1).index_copy_(0, foreground.rows, pack->labels.index_select(0, own) + first_);
+    return {classes, pack->boxes.index_select(0, own), std::move(foreground)};
   }
 
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                      const StepInfo& step) override {
     const auto logits = classes_(features.maps), deltas = deltas_(features.maps);
-    const auto anchors = at::cat(this->anchors(features));
-    std::vector<Targets> targets;
-    double foreground = 0;
-    for (const auto& truth : truths) {
-      targets.push_back(this->targets(anchors, truth));
-      foreground += static_cast<double>(targets.back().positive.size(0));
-    }
+    const auto anchors = anchors_(features.maps, features.padded).anchors;
+    const auto targets = this->targets(anchors, truths);
+    const auto& rows = targets.foreground.rows;
     const auto images = static_cast<double>(truths.size());
+    const auto foreground = static_cast<double>(rows.size(0));
     const bool by_batch = options_.normalizer == "batch";
     const double total =
         by_batch ? step.total("foreground anchors", foreground) : step.total("images", images);
     if (step.figures) {
       step.figures->add("anchors/fg", foreground, images);
-      for (std::size_t i = 0; i < truths.size(); ++i)
-        add_figures(logits[static_cast<std::int64_t>(i)].detach(), targets[i], *step.figures);
+      add_figures(logits.detach(), targets, *step.figures);
     }
+    const auto references = anchors.index_select(0, rows.remainder(anchors.size(0))),
+               own_deltas = deltas.reshape({-1, 4}).index_select(0, rows);
+    const auto logits_of = logits.unbind(0), classes_of = targets.classes.unbind(0);
     at::Tensor classification, regression;
+    std::int64_t first = 0;
     for (std::size_t i = 0; i < truths.size(); ++i) {
-      const auto& [classes, positive, own] = targets[i];
-      const auto image = static_cast<std::int64_t>(i);
-      const double divisor = by_batch
-                                 ? std::max(1.0, total)
-                                 : std::max(1.0, static_cast<double>(positive.size(0))) * total;
-      const auto focal = focal_loss_sum(logits[image], classes, options_.focal) / divisor;
-      const auto box = options_.loss.sum(coder_, anchors.index_select(0, positive),
-                                         deltas[image].index_select(0, positive),
-                                         truths[i].boxes.index_select(0, own)) /
+      const auto count = targets.foreground.counts[i].foreground;
+      const auto of_image = [&](const at::Tensor& all) { return all.narrow(0, first, count); };
+      const double divisor =
+          by_batch ? std::max(1.0, total) : std::max(1.0, static_cast<double>(count)) * total;
+      const auto focal = focal_loss_sum(logits_of[i], classes_of[i], options_.focal) / divisor;
+      const auto box = options_.loss.sum(coder_, of_image(references), of_image(own_deltas),
+                                         of_image(targets.boxes)) /
                        divisor;
       classification = i > 0 ? classification + focal : focal;
       regression = i > 0 ? regression + box : box;
+      first += count;
     }
     return {{"loss_cls", classification}, {"loss_box_reg", regression}};
   }
 
-  /// Accuracies of the logits (T, K) of an image: an anchor predicts a class of probability > 1/2.
+  /// Accuracies of the logits (N, T, K): an anchor predicts a class of probability > 1/2.
   void add_figures(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
-    const auto [best, own] = logits.max(1);
+    const auto [best, own] = logits.max(2);
     const auto said = own.masked_fill(best <= 0, kBackground);
     const auto right = said == targets.classes;
-    const auto objects = said.index_select(0, targets.positive);
-    const auto count = static_cast<double>(targets.positive.size(0));
+    const auto& rows = targets.foreground.rows;
+    const auto objects = said.view(-1).index_select(0, rows);
+    const auto count = static_cast<double>(rows.size(0));
     const auto part = right.sum();
     figures.add("anchors/accuracy", part, (targets.classes != kIgnored).sum());
-    figures.add("anchors/fg_accuracy", right.index_select(0, targets.positive).sum(),
+    figures.add("anchors/fg_accuracy", right.view(-1).index_select(0, rows).sum(),
                 at::full_like(part, count));
     figures.add("anchors/false_negatives", (objects == kBackground).sum(),
                 at::full_like(part, count));
@@ -154,15 +154,15 @@ class RetinaNet final : public PyramidDetector {
 
   std::vector<Found> find(const Features& features) override {
     const auto scores = at::sigmoid(classes_(features.maps)), deltas = deltas_(features.maps);
-    const auto anchors = this->anchors(features);
+    const auto grid = anchors_(features.maps, features.padded);
     std::vector<Found> found;
     for (std::int64_t i = 0; i < scores.size(0); ++i) {
       std::vector<at::Tensor> boxes, ratings, labels;
       std::int64_t first = 0;
-      for (const auto& level : anchors) {
-        const auto count = level.size(0);
+      for (const auto count : grid.counts) {
         const auto best =
-            candidates(level, scores[i].narrow(0, first, count), deltas[i].narrow(0, first, count));
+            candidates(grid.anchors.narrow(0, first, count), scores[i].narrow(0, first, count),
+                       deltas[i].narrow(0, first, count));
         boxes.push_back(best.boxes);
         ratings.push_back(best.scores);
         labels.push_back(best.labels);
@@ -192,6 +192,7 @@ class RetinaNet final : public PyramidDetector {
   RetinaNetOptions options_;
   BoxCoder coder_;
   std::int64_t first_;
+  AnchorGrids anchors_;
   DenseHead classes_, deltas_;
 };
 

@@ -5,28 +5,64 @@
 namespace millrace::cuda {
 namespace {
 
-/// One block per truth. The largest of floats is the same in any order.
-__global__ void find_highest(const float* truths, const float* boxes, std::int64_t box_count,
-                             float offset, float* highest) {
+constexpr std::int64_t kChunk = 4096;  // boxes that a block compares with one truth
+
+/// The highest IoU of each truth with a box of its image; blockIdx: truth, chunk of boxes.
+/// `highest` starts at 0. Values are >= 0, so that their bits are ordered as they are, and the
+/// largest is the same in any order.
+__global__ void find_highest(TruthTable truths, BoxTable boxes, float offset, float* highest) {
   __shared__ float shared[kThreads];
-  const auto truth = box_at(truths, blockIdx.x);
+  const auto image = truths.image_of(blockIdx.x);
+  const auto truth = box_at(truths.boxes, blockIdx.x);
+  const auto first = static_cast<std::int64_t>(blockIdx.y) * kChunk;
+  const auto last = first + kChunk < boxes.count ? first + kChunk : boxes.count;
   float best = 0;
-  for (std::int64_t i = threadIdx.x; i < box_count; i += kThreads)
-    best = fmaxf(best, iou(truth, box_at(boxes, i), offset));
+  for (auto i = first + threadIdx.x; i < last; i += kThreads)
+    best = fmaxf(best, iou(truth, boxes.at(image, i), offset));
   shared[threadIdx.x] = best;
   for (int half = kThreads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (static_cast<int>(threadIdx.x) < half)
       shared[threadIdx.x] = fmaxf(shared[threadIdx.x], shared[threadIdx.x + half]);
   }
-  if (threadIdx.x == 0) highest[blockIdx.x] = shared[0];
+  if (threadIdx.x == 0 && shared[0] > 0)
+    atomicMax(reinterpret_cast<int*>(highest) + blockIdx.x, __float_as_int(shared[0]));
 }
 
-__global__ void match_all(const float* truths, std::int64_t truth_count, const float* boxes,
-                          std::int64_t box_count, MatchRules rules, const float* highest,
+__global__ void match_all(TruthTable truths, BoxTable boxes, MatchRules rules, const float* highest,
                           std::int64_t* truth, std::int8_t* label) {
-  each_index(box_count, [&](std::int64_t i) {
-    match_box(truths, truth_count, box_at(boxes, i), highest, rules, truth[i], label[i]);
+  each_index(truths.images * boxes.count,
+             [&](std::int64_t i) { match_one(truths, boxes, highest, rules, i, truth, label); });
+}
+
+__global__ void make_all_keys(const float* values, const std::uint8_t* keep, std::int64_t count,
+                              std::int64_t columns, std::int64_t* keys) {
+  each_index(count, [&](std::int64_t i) {
+    keys[i] =
+        !keep || keep[i] ? key_of(values[i], static_cast<std::uint32_t>(i % columns)) : kNoKey;
+  });
+}
+
+__global__ void split_all_keys(const std::int64_t* keys, std::int64_t count, float* values,
+                               std::int64_t* index) {
+  each_index(count, [&](std::int64_t i) {
+    values[i] = value_of(keys[i]);
+    index[i] = index_of(keys[i]);
+  });
+}
+
+/// The keys of a row are in descending order, so that the last one that is a key counts them.
+__global__ void gather_all_boxes(const float* boxes, const std::int64_t* keys, std::int64_t count,
+                                 std::int64_t columns, std::int64_t kept, float* gathered,
+                                 std::int64_t* counts) {
+  each_index(count, [&](std::int64_t i) {
+    const auto row = i / kept, place = i % kept;
+    const bool there = keys[i] != kNoKey;
+    const auto box = there ? box_at(boxes, row * columns + index_of(keys[i])) : BoxValues{};
+    gathered[i * 4] = box.x1, gathered[i * 4 + 1] = box.y1;
+    gathered[i * 4 + 2] = box.x2, gathered[i * 4 + 3] = box.y2;
+    if (place == 0 && !there) counts[row] = 0;
+    if (there && (place + 1 == kept || keys[i + 1] == kNoKey)) counts[row] = place + 1;
   });
 }
 
@@ -112,18 +148,46 @@ void nms(const float* boxes, const std::uint8_t* valid, const std::int64_t* begi
   }
 }
 
-void match(const float* truths, std::int64_t truth_count, const float* boxes,
-           std::int64_t box_count, const MatchRules& rules, float* highest, std::int64_t* truth,
-           std::int8_t* label, Stream stream) {
-  if (box_count == 0) return;
-  if (rules.low_quality && truth_count > 0) {
-    find_highest<<<static_cast<unsigned>(truth_count), kThreads, 0, stream>>>(
-        truths, boxes, box_count, rules.offset, highest);
+void match(const TruthTable& truths, const BoxTable& boxes, const MatchRules& rules, float* highest,
+           std::int64_t* truth, std::int8_t* label, Stream stream) {
+  if (truths.images == 0 || boxes.count == 0) return;
+  if (rules.low_quality && truths.count > 0) {
+    check(
+        cudaMemsetAsync(highest, 0, static_cast<std::size_t>(truths.count) * sizeof(float), stream),
+        "match: cudaMemsetAsync");
+    const dim3 grid(static_cast<unsigned>(truths.count),
+                    static_cast<unsigned>((boxes.count + kChunk - 1) / kChunk));
+    find_highest<<<grid, kThreads, 0, stream>>>(truths, boxes, rules.offset, highest);
     check_launch("match: find_highest");
   }
-  match_all<<<blocks_for(box_count), kThreads, 0, stream>>>(truths, truth_count, boxes, box_count,
-                                                            rules, highest, truth, label);
+  match_all<<<blocks_for(truths.images * boxes.count), kThreads, 0, stream>>>(
+      truths, boxes, rules, highest, truth, label);
   check_launch("match");
+}
+
+void make_keys(const float* values, const std::uint8_t* keep, std::int64_t rows,
+               std::int64_t columns, std::int64_t* keys, Stream stream) {
+  const auto count = rows * columns;
+  if (count == 0) return;
+  make_all_keys<<<blocks_for(count), kThreads, 0, stream>>>(values, keep, count, columns, keys);
+  check_launch("make_keys");
+}
+
+void split_keys(const std::int64_t* keys, std::int64_t count, float* values, std::int64_t* index,
+                Stream stream) {
+  if (count == 0) return;
+  split_all_keys<<<blocks_for(count), kThreads, 0, stream>>>(keys, count, values, index);
+  check_launch("split_keys");
+}
+
+void gather_boxes(const float* boxes, const std::int64_t* keys, std::int64_t rows,
+                  std::int64_t columns, std::int64_t kept, float* gathered, std::int64_t* counts,
+                  Stream stream) {
+  const auto count = rows * kept;
+  if (count == 0) return;
+  gather_all_boxes<<<blocks_for(count), kThreads, 0, stream>>>(boxes, keys, count, columns, kept,
+                                                               gathered, counts);
+  check_launch("gather_boxes");
 }
 
 void decode_chosen(const ChosenAnchors& chosen, const BoxDecoding& coding, float min_side,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "millrace/plugins/cuda/host_device.h"
 
@@ -58,10 +59,54 @@ MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t cou
                                                                    : -1);
 }
 
-/// truths (G, 4), boxes (B, 4) -> truth (B), label (B). `highest` is scratch memory of G floats.
-void match(const float* truths, std::int64_t truth_count, const float* boxes,
-           std::int64_t box_count, const MatchRules& rules, float* highest, std::int64_t* truth,
-           std::int8_t* label, Stream stream);
+/// The ground truth of N images: boxes (G, 4), image after image. `begins` (N + 1): where each
+/// image's begin; nullptr: there is one image.
+struct TruthTable {
+  const float* boxes;
+  const std::int64_t* begins;
+  std::int64_t count, images;  // G, N
+
+  MILLRACE_HOST_DEVICE std::int64_t begin(std::int64_t image) const {
+    return begins ? begins[image] : image * count;
+  }
+
+  /// The image of truth g: the last one that begins at or before it and is not empty.
+  MILLRACE_HOST_DEVICE std::int64_t image_of(std::int64_t g) const {
+    std::int64_t low = 0, high = images;  // begin(low) <= g < begin(high)
+    while (high - low > 1) {
+      const auto middle = (low + high) / 2;
+      (begin(middle) <= g ? low : high) = middle;
+    }
+    return low;
+  }
+};
+
+/// Boxes (N, P, 4), or (P, 4) that all images share.
+struct BoxTable {
+  const float* boxes;
+  std::int64_t count;  // P
+  bool shared;
+
+  MILLRACE_HOST_DEVICE BoxValues at(std::int64_t image, std::int64_t i) const {
+    return box_at(boxes, shared ? i : image * count + i);
+  }
+};
+
+/// The match of box `i` of the N P. `highest` (G) as above.
+MILLRACE_HOST_DEVICE inline void match_one(const TruthTable& truths, const BoxTable& boxes,
+                                           const float* highest, const MatchRules& rules,
+                                           std::int64_t i, std::int64_t* truth,
+                                           std::int8_t* label) {
+  const auto image = i / boxes.count, begin = truths.begin(image);
+  const auto count = truths.begin(image + 1) - begin;
+  match_box(truths.boxes + begin * 4, count, boxes.at(image, i % boxes.count), highest + begin,
+            rules, truth[i], label[i]);
+  if (count > 0) truth[i] += begin;
+}
+
+/// -> truth (N, P), label (N, P). `highest` is scratch memory of G floats.
+void match(const TruthTable& truths, const BoxTable& boxes, const MatchRules& rules, float* highest,
+           std::int64_t* truth, std::int8_t* label, Stream stream);
 
 /// R-CNN's deltas (BoxCoder of millrace/models/ops/boxes.h).
 struct BoxDecoding {
@@ -96,6 +141,49 @@ MILLRACE_HOST_DEVICE inline BoxValues clip(const BoxValues& box, float height, f
           inside(box.y2, height)};
 }
 
+/// An integer that orders values, what is not finite below all others; of equal values that of the
+/// lower index is greater. As in millrace/models/ops/top_k.cpp, but signed.
+MILLRACE_HOST_DEVICE inline std::int64_t key_of(float value, std::uint32_t index) {
+  const float finite = value - value == 0 ? value + 0.0F : -INFINITY;  // one zero
+  std::uint32_t bits;
+  memcpy(&bits, &finite, sizeof bits);
+  const std::uint32_t ordered = bits >> 31 ? ~bits : bits | 0x80000000U;
+  const std::uint64_t key = std::uint64_t{ordered} << 32 | static_cast<std::uint32_t>(~index);
+  return static_cast<std::int64_t>(key ^ std::uint64_t{1} << 63);
+}
+
+MILLRACE_HOST_DEVICE inline std::int64_t index_of(std::int64_t key) {
+  return static_cast<std::uint32_t>(~static_cast<std::uint64_t>(key));
+}
+
+/// The value; what was not finite is minus infinity.
+MILLRACE_HOST_DEVICE inline float value_of(std::int64_t key) {
+  const auto ordered =
+      static_cast<std::uint32_t>((static_cast<std::uint64_t>(key) ^ std::uint64_t{1} << 63) >> 32);
+  const std::uint32_t bits = ordered >> 31 ? ordered & 0x7fffffffU : ~ordered;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// Below the key of any value.
+constexpr std::int64_t kNoKey = INT64_MIN;
+
+/// values (rows, columns) -> keys (rows, columns) of each value and its column; kNoKey where `keep`
+/// is 0; `keep` nullptr: all are kept.
+void make_keys(const float* values, const std::uint8_t* keep, std::int64_t rows,
+               std::int64_t columns, std::int64_t* keys, Stream stream);
+
+/// keys (count) -> values (count), index (count).
+void split_keys(const std::int64_t* keys, std::int64_t count, float* values, std::int64_t* index,
+                Stream stream);
+
+/// keys (rows, kept), of boxes (rows, columns, 4) -> the boxes in that order, zeros from the first
+/// kNoKey on, (rows, kept, 4); counts (rows): how many are no zeros.
+void gather_boxes(const float* boxes, const std::int64_t* keys, std::int64_t rows,
+                  std::int64_t columns, std::int64_t kept, float* gathered, std::int64_t* counts,
+                  Stream stream);
+
 /// Whether a proposal is finite and has sides of `min_side` or more; where that is 0, of more than
 /// 0.
 MILLRACE_HOST_DEVICE inline bool is_proposal(const BoxValues& box, float score, float min_side) {
@@ -105,24 +193,23 @@ MILLRACE_HOST_DEVICE inline bool is_proposal(const BoxValues& box, float score, 
   return min_side > 0 ? width >= min_side && height >= min_side : width > 0 && height > 0;
 }
 
-/// For each of `count` chosen anchors: boxes[i] = clip(decode(anchors[index[i]],
-/// deltas[image[i]][index[i]])), and valid[i] is is_proposal() of it. anchors (A, 4), deltas (N, A,
-/// 4), scores (count), sizes (N, 2): height and width.
+/// For each of `count` chosen anchors, `per_image` of each image: boxes[i] = clip(decode(
+/// anchors[index[i]], deltas[image][index[i]])), and valid[i] is is_proposal() of it. anchors (A,
+/// 4), deltas (N, A, 4), scores (count), sizes (N, 2): height and width.
 struct ChosenAnchors {
   const float* anchors;
   const float* deltas;
   const float* scores;
   const float* sizes;
   const std::int64_t* index;
-  const std::int64_t* image;
-  std::int64_t count, anchor_count;
+  std::int64_t count, per_image, anchor_count;
 };
 
 /// One of them.
 MILLRACE_HOST_DEVICE inline void decode_chosen(const ChosenAnchors& chosen,
                                                const BoxDecoding& coding, float min_side,
                                                std::int64_t i, float* boxes, std::uint8_t* valid) {
-  const auto anchor = chosen.index[i], image = chosen.image[i];
+  const auto anchor = chosen.index[i], image = i / chosen.per_image;
   const auto box = clip(decode(box_at(chosen.anchors, anchor),
                                chosen.deltas + (image * chosen.anchor_count + anchor) * 4, coding),
                         chosen.sizes[image * 2], chosen.sizes[image * 2 + 1]);

@@ -19,12 +19,14 @@ inline unsigned blocks_for(std::int64_t count) {
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks < kMost ? blocks : kMost);
 }
 
-/// Throws std::runtime_error where the last launch was refused.
-inline void check_launch(const char* kernel) {
-  const auto status = cudaGetLastError();
+/// Throws std::runtime_error for a status that is no success.
+inline void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess)
-    throw std::runtime_error(std::string(kernel) + ": " + cudaGetErrorString(status));
+    throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
 }
+
+/// Throws std::runtime_error where the last launch was refused.
+inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
 
 /// Calls `body(i)` for every i of a grid-stride loop.
 template <typename F>

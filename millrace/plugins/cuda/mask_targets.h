@@ -13,8 +13,10 @@ namespace millrace::cuda {
 struct PolygonTable {
   const double* points;                // x0 y0 x1 y1 ...
   const std::int64_t* polygon_begins;  // (P + 1) places in `points`, in points
-  const std::int64_t* object_begins;   // (R + 1) places in `polygon_begins`
+  const std::int64_t* object_begins;   // (G + 1) places in `polygon_begins`
 };
+
+constexpr int kMostTargetCells = 256;  // a side
 
 /// How pixels of the image become cells of a region.
 struct RegionGrid {
@@ -37,8 +39,33 @@ struct RegionGrid {
   }
 };
 
-/// Object r in box r of boxes (R, 4) -> targets (R, size, size), 0 or 1. size at most 64.
-void mask_targets(const PolygonTable& polygons, const float* boxes, std::int64_t count, int size,
-                  float* targets, Stream stream);
+/// A bit per cell, 32 to a word: bit `cell` of `bits`.
+MILLRACE_HOST_DEVICE inline unsigned bit_of(std::uint32_t cell) { return 1U << (cell % 32); }
+
+/// Whether an odd number of the first `count` bits are set.
+MILLRACE_HOST_DEVICE inline unsigned parity_before(const unsigned* bits, std::uint32_t count) {
+  unsigned all = 0;
+  for (std::uint32_t word = 0; word < count / 32; ++word) all ^= bits[word];
+  all ^= bits[count / 32] & (bit_of(count) - 1);
+  for (int half = 16; half > 0; half /= 2) all ^= all >> half;
+  return all & 1;
+}
+
+/// Calls `inside(row)` for each cell of a column that lies in the polygon whose outline has set the
+/// bits of `flips`, column by column.
+template <typename F>
+MILLRACE_HOST_DEVICE void each_inside(const unsigned* flips, int size, int column, F inside) {
+  auto cell = static_cast<std::uint32_t>(column * size);
+  unsigned state = parity_before(flips, cell);
+  for (int row = 0; row < size; ++row, ++cell) {
+    state ^= (flips[cell / 32] >> (cell % 32)) & 1;
+    if (state) inside(row);
+  }
+}
+
+/// Object objects[r] in box r of boxes (R, 4) -> targets (R, size, size), 0 or 1. size at most
+/// kMostTargetCells; std::invalid_argument otherwise.
+void mask_targets(const PolygonTable& polygons, const std::int64_t* objects, const float* boxes,
+                  std::int64_t count, int size, float* targets, Stream stream);
 
 }  // namespace millrace::cuda

@@ -1,7 +1,6 @@
 // The operators of millrace/models/ops/operators.cpp on a GPU: takes tensors apart and calls the
 // kernels.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -11,6 +10,7 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/topk.h>
 #include <ATen/ops/unique_consecutive.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -22,14 +22,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "millrace/models/ops/upload.h"
 #include "millrace/plugins/cuda/boxes.h"
+#include "millrace/plugins/cuda/finish.h"
+#include "millrace/plugins/cuda/focal_loss.h"
 #include "millrace/plugins/cuda/mask_targets.h"
+#include "millrace/plugins/cuda/normalize.h"
 #include "millrace/plugins/cuda/roi_align.h"
+#include "millrace/plugins/cuda/sampling.h"
 
 namespace millrace {
 namespace {
@@ -78,69 +83,99 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tens
   return by_score.masked_select(by_rank);
 }
 
-std::vector<at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
-                                  const at::Tensor& anchors, at::IntArrayRef level_counts,
-                                  at::ArrayRef<double> sizes, std::int64_t before,
-                                  std::int64_t after, double threshold, double min_side,
-                                  bool by_probability, at::ArrayRef<double> weights,
-                                  double max_log_scale, double offset) {
-  const c10::cuda::CUDAGuard guard(logits.device());
-  constexpr float kLeast = -std::numeric_limits<float>::infinity();
-  const auto images = logits.size(0);
-  const auto all_logits = plain(logits), all_deltas = plain(deltas), all_anchors = plain(anchors);
-  const auto finite = at::where(at::isfinite(all_logits), all_logits, kLeast);
+/// The keys (N, kept) of the largest of values (N, M) that `keep` (N, M) has, largest first; of all
+/// where it is undefined.
+at::Tensor keys_of(const at::Tensor& values, const at::Tensor& keep) {
+  auto keys = at::empty(values.sizes(), values.options().dtype(at::kLong));
+  cuda::make_keys(
+      values.const_data_ptr<float>(),
+      keep.defined() ? reinterpret_cast<const std::uint8_t*>(keep.const_data_ptr<bool>()) : nullptr,
+      values.size(0), values.size(1), keys.mutable_data_ptr<std::int64_t>(), stream_of(values));
+  return keys;
+}
 
-  // The best of each level, (N, K) over the levels.
-  std::vector<at::Tensor> chosen, ranks;
-  std::vector<std::int64_t> begins{0};
-  std::int64_t first = 0, most = 0;
+/// The best anchors of each level, (N, K) over the levels: their ranks, and their places among all.
+std::pair<at::Tensor, at::Tensor> best_anchors(const at::Tensor& logits,
+                                               at::IntArrayRef level_counts, std::int64_t before,
+                                               bool by_probability) {
+  const auto keys = keys_of(logits, {});
+  std::vector<at::Tensor> best;
+  std::int64_t first = 0;
+  for (const auto count : level_counts) {
+    best.push_back(std::get<0>(keys.narrow(1, first, count).topk(std::min(count, before))));
+    first += count;
+  }
+  const auto chosen = at::cat(best, 1);
+  auto rank = at::empty(chosen.sizes(), logits.options());
+  auto index = at::empty_like(chosen);
+  cuda::split_keys(chosen.const_data_ptr<std::int64_t>(), chosen.numel(),
+                   rank.mutable_data_ptr<float>(), index.mutable_data_ptr<std::int64_t>(),
+                   stream_of(logits));
+  if (!by_probability) return {rank, index};
+  // Rounding may make ties and swap neighbours; what is not finite stays last.
+  std::vector<at::Tensor> ranks, indices;
+  first = 0;
   for (const auto count : level_counts) {
     const auto k = std::min(count, before);
-    auto [values, index] = finite.narrow(1, first, count).sort(/*stable=*/true, 1, true);
-    values = values.narrow(1, 0, k), index = index.narrow(1, 0, k) + first;
-    if (by_probability) {
-      const auto by_value = at::sigmoid(values).sort(/*stable=*/true, 1, true);
-      index = index.gather(1, std::get<1>(by_value));
-      values = at::where(at::isfinite(values), std::get<0>(by_value), kLeast);
-    }
-    ranks.push_back(values), chosen.push_back(index);
-    first += count;
-    most = std::max(most, k);
-    begins.push_back(begins.back() + k);
+    const auto own = rank.narrow(1, first, k);
+    const auto [sorted, order] =
+        at::where(at::isfinite(own), at::sigmoid(own), own).sort(/*stable=*/true, 1, true);
+    ranks.push_back(sorted);
+    indices.push_back(index.narrow(1, first, k).gather(1, order));
+    first += k;
   }
-  const auto index = at::cat(chosen, 1).contiguous(), rank = at::cat(ranks, 1).contiguous();
-  const auto each = begins.back(), total = images * each;
-  std::vector<std::int64_t> all_begins;
-  for (std::int64_t image = 0; image < images; ++image)
-    for (std::size_t level = 0; level < level_counts.size(); ++level)
-      all_begins.push_back(image * each + begins[level]);
-  all_begins.push_back(total);
-  const auto image_of = at::arange(images, index.options()).repeat_interleave(each);
-  const auto device_sizes = at::tensor(sizes, all_logits.options());
+  return {at::cat(ranks, 1), at::cat(indices, 1)};
+}
+
+std::tuple<at::Tensor, at::Tensor> proposals(const at::Tensor& logits, const at::Tensor& deltas,
+                                             const at::Tensor& anchors,
+                                             at::IntArrayRef level_counts,
+                                             at::ArrayRef<double> sizes, std::int64_t before,
+                                             std::int64_t after, double threshold, double min_side,
+                                             bool by_probability, at::ArrayRef<double> weights,
+                                             double max_log_scale, double offset) {
+  const c10::cuda::CUDAGuard guard(logits.device());
+  const auto images = logits.size(0);
+  const auto all_logits = plain(logits), all_deltas = plain(deltas), all_anchors = plain(anchors);
+  const auto [rank, index] = best_anchors(all_logits, level_counts, before, by_probability);
+  const auto each = rank.size(1), total = images * each;
+
+  // What the host knows goes over in one copy that it does not wait for.
+  std::int64_t most = 0;
+  std::vector<std::int64_t> begins;
+  for (std::int64_t image = 0; image < images; ++image) {
+    auto begin = image * each;
+    for (const auto count : level_counts) {
+      const auto k = std::min(count, before);
+      begins.push_back(begin);
+      begin += k;
+      most = std::max(most, k);
+    }
+  }
+  begins.push_back(total);
+  const auto there =
+      uploaded({at::tensor(sizes, at::kFloat), at::tensor(begins, at::kLong)}, logits.device());
+
   auto boxes = at::empty({total, 4}, all_logits.options());
   auto valid = at::empty({total}, all_logits.options().dtype(at::kBool));
   cuda::BoxDecoding coding{{}, static_cast<float>(max_log_scale), static_cast<float>(offset)};
   std::copy(weights.begin(), weights.end(), coding.weights);
   cuda::decode_chosen({all_anchors.const_data_ptr<float>(), all_deltas.const_data_ptr<float>(),
-                       rank.const_data_ptr<float>(), device_sizes.const_data_ptr<float>(),
-                       index.const_data_ptr<std::int64_t>(),
-                       image_of.const_data_ptr<std::int64_t>(), total, all_anchors.size(0)},
+                       rank.const_data_ptr<float>(), there[0].const_data_ptr<float>(),
+                       index.const_data_ptr<std::int64_t>(), total, each, all_anchors.size(0)},
                       coding, static_cast<float>(min_side), boxes.mutable_data_ptr<float>(),
                       reinterpret_cast<std::uint8_t*>(valid.mutable_data_ptr<bool>()),
                       stream_of(logits));
-  const auto keep =
-      stays(boxes, valid, at::tensor(all_begins, index.options()), most, threshold, offset)
-          .view({images, each});
+  const auto keep = stays(boxes, valid, there[1], most, threshold, offset);
 
-  const auto order = std::get<1>(at::where(keep, rank, kLeast).sort(/*stable=*/true, 1, true));
-  const auto counts = keep.sum(1).to(at::kCPU);  // the only copy to the host
-  const auto* count = counts.const_data_ptr<std::int64_t>();
-  std::vector<at::Tensor> result;
-  for (std::int64_t image = 0; image < images; ++image)
-    result.push_back(
-        boxes.narrow(0, image * each, each)
-            .index_select(0, order[image].narrow(0, 0, std::min(count[image], after))));
-  return result;
+  const auto kept = std::min(each, after);
+  const auto best = std::get<0>(keys_of(rank, keep).topk(kept)).contiguous();
+  auto result = at::empty({images, kept, 4}, all_logits.options());
+  auto counts = at::zeros({images}, index.options());
+  cuda::gather_boxes(boxes.const_data_ptr<float>(), best.const_data_ptr<std::int64_t>(), images,
+                     each, kept, result.mutable_data_ptr<float>(),
+                     counts.mutable_data_ptr<std::int64_t>(), stream_of(logits));
+  return {result, counts};
 }
 
 cuda::RoiAlignSwitches switches_of(std::int64_t height, std::int64_t width,
@@ -173,7 +208,7 @@ cuda::Pyramid<T> pyramid_of(at::TensorList maps, double scale) {
   return pyramid;
 }
 
-/// Calls `work` with a value of the kernels' type for `type`.
+/// Calls `work` with a value of the kernels' type for `type`, of maps or pixels.
 template <typename F>
 void with_type(at::ScalarType type, F work) {
   switch (type) {
@@ -184,7 +219,7 @@ void with_type(at::ScalarType type, F work) {
     case at::kBFloat16:
       return work(__nv_bfloat16{});
     default:
-      throw std::invalid_argument("roi_align: a GPU takes float, half and bfloat16 maps");
+      throw std::invalid_argument("a GPU takes float, half and bfloat16");
   }
 }
 
@@ -228,44 +263,160 @@ std::vector<at::Tensor> roi_align_backward(const at::Tensor& grad_output, const 
   return gradients;
 }
 
-std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth, const at::Tensor& boxes,
-                                         double low, double high, bool low_quality, double offset) {
+std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth,
+                                         const std::optional<at::Tensor>& begins,
+                                         const at::Tensor& boxes, double low, double high,
+                                         bool low_quality, double offset) {
   const c10::cuda::CUDAGuard guard(boxes.device());
-  const auto truths = plain(truth), candidates = plain(boxes);
+  const auto images = boxes.size(0), count = boxes.size(1);
+  const bool shared = images > 0 && boxes.stride(0) == 0;
+  const auto truths = plain(truth), candidates = plain(shared ? boxes[0] : boxes);
+  const auto first = begins ? begins->contiguous() : at::Tensor();
   auto highest = at::empty({truth.size(0)}, truths.options());
-  auto best = at::empty({boxes.size(0)}, boxes.options().dtype(at::kLong)),
-       label = at::empty({boxes.size(0)}, boxes.options().dtype(at::kChar));
+  auto best = at::empty({images, count}, boxes.options().dtype(at::kLong)),
+       label = at::empty({images, count}, boxes.options().dtype(at::kChar));
   cuda::match(
-      truths.const_data_ptr<float>(), truths.size(0), candidates.const_data_ptr<float>(),
-      candidates.size(0),
+      {truths.const_data_ptr<float>(), begins ? first.const_data_ptr<std::int64_t>() : nullptr,
+       truths.size(0), images},
+      {candidates.const_data_ptr<float>(), count, shared},
       {static_cast<float>(low), static_cast<float>(high), static_cast<float>(offset), low_quality},
       highest.mutable_data_ptr<float>(), best.mutable_data_ptr<std::int64_t>(),
       label.mutable_data_ptr<std::int8_t>(), stream_of(boxes));
   return {best, label};
 }
 
+at::Tensor label_counts(const at::Tensor& label) {
+  const c10::cuda::CUDAGuard guard(label.device());
+  const auto labels = label.contiguous();
+  const auto images = labels.size(0), count = labels.size(1);
+  const auto chunks = (count + cuda::kLabelChunk - 1) / cuda::kLabelChunk;
+  auto counts = at::empty({images, chunks, 2}, labels.options().dtype(at::kInt));
+  cuda::count_labels(labels.const_data_ptr<std::int8_t>(), images, count,
+                     counts.mutable_data_ptr<std::int32_t>(), stream_of(label));
+  return counts;
+}
+
+at::Tensor ranked_labels(const at::Tensor& label, const at::Tensor& counts,
+                         const at::Tensor& wanted) {
+  const c10::cuda::CUDAGuard guard(label.device());
+  const auto labels = label.contiguous(), asked = wanted.contiguous();
+  auto places = at::empty({asked.size(0)}, asked.options());
+  cuda::find_labels({labels.const_data_ptr<std::int8_t>(), counts.const_data_ptr<std::int32_t>(),
+                     labels.size(1), counts.size(1)},
+                    asked.const_data_ptr<std::int64_t>(), asked.size(0), asked.size(1),
+                    places.mutable_data_ptr<std::int64_t>(), stream_of(label));
+  return places;
+}
+
 at::Tensor mask_targets(const at::Tensor& points, const at::Tensor& polygon_begins,
-                        const at::Tensor& object_begins, const at::Tensor& boxes,
-                        std::int64_t size) {
+                        const at::Tensor& object_begins, const at::Tensor& objects,
+                        const at::Tensor& boxes, std::int64_t size) {
+  if (size < 1 || size > cuda::kMostTargetCells)
+    throw std::invalid_argument("mask_targets: 1 to 256 cells a side on a GPU");
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto count = boxes.size(0);
-  const auto corners = plain(boxes);
+  const auto corners = plain(boxes), which = objects.contiguous();
   auto targets = at::empty({count, size, size}, corners.options());
   cuda::mask_targets(
       {points.const_data_ptr<double>(), polygon_begins.const_data_ptr<std::int64_t>(),
        object_begins.const_data_ptr<std::int64_t>()},
-      corners.const_data_ptr<float>(), count, static_cast<int>(size),
-      targets.mutable_data_ptr<float>(), stream_of(boxes));
+      which.const_data_ptr<std::int64_t>(), corners.const_data_ptr<float>(), count,
+      static_cast<int>(size), targets.mutable_data_ptr<float>(), stream_of(boxes));
   return targets;
 }
 
+/// Calls `work` with a value of the type of the logits.
+template <typename F>
+void with_focal_type(const at::Tensor& logits, F work) {
+  if (logits.scalar_type() == at::kDouble) return work(double{});
+  return work(float{});
+}
+
+template <typename T>
+cuda::FocalTable<T> focal_table(const at::Tensor& logits, const at::Tensor& classes) {
+  return {logits.const_data_ptr<T>(), classes.const_data_ptr<std::int64_t>(), logits.size(0),
+          logits.size(1)};
+}
+
+at::Tensor focal_loss(const at::Tensor& logits, const at::Tensor& classes, double alpha,
+                      double gamma) {
+  const c10::cuda::CUDAGuard guard(logits.device());
+  const auto x = logits.contiguous(), own = classes.contiguous();
+  auto loss = at::empty({}, x.options());
+  auto scratch = at::empty({static_cast<std::int64_t>(cuda::focal_scratch_bytes(x.numel()))},
+                           x.options().dtype(at::kByte));
+  with_focal_type(x, [&](auto zero) {
+    using T = decltype(zero);
+    cuda::focal_loss<T>(focal_table<T>(x, own), {alpha, gamma}, scratch.mutable_data_ptr(),
+                        loss.mutable_data_ptr<T>(), stream_of(logits));
+  });
+  return loss;
+}
+
+at::Tensor focal_loss_backward(const at::Tensor& factor, const at::Tensor& logits,
+                               const at::Tensor& classes, double alpha, double gamma) {
+  const c10::cuda::CUDAGuard guard(logits.device());
+  const auto x = logits.contiguous(), own = classes.contiguous(), by = factor.to(x.scalar_type());
+  auto gradient = at::empty_like(x);
+  with_focal_type(x, [&](auto zero) {
+    using T = decltype(zero);
+    cuda::focal_loss_backward<T>(focal_table<T>(x, own), {alpha, gamma}, by.const_data_ptr<T>(),
+                                 gradient.mutable_data_ptr<T>(), stream_of(logits));
+  });
+  return gradient;
+}
+
+at::Tensor normalize(const at::Tensor& pixels, at::IntArrayRef sizes, at::ArrayRef<double> mean,
+                     at::ArrayRef<double> deviation, bool bgr, std::int64_t height,
+                     std::int64_t width, at::ScalarType type) {
+  const c10::cuda::CUDAGuard guard(pixels.device());
+  const auto bytes = pixels.contiguous();
+  const auto images = bytes.size(0);
+  auto result = at::empty({images, 3, height, width}, bytes.options().dtype(type), kChannelsLast);
+  cuda::PixelScaling scaling{{}, {}, bgr};
+  for (std::size_t c = 0; c < 3; ++c) {
+    scaling.mean[c] = static_cast<float>(mean[c]);
+    scaling.deviation[c] = static_cast<float>(deviation[c]);
+  }
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    cuda::normalize<T>(
+        {bytes.const_data_ptr<std::uint8_t>(), bytes.size(1), bytes.size(2), height, width},
+        sizes.data(), images, scaling, static_cast<T*>(result.mutable_data_ptr()),
+        stream_of(pixels));
+  });
+  return result;
+}
+
+void finish_convolution(const at::Tensor& y, const std::optional<at::Tensor>& bias,
+                        const std::optional<at::Tensor>& add, bool relu) {
+  const c10::cuda::CUDAGuard guard(y.device());
+  if (!y.is_contiguous(kChannelsLast) || (add && !add->is_contiguous(kChannelsLast)))
+    throw std::invalid_argument("finish_convolution_: tensors must be channels last");
+  const auto own_bias = bias ? plain(*bias) : at::Tensor();
+  with_type(y.scalar_type(), [&](auto zero) {
+    using T = decltype(zero);
+    const cuda::Epilogue<T> epilogue{bias ? own_bias.const_data_ptr<float>() : nullptr,
+                                     add ? static_cast<const T*>(add->const_data_ptr()) : nullptr,
+                                     relu};
+    cuda::finish<T>(static_cast<T*>(y.mutable_data_ptr()), y.numel(), y.size(1), epilogue,
+                    stream_of(y));
+  });
+}
+
 TORCH_LIBRARY_IMPL(millrace, CUDA, library) {
+  library.impl("normalize", normalize);
+  library.impl("finish_convolution_", finish_convolution);
   library.impl("nms", nms);
   library.impl("proposals", proposals);
+  library.impl("match", match);
+  library.impl("label_counts", label_counts);
+  library.impl("ranked_labels", ranked_labels);
   library.impl("roi_align", roi_align);
   library.impl("roi_align_backward", roi_align_backward);
-  library.impl("match", match);
   library.impl("mask_targets", mask_targets);
+  library.impl("focal_loss", focal_loss);
+  library.impl("focal_loss_backward", focal_loss_backward);
 }
 
 }  // namespace

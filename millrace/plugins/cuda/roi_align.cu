@@ -8,29 +8,40 @@
 namespace millrace::cuda {
 namespace {
 
-template <typename T>
+/// A warp takes one cell of a region at a time, a lane V channels.
+template <typename T, int V>
 __global__ void forward(Pyramid<const T> pyramid, Regions regions, RoiAlignSwitches switches,
                         T* output) {
-  const std::int64_t cells = static_cast<std::int64_t>(switches.rows) * switches.columns;
-  each_index(regions.count * cells * pyramid.channels, [&](std::int64_t i) {
-    const auto cell = i / pyramid.channels;
+  const int cells = switches.rows * switches.columns;
+  const auto count = static_cast<std::int64_t>(regions.count) * cells;
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (kThreads / kWarp);
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  for (auto cell = static_cast<std::int64_t>(blockIdx.x) * (kThreads / kWarp) +
+                   static_cast<int>(threadIdx.x) / kWarp;
+       cell < count; cell += warps) {
     const SampledRegion region(pyramid, regions, static_cast<int>(cell / cells), switches);
     const int place = static_cast<int>(cell % cells);
-    output[i] =
-        static_cast<T>(roi_cell(pyramid, region, place / switches.columns, place % switches.columns,
-                                static_cast<int>(i % pyramid.channels)));
-  });
+    for (int channel = lane * V; channel < pyramid.channels; channel += kWarp * V) {
+      float means[V];
+      roi_cell<V>(pyramid, region, place / switches.columns, place % switches.columns, channel,
+                  means);
+      Pack<T, V> written;
+      for (int v = 0; v < V; ++v) written.values[v] = static_cast<T>(means[v]);
+      *reinterpret_cast<Pack<T, V>*>(output + cell * pyramid.channels + channel) = written;
+    }
+  }
 }
 
 constexpr int kSegment = 8;  // pixels of a row that a block works out together
 
-/// A block takes kSegment pixels of a row of one image and level (blockIdx: segment, row, image), a
-/// thread takes a channel. Regions are looked through kThreads at a time; those that read the
-/// segment are listed in their order.
-template <typename T>
+/// A block of kThreads / V takes kSegment pixels of a row of one image and level (blockIdx:
+/// segment, row, image), a thread V channels. Regions are looked through a block's width at a time;
+/// those that read the segment are listed in their order.
+template <typename T, int V>
 __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches switches,
                          Pyramid<T> gradients, int level) {
-  __shared__ int listed[kThreads];
+  constexpr int kWidth = kThreads / V;
+  __shared__ int listed[kWidth];
   __shared__ int counts[kWarp];
   __shared__ float row_weights[kMaxCells];
   __shared__ float column_weights[kSegment][kMaxCells];
@@ -46,9 +57,9 @@ __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches
       (static_cast<std::int64_t>(image) * gradients.heights[level] + y) * width * channels;
 
   for (int block = 0; block < channels; block += kThreads) {
-    const int channel = block + static_cast<int>(threadIdx.x);
-    float sums[kSegment] = {};
-    for (int start = 0; start < regions.count; start += kThreads) {
+    const int channel = block + static_cast<int>(threadIdx.x) * V;
+    float sums[kSegment][V] = {};
+    for (int start = 0; start < regions.count; start += kWidth) {
       const int mine = start + static_cast<int>(threadIdx.x);
       bool reads = mine < regions.count && regions.levels[mine] == level &&
                    static_cast<int>(regions.rois[mine * 5]) == image;
@@ -66,7 +77,7 @@ __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches
         const int r = listed[l];
         const SampledRegion region(gradients, regions, r, switches);
         for (int i = static_cast<int>(threadIdx.x); i < switches.rows + kSegment * switches.columns;
-             i += kThreads) {
+             i += kWidth) {
           if (i < switches.rows) {
             row_weights[i] = region.y.weight(i, y);
           } else {
@@ -77,43 +88,86 @@ __global__ void backward(const T* grad_output, Regions regions, RoiAlignSwitches
         }
         __syncthreads();
         if (channel < channels)
-          for (int p = 0; p < pixels; ++p)
-            sums[p] += gathered_gradient(grad_output + r * region_size + channel, row_weights,
-                                         column_weights[p], switches, channels);
+#pragma unroll
+          for (int p = 0; p < kSegment; ++p)  // unrolled, so that the sums are registers
+            if (p < pixels)
+              gather_gradient<V>(grad_output + r * region_size + channel, row_weights,
+                                 column_weights[p], switches, channels, sums[p]);
         __syncthreads();
       }
     }
     if (channel < channels)
-      for (int p = 0; p < pixels; ++p)
-        row[static_cast<std::int64_t>(first + p) * channels + channel] = static_cast<T>(sums[p]);
+#pragma unroll
+      for (int p = 0; p < kSegment; ++p)
+        if (p < pixels) {
+          Pack<T, V> written;
+          for (int v = 0; v < V; ++v) written.values[v] = static_cast<T>(sums[p][v]);
+          *reinterpret_cast<Pack<T, V>*>(row + static_cast<std::int64_t>(first + p) * channels +
+                                         channel) = written;
+        }
+  }
+}
+
+/// Whether V values of each map begin at an address and a channel that is a multiple of them.
+template <int V, typename T>
+bool takes_packs(const Pyramid<T>& pyramid, const void* cells) {
+  bool all = pyramid.channels % V == 0 && is_aligned<T, V>(cells);
+  for (int level = 0; level < pyramid.levels; ++level)
+    all = all && is_aligned<T, V>(pyramid.maps[level]);
+  return all;
+}
+
+template <int V, typename T>
+void start_forward(const Pyramid<const T>& pyramid, const Regions& regions,
+                   const RoiAlignSwitches& switches, T* output, Stream stream) {
+  const auto cells = static_cast<std::int64_t>(regions.count) * switches.rows * switches.columns;
+  forward<T, V>
+      <<<blocks_for(cells * kWarp), kThreads, 0, stream>>>(pyramid, regions, switches, output);
+  check_launch("roi_align_forward");
+}
+
+template <int V, typename T>
+void start_backward(const T* grad_output, const Regions& regions, const RoiAlignSwitches& switches,
+                    const Pyramid<T>& gradients, Stream stream) {
+  for (int level = 0; level < gradients.levels; ++level) {
+    const dim3 grid((static_cast<unsigned>(gradients.widths[level]) + kSegment - 1) / kSegment,
+                    static_cast<unsigned>(gradients.heights[level]),
+                    static_cast<unsigned>(gradients.images));
+    backward<T, V>
+        <<<grid, kThreads / V, 0, stream>>>(grad_output, regions, switches, gradients, level);
+    check_launch("roi_align_backward");
   }
 }
 
 }  // namespace
 
+void check_cells(const RoiAlignSwitches& switches) {
+  if (switches.rows > kMaxCells || switches.columns > kMaxCells)
+    throw std::invalid_argument("roi_align: at most 256 x 256 cells a region on a GPU");
+}
+
 template <typename T>
 void roi_align_forward(const Pyramid<const T>& pyramid, const Regions& regions,
                        const RoiAlignSwitches& switches, T* output, Stream stream) {
+  check_cells(switches);
   if (regions.count == 0) return;
-  const auto count = static_cast<std::int64_t>(regions.count) * switches.rows * switches.columns *
-                     pyramid.channels;
-  forward<T><<<blocks_for(count), kThreads, 0, stream>>>(pyramid, regions, switches, output);
-  check_launch("roi_align_forward");
+  constexpr int kTogether = 16 / sizeof(T);
+  if (takes_packs<kTogether>(pyramid, output))
+    start_forward<kTogether>(pyramid, regions, switches, output, stream);
+  else
+    start_forward<1>(pyramid, regions, switches, output, stream);
 }
 
 template <typename T>
 void roi_align_backward(const T* grad_output, const Regions& regions,
                         const RoiAlignSwitches& switches, const Pyramid<T>& gradients,
                         Stream stream) {
-  if (switches.rows > kMaxCells || switches.columns > kMaxCells)
-    throw std::invalid_argument("roi_align: at most 64 x 64 cells a region on a GPU");
-  for (int level = 0; level < gradients.levels; ++level) {
-    const dim3 grid((static_cast<unsigned>(gradients.widths[level]) + kSegment - 1) / kSegment,
-                    static_cast<unsigned>(gradients.heights[level]),
-                    static_cast<unsigned>(gradients.images));
-    backward<T><<<grid, kThreads, 0, stream>>>(grad_output, regions, switches, gradients, level);
-    check_launch("roi_align_backward");
-  }
+  check_cells(switches);
+  constexpr int kTogether = 4 / sizeof(T);
+  if (takes_packs<kTogether>(gradients, grad_output))
+    start_backward<kTogether>(grad_output, regions, switches, gradients, stream);
+  else
+    start_backward<1>(grad_output, regions, switches, gradients, stream);
 }
 
 #define MILLRACE_ROI_ALIGN(T)                                                            \

@@ -10,11 +10,12 @@
 #include <cstdint>
 
 #include "millrace/plugins/cuda/host_device.h"
+#include "millrace/plugins/cuda/pack.h"
 
 namespace millrace::cuda {
 
 constexpr int kMaxLevels = 6;
-constexpr int kMaxCells = 64;  // a region's cells on one axis
+constexpr int kMaxCells = 256;  // a region's cells on one axis
 
 /// (N, H, W, C) maps of T, one per level.
 template <typename T>
@@ -107,19 +108,21 @@ struct SampledRegion {
           pyramid.widths[level], switches) {}
 };
 
-/// The mean of the samples of cell (row, column) of channel `channel`.
-template <typename T>
-MILLRACE_HOST_DEVICE float roi_cell(const Pyramid<T>& pyramid, const SampledRegion& region, int row,
-                                    int column, int channel) {
+/// The means of the samples of cell (row, column) of the channels from `channel` on, V of them;
+/// `channel` is a multiple of V, and so are the channels of the map.
+template <int V, typename T>
+MILLRACE_HOST_DEVICE void roi_cell(const Pyramid<const T>& pyramid, const SampledRegion& region,
+                                   int row, int column, int channel, float* means) {
   const int width = pyramid.widths[region.level], channels = pyramid.channels;
   const T* const map =
       pyramid.maps[region.level] +
       static_cast<std::int64_t>(region.image) * pyramid.heights[region.level] * width * channels +
       channel;
   const auto at = [&](int y, int x) {
-    return static_cast<float>(map[(static_cast<std::int64_t>(y) * width + x) * channels]);
+    return *reinterpret_cast<const Pack<T, V>*>(map + (static_cast<std::int64_t>(y) * width + x) *
+                                                          channels);
   };
-  float sum = 0;
+  for (int v = 0; v < V; ++v) means[v] = 0;
   for (int sy = 0; sy < region.y.samples; ++sy) {
     int y;
     float down;
@@ -130,35 +133,42 @@ MILLRACE_HOST_DEVICE float roi_cell(const Pyramid<T>& pyramid, const SampledRegi
       float right;
       if (!region.x.sample(column, sx, x, right)) continue;
       const int beside = right > 0 ? x + 1 : x;
-      sum += (1 - down) * ((1 - right) * at(y, x) + right * at(y, beside)) +
-             down * ((1 - right) * at(below, x) + right * at(below, beside));
+      const auto a = at(y, x), b = at(y, beside), c = at(below, x), d = at(below, beside);
+      for (int v = 0; v < V; ++v)
+        means[v] += (1 - down) * ((1 - right) * static_cast<float>(a.values[v]) +
+                                  right * static_cast<float>(b.values[v])) +
+                    down * ((1 - right) * static_cast<float>(c.values[v]) +
+                            right * static_cast<float>(d.values[v]));
     }
   }
   const int samples = region.y.samples * region.x.samples;
-  return samples > 0 ? sum / static_cast<float>(samples) : 0;
+  for (int v = 0; v < V; ++v) means[v] = samples > 0 ? means[v] / static_cast<float>(samples) : 0;
 }
 
-/// What the cells of one region add to the gradient of one pixel and channel: `grad_cells` points
-/// to the region's (rows, columns, C) gradient at that channel; row_weights and column_weights are
-/// SampledAxis::weight of each cell.
-template <typename T>
-MILLRACE_HOST_DEVICE float gathered_gradient(const T* grad_cells, const float* row_weights,
-                                             const float* column_weights,
-                                             const RoiAlignSwitches& switches, int channels) {
-  float sum = 0;
+/// What the cells of one region add to the gradient of one pixel and V channels: `grad_cells`
+/// points to the region's (rows, columns, C) gradient at the first of them; row_weights and
+/// column_weights are SampledAxis::weight of each cell.
+template <int V, typename T>
+MILLRACE_HOST_DEVICE void gather_gradient(const T* grad_cells, const float* row_weights,
+                                          const float* column_weights,
+                                          const RoiAlignSwitches& switches, int channels,
+                                          float* sums) {
+  float mine[V] = {};
   for (int row = 0; row < switches.rows; ++row) {
     if (row_weights[row] == 0) continue;
     for (int column = 0; column < switches.columns; ++column) {
       const float weight = row_weights[row] * column_weights[column];
-      if (weight != 0)
-        sum +=
-            weight *
-            static_cast<float>(
-                grad_cells[static_cast<std::int64_t>(row * switches.columns + column) * channels]);
+      if (weight == 0) continue;
+      const auto cells = *reinterpret_cast<const Pack<T, V>*>(
+          grad_cells + static_cast<std::int64_t>(row * switches.columns + column) * channels);
+      for (int v = 0; v < V; ++v) mine[v] += weight * static_cast<float>(cells.values[v]);
     }
   }
-  return sum;
+  for (int v = 0; v < V; ++v) sums[v] += mine[v];
 }
+
+/// Throws std::invalid_argument for more than kMaxCells cells on an axis.
+void check_cells(const RoiAlignSwitches& switches);
 
 /// output: (R, rows, columns, C). T: float, __half or __nv_bfloat16; sums are in float.
 template <typename T>

@@ -1,0 +1,51 @@
+#include "millrace/plugins/cuda/finish.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "millrace/plugins/cuda/launch.h"
+#include "millrace/plugins/cuda/pack.h"
+
+namespace millrace::cuda {
+namespace {
+
+/// V values at a time, of neighbouring channels.
+template <typename T, int V>
+__global__ void finish_all(T* y, std::int64_t packs, std::int64_t channels, Epilogue<T> epilogue) {
+  each_index(packs, [&](std::int64_t i) {
+    auto* const place = reinterpret_cast<Pack<T, V>*>(y) + i;
+    auto values = *place;
+    Pack<T, V> added{};
+    if (epilogue.add) added = reinterpret_cast<const Pack<T, V>*>(epilogue.add)[i];
+    const auto channel = i * V % channels;
+    for (int v = 0; v < V; ++v)
+      values.values[v] = static_cast<T>(epilogue(static_cast<float>(values.values[v]),
+                                                 static_cast<float>(added.values[v]), channel + v));
+    *place = values;
+  });
+}
+
+}  // namespace
+
+template <typename T>
+void finish(T* y, std::int64_t count, std::int64_t channels, const Epilogue<T>& epilogue,
+            Stream stream) {
+  if (count == 0) return;
+  constexpr int kTogether = 16 / sizeof(T);
+  if (channels % kTogether == 0 && is_aligned<T, kTogether>(y) &&
+      is_aligned<T, kTogether>(epilogue.add))
+    finish_all<T, kTogether><<<blocks_for(count / kTogether), kThreads, 0, stream>>>(
+        y, count / kTogether, channels, epilogue);
+  else
+    finish_all<T, 1><<<blocks_for(count), kThreads, 0, stream>>>(y, count, channels, epilogue);
+  check_launch("finish_convolution");
+}
+
+#define MILLRACE_FINISH(T) \
+  template void finish<T>(T*, std::int64_t, std::int64_t, const Epilogue<T>&, Stream);
+MILLRACE_FINISH(float)
+MILLRACE_FINISH(__half)
+MILLRACE_FINISH(__nv_bfloat16)
+#undef MILLRACE_FINISH
+
+}  // namespace millrace::cuda
