@@ -37,7 +37,7 @@ struct BenchModelArguments {
 /// Measures steps, from the (kWarmUp + 1)th on. On a device the operators are those of as many
 /// steps more, since watching them makes the host wait for each.
 struct Measurement {
-  Measurement(at::Device device, std::int64_t timed) : computes_on(device), steps(timed) {}
+  Measurement(at::Device on, std::int64_t timed) : computes_on(on), steps(timed) {}
 
   at::Device computes_on;
   std::int64_t steps;  // that are timed

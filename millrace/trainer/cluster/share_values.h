@@ -1,6 +1,8 @@
 // Ranks that train together hold the same tensors.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/weights/safetensors.h"
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "millrace/trainer/detector/detector.h"
+
 namespace millrace {
 
 void Figures::add(std::string name, const at::Tensor& part, const at::Tensor& whole) {
