@@ -54,6 +54,7 @@ PartRun::PartRun(const CheckGpuOptions& given, const std::string& part, PartRepo
       report(to),
       folder(std::filesystem::absolute(given.out) / "parts" / part),
       until_(clock_s() + seconds) {
+  std::filesystem::remove_all(folder);  // an earlier run's figures would be read as this one's
   make_writable_folder(folder);
   auto tree = parse_config("plugins = [" + quoted_toml(options.plugin) + "]", "--plugin");
   auto& file = std::get<Config::Array>(tree.find("plugins")->data).at(0);
@@ -126,7 +127,8 @@ ProgramEnd PartRun::trainer(const std::string& name, const std::vector<std::stri
 double PartRun::seconds_left() const { return std::max(1.0, until_ - clock_s()); }
 
 std::string PartRun::sample_data() const {
-  const auto root = std::filesystem::absolute(options.out) / "sample";
+  const auto root =
+      std::filesystem::absolute(options.out) / (options.small ? "sample_small" : "sample");
   if (!std::filesystem::exists(root))
     coco::make_sample(root, {.train = options.small ? 16 : 1024, .val = options.small ? 4 : 128});
   return "data.root=" + quoted_toml(root.string());

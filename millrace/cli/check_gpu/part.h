@@ -32,7 +32,7 @@ class PartRun {
 
   const CheckGpuOptions& options;
   PartReport& report;
-  const std::filesystem::path folder;  // of this part's own files
+  const std::filesystem::path folder;  // of this part's own files; empty when it begins
 
   /// The device, opened by the first call, and made the thread's current one.
   at::Device device() const;

@@ -84,8 +84,8 @@ class WholeReport {
 
   void print_end() const {
     cli::print_text(fmt::format("{}: {} and {}\n", content_.at("result").get<std::string>(),
-                           (folder_ / "check-gpu.md").string(),
-                           (folder_ / "check-gpu.json").string()));
+                                (folder_ / "check-gpu.md").string(),
+                                (folder_ / "check-gpu.json").string()));
   }
 
   bool ok() const { return ok_; }
@@ -242,6 +242,7 @@ int run_part(const CheckGpuArguments& arguments) {
 }
 
 int check_gpu(const CheckGpuArguments& arguments) {
+  std::signal(SIGCHLD, SIG_DFL);  // a caller that ignores it would hide how a part ends
   return arguments.part.empty() ? run_parts(arguments) : run_part(arguments);
 }
 
