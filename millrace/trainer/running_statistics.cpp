@@ -5,7 +5,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
@@ -54,7 +53,6 @@ at::Tensor RunningStatistics::moved() {
     kind.now = joined(kind.values);
     any.push_back((kind.now != kind.before).any());
   }
-  if (any.empty()) return at::zeros({});
   return (any.size() == 1 ? any[0] : at::stack(any).any()).to(at::kFloat);
 }
 

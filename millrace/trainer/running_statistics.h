@@ -23,7 +23,8 @@ class RunningStatistics {
   /// Remembers the values.
   void keep();
 
-  /// One number on their device: 1 if any has changed since `keep` (or is NaN), else 0.
+  /// One number on their device: 1 if any has changed since `keep` (or is NaN), else 0. REQUIRES:
+  /// not empty().
   at::Tensor moved();
 
   /// The bytes of the values that `moved` has seen.

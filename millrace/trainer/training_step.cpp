@@ -211,7 +211,8 @@ void TrainingStep::take(const std::vector<Part>& parts, double lr, LossScale& sc
     buckets_->hand_out(std::string(gradients.size(), '1'));  // to be measured
   }
   const auto measured = optimizer_->measure(factor);
-  sums.queue(measured, figures, is_alone ? at::Tensor() : statistics_.moved());
+  const bool may_move = !is_alone && !statistics_.empty();
+  sums.queue(measured, figures, may_move ? statistics_.moved() : at::Tensor());
   const bool device_decides = device_ != at::kCPU && is_alone && !optimizer_->needs_host();
   if (device_decides) optimizer_->apply_unless(sums.bad(), lr, measured);
   auto [report, moved] = sums.read(figures);

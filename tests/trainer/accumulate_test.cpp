@@ -168,6 +168,21 @@ TEST(LossTotals, OfOnePartAreItsOwn) {
   totals.complete();
 }
 
+TEST(LossTotals, CountAShareOnceHoweverOftenItIsAskedFor) {
+  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/2);
+  for (int pass = 0; pass < 2; ++pass) {
+    totals.begin(1);
+    for (int time = 0; time < 2; ++time) EXPECT_EQ(totals.sum("a", 2), pass == 0 ? 2 : 7);
+    totals.begin(0);
+    for (int time = 0; time < 2; ++time) EXPECT_EQ(totals.sum("a", 5), 7);
+    if (pass == 0) {
+      EXPECT_THAT(message_of([&] { totals.sum("a", 6); }),
+                  HasSubstr("asks for the total 'a' of 5 and of 6 in one batch"));
+    }
+    totals.complete();
+  }
+}
+
 // 0.1 + 0.2 + 0.3 and 0.3 + 0.1 + 0.2 differ in a bit.
 TEST(LossTotals, AddPartsInTheirOrder) {
   StepTotals totals(Cluster::alone(), "the detector", /*parts=*/3);

@@ -22,7 +22,14 @@ double StepTotals::sum(std::string_view name, double local) {
   }
   auto& shares = found->second;
   if (!are_known_) {
-    shares[part_] += cluster_.sum(name, {&local, 1})[0];
+    const auto [own, is_first] = asked_.emplace(name, local);
+    if (is_first)
+      shares[part_] = cluster_.sum(name, {&local, 1})[0];
+    else if (own->second != local)
+      throw Error(
+          fmt::format("{} asks for the total '{}' of {} and of {} in one batch; each needs a name "
+                      "of its own",
+                      title_, name, own->second, local));
     if (part_ > 0) return shares[part_];
   }
   return std::accumulate(shares.begin(), shares.end(), 0.0);

@@ -26,10 +26,14 @@ class StepTotals final : public LossTotals {
       : cluster_(cluster), title_(std::move(title)), parts_(parts) {}
 
   /// The next sums are those of this part: 1, 2, ..., then 0, then any.
-  void begin(std::size_t part) { part_ = part; }
+  void begin(std::size_t part) {
+    part_ = part;
+    asked_.clear();
+  }
 
   /// Of part 0 and of any after it the total; else, in the pass that collects, the sum over the
-  /// ranks for this part. Throws Error for a name that an earlier part did not ask for.
+  /// ranks for this part; asked for again with the same share, the same. Throws Error for a name
+  /// that an earlier part did not ask for, or that this part has given another share of.
   double sum(std::string_view name, double local) override;
 
   /// After the losses of part 0. Throws Error if nothing was asked for: then losses of parts would
@@ -42,6 +46,7 @@ class StepTotals final : public LossTotals {
   const std::size_t parts_;
   std::size_t part_ = 0;
   bool are_known_ = false;
+  std::map<std::string, double, std::less<>> asked_;  // this part's shares on this rank
   std::map<std::string, std::vector<double>, std::less<>> shares_;  // by part
 };
 
