@@ -6,6 +6,7 @@
 
 #include <jerror.h>  // after jpeglib.h
 
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -40,7 +41,9 @@ struct JpegFile {
   /// Throws what libjpeg complains of in `work`.
   template <class Work>
   void run(const Work& work) {
-    if (!reaches_its_end(place, work)) throw std::runtime_error(std::string("broken JPEG: ") + why);
+    if (reaches_its_end(place, work)) return;
+    if (errors.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
+    throw std::runtime_error(std::string("broken JPEG: ") + why);
   }
 
   jpeg_decompress_struct jpeg = {};

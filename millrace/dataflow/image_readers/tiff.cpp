@@ -116,7 +116,7 @@ Places places(std::size_t height, std::size_t width, unsigned orientation,
 }  // namespace
 
 void read_tiff(std::string_view bytes, const PictureRoom& room) {
-  const TiffFile file(bytes);
+  TiffFile file(bytes);  // libtiff's calls back change it
   const std::size_t width = file.number<std::uint32_t>(TIFFTAG_IMAGEWIDTH),
                     height = file.number<std::uint32_t>(TIFFTAG_IMAGELENGTH);
   if (width < 1 || height < 1 || width > kMostSide || height > kMostSide)
