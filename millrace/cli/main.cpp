@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <string_view>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/libtorch.h"
@@ -20,7 +20,7 @@ using namespace millrace;
 namespace {
 
 /// What the program without a libtorch says to a command that needs one.
-int without_libtorch(const Error& why, bool asks_for_version) {
+int without_libtorch(const std::exception& why, bool asks_for_version) {
   if (!asks_for_version) {
     print_to_stderr(fmt::format("trainer: error: {}\n", why.what()));
     return kFailed;
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
     setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
   try {
     cli::open_libtorch_to_next_program();
-  } catch (const Error& problem) {
+  } catch (const std::exception& problem) {  // also of a folder that may not be looked into
     return without_libtorch(problem, argc == 2 && argv[1] == std::string_view("--version"));
   }
   std::error_code unknown;
