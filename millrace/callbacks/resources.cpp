@@ -13,8 +13,8 @@
 #include "millrace/callbacks/common/gpu_meter.h"
 #include "millrace/callbacks/common/ticker.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/detector/device_memory.h"
+#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -22,11 +22,6 @@ namespace {
 
 constexpr auto kSampling = std::chrono::seconds(1);  // of the GPUs, by a thread of its own
 constexpr double kMebibyte = 1 << 20;
-
-at::Device device_of(const Detector& model) {
-  const auto& parameters = model.parameters();
-  return parameters.size() > 0 ? parameters.begin()->value.device() : at::kCPU;
-}
 
 struct ResourcesOptions {
   std::string every = "20 steps";
