@@ -49,8 +49,14 @@ std::map<std::string, double> box_figures(const std::vector<std::int64_t>& said)
                      /*first=*/0);
   auto logits = at::zeros({4, 4});
   for (std::int64_t i = 0; i < 4; ++i) logits[i][said[static_cast<std::size_t>(i)]] = 9;
-  const std::vector<SampledRegions> regions = {
-      {boxes_of({0, 0, 9, 9, 20, 20, 50, 60, 70, 70, 80, 80, 5, 50, 9, 60}), longs({0, 1}), 2}};
+  const SampledRegions regions{
+      as_rois({boxes_of({0, 0, 9, 9, 20, 20, 50, 60, 70, 70, 80, 80, 5, 50, 9, 60})}),
+      longs({0, 1}),
+      {.counts = {{.foreground = 2, .background = 2}},
+       .rows = longs({0, 1, 2, 3}),
+       .image = longs({0, 0, 0, 0}),
+       .slots = longs({0, 1, 2, 3}),
+       .foreground = longs({0, 1})}};
   Figures figures;
   head.loss({logits, at::zeros({4, 3, 4})}, regions, {two_objects()}, {.figures = &figures}, "");
   return values_of(figures);
