@@ -69,8 +69,8 @@ TEST_F(TorchvisionsRetinaNet, HasTheSameAnchorsLossesGradientsAndObjects) {
   std::vector<at::Tensor> maps;
   for (const auto& [height, width] : {std::pair{8, 12}, {4, 6}, {2, 3}, {1, 2}, {1, 1}})
     maps.push_back(at::zeros({2, 1, height, width}));
-  const auto anchors = default_options<RetinaNetOptions>(table_).anchors(maps, {64, 96}, 8);
-  EXPECT_TRUE(same(at::cat(anchors), theirs_["anchors"]));
+  const AnchorGrids anchors(default_options<RetinaNetOptions>(table_).anchors, 8);
+  EXPECT_TRUE(same(anchors(maps, {64, 96}).anchors, theirs_["anchors"]));
 
   const auto losses = model_->losses(batch_, {});
   for (const auto& [name, loss] : losses)
