@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -28,8 +29,8 @@ class OtherTools final : public DeviceTools {
 MILLRACE_REGISTER(device_tools().add<NoOptions>("other", "the tests' own",
                                                 [] { return std::make_unique<OtherTools>(); }));
 
-std::tuple<at::Tensor, at::Tensor> faulty_match(const at::Tensor&, const at::Tensor&, double,
-                                                double, bool, double) {
+std::tuple<at::Tensor, at::Tensor> faulty_match(const at::Tensor&, const std::optional<at::Tensor>&,
+                                                const at::Tensor&, double, double, bool, double) {
   const std::string fault = std::getenv("MILLRACE_OTHER_DEVICE_FAULT");
   if (fault == "crash") std::abort();
   if (fault == "hang")
