@@ -13,6 +13,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <set>
 
 #include "millrace/base/errors.h"
@@ -20,6 +21,7 @@
 #include "millrace/cli/check_gpu/part.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
+#include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/focal_loss.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/nms.h"
@@ -346,20 +348,50 @@ void check_normalize(OperatorChecks& checks) {
     }
 }
 
+void check_finish_convolution(OperatorChecks& checks) {
+  static const auto op =
+      dispatched<void(const at::Tensor&, const std::optional<at::Tensor>&,
+                      const std::optional<at::Tensor>&, bool)>("millrace::finish_convolution_");
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf})
+    for (const std::int64_t channels : {1, 64, 70})
+      for (const std::int64_t height : {0, 13})
+        for (const bool adds : {false, true})
+          for (const bool relu : {false, true}) {
+            const auto values = [&](std::uint64_t seed, at::Device device) {
+              return uniform({2, channels, height, 7}, -1, 1, seed)
+                  .to(type)
+                  .to(device)
+                  .contiguous(at::MemoryFormat::ChannelsLast);
+            };
+            const auto bias = uniform({channels}, -1, 1, 3);
+            checks.compare(
+                fmt::format("finish_convolution_, {}, {} x {} x 7: bias{}{}", c10::toString(type),
+                            channels, height, adds ? ", sum" : "", relu ? ", ReLU" : ""),
+                0, [&](at::Device device) -> Tensors {
+                  const auto y = values(1, device);
+                  op.call(y, bias.to(device),
+                          adds ? std::optional(values(2, device)) : std::nullopt, relu);
+                  return {y};
+                });
+          }
+}
+
 }  // namespace
 
 void check_operators(PartRun& run) {
   OperatorChecks checks(run);
   check_normalize(checks);
+  check_finish_convolution(checks);
   check_nms(checks);
   check_proposals(checks);
   check_match(checks);
   check_roi_align(checks);
   check_mask_targets(checks);
   check_focal_loss(checks);
-  checks.finish({"millrace::normalize", "millrace::nms", "millrace::proposals", "millrace::match",
-                 "millrace::label_counts", "millrace::ranked_labels", "millrace::roi_align",
-                 "millrace::roi_align_backward", "millrace::mask_targets", "millrace::focal_loss",
+  checks.finish({"millrace::normalize", "millrace::finish_convolution_", "millrace::nms",
+                 "millrace::proposals", "millrace::match", "millrace::label_counts",
+                 "millrace::ranked_labels", "millrace::roi_align", "millrace::roi_align_backward",
+                 "millrace::mask_targets", "millrace::focal_loss",
                  "millrace::focal_loss_backward"});
 }
 
