@@ -11,9 +11,11 @@
 
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 
 #include "millrace/base/errors.h"
+#include "millrace/plugins/cuda/driver.h"
 #include "millrace/plugins/cuda/sum_alone.h"
 #include "millrace/trainer/detector/device_tools.h"
 
@@ -34,10 +36,10 @@ std::string version_text(int version) {
 
 /// The driver's own version, which CUDA's interface does not give: "580.65.06".
 std::string driver_version() {
-  std::ifstream file("/proc/driver/nvidia/version");
-  std::string line;
-  std::getline(file, line);
-  return line.empty() ? "not known" : line;
+  std::ostringstream text;
+  text << std::ifstream("/proc/driver/nvidia/version").rdbuf();
+  const auto version = cuda::driver_version(text.str());
+  return version.empty() ? "not known" : version;
 }
 
 class CudaTools final : public DeviceTools {
@@ -70,6 +72,7 @@ class CudaTools final : public DeviceTools {
   std::function<void()> recorded(const std::function<void()>& work) const override {
     const auto stream = c10::cuda::getStreamFromPool(/*isHighPriority=*/false);
     const auto graph = std::make_shared<at::cuda::CUDAGraph>();
+    c10::cuda::getCurrentCUDAStream().synchronize();  // what `work` reads may still be made there
     {
       const c10::cuda::CUDAStreamGuard on(stream);
       for (int i = 0; i < kWarmUp; ++i) work();
