@@ -41,12 +41,17 @@ class Training : public Trainer {
     if (!fs::exists(data))
       successful(trainer({"sample", "--out", data, "--train", "2", "--val", "1"}));
     const auto every = ".every='" + std::to_string(epochs) + " epochs'";
-    return {setting("data.root", data),    "data.val='train2017'",
-            "data.batch_size=2",           "data.flip=0.0",
+    return {setting("data.root", data),
+            "data.val='train2017'",
+            "data.batch_size=2",
+            "data.flip=0.0",
             "data.aspect_grouping=false",
             "data.test_short_side=0",  // as trained
-            "data.test_max_side=0",        "train.epochs=" + std::to_string(epochs),
-            "schedule.warmup=20 steps",    "callbacks.evaluate" + every,
+            "data.test_max_side=0",
+            "model.test.aug_flip=false",
+            "train.epochs=" + std::to_string(epochs),
+            "schedule.warmup=20 steps",
+            "callbacks.evaluate" + every,
             "callbacks.checkpoint" + every};
   }
 };
