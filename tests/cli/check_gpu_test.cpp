@@ -20,7 +20,8 @@ class CheckGpu : public Trainer {
 
   std::map<std::string, Json> parts() const {
     std::map<std::string, Json> all;
-    for (const auto& part : report().at("parts")) all[part.at("name")] = part;
+    const auto whole = report();
+    for (const auto& part : whole.at("parts")) all[part.at("name")] = part;
     return all;
   }
 };
@@ -73,7 +74,7 @@ TEST_F(CheckGpu, WhatCannotRunAtAllIsSaidInOneSentence) {
   expect_error(trainer({"check-gpu", "--out", in_folder("out"), "--plugin", "none.so"}), 2,
                "cannot load the plug-in 'none.so': there is neither");
   EXPECT_EQ(report().at("result"), "cannot run");
-  expect_error(check({"--device", "tpu"}), 2,
+  expect_error(trainer({"check-gpu", "--device", "tpu", "--plugin", OTHER_DEVICE_PLUGIN}), 2,
                "--device tpu: the plug-in " OTHER_DEVICE_PLUGIN " brings no such device");
   expect_error(check({"--only", "operator"}), 2,
                "there is no part 'operator'; did you mean 'operators'?");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,15 +31,15 @@ std::uint64_t digest_of(const at::Tensor& tensor) {
   return digest(bytes.const_data_ptr(), bytes.nbytes());
 }
 
-/// Adds the digest of each batch to the trace.
+/// Appends the digest of each batch, which a device may be given before the step that takes it.
 class TracedFlow final : public DataFlow<Batch> {
  public:
-  TracedFlow(std::unique_ptr<DataFlow<Batch>> flow, StepTrace& now)
-      : flow_(std::move(flow)), now_(now) {}
+  TracedFlow(std::unique_ptr<DataFlow<Batch>> flow, std::deque<std::uint64_t>& batches)
+      : flow_(std::move(flow)), batches_(batches) {}
 
   std::optional<Delivery<Batch>> next() override {
     auto delivery = flow_->next();
-    if (delivery) now_.emplace_back("the batch", digest(delivery->value));
+    if (delivery) batches_.push_back(digest(delivery->value));
     return delivery;
   }
   bool is_ready(std::chrono::milliseconds most) override { return flow_->is_ready(most); }
@@ -46,29 +48,38 @@ class TracedFlow final : public DataFlow<Batch> {
 
  private:
   std::unique_ptr<DataFlow<Batch>> flow_;
-  StepTrace& now_;
+  std::deque<std::uint64_t>& batches_;
 };
 
-/// Completes the trace of a step after it.
+/// Makes the trace of a step after it.
 class TraceSteps final : public Callback {
  public:
-  TraceSteps(StepTrace& now, StepTrace& gradients, std::vector<StepTrace>& all)
-      : now_(now), gradients_(gradients), all_(all) {}
+  /// A step takes `accumulate` of the batches.
+  TraceSteps(std::deque<std::uint64_t>& batches, std::int64_t accumulate, StepTrace& gradients,
+             std::vector<StepTrace>& all)
+      : batches_(batches), accumulate_(accumulate), gradients_(gradients), all_(all) {}
 
   void after_step(TrainState& state) override {
+    StepTrace now;
+    for (std::int64_t i = 0; i < accumulate_; ++i) {
+      now.emplace_back("the batch", batches_.front());
+      batches_.pop_front();
+    }
     for (const auto& [name, value, kind] : state.scalars)
-      now_.emplace_back(fmt::format("the scalar '{}'", name), digest(value, 0));
+      now.emplace_back(fmt::format("the scalar '{}'", name), digest(value, 0));
     std::ranges::sort(gradients_);  // the backward pass may find them in any order
-    now_.insert(now_.end(), gradients_.begin(), gradients_.end());
+    now.insert(now.end(), gradients_.begin(), gradients_.end());
     gradients_.clear();
     for (const auto& parameter : state.model.parameters())
-      now_.emplace_back(fmt::format("the parameter '{}'", parameter.name),
-                        digest_of(parameter.value));
-    all_.push_back(std::exchange(now_, {}));
+      now.emplace_back(fmt::format("the parameter '{}'", parameter.name),
+                       digest_of(parameter.value));
+    all_.push_back(std::move(now));
   }
 
  private:
-  StepTrace &now_, &gradients_;
+  std::deque<std::uint64_t>& batches_;
+  const std::int64_t accumulate_;
+  StepTrace& gradients_;
   std::vector<StepTrace>& all_;
 };
 
@@ -77,14 +88,16 @@ std::optional<std::vector<StepTrace>> trace(const Session& session, const TrainD
                                             std::int64_t steps) {
   const auto detector = session.make_initial_detector(data.classes);
   std::vector<StepTrace> all;
-  StepTrace now, gradients;
+  StepTrace gradients;
+  std::deque<std::uint64_t> batches;
   const GradientHooks hooks(detector->parameters(), [&](const auto& name, const auto& gradient) {
     gradients.emplace_back(fmt::format("the gradient of '{}'", name), digest_of(gradient));
   });
   CallbackList callbacks;
-  callbacks.add("trace", std::make_unique<TraceSteps>(now, gradients, all));
+  callbacks.add("trace", std::make_unique<TraceSteps>(
+                             batches, session.recipe().optimizer.accumulate, gradients, all));
   auto plan = session.plan(*detector, data, [&](std::unique_ptr<DataFlow<Batch>> flow) {
-    return std::make_unique<TracedFlow>(std::move(flow), now);
+    return std::make_unique<TracedFlow>(std::move(flow), batches);
   });
   plan.train.max_steps = steps;
   if (Trainer(std::move(plan), std::move(callbacks)).run().signalled) return std::nullopt;
