@@ -35,6 +35,9 @@ at::Device with_kernels(at::Device device) {
 /// same time. Fitted to the peaks of `trainer bench model`.
 constexpr double kKeptPerLayer = 1.5;
 
+/// Of the features of views that wait for the masks; those of later views are made again.
+constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
+
 /// The digit after `word` in the name.
 int digit_after(std::string_view name, std::string_view word) {
   return name[name.find(word) + word.size()] - '0';
@@ -160,12 +163,16 @@ double PyramidDetector::activation_bytes(std::int64_t images, double pixels) con
   return sizeof(float) * kKeptPerLayer * values;
 }
 
-std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {
+std::vector<Found> PyramidDetector::find_in_views(const Batch& batch, std::vector<Features>& kept) {
   std::vector<std::vector<at::Tensor>> boxes(batch.size()), scores(batch.size()),
       labels(batch.size());
+  std::size_t bytes = 0;
   for (const auto& view : views_) {
     const auto changed = seen(batch, view);
-    const auto found = find(features(changed, NormPass{}));
+    auto features = this->features(changed, NormPass{});
+    const auto found = find(features);
+    for (const auto& map : features.maps) bytes += map.nbytes();
+    if (bytes <= kKeptBytes) kept.push_back(std::move(features));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       boxes[i].push_back(out_of_view(found[i].boxes, batch.images[i], changed.images[i], view));
       scores[i].push_back(found[i].scores);
@@ -182,14 +189,16 @@ std::vector<Found> PyramidDetector::find_in_views(const Batch& batch) {
   return merged;
 }
 
-at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector<Found>& found) {
+at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector<Found>& found,
+                                           const std::vector<Features>& kept) {
   at::Tensor sum;
-  for (const auto& view : views_) {
+  for (std::size_t v = 0; v < views_.size(); ++v) {
+    const auto& view = views_[v];
     const auto changed = seen(batch, view);
     auto moved = found;
     for (std::size_t i = 0; i < batch.size(); ++i)
       moved[i].boxes = into_view(found[i].boxes, batch.images[i], changed.images[i], view);
-    auto mask = masks(features(changed, NormPass{}), moved);
+    auto mask = masks(v < kept.size() ? kept[v] : features(changed, NormPass{}), moved);
     if (!mask.defined()) return {};
     if (view.flipped) mask = mask.flip(2);
     sum = sum.defined() ? sum + mask : mask;
@@ -204,8 +213,9 @@ std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& ba
     const auto found = find(features);
     return in_original_pixels(batch, found, masks(features, found), mask_paste_);
   }
-  const auto found = find_in_views(batch);
-  return in_original_pixels(batch, found, masks_in_views(batch, found), mask_paste_);
+  std::vector<Features> kept;
+  const auto found = find_in_views(batch, kept);
+  return in_original_pixels(batch, found, masks_in_views(batch, found, kept), mask_paste_);
 }
 
 }  // namespace millrace

@@ -112,8 +112,10 @@ class PyramidDetector : public Detector {
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
   Features features(const Batch& batch, const NormPass& pass, cv::Size padded = {}) const;
-  std::vector<Found> find_in_views(const Batch& batch);
-  at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found);
+  /// Appends the features of the first views, as many as fit kKeptBytes.
+  std::vector<Found> find_in_views(const Batch& batch, std::vector<Features>& kept);
+  at::Tensor masks_in_views(const Batch& batch, const std::vector<Found>& found,
+                            const std::vector<Features>& kept);
 
   PyramidDetectorOptions options_;
   int finest_;  // log2 of the stride of the finest map
