@@ -74,8 +74,9 @@ TEST_F(CheckGpu, WhatCannotRunAtAllIsSaidInOneSentence) {
   expect_error(trainer({"check-gpu", "--out", in_folder("out"), "--plugin", "none.so"}), 2,
                "cannot load the plug-in 'none.so': there is neither");
   EXPECT_EQ(report().at("result"), "cannot run");
-  expect_error(trainer({"check-gpu", "--device", "tpu", "--plugin", OTHER_DEVICE_PLUGIN}), 2,
-               "--device tpu: the plug-in " OTHER_DEVICE_PLUGIN " brings no such device");
+  expect_error(trainer({"check-gpu", "--out", in_folder("out"), "--device", "tpu", "--plugin",
+                        OTHER_DEVICE_PLUGIN}),
+               2, "--device tpu: the plug-in " OTHER_DEVICE_PLUGIN " brings no such device");
   expect_error(check({"--only", "operator"}), 2,
                "there is no part 'operator'; did you mean 'operators'?");
   expect_error(check({"--minutes", "0"}), 2, "--minutes: takes numbers above 0");
