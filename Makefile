@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
 
-.PHONY: help setup build all run test test-all sanitize fuzz bench package format lint docs clean
+.PHONY: help setup setup_python build all run test test-all sanitize fuzz bench package wheel format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -29,8 +29,12 @@ setup: ## install what is missing: Debian packages, libtorch in .deps/
 build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and what it loads
 	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target programs
 
-all: setup $(folder)/build.ninja ## build the tests and benchmarks too
+all: setup setup_python $(folder)/build.ninja ## build the tests and benchmarks too
+	@test -d $(folder)/python || cmake --preset $(PRESET)
 	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL)
+
+setup_python: setup
+	@scripts/setup_python
 
 # Later changes of the CMake files are seen by the build itself.
 $(folder)/build.ninja: | setup
@@ -70,6 +74,9 @@ bench: all ## measure the data flow, the evaluator, the operators and the model,
 	tests/bench/ops.py $(folder)/bin/bench_ops
 	tests/bench/step.py $(trainer)
 	tests/bench/serving.py $(folder)/bin/bench_serving
+
+wheel: ## write a wheel of the Python package into build/, for other machines
+	@scripts/wheel
 
 package: build ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs where nothing of this is installed
 	scripts/package $(folder)

@@ -72,7 +72,8 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    if (!all) return std::nullopt;
+    const bool is_help = dynamic_cast<const CLI::CallForHelp*>(&problem) != nullptr;
+    if (!all && !(is_help && !app.get_subcommands().empty())) return std::nullopt;
     if (problem.get_exit_code() != 0)
       return complain(
           explain(problem, app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1)),

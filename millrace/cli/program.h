@@ -13,9 +13,9 @@
 namespace millrace::cli {
 
 /// Runs a command line and returns the exit code. `all`: whether these are all the commands there
-/// are. If not, a command line that they do not understand, or that asks for help, is for another
-/// program: prints nothing and returns nothing. `more_version`: what --version prints after the
-/// program's own.
+/// are. If not, a command line that they do not understand, or that asks for help with none of
+/// them, is for another program: prints nothing and returns nothing. `more_version`: what --version
+/// prints after the program's own.
 std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& commands, bool all,
                        const std::function<std::string()>& more_version = {});
 

@@ -2,19 +2,16 @@
 // training by both. Skipped where there are fewer GPUs.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/cos.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/sin.h>
 
 #include <cmath>
 
-#include "millrace/models/layers/layers.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/run/device.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/cuda/on_a_gpu.h"
 #include "tests/models/small_batch.h"
+#include "tests/models/sync_bn.h"
 #include "tests/support/ranks_main.h"
 
 namespace millrace::testing {
@@ -48,35 +45,9 @@ TEST_F(OnTwoGpus, SumsAreThoseOfAllRanksEachTime) {
     }
 }
 
-/// Normalised values and all gradients of this rank's part.
-struct Normed {
-  at::Tensor y, dx, dweight, dbias, mean, var;
-};
-
-Normed normed(const Cluster& all, at::Device device, const at::Tensor& whole, std::int64_t first,
-              std::int64_t count) {
-  Parameters parameters;
-  const Scope root(parameters, 1, device);
-  const ConvNorm layer(root / "conv", root / "bn", {3, 8, 1}, {"sync_bn"});
-  RankSum ranks(all, device.type());
-  const auto x = whole.narrow(0, first, count).clone().to(device).requires_grad_();
-  const auto y = layer(x, {.training = true, .ranks = all.size() > 1 ? &ranks : nullptr});
-  const auto wanted =
-      at::sin(at::arange(whole.size(0) * 8 * 35, at::kFloat)).view({whole.size(0), 8, 5, 7});
-  (y * wanted.narrow(0, first, count).to(device)).sum().backward();
-  const auto of = [&](const char* name) { return parameters.find(name)->value; };
-  return {y.detach(),
-          x.grad(),
-          of("bn.weight").grad(),
-          of("bn.bias").grad(),
-          of("bn.running_mean"),
-          of("bn.running_var")};
-}
-
 TEST_F(OnTwoGpus, SyncBnIsBatchNormOfAllImages) {
   const auto images = cluster->size();
-  const auto whole =
-      at::cos(at::arange(images * 3 * 5 * 7, at::kFloat)).view({images, 3, 5, 7}) + 3;
+  const auto whole = values_to_norm(images);
   const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
   const auto own = normed(*cluster, gpu_, whole, cluster->rank(), 1);
   RankSum sum(*cluster, at::kCUDA);

@@ -2,18 +2,15 @@
 // all their images.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/cos.h>
-#include <ATen/ops/sin.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
-#include "millrace/models/layers/layers.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/small_batch.h"
+#include "tests/models/sync_bn.h"
 #include "tests/support/ranks_main.h"
 #include "tests/support/tensors.h"
 
@@ -64,37 +61,12 @@ std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t
   return scalars;
 }
 
-/// Normalised values and all gradients of this rank's part of them.
-struct Normed {
-  at::Tensor y, dx, dweight, dbias, mean, var;
-};
-
-Normed normed(const Cluster& all, const at::Tensor& whole, std::int64_t first, std::int64_t count) {
-  Parameters parameters;
-  const Scope root(parameters, 1);
-  const ConvNorm layer(root / "conv", root / "bn", {3, 8, 1}, {"sync_bn"});
-  RankSum ranks(all, at::kCPU);
-  const auto x = whole.narrow(0, first, count).clone().requires_grad_();
-  const auto y = layer(x, {.training = true, .ranks = all.size() > 1 ? &ranks : nullptr});
-  const auto wanted =
-      at::sin(at::arange(whole.size(0) * 8 * 35, at::kFloat)).view({whole.size(0), 8, 5, 7});
-  (y * wanted.narrow(0, first, count)).sum().backward();
-  const auto of = [&](const char* name) { return parameters.find(name)->value; };
-  return {y.detach(),
-          x.grad(),
-          of("bn.weight").grad(),
-          of("bn.bias").grad(),
-          of("bn.running_mean"),
-          of("bn.running_var")};
-}
-
 TEST(SyncBn, IsBatchNormOfAllImagesAlsoWhereARankHasNone) {
   const auto images = cluster->size() - 1;  // the last rank has none
-  const auto whole =
-      at::cos(at::arange(images * 3 * 5 * 7, at::kFloat)).view({images, 3, 5, 7}) + 3;
-  const auto alone = normed(Cluster::alone(), whole, 0, images);
+  const auto whole = values_to_norm(images);
+  const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
   const bool has_one = cluster->rank() < images;
-  const auto own = normed(*cluster, whole, has_one ? cluster->rank() : 0, has_one);
+  const auto own = normed(*cluster, at::kCPU, whole, has_one ? cluster->rank() : 0, has_one);
   RankSum sum(*cluster, at::kCPU);
   sum(own.dweight);
   sum(own.dbias);

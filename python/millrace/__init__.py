@@ -1,0 +1,2 @@
+"""Millrace in Python: `millrace.coco` evaluates detections, `millrace.data` makes batches to train
+on, `millrace.serving` takes batches from data servers. Each is imported by its own name."""

@@ -1,0 +1,17 @@
+"""The package as a whole."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import millrace
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_types_hold() -> None:
+    package = Path(millrace.__file__).parent
+    subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", str(package)],
+        check=True,
+    )
