@@ -104,8 +104,8 @@ void Detections::add(const Detection& one) {
   if (!one.bbox && !has_mask)
     throw Error(
         fmt::format("detection {} (image {}) has neither a box nor a mask", size(), one.image_id));
-  const Record record{one.image_id, one.category_id, one.bbox.value_or(Xywh{}),
-                      one.score,    kNoMask,         one.bbox.has_value()};
+  const Record record{one.image_id, one.category_id,     one.bbox.value_or(Xywh{}), one.score, 0,
+                      kNoMask,      one.bbox.has_value()};
   if (has_mask)
     add(record, encode_counts(one.mask), one.mask.height, one.mask.width);
   else

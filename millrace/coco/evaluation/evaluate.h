@@ -17,8 +17,8 @@ namespace millrace::coco {
 enum class IouType { box, mask };
 
 /// What the area of a detection is taken from, which decides in which ranges of areas one that hits
-/// no object counts: its box (its mask if it has no box), or its mask.
-enum class AreaFrom { box, mask };
+/// no object counts: its box (its mask if it has no box), its mask, or Detections::Record::area.
+enum class AreaFrom { box, mask, given };
 
 /// pycocotools' rule for a results file: boxes if the first detection has one.
 AreaFrom area_from(const Detections& detections);

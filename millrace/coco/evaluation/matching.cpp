@@ -24,6 +24,7 @@ constexpr Range kAreaRanges[kAreas] = {
 
 double area_of(const Detections& all, std::uint32_t index, AreaFrom from) {
   const Detections::Record& one = all[index];
+  if (from == AreaFrom::given) return one.area;
   if (from == AreaFrom::box && one.has_bbox) return one.bbox[2] * one.bbox[3];
   if (one.mask != Detections::kNoMask) return all.mask_of(one).extent.pixels;
   throw Error(fmt::format("detection {} (image {}) has no mask, and areas are taken from masks",
