@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrays.h"
 #include "bindings.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/box_iou.h"
@@ -21,19 +22,6 @@ namespace millrace::python {
 namespace {
 
 using coco::Rle;
-
-template <class T, class... Shape>
-using Array = nb::ndarray<nb::numpy, T, Shape...>;
-
-/// A NumPy array of `values` that owns them.
-template <class T>
-Array<T> array_of(std::vector<T> values, std::initializer_list<std::size_t> shape) {
-  auto held = std::make_unique<std::vector<T>>(std::move(values));
-  T* data = held->data();
-  nb::capsule owner(held.release(),
-                    [](void* all) noexcept { delete static_cast<std::vector<T>*>(all); });
-  return Array<T>(data, shape, owner);
-}
 
 /// Without the GIL, calls `work(i)` for all i; a few on this thread, many on all. Errors are
 /// ValueErrors that name the index.
