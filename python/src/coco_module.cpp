@@ -20,4 +20,5 @@ NB_MODULE(_coco, module) {
   });
   bind_masks(module);
   bind_sets(module);
+  bind_evaluation(module);
 }

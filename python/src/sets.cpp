@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "arrays.h"
 #include "bindings.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/records.h"
@@ -23,22 +24,11 @@ namespace millrace::python {
 namespace {
 
 using coco::Detections;
-using Ids = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 constexpr const char* kObjects = "annotations";
 constexpr const char* kResults = "detections";
 
 std::span<const std::int64_t> view(const Ids& ids) { return {ids.data(), ids.size()}; }
-
-nb::ndarray<nb::numpy, std::int64_t> id_array(std::vector<std::int64_t> ids) {
-  auto held = std::make_unique<std::vector<std::int64_t>>(std::move(ids));
-  std::int64_t* data = held->data();
-  const std::size_t size = held->size();
-  nb::capsule owner(held.release(), [](void* all) noexcept {
-    delete static_cast<std::vector<std::int64_t>*>(all);
-  });
-  return {data, {size}, owner};
-}
 
 /// Whether ids ascend without repetition, as numpy.unique gives them.
 void expect_ascending(std::span<const std::int64_t> ids, const char* name) {
@@ -446,20 +436,75 @@ Truth read_truth(const std::string& path) {
   return {coco::in_arena(0, [&] { return coco::read_dataset(path); })};
 }
 
-Found read_found(const std::string& path, const Truth& truth) {
+Found read_found(const std::string& path, const Truth* truth) {
   const nb::gil_scoped_release free;
   Found found;
-  found.all = coco::in_arena(0, [&] { return coco::read_detections(path, truth.set.get()); });
+  const coco::Dataset* images = truth ? truth->set.get() : nullptr;
+  found.all = coco::in_arena(0, [&] { return coco::read_detections(path, images); });
   found.area = coco::area_from(found.all);
   return found;
 }
 
 template <class Record>
-nb::ndarray<nb::numpy, std::int64_t> ids_of(std::span<const Record> records) {
+Array<std::int64_t> ids_of(std::span<const Record> records) {
   std::vector<std::int64_t> ids;
   ids.reserve(records.size());
   for (const Record& one : records) ids.push_back(one.id);
-  return id_array(std::move(ids));
+  const std::size_t count = ids.size();
+  return array_of(std::move(ids), {count});
+}
+
+Array<std::int64_t> image_ids(const Found& found) {
+  std::vector<std::int64_t> ids;
+  for (std::size_t i = 0; i < found.all.size(); ++i)
+    if (ids.empty() || ids.back() != found.all[i].image_id) ids.push_back(found.all[i].image_id);
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  const std::size_t count = ids.size();
+  return array_of(std::move(ids), {count});
+}
+
+/// {id: annotation}, {id: image}, {id: category}, and what is filled: annotations by image and
+/// images by category. Throws KeyError.
+nb::tuple index(const nb::dict& dataset, const nb::dict& of_image, const nb::dict& of_category) {
+  nb::dict anns, imgs, cats;
+  const auto section = [&](const char* name) { return Key(name).find(dataset.ptr()); };
+  const auto each = [&](const char* name, const auto& use) {
+    PyObject* found = section(name);
+    if (!found) return;
+    const Items items(found, name, {name, 0});
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Place place{name, i};
+      use(dict_at(items[i], place), place);
+    }
+  };
+  const auto set = [](const nb::dict& to, PyObject* key, PyObject* value) {
+    if (PyDict_SetItem(to.ptr(), key, value) != 0) nb::raise_python_error();
+  };
+  const auto append = [&](const nb::dict& to, PyObject* key, PyObject* value) {
+    PyObject* list = PyDict_GetItemWithError(to.ptr(), key);
+    nb::object made;
+    if (!list) {
+      if (PyErr_Occurred()) nb::raise_python_error();
+      made = nb::steal(PyList_New(0));
+      list = made.ptr();
+      set(to, key, list);
+    }
+    if (PyList_Append(list, value) != 0) nb::raise_python_error();
+  };
+  const bool has_categories = section("categories") != nullptr;
+  each(kObjects, [&](PyObject* one, const Place& place) {
+    PyObject* image = keys().image_id.get(one, place);
+    append(of_image, image, one);
+    set(anns, keys().id.get(one, place), one);
+    if (has_categories) append(of_category, keys().category_id.get(one, place), image);
+  });
+  const auto by_id = [&](const nb::dict& to) {
+    return [&](PyObject* one, const Place& place) { set(to, keys().id.get(one, place), one); };
+  };
+  each("images", by_id(imgs));
+  each("categories", by_id(cats));
+  return nb::make_tuple(anns, imgs, cats, of_image, of_category);
 }
 
 }  // namespace
@@ -484,14 +529,9 @@ void bind_sets(nb::module_& module) {
       .def("__len__", [](const Truth& t) { return t.set->annotations.size(); });
   nb::class_<Found>(module, "Found", "Detections to evaluate. Immutable.")
       .def("__len__", [](const Found& f) { return f.all.size(); })
-      .def(
-          "are_of",
-          [](const Found& f, const Truth& t) {
-            for (std::size_t i = 0; i < f.all.size(); ++i)
-              if (!t.set->find_image(f.all[i].image_id)) return false;
-            return true;
-          },
-          "truth"_a, "Whether all are of images of `truth`.");
+      .def_prop_ro("has_area_of_masks",
+                   [](const Found& f) { return f.area == coco::AreaFrom::mask; })
+      .def_prop_ro("image_ids", &image_ids, "Those of detections, ascending, each once, int64.");
   module.def("truth_of_index", &truth_of_index, "img_to_anns"_a, "anns"_a, "imgs"_a, "image_ids"_a,
              "category_ids"_a, "iou_type"_a,
              "The objects of these images and categories (ascending ids).");
@@ -504,7 +544,10 @@ void bind_sets(nb::module_& module) {
   module.def("are_of_images", &are_of_images, "results"_a, "imgs"_a.none(), "truth"_a.none(),
              "required"_a, "Whether each result is of an image that is there.");
   module.def("read_truth", &read_truth, "path"_a, "Reads an annotation file.");
-  module.def("read_found", &read_found, "path"_a, "truth"_a, "Reads a results file.");
+  module.def("read_found", &read_found, "path"_a, "truth"_a.none(),
+             "Reads a results file; `truth` gives the images' sizes.");
+  module.def("index", &index, "dataset"_a, "of_image"_a, "of_category"_a,
+             "Annotations, images and categories by id; annotations by image; images by category.");
 }
 
 }  // namespace millrace::python

@@ -1,6 +1,6 @@
+#include "millrace/coco/evaluation/box_iou.h"
 #include "millrace/coco/evaluation/matching.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "millrace/coco/masks/mask_extent.h"
@@ -12,17 +12,6 @@ Xywh box_of(const Detections& all, const Detections::Record& one) {
   if (one.has_bbox) return one.bbox;
   const Box box = all.mask_of(one).extent.box;
   return {box.x1, box.y1, box.width(), box.height()};
-}
-
-/// COCO's bbIou; the order of the sums is part of it.
-double box_iou(const Xywh& d, const Annotation& object) {
-  const double* g = object.bbox;
-  const double width = std::min(d[2] + d[0], g[2] + g[0]) - std::max(d[0], g[0]);
-  if (width <= 0) return 0;
-  const double height = std::min(d[3] + d[1], g[3] + g[1]) - std::max(d[1], g[1]);
-  if (height <= 0) return 0;
-  const double shared = width * height, area = d[2] * d[3];
-  return shared / (object.crowd ? area : area + g[2] * g[3] - shared);
 }
 
 /// pycocotools' mask of a result that has only a box.
@@ -38,7 +27,8 @@ void box_overlaps(const Detections& all, Indices found, Objects objects, std::ve
   out.clear();
   for (const std::uint32_t d : found) {
     const Xywh box = box_of(all, all[d]);
-    for (const Annotation* object : objects) out.push_back(box_iou(box, *object));
+    for (const Annotation* object : objects)
+      out.push_back(box_iou(box.data(), object->bbox, object->crowd));
   }
 }
 
