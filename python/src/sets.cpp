@@ -521,17 +521,18 @@ void bind_sets(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Truth>(module, "Truth", "A data set to evaluate against. Immutable.")
       .def_prop_ro(
-          "image_ids", [](const Truth& t) { return ids_of(t.set->images); },
+          "image_ids", [](const Truth& t) { return ids_of(t.set->images); }, nb::rv_policy::move,
           "All ids, ascending, int64.")
       .def_prop_ro(
           "category_ids", [](const Truth& t) { return ids_of(t.set->categories); },
-          "All ids, ascending, int64.")
+          nb::rv_policy::move, "All ids, ascending, int64.")
       .def("__len__", [](const Truth& t) { return t.set->annotations.size(); });
   nb::class_<Found>(module, "Found", "Detections to evaluate. Immutable.")
       .def("__len__", [](const Found& f) { return f.all.size(); })
       .def_prop_ro("has_area_of_masks",
                    [](const Found& f) { return f.area == coco::AreaFrom::mask; })
-      .def_prop_ro("image_ids", &image_ids, "Those of detections, ascending, each once, int64.");
+      .def_prop_ro("image_ids", &image_ids, nb::rv_policy::move,
+                   "Those of detections, ascending, each once, int64.");
   module.def("truth_of_index", &truth_of_index, "img_to_anns"_a, "anns"_a, "imgs"_a, "image_ids"_a,
              "category_ids"_a, "iou_type"_a,
              "The objects of these images and categories (ascending ids).");
