@@ -46,16 +46,19 @@ run: build ## train CONFIG on the sample data set, which is made on first use
 test: all ## run the tests, except those labelled slow
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 -LE '^slow$$' $(ARGS)
 
-test-all: all ## run all tests
+test-all: all ## run all tests, also beside peers in Python
+	@scripts/setup_python peers
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
 
-# The rooms without torch; libtorch itself is not instrumented.
-sanitize: setup ## run the tests of base, engine, coco, dataflow and doctor under ThreadSanitizer, then Address- and UBSanitizer
+# The rooms without torch; libtorch itself is not instrumented, nor is Python under ThreadSanitizer.
+sanitize: setup setup_python ## run the tests of rooms without libtorch under ThreadSanitizer, then Address- and UBSanitizer
 	@scripts/setup_tsan
 	for preset in tsan asan; do \
+	  rooms='base engine coco dataflow doctor'; \
+	  test $$preset = tsan || rooms="$$rooms python"; \
 	  cmake --preset $$preset && \
-	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target tests_base tests_engine tests_coco tests_dataflow tests_doctor && \
-	  ctest --preset $$preset --output-on-failure --no-tests=error -L '^(base|engine|coco|dataflow|doctor)$$' $(ARGS) || exit 1; \
+	  cmake --build --preset $$preset --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target $$(printf ' tests_%s' $$rooms) && \
+	  ctest --preset $$preset --output-on-failure --no-tests=error -L "^($$(echo $$rooms | tr ' ' '|'))$$" $(ARGS) || exit 1; \
 	done
 
 fuzz: setup ## feed made-up and damaged input to the parsers, FUZZ_SECONDS (60) each; a fault leaves build/fuzz/TARGET-crash-*
