@@ -8,6 +8,15 @@ from . import mask
 from ._install import init_as_pycocotools
 from .coco import COCO
 from .cocoeval import COCOeval
+from .evaluator import Evaluation, Evaluator
 from .params import Params
 
-__all__ = ["COCO", "COCOeval", "Params", "init_as_pycocotools", "mask"]
+__all__ = [
+    "COCO",
+    "COCOeval",
+    "Evaluation",
+    "Evaluator",
+    "Params",
+    "init_as_pycocotools",
+    "mask",
+]

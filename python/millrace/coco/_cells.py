@@ -89,7 +89,7 @@ def evaluate_cell(
             np.array([int(one["iscrowd"]) != 0 for one in truth], dtype=np.uint8),
         )
     else:
-        dt_matches, dt_ignored = np.zeros(shape), np.zeros(shape)
+        dt_matches, dt_ignored = np.zeros(shape), np.zeros(shape, np.uint8)
         gt_matches = np.zeros((len(thresholds), len(truth)))
     outside = np.array([one["area"] < a_rng[0] or one["area"] > a_rng[1] for one in found], bool)
     return {

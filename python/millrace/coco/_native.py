@@ -136,9 +136,9 @@ class NativeRun:
         )
         made = run.evaluate()
         order = np.argsort(np.argsort(part.maxDets, kind="stable"), kind="stable")
-        where = np.ix_(ks, areas, limits)
+        rows, columns, pages = np.ix_(ks, areas, limits)
         for name, table in out.items():
-            table[(Ellipsis, *where)] = made[name][..., order]
+            table[..., rows, columns, pages] = made[name][..., order]
         return out
 
 

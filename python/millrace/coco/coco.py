@@ -309,7 +309,7 @@ class COCO:
         if isinstance(segmentation, list):
             return mask.merge(mask.frPyObjects(segmentation, height, width))
         if isinstance(segmentation["counts"], list):
-            return cast(RLE, mask.frPyObjects(segmentation, height, width))
+            return mask.frPyObjects(segmentation, height, width)
         return cast(RLE, segmentation)
 
     def annToMask(self, ann: Record) -> Bitmaps:

@@ -65,7 +65,7 @@ def area(rleObjs: RLE | Sequence[RLE]) -> Any:
 def toBbox(rleObjs: RLE | Sequence[RLE]) -> Floats:
     """The boxes around masks, float64: (4) of one RLE, (N, 4) of a list."""
     if isinstance(rleObjs, dict):
-        return _coco.to_bbox([rleObjs])[0]
+        return _coco.to_bbox([rleObjs]).reshape(4)
     return _coco.to_bbox(rleObjs)
 
 
