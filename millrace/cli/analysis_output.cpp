@@ -39,7 +39,7 @@ Json to_json(const Interval& interval) {
   return {{"value", interval.value}, {"low", interval.low}, {"high", interval.high}};
 }
 
-Json named_stats(const std::array<double, 12>& stats) {
+Json named_stats(const std::vector<double>& stats) {
   Json json;
   for (std::size_t i = 0; i < stats.size(); ++i) json[kStatNames[i]] = stats[i];
   return json;

@@ -11,16 +11,16 @@
 namespace millrace::coco {
 namespace {
 
-WeightedAp weighted(const Dataset& truth, const Matches& matches, bool joined = false) {
+WeightedAp weighted(const Plan& plan, const Matches& matches) {
   const Matches* one[] = {&matches};
-  return {truth, one, joined};
+  return {plan, one};
 }
 
 std::vector<ApPair> measured(const ResultSet& set, const std::vector<std::uint16_t>& weights,
                              const EvaluateOptions& options = {}) {
   const auto truth = set.data();
-  const Matches matches = match(*truth, Detections(set.found), options, {});
-  const WeightedAp ap = weighted(*truth, matches, options.class_agnostic);
+  const Plan plan(*truth, options);
+  const WeightedAp ap = weighted(plan, match(plan, Detections(set.found), {}));
   std::vector<ApPair> result(ap.categories());
   ap.measure(weights, result);
   return result;
@@ -28,8 +28,9 @@ std::vector<ApPair> measured(const ResultSet& set, const std::vector<std::uint16
 
 Resamples drawn(const ResultSet& set, std::size_t draws) {
   const auto truth = set.data();
-  const Matches matches = match(*truth, Detections(set.found), {}, {});
-  return resample(weighted(*truth, matches), truth->images.size(), draws);
+  const Plan plan(*truth, {});
+  const Matches matches = match(plan, Detections(set.found), {});
+  return resample(weighted(plan, matches), truth->images.size(), draws);
 }
 
 TEST(WeightedAp, WeightsOfOneGiveTheEvaluatorsFigures) {
@@ -118,10 +119,9 @@ TEST(Bootstrap, ACategoryWithoutObjectsHasNoInterval) {
 Comparison compared(const ResultSet& set, const std::vector<Detection>& a,
                     const std::vector<Detection>& b) {
   const auto truth = set.data();
-  const Matches of_a = match(*truth, Detections(a), {}, {}),
-                of_b = match(*truth, Detections(b), {}, {});
-  return compare(*truth, of_a, resample(weighted(*truth, of_a), truth->images.size(), 200), of_b,
-                 /*class_agnostic=*/false);
+  const Plan plan(*truth, {});
+  const Matches of_a = match(plan, Detections(a), {}), of_b = match(plan, Detections(b), {});
+  return compare(plan, of_a, resample(weighted(plan, of_a), truth->images.size(), 200), of_b);
 }
 
 TEST(Comparison, EqualResultsDoNotDiffer) {
@@ -195,10 +195,10 @@ TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
   std::ranges::copy_if(other, std::back_inserter(mixed),
                        [](const Detection& one) { return one.image_id % 2 == 1; });
   const auto truth = set.data();
-  const Matches a = match(*truth, Detections(set.found), {}, {}),
-                b = match(*truth, Detections(other), {}, {});
+  const Plan plan(*truth, {});
+  const Matches a = match(plan, Detections(set.found), {}), b = match(plan, Detections(other), {});
   const Matches* both[] = {&a, &b};
-  const WeightedAp ap(*truth, both, false);
+  const WeightedAp ap(plan, both);
   std::vector<std::uint16_t> weights(60);
   for (std::size_t i = 0; i < 30; ++i)
     weights[i + (i % 2 == 1 ? 0 : 30)] = 1;  // position i has id i + 1

@@ -16,15 +16,16 @@ constexpr Rectangle kNear{20, 0, 100, 100};
 ConfusionMatrix confusion(const ResultSet& set, double score, const EvaluateOptions& options = {}) {
   const auto truth = set.data();
   const Detections found(set.found);
-  const Matches matches = match(*truth, found, options, {});
+  const Plan plan(*truth, options);
+  const Matches matches = match(plan, found, {});
   Confusion result(matches, score);
-  for_each_image(*truth, found, matches, options,
-                 [&](const ImagePairs& pairs) { result.add(pairs); });
+  for_each_image(plan, found, matches, [&](const ImagePairs& pairs) { result.add(pairs); });
   return result.matrix();
 }
 
 OperatingPoints operating_points(const ResultSet& set) {
-  return operating_points(match(*set.data(), Detections(set.found), {}, {}));
+  const auto truth = set.data();
+  return operating_points(match(Plan(*truth, {}), Detections(set.found), {}));
 }
 
 TEST(Confusion, RowsAreWhatIsThereAndColumnsWhatWasFound) {

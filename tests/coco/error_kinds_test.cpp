@@ -13,10 +13,10 @@ namespace {
 ErrorReport report(const ResultSet& set, const EvaluateOptions& options = {}) {
   const auto truth = set.data();
   const Detections found(set.found);
-  const Matches matches = match(*truth, found, options, {});
+  const Plan plan(*truth, options);
+  const Matches matches = match(plan, found, {});
   ErrorKinds kinds(*truth, matches);
-  for_each_image(*truth, found, matches, options,
-                 [&](const ImagePairs& pairs) { kinds.add(pairs); });
+  for_each_image(plan, found, matches, [&](const ImagePairs& pairs) { kinds.add(pairs); });
   return kinds.report();
 }
 
@@ -85,12 +85,12 @@ TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
     ResultSet set = random_results(seed);
     const ErrorReport errors = report(set);
     const auto truth = set.data();
-    const Matches matches = match(*truth, Detections(set.found), {}, {});
+    const Matches matches = match(Plan(*truth, {}), Detections(set.found), {});
     std::int64_t wrong = 0;
     std::vector<Detection> right;
-    for (const Scored& one : matches.detections) {
-      if ((one.outcomes[0].hit | one.outcomes[0].ignored) & 1)
-        right.push_back(set.found[one.detection]);
+    for (std::size_t i = 0; i < matches.detections.size(); ++i) {
+      if ((matches.outcome(i).hit | matches.outcome(i).ignored) & 1)
+        right.push_back(set.found[matches.detections[i].detection]);
       else
         ++wrong;
     }

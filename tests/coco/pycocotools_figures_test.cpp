@@ -152,7 +152,7 @@ TEST(PycocotoolsFigures, AreTheSameToTheLastBit) {
     ASSERT_EQ(result.scores, expected["scores"].get<std::vector<double>>());
     if (expected.contains("stats")) {
       const auto stats = expected["stats"].get<std::vector<double>>();
-      ASSERT_EQ((std::vector<double>(result.stats.begin(), result.stats.end())), stats);
+      ASSERT_EQ(result.stats, stats);
       telling += stats[8] > 0 && stats[8] < 1;
     }
   }

@@ -1,6 +1,7 @@
 #include "millrace/coco/analysis/analysis.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "millrace/coco/evaluation/summary.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 /// What the tables of precision say of a category, all areas, the largest limit of detections.
 std::vector<double> precision_of(const Evaluation& evaluation, std::size_t k) {
-  const Layout layout(evaluation);
+  const Layout layout = layout_of(evaluation);
   std::vector<double> precision;
   precision.reserve(kThresholds * kRecalls);
   for (std::size_t t = 0; t < kThresholds; ++t)
@@ -18,16 +19,18 @@ std::vector<double> precision_of(const Evaluation& evaluation, std::size_t k) {
   return precision;
 }
 
-std::vector<CategoryReport> categories_of(const Dataset& truth, const Matches& matches,
-                                          const Evaluation& evaluation, bool joined) {
+std::vector<CategoryReport> categories_of(const Plan& plan, const Matches& matches,
+                                          const Evaluation& evaluation) {
   std::vector<CategoryReport> categories(evaluation.category_ids.size());
   for (std::size_t k = 0; k < categories.size(); ++k) {
     CategoryReport& one = categories[k];
     one.id = evaluation.category_ids[k];
-    one.name = joined ? "all" : std::string(truth.text(truth.categories[k].name));
-    one.objects = matches.truths[k][0];
+    one.name = plan.options.class_agnostic
+                   ? "all"
+                   : std::string(plan.truth.text(plan.truth.categories[k].name));
+    one.objects = matches.objects(k);
     for (std::size_t i = matches.first[k]; i < matches.first[k + 1]; ++i)
-      one.detections += !(matches.detections[i].outcomes[0].ignored & 1);
+      one.detections += !(matches.outcome(i).ignored & 1);
     one.stats = category_stats(evaluation, k);
     one.precision = precision_of(evaluation, k);
   }
@@ -48,6 +51,14 @@ std::vector<double> mean_precision(const std::vector<CategoryReport>& categories
   return sum;
 }
 
+/// Whether the options are those that an analysis knows the parts of.
+bool analyzes(const EvaluateOptions& options) {
+  const EvaluateOptions usual;
+  return options.iou_thresholds == usual.iou_thresholds &&
+         options.recall_thresholds == usual.recall_thresholds &&
+         options.area_ranges == usual.area_ranges && options.category_ids.empty();
+}
+
 }  // namespace
 
 std::vector<std::size_t> weakest_first(const Analysis& analysis) {
@@ -61,19 +72,22 @@ std::vector<std::size_t> weakest_first(const Analysis& analysis) {
 
 Analysis analyze(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
                  std::size_t draws, const Detections* versus) {
-  const EvaluateOptions valid = checked(options);
-  return in_arena(valid.threads, [&] {
-    const Matches matches = match(truth, detections, valid, {});
+  if (!analyzes(options))
+    throw std::invalid_argument(
+        "analyze: the thresholds, ranges of areas and categories must be the usual ones");
+  const Plan plan(truth, options);
+  return in_arena(options.threads, [&] {
+    const Matches matches = match(plan, detections, {});
     Analysis result;
-    result.evaluation = accumulate(truth, matches, valid);
+    result.evaluation = accumulate(plan, matches);
     result.images = static_cast<std::int64_t>(truth.images.size());
-    result.categories = categories_of(truth, matches, result.evaluation, valid.class_agnostic);
+    result.categories = categories_of(plan, matches, result.evaluation);
     result.precision = mean_precision(result.categories);
     result.operating = operating_points(matches);
 
     ErrorKinds errors(truth, matches);
     Confusion confusion(matches, result.operating.best.score);
-    for_each_image(truth, detections, matches, valid, [&](const ImagePairs& pairs) {
+    for_each_image(plan, detections, matches, [&](const ImagePairs& pairs) {
       errors.add(pairs);
       confusion.add(pairs);
     });
@@ -82,15 +96,14 @@ Analysis analyze(const Dataset& truth, const Detections& detections, const Evalu
 
     if (draws == 0) return result;
     const Matches* alone[] = {&matches};
-    const Resamples drawn =
-        resample(WeightedAp(truth, alone, valid.class_agnostic), truth.images.size(), draws);
+    const Resamples drawn = resample(WeightedAp(plan, alone), truth.images.size(), draws);
     result.spread = spread(drawn);
     result.draws = draws;
     if (versus) {
-      EvaluateOptions others = valid;
+      EvaluateOptions others = options;
       others.area = area_from(*versus);
-      const Matches other = match(truth, *versus, others, {});
-      result.versus = compare(truth, matches, drawn, other, valid.class_agnostic);
+      const Matches other = match(Plan(truth, others), *versus, {});
+      result.versus = compare(plan, matches, drawn, other);
     }
     return result;
   });

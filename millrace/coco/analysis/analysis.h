@@ -17,9 +17,9 @@ namespace millrace::coco {
 struct CategoryReport {
   std::int64_t id = 0;
   std::string name;
-  std::int64_t objects = 0;        // that count
-  std::int64_t detections = 0;     // likewise
-  std::array<double, 12> stats{};  // as Evaluation::stats, of this category alone
+  std::int64_t objects = 0;     // that count
+  std::int64_t detections = 0;  // likewise
+  std::vector<double> stats;    // as Evaluation::stats, of this category alone
   /// (T = 10, R = 101) precision at the recalls, all areas; -1 if there is nothing to find.
   std::vector<double> precision;
 };

@@ -96,17 +96,17 @@ Spread spread(const Resamples& result) {
 
 Spread spread(const Resamples& a, const Resamples& b) { return spread(a, &b); }
 
-Comparison compare(const Dataset& truth, const Matches& a, const Resamples& draws_of_a,
-                   const Matches& b, bool class_agnostic) {
-  const std::size_t images = truth.images.size(), draws = draws_of_a.draws.size();
+Comparison compare(const Plan& plan, const Matches& a, const Resamples& draws_of_a,
+                   const Matches& b) {
+  const std::size_t images = plan.truth.images.size(), draws = draws_of_a.draws.size();
   const Matches* alone[] = {&b};
-  const Resamples draws_of_b = resample(WeightedAp(truth, alone, class_agnostic), images, draws);
+  const Resamples draws_of_b = resample(WeightedAp(plan, alone), images, draws);
   Comparison result;
   result.a = mean(draws_of_a.whole), result.b = mean(draws_of_b.whole);
   result.difference = spread(draws_of_a, draws_of_b);
 
   const Matches* both[] = {&a, &b};
-  const WeightedAp mixed(truth, both, class_agnostic);
+  const WeightedAp mixed(plan, both);
   const std::size_t categories = mixed.categories();
   // Whether AP of each category, and of all (last), differs at least as much as observed
   std::vector<std::vector<std::uint8_t>> as_far(draws);

@@ -51,8 +51,8 @@ struct Comparison {
 
 /// Draws and permutes as often as `draws_of_a`, by all threads of the caller's arena. REQUIRES:
 /// `draws_of_a` is `resample` of a alone.
-Comparison compare(const Dataset& truth, const Matches& a, const Resamples& draws_of_a,
-                   const Matches& b, bool class_agnostic);
+Comparison compare(const Plan& plan, const Matches& a, const Resamples& draws_of_a,
+                   const Matches& b);
 
 /// Positions of at most so many categories whose AP differs, the largest absolute difference first.
 std::vector<std::size_t> most_different(const Comparison& comparison, std::size_t most);

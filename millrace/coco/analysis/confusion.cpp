@@ -11,16 +11,17 @@ namespace millrace::coco {
 OperatingPoints operating_points(const Matches& matches) {
   std::vector<std::pair<double, bool>> items;  // score, whether it is a hit
   items.reserve(matches.detections.size());
-  for (const Scored& one : matches.detections) {
-    const auto [hit, ignored] = one.outcomes[0];
-    if (!(ignored & 1)) items.emplace_back(one.score, (hit & 1) != 0);
+  for (std::size_t i = 0; i < matches.detections.size(); ++i) {
+    const auto [hit, ignored] = matches.outcome(i);
+    if (!(ignored & 1)) items.emplace_back(matches.detections[i].score, (hit & 1) != 0);
   }
   // Those of one score are taken together below: their order does not matter.
   tbb::parallel_sort(items.begin(), items.end(), [](const auto& a, const auto& b) {
     return score_fall(a.first) < score_fall(b.first);
   });
   double objects = 0;
-  for (const auto& count : matches.truths) objects += static_cast<double>(count[0]);
+  for (std::size_t k = 0; k < matches.extent.categories; ++k)
+    objects += static_cast<double>(matches.objects(k));
 
   OperatingPoints result;
   if (objects == 0) return result;
@@ -43,7 +44,7 @@ OperatingPoints operating_points(const Matches& matches) {
 
 Confusion::Confusion(const Matches& matches, double score)
     : matches_(matches),
-      categories_(matches.truths.size()),
+      categories_(matches.extent.categories),
       score_(score),
       counts_(std::vector<std::int64_t>((categories_ + 1) * (categories_ + 1), 0)) {}
 

@@ -31,13 +31,15 @@ enum class Answer { right, wrong, absent };
 template <class Answers>
 double ap50(const std::vector<Point>& points, std::int64_t objects, const Answers& answer) {
   if (objects == 0) return 0;
-  const RecallPoints recalls(static_cast<std::uint64_t>(objects));
-  PrecisionEnvelope envelope;
+  static const Recalls recalls;
+  const RecallPoints recall_points(static_cast<std::uint64_t>(objects), recalls);
+  std::array<double, kRecalls> precision{};
+  PrecisionEnvelope envelope(precision);
   std::uint64_t hits = 0, counted = 0;
   for (const Point& point : points) {
     const Answer what = answer(point);
     counted += what != Answer::absent;
-    if (what == Answer::right) envelope.hit(++hits, counted, recalls);
+    if (what == Answer::right) envelope.hit(++hits, counted, recall_points);
   }
   return envelope.average();
 }
@@ -112,9 +114,7 @@ void ErrorKinds::add(const ImagePairs& pairs) {
   std::vector<bool> taken(pairs.objects.size()), claimed(pairs.objects.size());
   for (const auto& object : pairs.objects)
     if (!object.crowd) objects_[object.annotation] = {object.category, Fate::missed};
-  const auto outcome = [&](std::size_t f) {
-    return matches_.detections[pairs.found[f].match].outcomes[0];
-  };
+  const auto outcome = [&](std::size_t f) { return matches_.outcome(pairs.found[f].match); };
   for (std::size_t f = 0; f < pairs.found.size(); ++f) {
     const std::size_t o = best_free(pairs, f, taken, /*own_category_only=*/true);
     if (o == pairs.objects.size()) continue;
@@ -165,7 +165,7 @@ ErrorKinds::Verdict ErrorKinds::verdict(const ImagePairs& pairs, std::size_t f,
 }
 
 ErrorReport ErrorKinds::report() const {
-  const std::size_t categories = matches_.truths.size();
+  const std::size_t categories = matches_.extent.categories;
   std::vector<ObjectCounts> objects(categories);
   for (const auto& [category, fate] : objects_) {
     objects[category].all += fate != Fate::does_not_count;

@@ -29,9 +29,10 @@ bool in_crowd(const ImagePairs& pairs, std::size_t f) {
   return false;
 }
 
-void for_each_image(const Dataset& truth, const Detections& detections, const Matches& matches,
-                    const EvaluateOptions& options,
+void for_each_image(const Plan& plan, const Detections& detections, const Matches& matches,
                     const std::function<void(const ImagePairs&)>& body) {
+  const Dataset& truth = plan.truth;
+  const EvaluateOptions& options = plan.options;
   std::vector<std::vector<ImagePairs::Found>> by_image(truth.images.size());
   for (std::uint32_t i = 0; i < matches.detections.size(); ++i)
     by_image[matches.detections[i].image].push_back({i, matches.detections[i].category});
@@ -43,9 +44,9 @@ void for_each_image(const Dataset& truth, const Detections& detections, const Ma
       return score_fall(matches.detections[one.match].score);
     });
     for (std::uint32_t a = image.first; a < image.first + image.count; ++a) {
-      const int category = truth.category_index(truth.annotations[a].category_id);
-      pairs.objects.push_back(
-          {a, static_cast<std::uint32_t>(category), !counts(truth.annotations[a], /*area=*/0)});
+      const int category = plan.category(truth.annotations[a].category_id);
+      pairs.objects.push_back({a, static_cast<std::uint32_t>(category),
+                               !plan.counts(truth.annotations[a], /*area=*/0)});
     }
     std::ranges::stable_sort(pairs.objects, {}, &ImagePairs::Object::category);
     if (options.class_agnostic)

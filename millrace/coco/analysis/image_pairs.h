@@ -46,8 +46,7 @@ std::size_t best_free(const ImagePairs& pairs, std::size_t f, const std::vector<
 bool in_crowd(const ImagePairs& pairs, std::size_t f);
 
 /// Calls `body` for each image with detections or objects, by all threads of the caller's arena.
-void for_each_image(const Dataset& truth, const Detections& detections, const Matches& matches,
-                    const EvaluateOptions& options,
+void for_each_image(const Plan& plan, const Detections& detections, const Matches& matches,
                     const std::function<void(const ImagePairs&)>& body);
 
 }  // namespace millrace::coco

@@ -23,15 +23,15 @@ ApPair mean(std::span<const ApPair> categories) {
   return {sum.ap / static_cast<double>(count), sum.ap50 / static_cast<double>(count)};
 }
 
-WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> results,
-                       bool class_agnostic)
-    : lists_(results.front()->truths.size()) {
+WeightedAp::WeightedAp(const Plan& plan, std::span<const Matches* const> results)
+    : lists_(plan.extent.categories) {
+  const Dataset& truth = plan.truth;
   const auto images = static_cast<std::uint32_t>(truth.images.size());
   for (std::uint32_t from = 0; from < results.size(); ++from)
     for (std::uint32_t i = 0; i < images; ++i)
       for (const Annotation& object : truth.objects(truth.images[i])) {
-        if (!counts(object, /*area=*/0)) continue;
-        const int k = class_agnostic ? 0 : truth.category_index(object.category_id);
+        if (!plan.counts(object, /*area=*/0)) continue;
+        const int k = plan.options.class_agnostic ? 0 : plan.category(object.category_id);
         auto& objects = lists_[static_cast<std::size_t>(k)].objects;
         const std::uint32_t image = from * images + i;
         if (objects.empty() || objects.back().image != image) objects.push_back({image, 0});
@@ -50,7 +50,7 @@ WeightedAp::WeightedAp(const Dataset& truth, std::span<const Matches* const> res
       for (std::size_t i = matches.first[k]; i < matches.first[k + 1]; ++i) {
         const Scored& one = matches.detections[i];
         items.push_back(
-            {score_fall(one.score), from * images + one.image, one.rank, one.outcomes[0]});
+            {score_fall(one.score), from * images + one.image, one.rank, matches.outcome(i)});
       }
     }
     std::ranges::sort(items, {}, [&](const Item& one) {
@@ -79,8 +79,10 @@ ApPair WeightedAp::measure(const List& list, std::span<const std::uint16_t> weig
   for (const auto& [image, count] : list.objects) objects += std::uint64_t{weights[image]} * count;
   if (objects == 0) return {};
 
-  const RecallPoints points(objects);
-  std::array<PrecisionEnvelope, kThresholds> envelopes;
+  static const Recalls recalls;
+  const RecallPoints points(objects, recalls);
+  std::array<std::array<double, kRecalls>, kThresholds> precision{};
+  std::vector<PrecisionEnvelope> envelopes(precision.begin(), precision.end());
   std::array<std::uint64_t, kThresholds> hits{}, ignored{};
   std::uint64_t all = 0;
   std::uint32_t at = 0;
@@ -99,7 +101,7 @@ ApPair WeightedAp::measure(const List& list, std::span<const std::uint16_t> weig
     });
   }
   ApPair result{0, envelopes[0].average()};
-  for (const PrecisionEnvelope& envelope : envelopes) result.ap += envelope.average();
+  for (PrecisionEnvelope& envelope : envelopes) result.ap += envelope.average();
   result.ap /= static_cast<double>(kThresholds);
   return result;
 }

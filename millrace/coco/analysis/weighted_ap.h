@@ -24,7 +24,7 @@ class WeightedAp {
   /// Results over one data set. With results a and b of n images, weight i is that of an image in
   /// a, weight n + i of the same image in b. Both are scored as one list, so that weights which
   /// take each image from either a or b score the mixture. REQUIRES: one result or more.
-  WeightedAp(const Dataset& truth, std::span<const Matches* const> results, bool class_agnostic);
+  WeightedAp(const Plan& plan, std::span<const Matches* const> results);
 
   std::size_t categories() const { return lists_.size(); }
 

@@ -1,11 +1,12 @@
+#include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
-#include <tbb/parallel_sort.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
 #include "millrace/coco/evaluation/precision_envelope.h"
+#include "millrace/coco/evaluation/summary.h"
 
 namespace millrace::coco {
 namespace {
@@ -14,145 +15,232 @@ namespace {
 struct Place {
   std::uint64_t fall;
   std::uint32_t detection;
-  bool operator<(const Place& other) const {
-    return fall != other.fall ? fall < other.fall : detection < other.detection;
-  }
 };
 
-/// Precision over recall of a category's detections, best first, for one threshold and limit.
-struct Curve {
-  void add_right(std::uint64_t wrong_everywhere, double score, const RecallPoints& points) {
-    ++right;
-    const auto reached = envelope.hit(right, right + wrong + wrong_everywhere, points);
-    while (scored <= reached) scores[scored++] = score;
+/// Sorts places that ascend by position. `spare` is memory of the same size.
+void sort_places(std::span<Place> places, std::span<Place> spare) {
+  constexpr std::size_t kFew = 256;  // where comparing is as fast as counting
+  if (places.size() < kFew) {
+    std::ranges::stable_sort(places, {}, &Place::fall);
+    return;
   }
-
-  PrecisionEnvelope envelope;
-  std::array<double, kRecalls> scores{};  // score of the hit that reaches each recall
-  std::size_t scored = 0;                 // recalls that are reached
-  std::uint64_t right = 0;
-  std::uint64_t wrong = 0;  // besides those that are wrong at every threshold
-};
+  // By digits, the last one first, without those that are the same everywhere
+  constexpr unsigned kDigitBits = 11;
+  constexpr std::size_t kDigits = (64 + kDigitBits - 1) / kDigitBits, kValues = 1U << kDigitBits;
+  const auto digit = [](const Place& place, std::size_t i) {
+    return static_cast<std::size_t>(place.fall >> (i * kDigitBits)) % kValues;
+  };
+  std::array<std::array<std::uint32_t, kValues>, kDigits> begins{};
+  for (const Place& place : places)
+    for (std::size_t i = 0; i < kDigits; ++i) ++begins[i][digit(place, i)];
+  std::span<Place> from = places, to = spare;
+  for (std::size_t i = 0; i < kDigits; ++i) {
+    auto& begin = begins[i];
+    if (begin[digit(from[0], i)] == from.size()) continue;
+    for (std::uint32_t sum = 0; std::uint32_t & one : begin) sum += std::exchange(one, sum);
+    for (const Place& place : from) to[begin[digit(place, i)]++] = place;
+    std::swap(from, to);
+  }
+  if (from.data() != places.data()) std::ranges::copy(from, places.begin());
+}
 
 /// Turns matches into the tables of precision and recall.
 class Accumulator {
  public:
   Accumulator(const Matches& matches, Evaluation& out)
-      : matches_(matches), out_(out), layout_(out) {
-    out_.recall.assign(kThresholds * layout_.categories * kAreas * layout_.limits, -1);
-    out_.precision.assign(out_.recall.size() * kRecalls, -1);
+      : matches_(matches),
+        out_(out),
+        extent_(matches.extent),
+        layout_{out.recall_thresholds.size(), extent_.categories, extent_.areas,
+                out.max_detections.size()},
+        recalls_(out.recall_thresholds),
+        in_order_(std::ranges::is_sorted(out.recall_thresholds)) {
+    out_.recall.assign(extent_.thresholds * layout_.categories * layout_.areas * layout_.limits,
+                       -1);
+    out_.precision.assign(out_.recall.size() * layout_.recalls, -1);
     out_.scores = out_.precision;
   }
 
   void run() {
     order_.resize(matches_.detections.size());
+    spare_.resize(order_.size());
+    tbb::enumerable_thread_specific<Curves> curves;
     tbb::parallel_for(std::size_t{0}, layout_.categories, [&](std::size_t k) {
       order(k);
-      Curves curves(kAreas * layout_.limits * kThresholds);
-      follow(k, curves);
-      for (std::size_t t = 0; t < kThresholds; ++t) write(k, t, curves);
+      Curves& mine = curves.local();
+      mine.reset(layout_.areas * layout_.limits * extent_.thresholds, recalls_.size());
+      follow(k, mine);
+      for (std::size_t t = 0; t < extent_.thresholds; ++t) write(k, t, mine);
     });
   }
 
  private:
-  using Curves = std::vector<Curve>;  // (A, M, T)
+  /// Precision over recall of a category's detections, best first, for one threshold and limit.
+  struct Curve {
+    Curve(std::span<double> precision, std::span<double> of_hits)
+        : envelope(precision), best(precision), scores(of_hits) {}
+
+    void add_right(std::uint64_t wrong_everywhere, double score, const RecallPoints& points) {
+      ++right;
+      const auto reached = envelope.hit(right, right + wrong + wrong_everywhere, points);
+      while (scored <= reached) scores[scored++] = score;
+    }
+
+    PrecisionEnvelope envelope;
+    std::span<double> best;
+    std::span<double> scores;  // score of the hit that reaches each recall
+    std::size_t scored = 0;    // recalls that are reached
+    std::uint64_t right = 0;
+    std::uint64_t wrong = 0;  // besides those that are wrong at every threshold
+  };
+
+  /// Those of a category (A, M, T), in memory that is used again.
+  class Curves {
+   public:
+    void reset(std::size_t count, std::size_t recalls) {
+      memory_.assign(count * recalls * 2, 0);
+      curves_.clear();
+      double* at = memory_.data();
+      for (std::size_t i = 0; i < count; ++i, at += 2 * recalls)
+        curves_.emplace_back(std::span(at, recalls), std::span(at + recalls, recalls));
+    }
+    Curve& operator[](std::size_t i) { return curves_[i]; }
+
+   private:
+    std::vector<double> memory_;
+    std::vector<Curve> curves_;
+  };
 
   void order(std::size_t k) {
-    const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(matches_.first[k]);
-    const auto end = order_.begin() + static_cast<std::ptrdiff_t>(matches_.first[k + 1]);
-    auto i = static_cast<std::uint32_t>(matches_.first[k]);
-    for (auto place = begin; place != end; ++place, ++i)
-      *place = {score_fall(matches_.detections[i].score), i};
-    tbb::parallel_sort(begin, end);
+    const std::size_t begin = matches_.first[k], count = matches_.first[k + 1] - begin;
+    const auto places = std::span(order_).subspan(begin, count);
+    auto i = static_cast<std::uint32_t>(begin);
+    for (Place& place : places) place = {score_fall(matches_.detections[i].score), i}, ++i;
+    sort_places(places, std::span(spare_).subspan(begin, count));
   }
 
   /// Goes through a category's detections, best first.
   void follow(std::size_t k, Curves& curves) const {
+    const std::size_t areas = layout_.areas, limits = layout_.limits, words = extent_.words();
     std::vector<RecallPoints> points;
-    for (const std::int64_t truths : matches_.truths[k])
-      points.emplace_back(static_cast<std::uint64_t>(std::max<std::int64_t>(truths, 1)));
-    std::vector<std::uint64_t> wrong(kAreas * layout_.limits, 0);  // at every threshold
+    for (const std::int64_t truths : truths_of(k))
+      points.emplace_back(static_cast<std::uint64_t>(std::max<std::int64_t>(truths, 1)), recalls_);
+    // (A, words, M) wrong at every threshold of a word, by the least limit that they are within
+    std::vector<std::uint64_t> wrong(areas * words * limits, 0);
     constexpr std::size_t kAhead = 8;  // detections to prefetch: in memory they are not by score
     for (std::size_t i = matches_.first[k]; i < matches_.first[k + 1]; ++i) {
-      if (i + kAhead < matches_.first[k + 1])
-        __builtin_prefetch(&matches_.detections[order_[i + kAhead].detection]);
-      const Scored& one = matches_.detections[order_[i].detection];
-      std::size_t least = layout_.limits;  // the least limit that it is within
-      while (least > 0 && one.rank < out_.max_detections[least - 1]) --least;
-      for (std::size_t a = 0; a < kAreas; ++a) {
-        const auto [hit, ignored] = one.outcomes[a];
-        const unsigned counted = kEveryThreshold & ~unsigned{ignored};
-        const std::size_t begin = a * layout_.limits + least, end = (a + 1) * layout_.limits;
-        if (hit == 0 && (counted == 0 || counted == kEveryThreshold)) {  // as most are
-          for (std::size_t m = begin; m < end; ++m) wrong[m] += counted != 0;
-          continue;
-        }
-        for (std::size_t m = begin; m < end; ++m)
-          for (unsigned left = counted; left != 0; left &= left - 1) {
-            const auto t = static_cast<std::size_t>(std::countr_zero(left));
-            Curve& curve = curves[m * kThresholds + t];
-            if (hit >> t & 1)
-              curve.add_right(wrong[m], one.score, points[a]);
-            else
-              ++curve.wrong;
-          }
+      if (i + kAhead < matches_.first[k + 1]) {
+        const std::size_t next = order_[i + kAhead].detection;
+        __builtin_prefetch(&matches_.detections[next]);
+        __builtin_prefetch(&matches_.outcomes[next * extent_.outcomes()]);
       }
+      const std::size_t at = order_[i].detection;
+      const Scored& one = matches_.detections[at];
+      std::size_t least = limits;  // the least limit that it is within
+      while (least > 0 && one.rank < out_.max_detections[least - 1]) --least;
+      if (least == limits) continue;
+      const Outcome* outcome = &matches_.outcomes[at * extent_.outcomes()];
+      for (std::size_t a = 0; a < areas; ++a)
+        for (std::size_t w = 0; w < words; ++w, ++outcome) {
+          const unsigned every = extent_.every(w), counted = every & ~unsigned{outcome->ignored};
+          std::uint64_t* const wrong_here = wrong.data() + (a * words + w) * limits;
+          if (outcome->hit == 0 && (counted == 0 || counted == every)) {  // as most are
+            wrong_here[least] += counted != 0;
+            continue;
+          }
+          std::uint64_t wrong_everywhere = 0;
+          for (std::size_t m = 0; m < limits; ++m) {
+            wrong_everywhere += wrong_here[m];
+            if (m < least) continue;
+            for (unsigned left = counted; left != 0; left &= left - 1) {
+              const auto bit = static_cast<std::size_t>(std::countr_zero(left));
+              Curve& curve = curves[(a * limits + m) * extent_.thresholds + w * kWordBits + bit];
+              if (outcome->hit >> bit & 1)
+                curve.add_right(wrong_everywhere, one.score, points[a]);
+              else
+                ++curve.wrong;
+            }
+          }
+        }
     }
   }
 
   /// Fills the rows of a category and threshold, in the order in which they lie in memory.
-  void write(std::size_t k, std::size_t t, const Curves& curves) {
+  void write(std::size_t k, std::size_t t, Curves& curves) {
     const bool any = matches_.first[k] < matches_.first[k + 1];
     const double best = any ? matches_.detections[order_[matches_.first[k]].detection].score : 0;
-    std::vector<std::array<double, kRecalls>> precision;  // (A, M)
-    for (std::size_t i = 0; i < kAreas * layout_.limits; ++i)
-      precision.push_back(curves[i * kThresholds + t].envelope.at_recalls());
-    for (std::size_t r = 0; r < kRecalls; ++r) {
-      for (std::size_t a = 0; a < kAreas; ++a) {
-        if (matches_.truths[k][a] == 0) continue;
+    const auto truths = truths_of(k);
+    const auto curve_of = [&](std::size_t a, std::size_t m) -> Curve& {
+      return curves[(a * layout_.limits + m) * extent_.thresholds + t];
+    };
+    for (std::size_t a = 0; a < layout_.areas; ++a) {
+      if (truths[a] == 0) continue;
+      for (std::size_t m = 0; m < layout_.limits; ++m) {
+        Curve& curve = curve_of(a, m);
+        curve.envelope.finish();
+        curve.scores[0] = best;  // recall 0 is reached by the first detection, whatever it hit
+        out_.recall[layout_.at(t, k, a, m)] =
+            static_cast<double>(curve.right) / static_cast<double>(truths[a]);
+        if (!in_order_) curve.scored = std::max<std::size_t>(curve.scored, any);
+      }
+    }
+    for (std::size_t r = 0; r < layout_.recalls; ++r) {
+      const std::size_t position = recalls_.position(r);
+      for (std::size_t a = 0; a < layout_.areas; ++a) {
+        if (truths[a] == 0) continue;
         for (std::size_t m = 0; m < layout_.limits; ++m) {
-          const std::size_t at = layout_.at(t, r, k, a, m), i = a * layout_.limits + m;
-          const Curve& curve = curves[i * kThresholds + t];
-          out_.precision[at] = precision[i][r];
-          // Recall 0 is reached by the first detection, whatever it hit.
-          out_.scores[at] = r == 0 ? best : curve.scores[r];
-          if (r == 0)
-            out_.recall[layout_.at(t, k, a, m)] =
-                static_cast<double>(curve.right) / static_cast<double>(matches_.truths[k][a]);
+          const std::size_t at = layout_.at(t, r, k, a, m);
+          Curve& curve = curve_of(a, m);
+          // pycocotools ends at the first recall, in the order given, that is not reached
+          if (!in_order_ && position >= curve.scored) curve.scored = 0;
+          const bool ended = !in_order_ && curve.scored == 0;
+          out_.precision[at] = ended ? 0 : curve.best[position];
+          out_.scores[at] = ended ? 0 : curve.scores[position];
         }
       }
     }
   }
 
+  std::span<const std::int64_t> truths_of(std::size_t k) const {
+    return std::span(matches_.truths).subspan(k * layout_.areas, layout_.areas);
+  }
+
   const Matches& matches_;
   Evaluation& out_;
+  Extent extent_;
   Layout layout_;
+  Recalls recalls_;
+  bool in_order_;             // the recalls, as they are given
   std::vector<Place> order_;  // as the matches, each category by falling score
+  std::vector<Place> spare_;
 };
 
 }  // namespace
 
-Evaluation accumulate(const Dataset& truth, const Matches& matches,
-                      const EvaluateOptions& options) {
+Evaluation evaluation_of(const EvaluateOptions& options, std::vector<std::int64_t> category_ids,
+                         const Matches& matches) {
   Evaluation result;
   result.max_detections = options.max_detections;
+  result.iou_thresholds = options.iou_thresholds;
+  result.recall_thresholds = options.recall_thresholds;
+  result.area_ranges = options.area_ranges;
   result.unknown_images = matches.unknown_images;
   result.unknown_categories = matches.unknown_categories;
-  if (options.class_agnostic)
-    result.category_ids = {-1};  // as pycocotools
-  else
-    for (const Category& category : truth.categories) result.category_ids.push_back(category.id);
+  result.category_ids = std::move(category_ids);
   Accumulator(matches, result).run();
   summarize(result);
   return result;
 }
 
+Evaluation accumulate(const Plan& plan, const Matches& matches) {
+  return evaluation_of(plan.options, table_categories(plan.options, plan.category.ids()), matches);
+}
+
 Evaluation evaluate(const Dataset& truth, const Detections& detections,
                     const EvaluateOptions& options, std::span<const std::int64_t> image_ids) {
-  const EvaluateOptions valid = checked(options);
-  return in_arena(valid.threads, [&] {
-    return accumulate(truth, match(truth, detections, valid, image_ids), valid);
-  });
+  const Plan plan(truth, options);
+  return in_arena(options.threads,
+                  [&] { return accumulate(plan, match(plan, detections, image_ids)); });
 }
 
 }  // namespace millrace::coco

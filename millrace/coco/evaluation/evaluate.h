@@ -23,46 +23,88 @@ enum class AreaFrom { box, mask };
 /// pycocotools' rule for a results file: boxes if the first detection has one.
 AreaFrom area_from(const Detections& detections);
 
+/// numpy's linspace, to the bit: the ninth of .5, .55, ... .95 is 0.8999999999999999.
+template <std::size_t N>
+constexpr std::array<double, N> linspace(double start, double stop) {
+  std::array<double, N> values{};
+  const double step = (stop - start) / static_cast<double>(N - 1);
+  for (std::size_t i = 0; i + 1 < N; ++i) values[i] = start + static_cast<double>(i) * step;
+  values[N - 1] = stop;
+  return values;
+}
+
+/// COCO's thresholds: of IoU .5, .55, ... .95, of recall 0, .01, ... 1.
+inline constexpr std::size_t kThresholds = 10, kRecalls = 101;
+inline constexpr auto kIouThresholds = linspace<kThresholds>(.5, .95);
+inline constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
+
+/// A range of areas in pixels. Both ends belong to it.
+struct AreaRange {
+  std::string name;
+  double low = 0, high = 0;
+
+  bool has(double area) const { return !((area < low) | (area > high)); }
+  friend bool operator==(const AreaRange&, const AreaRange&) = default;
+};
+
+/// COCO's: "all", "small" to 32 x 32 pixels, "medium" to 96 x 96, "large".
+std::vector<AreaRange> coco_areas();
+
 struct EvaluateOptions {
   IouType iou = IouType::box;
   AreaFrom area = AreaFrom::box;
   bool class_agnostic = false;  // all categories as one (pycocotools' useCats = 0)
   /// At most so many detections of an image and category count: one or more numbers from 1 on.
   std::vector<std::uint32_t> max_detections = {1, 10, 100};
+  /// In any order, also several times the same; one or more of each, no NaN.
+  std::vector<double> iou_thresholds{kIouThresholds.begin(), kIouThresholds.end()};
+  std::vector<double> recall_thresholds{kRecallThresholds.begin(), kRecallThresholds.end()};
+  std::vector<AreaRange> area_ranges = coco_areas();
+  /// Only these, in this order, each once; those that the data set lacks have nothing to find.
+  /// Empty: all of the data set.
+  std::vector<std::int64_t> category_ids;
   int threads = 0;  // 0: all cores
 };
 
 /// The results of pycocotools' accumulate and summarize.
 struct Evaluation {
   /// AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl; -1 if there is nothing to
-  /// find. With limits other than 1, 10, 100 as pycocotools: AP is for 100 detections (-1 if that
-  /// is no limit), the three AR for the first three limits, the rest for the third. With fewer than
-  /// three, where pycocotools fails, the last is used for the missing ones and for AP.
-  std::array<double, 12> stats{};
+  /// find, or no such threshold or name of a range of areas. With limits other than 1, 10, 100 as
+  /// pycocotools: AP is for 100 detections (-1 if that is no limit), the three AR for the first
+  /// three limits, the rest for the third. With fewer than three, where pycocotools fails, the last
+  /// is used for the missing ones and for AP.
+  std::vector<double> stats;
+  std::vector<std::string> stat_names;        // of each
   std::vector<std::uint32_t> max_detections;  // the M limits, ascending
-  /// (T=10, R=101, K, A=4, M), (T, K, A, M), (T, R, K, A, M), C order, as pycocotools' eval dict.
+  /// The T, R and A of the tables, as in the options.
+  std::vector<double> iou_thresholds, recall_thresholds;
+  std::vector<AreaRange> area_ranges;
+  /// (T, R, K, A, M), (T, K, A, M), (T, R, K, A, M), C order, as pycocotools' eval dict; by default
+  /// T is 10, R 101, A 4 and M 3.
   std::vector<double> precision, recall, scores;
   std::vector<std::int64_t> category_ids;  // the K categories
-  /// (K) AP over all thresholds, all areas, at the largest limit; -1: none.
+  /// (K) AP over all thresholds, the first range of areas, at the largest limit; -1: none.
   std::vector<double> category_ap;
-  // Detections left out: of unknown images, and of known ones but unknown categories
+  // Detections left out: of unknown images, and of known ones but categories that are neither in
+  // the data set nor asked for
   std::int64_t unknown_images = 0, unknown_categories = 0;
 };
 
-/// The names of `stats` with the limits 1, 10 and 100: "AP", "AP50", ...
+/// The names of the 12 `stats` of boxes and masks: "AP", "AP50", ...
 extern const std::array<const char*, 12> kStatNames;
 
 /// Scores detections, in any order, against a data set; those of unknown images or categories are
 /// left out and counted. `image_ids` restricts the evaluation; empty: all images. Throws Error
-/// naming a detection without a mask if areas are taken from masks, std::invalid_argument for no
-/// limits or limits below 1. The same bits for any number of threads.
+/// naming a detection without a mask if areas are taken from masks, std::invalid_argument naming an
+/// option that is not as EvaluateOptions says. The same bits for any number of threads.
 Evaluation evaluate(const Dataset& truth, const Detections& detections,
                     const EvaluateOptions& options, std::span<const std::int64_t> image_ids = {});
 
 /// The table that pycocotools prints.
 std::string table(const Evaluation& evaluation, IouType iou);
 
-struct Scored;  // matching.h
+struct ImageMatches;  // matching.h
+struct Plan;          // plan.h
 
 /// Scores detections as they come and keeps only what they hit. The result has the same bits as
 /// `evaluate` of all of them at once, for any order of images, number of threads and split over
@@ -105,10 +147,10 @@ class Evaluator {
   std::uint64_t setting() const;  // a digest of data set and options
 
   std::shared_ptr<const Dataset> truth_;
-  EvaluateOptions options_;
+  std::unique_ptr<const Plan> plan_;
   mutable std::mutex mutex_;  // guards what follows, an entry an image
   std::vector<State> state_;
-  std::vector<std::vector<Scored>> outcomes_;  // by category and falling score
+  std::vector<ImageMatches> matches_;
 };
 
 }  // namespace millrace::coco

@@ -16,7 +16,7 @@ namespace {
 
 /// The beginning of a partial result; the digest covers everything after it.
 struct PartialHeader {
-  char name[8] = {'m', 'r', 'e', 'v', 'a', 'l', '1', '\0'};
+  char name[8] = {'m', 'r', 'e', 'v', 'a', 'l', '2', '\0'};
   std::uint64_t digest = 0;
   std::uint64_t setting = 0;
 };
@@ -49,9 +49,9 @@ bool take(std::string_view& bytes, T& value) {
 
 Evaluator::Evaluator(std::shared_ptr<const Dataset> truth, EvaluateOptions options)
     : truth_(std::move(truth)),
-      options_(checked(std::move(options))),
+      plan_(std::make_unique<const Plan>(*truth_, std::move(options))),
       state_(truth_->images.size()),
-      outcomes_(truth_->images.size()) {}
+      matches_(truth_->images.size()) {}
 
 Evaluator::~Evaluator() = default;
 
@@ -66,13 +66,13 @@ void Evaluator::add(std::int64_t image_id, std::span<const Detection> found) {
   const Detections all(found);
   std::vector<std::uint32_t> indices(found.size());
   std::iota(indices.begin(), indices.end(), 0U);
-  std::vector<Scored> outcomes;
-  const std::uint32_t unknown = match_image(*truth_, options_, *image, all, indices, outcomes);
+  ImageMatches matches;
+  const std::uint32_t unknown = match_image(*plan_, *image, all, indices, matches);
 
   const std::lock_guard lock(mutex_);
   if (state_[position].added) fail(image_id, "it was added before");
   state_[position] = {true, unknown};
-  outcomes_[position] = std::move(outcomes);
+  matches_[position] = std::move(matches);
 }
 
 std::size_t Evaluator::images() const {
@@ -84,15 +84,20 @@ std::uint64_t Evaluator::setting() const {
   std::uint64_t all = digest(truth_->images.data(), truth_->images.size_bytes(), 0);
   all = digest(truth_->categories.data(), truth_->categories.size_bytes(), all);
   all = digest(truth_->annotations.data(), truth_->annotations.size_bytes(), all);
-  if (options_.iou == IouType::mask) {
+  const EvaluateOptions& options = plan_->options;
+  if (options.iou == IouType::mask) {
     all = digest(truth_->coordinates.data(), truth_->coordinates.size_bytes(), all);
     all = digest(truth_->polygon_ends.data(), truth_->polygon_ends.size_bytes(), all);
     all = digest(truth_->runs.data(), truth_->runs.size_bytes(), all);
   }
-  const std::uint32_t choices[] = {static_cast<std::uint32_t>(options_.iou),
-                                   static_cast<std::uint32_t>(options_.area),
-                                   options_.class_agnostic};
-  return digest(options_.max_detections, digest(choices, sizeof choices, all));
+  const std::uint32_t choices[] = {static_cast<std::uint32_t>(options.iou),
+                                   static_cast<std::uint32_t>(options.area),
+                                   options.class_agnostic};
+  all = digest(options.max_detections, digest(choices, sizeof choices, all));
+  all = digest(options.category_ids, all);
+  for (const AreaRange& range : options.area_ranges)
+    all = digest(std::vector{range.low, range.high}, all);
+  return digest(options.recall_thresholds, digest(options.iou_thresholds, all));
 }
 
 std::string Evaluator::partial() const {
@@ -102,8 +107,9 @@ std::string Evaluator::partial() const {
     for (std::size_t i = 0; i < state_.size(); ++i) {
       if (!state_[i].added) continue;
       put(body, ImageHeader{static_cast<std::uint32_t>(i), state_[i].unknown_categories,
-                            outcomes_[i].size()});
-      for (const Scored& one : outcomes_[i]) put(body, one);
+                            matches_[i].detections.size()});
+      for (const Scored& one : matches_[i].detections) put(body, one);
+      for (const Outcome& one : matches_[i].outcomes) put(body, one);
     }
   }
   PartialHeader header;
@@ -125,37 +131,43 @@ void Evaluator::merge(std::string_view partial) {
     throw Error("evaluation: the partial result is of another data set or other options than " +
                 truth_->source);
 
-  const std::uint64_t categories = category_count(*truth_, options_);
-  std::vector<std::pair<ImageHeader, std::vector<Scored>>> images;
+  const Extent& extent = plan_->extent;
+  const std::uint64_t bytes = sizeof(Scored) + extent.outcomes() * sizeof(Outcome);
+  std::vector<std::pair<ImageHeader, ImageMatches>> images;
   while (!partial.empty()) {
-    auto& [image, outcomes] = images.emplace_back();
+    auto& [image, matches] = images.emplace_back();
     bool good = take(partial, image) && image.image < state_.size() &&
-                image.detections <= partial.size() / sizeof(Scored);
-    if (good) outcomes.resize(image.detections);
-    for (Scored& one : outcomes)
-      good = good && take(partial, one) && one.category < categories && one.image == image.image;
+                image.detections <= partial.size() / bytes;
+    if (good) {
+      matches.detections.resize(image.detections);
+      matches.outcomes.resize(image.detections * extent.outcomes());
+    }
+    for (Scored& one : matches.detections)
+      good = good && take(partial, one) && one.category < extent.categories &&
+             one.image == image.image;
+    for (Outcome& one : matches.outcomes) good = good && take(partial, one);
     if (!good) throw Error("evaluation: the partial result is broken");
   }
 
   const std::lock_guard lock(mutex_);
-  for (const auto& [image, outcomes] : images)
+  for (const auto& [image, matches] : images)
     if (state_[image.image].added)
       fail(truth_->images[image.image].id, "it is in two partial results");
-  for (auto& [image, outcomes] : images) {
+  for (auto& [image, matches] : images) {
     state_[image.image] = {true, image.unknown_categories};
-    outcomes_[image.image] = std::move(outcomes);
+    matches_[image.image] = std::move(matches);
   }
 }
 
 Evaluation Evaluator::result(Scope scope) const {
   const std::lock_guard lock(mutex_);
-  Matches matches = gather(outcomes_, category_count(*truth_, options_));
+  Matches matches = gather(matches_, plan_->extent);
   for (std::size_t i = 0; i < state_.size(); ++i) {
     matches.unknown_categories += state_[i].unknown_categories;
     if (state_[i].added || scope == Scope::all)
-      count_truths(*truth_, truth_->images[i], options_.class_agnostic, matches.truths);
+      count_truths(*plan_, truth_->images[i], matches.truths);
   }
-  return accumulate(*truth_, matches, options_);
+  return accumulate(*plan_, matches);
 }
 
 }  // namespace millrace::coco

@@ -5,55 +5,53 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "millrace/coco/evaluation/evaluate.h"
+#include "millrace/coco/evaluation/plan.h"
 
 namespace millrace::coco {
 
-inline constexpr std::size_t kThresholds = 10, kAreas = 4;
-
-/// numpy's linspace, to the bit: the ninth of .5, .55, ... .95 is 0.8999999999999999.
-template <std::size_t N>
-constexpr std::array<double, N> linspace(double start, double stop) {
-  std::array<double, N> values{};
-  const double step = (stop - start) / static_cast<double>(N - 1);
-  for (std::size_t i = 0; i + 1 < N; ++i) values[i] = start + static_cast<double>(i) * step;
-  values[N - 1] = stop;
-  return values;
-}
-inline constexpr auto kIouThresholds = linspace<kThresholds>(.5, .95);
-
-/// A bit for each threshold.
-inline constexpr unsigned kEveryThreshold = (1U << kThresholds) - 1;
-
-/// A detection's outcome in one range of areas; bit t is for threshold t.
+/// A detection's outcome at the thresholds of a word, in one range of areas.
 struct Outcome {
-  std::uint16_t hit = 0;
-  std::uint16_t ignored = 0;  // neither right nor wrong
+  ThresholdBits hit = 0;
+  ThresholdBits ignored = 0;  // neither right nor wrong
 };
 
 /// A detection that counts: one of the best of its image and category.
 struct Scored {
   double score = 0;
-  std::uint32_t category = 0;   // position in the data set, or 0 where categories are joined
+  std::uint32_t category = 0;   // position among those evaluated, or 0 where they are joined
   std::uint32_t image = 0;      // position in the data set
   std::uint32_t rank = 0;       // within its image and category
   std::uint32_t detection = 0;  // position among the detections given
-  std::array<Outcome, kAreas> outcomes;
 };
 
-/// Objects that count, in each range of areas.
-using TruthCounts = std::array<std::int64_t, kAreas>;
+/// The detections of an image that count, by category and falling score.
+struct ImageMatches {
+  std::vector<Scored> detections;
+  std::vector<Outcome> outcomes;  // Extent::outcomes() of each
+};
 
 struct Matches {
-  std::vector<Scored> detections;   // by category, image, and falling score
-  std::vector<std::size_t> first;   // (K + 1) where each category's detections begin
-  std::vector<TruthCounts> truths;  // (K)
+  Matches() = default;
+  explicit Matches(const Extent& size)
+      : extent(size), first(size.categories + 1, 0), truths(size.categories * size.areas, 0) {}
+
+  /// Those of the first 16 thresholds in the first range of areas.
+  const Outcome& outcome(std::size_t detection) const {
+    return outcomes[detection * extent.outcomes()];
+  }
+  /// Objects of a category that count in the first range of areas.
+  std::int64_t objects(std::size_t category) const { return truths[category * extent.areas]; }
+
+  Extent extent;
+  std::vector<Scored> detections;    // by category, image, and falling score
+  std::vector<Outcome> outcomes;     // Extent::outcomes() of each
+  std::vector<std::size_t> first;    // (K + 1) where each category's detections begin
+  std::vector<std::int64_t> truths;  // (K, A) objects that count
   std::int64_t unknown_images = 0, unknown_categories = 0;  // as in Evaluation
 };
 
@@ -64,21 +62,6 @@ inline std::uint64_t score_fall(double score) {
   const auto bits = std::bit_cast<std::uint64_t>(0.0 - score);  // never -0, which equals 0
   return bits & kSign ? ~bits : bits | kSign;
 }
-
-/// The options with limits in ascending order. Throws std::invalid_argument for none or 0.
-EvaluateOptions checked(EvaluateOptions options);
-
-/// Whether an object counts in a range of areas.
-bool counts(const Annotation& object, std::size_t area);
-
-/// The K of an evaluation.
-inline std::size_t category_count(const Dataset& truth, const EvaluateOptions& options) {
-  return options.class_agnostic ? 1 : truth.categories.size();
-}
-
-/// Adds the objects of an image to the sums of their categories (K).
-void count_truths(const Dataset& truth, const Image& image, bool class_agnostic,
-                  std::span<TruthCounts> sums);
 
 using Indices = std::span<const std::uint32_t>;  // positions in some Detections
 using Objects = std::span<const Annotation* const>;
@@ -91,17 +74,19 @@ void box_overlaps(const Detections& all, Indices found, Objects objects, std::ve
 void mask_overlaps(const Detections& all, Indices found, Objects objects, const Dataset& truth,
                    const Image& image, double least, std::vector<double>& out);
 
-/// Appends the outcome of the detections `found` (ascending) of an image, by category and falling
-/// score. Returns how many were left out for an unknown category. The options are `checked`. Throws
-/// Error as `evaluate`.
-std::uint32_t match_image(const Dataset& truth, const EvaluateOptions& options, const Image& image,
-                          const Detections& all, Indices found, std::vector<Scored>& out);
+/// Adds the objects of an image to sums (K, A).
+void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> sums);
+
+/// Appends the outcome of the detections `found` (ascending) of an image. Returns how many were
+/// left out for an unknown category. Throws Error as `evaluate`.
+std::uint32_t match_image(const Plan& plan, const Image& image, const Detections& all,
+                          Indices found, ImageMatches& out);
 
 /// Puts the outcomes of all images together, by category; `truths` are left 0.
-Matches gather(std::span<const std::vector<Scored>> images, std::size_t categories);
+Matches gather(std::span<const ImageMatches> images, const Extent& extent);
 
 /// By all threads of the caller's arena. Throws Error as `evaluate`.
-Matches match(const Dataset& truth, const Detections& detections, const EvaluateOptions& options,
+Matches match(const Plan& plan, const Detections& detections,
               std::span<const std::int64_t> image_ids);
 
 /// Runs `body` on so many of the process's threads; 0: all of them.

@@ -1,66 +1,100 @@
-// Precision over recall as in COCO: the best precision from each of 101 recalls on.
+// Precision over recall as in COCO: the best precision from each threshold of recall on.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <vector>
 
-#include "millrace/coco/evaluation/matching.h"
-#include "millrace/coco/evaluation/summary.h"
+#include "millrace/coco/evaluation/evaluate.h"
 
 namespace millrace::coco {
 
-/// The fewest hits that reach each of the 101 recalls of `objects`. Recall 0 takes one.
-class RecallPoints {
+/// Thresholds of recall in order: ascending, each once. The first is 0 and stands for all up to 0.
+class Recalls {
  public:
-  /// REQUIRES: objects > 0.
-  explicit RecallPoints(std::uint64_t objects) {
-    const auto all = static_cast<double>(objects);
-    for (std::size_t r = 0; r < kRecalls; ++r) {
-      double hits = std::max(1., std::ceil(kRecallThresholds[r] * all));  // up to rounding
-      while (hits > 1 && (hits - 1) / all >= kRecallThresholds[r]) --hits;
-      while (hits / all < kRecallThresholds[r]) ++hits;
-      needed_[r] = static_cast<std::uint64_t>(hits);
+  explicit Recalls(std::span<const double> given = kRecallThresholds) : values_{0} {
+    for (const double recall : given)
+      if (recall > 0) values_.push_back(recall);
+    std::ranges::sort(values_);
+    values_.erase(std::ranges::unique(values_).begin(), values_.end());
+    for (const double recall : given) {
+      const auto at = std::ranges::lower_bound(values_, recall);
+      positions_.push_back(static_cast<std::size_t>(at - values_.begin()));
     }
   }
 
+  std::span<const double> values() const { return values_; }
+  std::size_t size() const { return values_.size(); }
+  /// Where the r-th given one is.
+  std::size_t position(std::size_t r) const { return positions_[r]; }
+
+ private:
+  std::vector<double> values_;
+  std::vector<std::size_t> positions_;
+};
+
+/// The fewest hits that reach each recall of `objects`. Recall 0 takes one.
+class RecallPoints {
+ public:
+  /// REQUIRES: objects > 0.
+  RecallPoints(std::uint64_t objects, const Recalls& recalls) {
+    constexpr double kExact = 9e15;  // numbers of hits that double counts
+    const auto all = static_cast<double>(objects);
+    for (const double recall : recalls.values()) {
+      double hits = std::max(1., std::ceil(recall * all));  // up to rounding
+      if (hits > kExact) {
+        needed_.push_back(std::numeric_limits<std::uint64_t>::max());
+        continue;
+      }
+      while (hits > 1 && (hits - 1) / all >= recall) --hits;
+      while (hits / all < recall) ++hits;
+      needed_.push_back(static_cast<std::uint64_t>(hits));
+    }
+  }
+
+  std::size_t size() const { return needed_.size(); }
   std::uint64_t operator[](std::size_t r) const { return needed_[r]; }
 
  private:
-  std::array<std::uint64_t, kRecalls> needed_;
+  std::vector<std::uint64_t> needed_;
 };
 
-/// Precision at the 101 recalls of one category and threshold, from its hits by falling score.
+/// Precision at the recalls of one category and threshold, from its hits by falling score.
 class PrecisionEnvelope {
  public:
+  /// Keeps in `best`, which begins as zeros, a number for each recall: the best precision among
+  /// the hits that reach this recall and not the next.
+  explicit PrecisionEnvelope(std::span<double> best) : best_(best) {}
+
   /// Adds a hit, the `hits`-th of `counted` detections. Returns the last recall reached.
   std::size_t hit(std::uint64_t hits, std::uint64_t counted, const RecallPoints& points) {
-    while (reached_ + 1 < kRecalls && hits >= points[reached_ + 1]) ++reached_;
+    while (reached_ + 1 < points.size() && hits >= points[reached_ + 1]) ++reached_;
     constexpr double kSpacing = std::numeric_limits<double>::epsilon();  // numpy.spacing(1)
     const double precision = static_cast<double>(hits) / (static_cast<double>(counted) + kSpacing);
     best_[reached_] = std::max(best_[reached_], precision);
     return reached_;
   }
 
-  /// The best precision from each recall on; 0 at recalls that no hit reaches.
-  std::array<double, kRecalls> at_recalls() const {
-    auto best = best_;
-    for (std::size_t r = kRecalls - 1; r > 0; --r) best[r - 1] = std::max(best[r - 1], best[r]);
-    return best;
+  /// Ends it: from now on the memory holds the best precision from each recall on; 0 at recalls
+  /// that no hit reaches.
+  void finish() {
+    for (std::size_t r = best_.size() - 1; r > 0; --r)
+      best_[r - 1] = std::max(best_[r - 1], best_[r]);
   }
 
-  /// The mean of the above.
-  double average() const {
-    const auto best = at_recalls();
-    return std::accumulate(best.rbegin(), best.rend(), 0.0) / static_cast<double>(kRecalls);
+  /// Ends it. The mean of the above, as summed from the last recall on.
+  double average() {
+    finish();
+    return std::accumulate(best_.rbegin(), best_.rend(), 0.0) / static_cast<double>(best_.size());
   }
 
  private:
   std::size_t reached_ = 0;
-  std::array<double, kRecalls> best_{};  // among the hits that reach this recall and not the next
+  std::span<double> best_;
 };
 
 }  // namespace millrace::coco

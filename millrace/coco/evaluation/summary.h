@@ -7,33 +7,35 @@
 
 namespace millrace::coco {
 
-inline constexpr std::size_t kRecalls = 101;  // thresholds of recall: 0, .01, ... 1
-inline constexpr auto kRecallThresholds = linspace<kRecalls>(0, 1);
-
 /// Positions in the tables of an Evaluation.
 struct Layout {
-  explicit Layout(const Evaluation& e)
-      : categories(e.category_ids.size()), limits(e.max_detections.size()) {}
-
-  std::size_t categories, limits;
+  std::size_t recalls, categories, areas, limits;
 
   /// In `recall`: threshold, category, area, limit.
   std::size_t at(std::size_t t, std::size_t k, std::size_t a, std::size_t m) const {
-    return ((t * categories + k) * kAreas + a) * limits + m;
+    return ((t * categories + k) * areas + a) * limits + m;
   }
   /// In `precision` and `scores`: threshold, recall, category, area, limit.
   std::size_t at(std::size_t t, std::size_t r, std::size_t k, std::size_t a, std::size_t m) const {
-    return at(t * kRecalls + r, k, a, m);
+    return at(t * recalls + r, k, a, m);
   }
 };
 
-/// Tables and figures, by the calling thread's arena. The same bits for any number of threads.
-Evaluation accumulate(const Dataset& truth, const Matches& matches, const EvaluateOptions& options);
+Layout layout_of(const Evaluation& evaluation);
+
+/// Tables and figures of matches, by the calling thread's arena. The same bits for any number of
+/// threads.
+Evaluation accumulate(const Plan& plan, const Matches& matches);
+
+/// The same for `checked` options and the ids of the K categories. The matches have K categories
+/// and A ranges of areas, or K * A categories and one range: the tables are the same.
+Evaluation evaluation_of(const EvaluateOptions& options, std::vector<std::int64_t> category_ids,
+                         const Matches& matches);
 
 /// The twelve figures of one category alone.
-std::array<double, 12> category_stats(const Evaluation& evaluation, std::size_t category);
+std::vector<double> category_stats(const Evaluation& evaluation, std::size_t category);
 
-/// Fills `stats` and `category_ap` from `precision` and `recall`.
+/// Fills `stats`, `stat_names` and `category_ap` from `precision` and `recall`.
 void summarize(Evaluation& evaluation);
 
 }  // namespace millrace::coco

@@ -1,0 +1,130 @@
+#include "millrace/coco/evaluation/image_matcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "millrace/base/errors.h"
+
+namespace millrace::coco {
+namespace {
+
+double area_of(const Detections& all, std::uint32_t index, AreaFrom from) {
+  const Detections::Record& one = all[index];
+  if (from == AreaFrom::box && one.has_bbox) return one.bbox[2] * one.bbox[3];
+  if (one.mask != Detections::kNoMask) return all.mask_of(one).extent.pixels;
+  throw Error(fmt::format("detection {} (image {}) has no mask, and areas are taken from masks",
+                          index, one.image_id));
+}
+
+}  // namespace
+
+std::uint32_t ImageMatcher::list(const Detections& all, Indices given) {
+  std::uint32_t unknown = 0;
+  listed_.clear();
+  for (const std::uint32_t index : given) {
+    const std::int64_t id = all[index].category_id;
+    if (const int k = plan_.category(id); k >= 0)
+      listed_.push_back({score_fall(all[index].score), static_cast<std::uint32_t>(k), index});
+    else
+      unknown += plan_.truth.category_index(id) < 0;
+  }
+  const std::size_t categories = plan_.category.ids().size();
+  if (plan_.options.class_agnostic || categories > 256 + 8 * listed_.size()) {
+    // Where categories are joined, equal scores still go by category.
+    const bool joined = plan_.options.class_agnostic;
+    std::ranges::sort(listed_, {}, [joined](const Candidate& c) {
+      return std::tuple(joined ? 0 : c.category, c.fall, c.category, c.index);
+    });
+    candidates_.swap(listed_);
+    return unknown;
+  }
+  places_.assign(categories + 1, 0);
+  for (const Candidate& one : listed_) ++places_[one.category + 1];
+  for (std::size_t k = 0; k < categories; ++k) places_[k + 1] += places_[k];
+  candidates_.resize(listed_.size());
+  for (const Candidate& one : listed_) candidates_[places_[one.category]++] = one;
+  auto begin = candidates_.begin();
+  while (begin != candidates_.end()) {
+    const auto end = candidates_.begin() + places_[begin->category];
+    if (end - begin > 1)
+      std::sort(begin, end, [](const Candidate& a, const Candidate& b) {
+        return a.fall != b.fall ? a.fall < b.fall : a.index < b.index;
+      });
+    begin = end;
+  }
+  return unknown;
+}
+
+void ImageMatcher::list(const Image& image) {
+  all_objects_.clear();
+  for (const Annotation& object : plan_.truth.objects(image))
+    if (const int k = plan_.category(object.category_id); k >= 0)
+      all_objects_.emplace_back(k, &object);
+  std::ranges::sort(all_objects_);  // those of a category in the order of the file
+}
+
+void ImageMatcher::measure(const Image& image, const Detections& all) {
+  near_.clear();
+  overlaps_.clear();
+  if (found_.empty() || objects_.empty()) return;
+  if (plan_.options.iou == IouType::mask)
+    mask_overlaps(all, found_, objects_, plan_.truth, image, least_, overlaps_);
+  else
+    box_overlaps(all, found_, objects_, overlaps_);
+  find_near();
+  if (near_.empty()) return;
+  counts_.clear();
+  for (std::size_t a = 0; a < plan_.extent.areas; ++a)
+    for (const Annotation* object : objects_) counts_.push_back(plan_.counts(*object, a));
+}
+
+void ImageMatcher::find_near() {
+  near_ends_.clear();
+  const double* overlap = overlaps_.data();
+  for (std::size_t d = 0; d < found_.size(); ++d) {
+    const std::size_t begin = near_.size();
+    for (std::uint32_t g = 0; g < objects_.size(); ++g, ++overlap)
+      if (!(*overlap < plan_.least)) near_.push_back({*overlap, g, 0});
+    if (near_.size() - begin > 1)
+      std::ranges::sort(std::span(near_).subspan(begin), std::greater(),
+                        [](const Near& near) { return std::pair(near.overlap, near.object); });
+    near_ends_.push_back(near_.size());
+  }
+}
+
+void ImageMatcher::ignore_outside(const Detections& all, std::span<Outcome> out) const {
+  const Extent& extent = plan_.extent;
+  const std::size_t words = extent.words();
+  Outcome* outcome = out.data();
+  for (const std::uint32_t index : found_) {
+    const double area = area_of(all, index, plan_.options.area);
+    for (const AreaRange& range : plan_.options.area_ranges) {
+      const bool outside = !range.has(area);
+      for (std::size_t w = 0; w < words; ++w, ++outcome)
+        if (outside)
+          outcome->ignored |= static_cast<ThresholdBits>(extent.every(w) & ~unsigned{outcome->hit});
+    }
+  }
+}
+
+std::uint32_t ImageMatcher::match(const Image& image, const Detections& all, Indices given,
+                                  ImageMatches& out) {
+  const auto position = static_cast<std::uint32_t>(&image - plan_.truth.images.data());
+  const std::size_t stride = plan_.extent.outcomes();
+  out.detections.reserve(out.detections.size() + given.size());
+  out.outcomes.reserve(out.outcomes.size() + given.size() * stride);
+  return each_category(image, all, given, [&](std::uint32_t k) {
+    if (found_.empty()) return;
+    std::uint32_t rank = 0;
+    for (const std::uint32_t index : found_)
+      out.detections.push_back({all[index].score, k, position, rank++, index});
+    const std::size_t first = out.outcomes.size();
+    out.outcomes.resize(first + found_.size() * stride);
+    match(image, all, std::span(out.outcomes).subspan(first),
+          [](std::size_t, std::size_t, ThresholdBits, std::size_t, std::uint32_t) {});
+  });
+}
+
+}  // namespace millrace::coco

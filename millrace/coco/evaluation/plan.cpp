@@ -1,0 +1,80 @@
+#include "millrace/coco/evaluation/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace millrace::coco {
+namespace {
+
+void expect_numbers(const std::vector<double>& values, const std::string& name) {
+  if (values.empty() || std::ranges::any_of(values, [](double v) { return std::isnan(v); }))
+    throw std::invalid_argument(name + ": one or more numbers are needed, none of them NaN");
+}
+
+}  // namespace
+
+EvaluateOptions checked(EvaluateOptions options) {
+  auto& limits = options.max_detections;
+  std::ranges::sort(limits);
+  if (limits.empty() || limits.front() == 0)
+    throw std::invalid_argument("max_detections: one or more numbers from 1 on are needed");
+  expect_numbers(options.iou_thresholds, "iou_thresholds");
+  expect_numbers(options.recall_thresholds, "recall_thresholds");
+  std::vector<double> ends;
+  for (const AreaRange& range : options.area_ranges)
+    ends.insert(ends.end(), {range.low, range.high});
+  expect_numbers(ends, "area_ranges");
+  auto ids = options.category_ids;
+  std::ranges::sort(ids);
+  if (const auto twice = std::ranges::adjacent_find(ids); twice != ids.end())
+    throw std::invalid_argument("category_ids: " + std::to_string(*twice) + " is there twice");
+  return options;
+}
+
+std::vector<std::int64_t> table_categories(const EvaluateOptions& options,
+                                           const std::vector<std::int64_t>& all) {
+  if (options.class_agnostic) return {-1};  // as pycocotools
+  return options.category_ids.empty() ? all : options.category_ids;
+}
+
+Categories::Categories(const Dataset& truth, const EvaluateOptions& options)
+    : ids_(options.category_ids) {
+  if (ids_.empty())
+    for (const Category& one : truth.categories) ids_.push_back(one.id);
+  for (std::size_t k = 0; k < ids_.size(); ++k) {
+    const std::int64_t id = ids_[k];
+    const auto position = static_cast<int>(k);
+    sorted_.emplace_back(id, position);
+    if (id < 0 || id >= kSmall) continue;
+    const auto at = static_cast<std::size_t>(id);
+    if (small_.size() <= at) small_.resize(at + 1, -1);
+    small_[at] = position;
+  }
+  std::ranges::sort(sorted_);
+}
+
+int Categories::search(std::int64_t id) const {
+  const auto at = std::ranges::lower_bound(sorted_, id, {}, &std::pair<std::int64_t, int>::first);
+  return at != sorted_.end() && at->first == id ? at->second : -1;
+}
+
+Plan::Plan(const Dataset& data, EvaluateOptions given)
+    : truth(data), options(checked(std::move(given))), category(data, options) {
+  extent = {options.iou_thresholds.size(), options.area_ranges.size(),
+            options.class_agnostic ? 1 : category.ids().size()};
+  constexpr double kMost = 1 - 1e-10;  // as pycocotools: the same shape always reaches it
+  for (const double threshold : options.iou_thresholds)
+    levels.push_back(std::min(threshold, kMost));
+  least = std::ranges::min(levels);
+}
+
+std::vector<AreaRange> coco_areas() {
+  return {{"all", 0, 1e10},
+          {"small", 0, 32 * 32},
+          {"medium", 32 * 32, 96 * 96},
+          {"large", 96 * 96, 1e10}};
+}
+
+}  // namespace millrace::coco
