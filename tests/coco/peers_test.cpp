@@ -1,4 +1,5 @@
 // What pycocotools and lvis answered to unusual parameters (record_peers.py), to the last bit.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -9,12 +10,15 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/details.h"
+#include "tests/support/thrown.h"
 
 namespace millrace::coco {
 namespace {
 
 using nlohmann::json;
+using ::testing::HasSubstr;
 
 /// The same as in record_peers.py.
 std::string digest_of(const std::vector<double>& values) {
@@ -43,17 +47,20 @@ Detections found_of(const json& set, const json& one) {
     if (record.has_bbox) record.bbox = given["bbox"];
     if (has("segmentation")) {
       const json& mask = given["segmentation"];
-      found.add(record, mask["counts"].get<std::string>(), mask["size"][0], mask["size"][1]);
+      found.add(record, mask["counts"].get<std::string>(), mask["size"][0], mask["size"][1],
+                given["keypoints"].get<std::vector<double>>());
     } else {
-      found.add(record);
+      found.add(record, given["keypoints"].get<std::vector<double>>());
     }
   }
   return found;
 }
 
 EvaluateOptions options_of(const json& one, const Detections& found) {
-  EvaluateOptions options;
-  if (one["iou"] == "segm") options.iou = IouType::mask;
+  const IouType iou = one["iou"] == "bbox"   ? IouType::box
+                      : one["iou"] == "segm" ? IouType::mask
+                                             : IouType::keypoints;
+  EvaluateOptions options = one["peer"] == "lvis" ? lvis_options(iou) : usual_options(iou);
   options.area = area_from(found);
   options.class_agnostic = one.value("use_cats", 1) == 0;
   const auto take = [&](const char* name, auto& to) {
@@ -63,6 +70,7 @@ EvaluateOptions options_of(const json& one, const Detections& found) {
   take("iou_thrs", options.iou_thresholds);
   take("rec_thrs", options.recall_thresholds);
   take("cat_ids", options.category_ids);
+  take("sigmas", options.sigmas);
   if (one.contains("area_rng")) {
     options.area_ranges.clear();
     for (std::size_t a = 0; a < one["area_rng"].size(); ++a)
@@ -138,8 +146,8 @@ Evaluation again(const MatchDetails& all, const Dataset& truth, const EvaluateOp
 }
 
 TEST(Peers, GiveTheSameToTheLastBit) {
+  EXPECT_GT(recorded()["cases"].size(), 80U);
   for (const json& one : recorded()["cases"]) {
-    if (one["iou"] == "keypoints" || one["peer"] == "lvis") continue;
     json shown = one;
     shown.erase("answer");
     SCOPED_TRACE(shown.dump());
@@ -170,6 +178,109 @@ TEST(Peers, GiveTheSameToTheLastBit) {
     EXPECT_EQ(digest_of(second.recall), digest_of(result.recall));
     EXPECT_EQ(digest_of(second.precision), digest_of(result.precision));
     EXPECT_EQ(digest_of(second.scores), digest_of(result.scores));
+  }
+}
+
+const json& first_of(const std::string& peer, const std::string& iou) {
+  for (const json& one : recorded()["cases"])
+    if (one["peer"] == peer && one["iou"] == iou) return one;
+  throw std::invalid_argument(peer + ": no case");
+}
+
+TEST(Peers, KeypointsThatAreNotAsManyAsTheSigmasAreNamed) {
+  const json& one = first_of("pycocotools", "keypoints");
+  const json& set = recorded()["sets"][0];
+  const auto truth = parse_dataset(set["gt"].dump(), "made");
+  const Detections found = found_of(set, one);
+  EvaluateOptions options = usual_options(IouType::keypoints);
+  const auto told = [&] {
+    try {
+      evaluate(*truth, found, options);
+    } catch (const std::exception& problem) {
+      return std::string(problem.what());
+    }
+    return std::string();
+  };
+  options.sigmas = {.1, .1};
+  EXPECT_THAT(told(), HasSubstr("has 17 keypoints, and there are 2 sigmas"));
+  options.sigmas = {.1, 0};
+  EXPECT_THAT(told(), HasSubstr("sigmas: numbers above 0"));
+  options = usual_options(IouType::keypoints);
+  options.area = AreaFrom::keypoints;
+  std::vector<Detection> boxes = {{10, 7, Xywh{1, 1, 9, 9}, .5, {}}};
+  EXPECT_THAT(testing::message_of([&] { evaluate(*truth, Detections(boxes), options); }),
+              HasSubstr("detection 0 (image 10) has no keypoints"));
+}
+
+TEST(Peers, TablesOfLvisAndKeypointsNameTheirFigures) {
+  const json& set = recorded()["sets"][0];
+  const auto truth = parse_dataset(set["gt"].dump(), "made");
+  const Detections found = found_of(set, json::object());
+  const auto lvis = evaluate(*truth, found, lvis_options(IouType::box));
+  EXPECT_THAT(lvis.stat_names,
+              ::testing::ElementsAre("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf",
+                                     "AR@300", "ARs@300", "ARm@300", "ARl@300"));
+  EXPECT_THAT(table(lvis, IouType::box),
+              HasSubstr("(AP) @[ IoU=0.50:0.95 | area=   all | maxDets=300 catIds=  r] = "));
+  const auto poses = evaluate(*truth, found, usual_options(IouType::keypoints));
+  EXPECT_THAT(poses.stat_names, ::testing::ElementsAre("AP", "AP50", "AP75", "APm", "APl", "AR",
+                                                       "AR50", "AR75", "ARm", "ARl"));
+  EXPECT_THAT(table(poses, IouType::keypoints),
+              HasSubstr("(AR) @[ IoU=0.75      | area=   all | maxDets= 20 ] = "));
+}
+
+TEST(Peers, OptionsThatCannotBeAreNamed) {
+  const auto truth = parse_dataset(recorded()["sets"][0]["gt"].dump(), "made");
+  const auto told = [&](const auto& change) {
+    EvaluateOptions options;
+    change(options);
+    try {
+      evaluate(*truth, {}, options);
+    } catch (const std::invalid_argument& problem) {
+      return std::string(problem.what());
+    }
+    return std::string();
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(told([](EvaluateOptions&) {}), "");
+  EXPECT_THAT(told([&](auto& o) { o.iou_thresholds = {.5, nan}; }), HasSubstr("iou_thresholds"));
+  EXPECT_THAT(told([](auto& o) { o.recall_thresholds.clear(); }), HasSubstr("recall_thresholds"));
+  EXPECT_THAT(told([](auto& o) { o.area_ranges.clear(); }), HasSubstr("area_ranges"));
+  EXPECT_THAT(told([](auto& o) { o.category_ids = {7, 2, 7}; }), HasSubstr("7 is there twice"));
+  EXPECT_THAT(told([](auto& o) { o.federated = true; }), HasSubstr("one limit"));
+}
+
+TEST(Peers, AnEvaluatorGivesTheSameImageByImage) {
+  for (const char* iou : {"keypoints", "bbox"}) {
+    const json& one = first_of(iou == std::string("bbox") ? "lvis" : "pycocotools", iou);
+    const json& set = recorded()["sets"][one["set"].get<std::size_t>()];
+    const std::shared_ptr<const Dataset> truth = parse_dataset(set["gt"].dump(), "made");
+    const Detections found = found_of(set, one);
+    EvaluateOptions options = options_of(one, found);
+    options.iou_thresholds.assign(40, .5);  // more than a word
+    Evaluator here(truth, options), there(truth, options);
+    for (const Image& image : truth->images) {
+      std::vector<Detection> its;
+      for (std::size_t i = 0; i < found.size(); ++i)
+        if (found[i].image_id == image.id) {
+          const auto keypoints = found.keypoints_of(found[i]);
+          its.push_back({image.id,
+                         found[i].category_id,
+                         found[i].bbox,
+                         found[i].score,
+                         {},
+                         {keypoints.begin(), keypoints.end()}});
+        }
+      (image.id % 2 ? here : there).add(image.id, its);
+    }
+    here.merge(there.partial());
+    const Evaluation whole = evaluate(*truth, found, options), merged = here.result();
+    EXPECT_EQ(merged.stats, whole.stats);
+    EXPECT_EQ(digest_of(merged.precision), digest_of(whole.precision));
+    EXPECT_EQ(digest_of(merged.scores), digest_of(whole.scores));
+    EXPECT_GT(whole.stats[1], 0);
+    options.sigmas.back() *= 2, options.recall_thresholds.back() = .9;
+    EXPECT_THROW(Evaluator(truth, options).merge(here.partial()), Error);
   }
 }
 

@@ -35,7 +35,8 @@ class MadeSet:
     def __init__(self, seed, points=17, nan=False):
         self.rng, self.points = np.random.default_rng(seed), points
         self.gt = {"images": [], "annotations": [], "categories": [
-            {"id": i, "name": f"c{i}", "frequency": f} for i, f in [(7, "r"), (0, "f"), (2, "c"), (9, "f")]]}
+            {"id": i, "name": f"c{i}", "frequency": f}
+            for i, f in [(7, "r"), (0, "f"), (2, "c"), (9, "f")]]}
         self.dt = []
         for i in self.rng.permutation(8).tolist():
             self.image(5 * i)
@@ -62,7 +63,8 @@ class MadeSet:
                 pose[3 * i + 2] = 0 if seen == 0 else self.below(3)
             areas = [1024, 9216, 0, round(box[2] * box[3], 3)]
             one = {"id": len(self.gt["annotations"]), "image_id": number, "category_id": category,
-                   "bbox": box, "area": areas[min(self.below(9), 3)], "iscrowd": int(self.below(7) == 0),
+                   "bbox": box, "area": areas[min(self.below(9), 3)],
+                   "iscrowd": int(self.below(7) == 0),
                    "segmentation": self.outline(box), "keypoints": pose,
                    "num_keypoints": sum(v > 0 for v in pose[2::3])}
             if self.below(6) == 0:
@@ -73,7 +75,8 @@ class MadeSet:
                 near = [round(max(float(v), 0.5), 2) for v in np.array(box) + by]
                 self.detection(number, category if self.below(5) else 9, near, pose)
         for _ in range(self.below(4)):
-            self.detection(number, ids[self.below(4)], [3, 4, 0 if self.below(3) == 0 else 30.5, 20], None)
+            width = 0 if self.below(3) == 0 else 30.5
+            self.detection(number, ids[self.below(4)], [3, 4, width, 20], None)
 
     def outline(self, b):
         x, y = b[0] + b[2], b[1] + b[3]
@@ -91,9 +94,9 @@ class MadeSet:
             keypoints = [round(p + float(m), 1) for p, m in zip(pose, moved)]
         keypoints[2::3] = [1] * self.points
         rle = mask.merge(mask.frPyObjects(self.outline(box), 120, 150))
-        self.dt.append({"image_id": image, "category_id": category, "bbox": box, "keypoints": keypoints,
-                        "segmentation": {"size": rle["size"], "counts": rle["counts"].decode()},
-                        "score": self.below(11) / 10})
+        self.dt.append({"image_id": image, "category_id": category, "bbox": box,
+                        "keypoints": keypoints, "score": self.below(11) / 10,
+                        "segmentation": {"size": rle["size"], "counts": rle["counts"].decode()}})
 
 
 def detections(case, made):
@@ -127,8 +130,9 @@ def coco_answer(case, made):
         for k, category in enumerate(categories if p.useCats else [-1]):
             for a in range(areas):
                 e = run.evalImgs[(k * areas + a) * images + i]
-                for name in ("dtIds", "dtScores", "gtIds", "gtIgnore", "dtMatches", "gtMatches", "dtIgnore"):
-                    details += [] if e is None else np.asarray(e[name], dtype=float).ravel().tolist()
+                for name in ("dtIds", "dtScores", "gtIds", "gtIgnore",
+                             "dtMatches", "gtMatches", "dtIgnore") if e else ():
+                    details += np.asarray(e[name], dtype=float).ravel().tolist()
             details += np.asarray(run.ious[image, category], dtype=float).ravel().tolist()
     case["cat_ids"] = list(map(int, categories))
     run.accumulate()
@@ -158,16 +162,19 @@ def cases():
     many = np.linspace(.05, .98, 50).tolist()
     ranges = [[0, 1e10], [0, 500.5], [400, 1024], [1024, 1024], [9216, 1e10], [0, 0]]
     labels = ["all", "tiny", "medium", "small", "large", "none"]
-    odd = {"iou_thrs": [.9, .5, .75, .5, 1, 0, 1.5], "rec_thrs": [.5, .1, 1, 0, .1, -1, .33, .7, 2, .2],
+    odd = {"iou_thrs": [.9, .5, .75, .5, 1, 0, 1.5],
+           "rec_thrs": [.5, .1, 1, 0, .1, -1, .33, .7, 2, .2],
            "area_rng": ranges, "area_lbl": labels, "max_dets": [7, 1, 1, 300]}
     for s in range(4):
         for iou in ("bbox", "segm", "keypoints"):
             yield s, "pycocotools", {"iou": iou}
             yield s, "pycocotools", {"iou": iou} | odd
-            yield s, "pycocotools", {"iou": iou, "iou_thrs": many, "rec_thrs": [.5], "max_dets": [2],
-                                     "cat_ids": [9, 7, 55, 7], "img_ids": [35, 0, 5, 10, 10, 15]}
-            yield s, "pycocotools", {"iou": iou, "iou_thrs": [.5], "area_rng": [[0, 1e10]], "area_lbl": ["all"],
-                                     "rec_thrs": [.9, .2], "max_dets": [3, 20, 2, 100]}
+            yield s, "pycocotools", {"iou": iou, "iou_thrs": many, "rec_thrs": [.5],
+                                     "max_dets": [2], "cat_ids": [9, 7, 55, 7],
+                                     "img_ids": [35, 0, 5, 10, 10, 15]}
+            yield s, "pycocotools", {"iou": iou, "iou_thrs": [.5], "area_rng": [[0, 1e10]],
+                                     "area_lbl": ["all"], "rec_thrs": [.9, .2],
+                                     "max_dets": [3, 20, 2, 100]}
         for iou in ("bbox", "segm"):
             yield s, "pycocotools", {"iou": iou, "use_cats": 0}
             yield s, "pycocotools", {"iou": iou, "use_cats": 0, "cat_ids": [7, 0]} | odd
@@ -175,8 +182,9 @@ def cases():
             if s != 3:  # Python sorts NaN in no order
                 for limit in (300, 6):
                     yield s, "lvis", {"iou": iou, "max_dets": [limit]}
-                yield s, "lvis", {"iou": iou, "max_dets": [300], "cat_ids": [9, 0, 7], "img_ids": [35, 0, 5, 10],
-                                  "iou_thrs": many[:20], "rec_thrs": odd["rec_thrs"]}
+                yield s, "lvis", {"iou": iou, "max_dets": [300], "cat_ids": [9, 0, 7],
+                                  "img_ids": [35, 0, 5, 10], "iou_thrs": many[:20],
+                                  "rec_thrs": odd["rec_thrs"]}
         yield s, "pycocotools", {"iou": "keypoints", "without": ["bbox", "segmentation"]}
 
 
