@@ -40,7 +40,7 @@ class Found:
     @property
     def image_ids(self) -> _Ids: ...
     @property
-    def has_area_of_masks(self) -> bool: ...
+    def areas(self) -> str: ...
     def __len__(self) -> int: ...
 
 def truth_of_index(
@@ -61,7 +61,7 @@ def found_of_index(
 def found_of_list(
     results: list[Any],
     iou_type: str,
-    masks_first: bool,
+    areas: str,
     imgs: dict[Any, Any] | None,
     truth: Truth | None,
 ) -> Found: ...
@@ -88,6 +88,8 @@ class Options:
         max_dets: Sequence[int],
         use_cats: bool,
         cat_ids: Sequence[int],
+        sigmas: Sequence[float] = ...,
+        federated: bool = ...,
     ) -> None: ...
 
 class Run:

@@ -30,9 +30,15 @@ EvaluateOptions options_of(const std::string& iou_type, const std::vector<double
                            const std::vector<std::pair<double, double>>& areas,
                            const std::vector<std::string>& area_names,
                            const std::vector<std::uint32_t>& max_dets, bool use_cats,
-                           const std::vector<std::int64_t>& cat_ids) {
+                           const std::vector<std::int64_t>& cat_ids,
+                           const std::vector<double>& sigmas, bool federated) {
   EvaluateOptions options;
-  options.iou = task_of(iou_type) == Task::segm ? coco::IouType::mask : coco::IouType::box;
+  const Task task = task_of(iou_type);
+  options.iou = task == Task::bbox   ? coco::IouType::box
+                : task == Task::segm ? coco::IouType::mask
+                                     : coco::IouType::keypoints;
+  if (task == Task::keypoints) options.sigmas = sigmas;
+  options.federated = federated;
   options.iou_thresholds = iou_thrs;
   options.recall_thresholds = rec_thrs;
   options.area_ranges.clear();
@@ -281,7 +287,7 @@ void bind_evaluation(nb::module_& module) {
             for (std::size_t a = 0; a + 1 < areas.size(); a += 2)
               ranges.emplace_back(areas[a], areas[a + 1]);
             new (self) EvaluateOptions(options_of(iou_type, iou_thrs, rec_thrs, ranges, area_names,
-                                                  max_dets, use_cats, cat_ids));
+                                                  max_dets, use_cats, cat_ids, sigmas, federated));
           },
           "iou_type"_a, "iou_thrs"_a, "rec_thrs"_a, "areas"_a, "area_names"_a, "max_dets"_a,
           "use_cats"_a, "cat_ids"_a, "areas: low, high of each range in turn.");

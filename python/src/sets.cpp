@@ -95,6 +95,32 @@ void read_box(PyObject* value, const Place& place, std::span<double, 4> box) {
   for (std::size_t i = 0; i < 4; ++i) box[i] = number_of(numbers[i], "bbox", place);
 }
 
+/// x y v of each keypoint. Throws Unusual for numbers of other precisions than double.
+std::vector<double> read_keypoints(PyObject* value, const Place& place) {
+  const Items numbers(value, "keypoints", place);
+  std::vector<double> keypoints(numbers.size());
+  if (keypoints.size() % 3 != 0 || keypoints.size() > 3 * UINT16_MAX)
+    fail_value(place,
+               fmt::format("'keypoints' has {} numbers; they are x y v of each", keypoints.size()));
+  for (std::size_t i = 0; i < keypoints.size(); ++i) {
+    if (!PyFloat_Check(numbers[i]) && !PyLong_Check(numbers[i]))
+      throw Unusual(place.text() + ": 'keypoints' holds numbers of another kind");
+    keypoints[i] = number_of(numbers[i], "keypoints", place);
+  }
+  return keypoints;
+}
+
+/// Area of the box around keypoints.
+double area_around(std::span<const double> keypoints) {
+  if (keypoints.empty()) return 0;
+  double x1 = keypoints[0], x2 = x1, y1 = keypoints[1], y2 = y1;
+  for (std::size_t i = 0; i < keypoints.size(); i += 3) {
+    x1 = std::min(x1, keypoints[i]), x2 = std::max(x2, keypoints[i]);
+    y1 = std::min(y1, keypoints[i + 1]), y2 = std::max(y2, keypoints[i + 1]);
+  }
+  return (x2 - x1) * (y2 - y1);
+}
+
 /// Width times height as Python computes it: numbers of NumPy may be of single precision.
 double box_area(PyObject* value, const Place& place, std::span<const double, 4> box) {
   const Items numbers(value, "bbox", place);
@@ -137,6 +163,14 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       has_area.push_back(area != nullptr);
       PyObject* box = task == Task::segm ? keys().bbox.find(dict) : keys().bbox.get(dict, place);
       if (task != Task::segm) read_box(box, place, one.bbox);
+      if (task == Task::keypoints) {
+        const auto points = read_keypoints(keys().keypoints.get(dict, place), place);
+        one.keypoints = records->keypoints.size();
+        one.keypoint_count = static_cast<std::uint16_t>(points.size() / 3);
+        records->keypoints.insert(records->keypoints.end(), points.begin(), points.end());
+        one.num_keypoints = static_cast<std::int32_t>(
+            number_of(keys().num_keypoints.get(dict, place), "num_keypoints", place));
+      }
       if (task == Task::segm)
         shapes.push_back(shape_of(keys().segmentation.get(dict, place), place));
       else if (!area) {
@@ -196,6 +230,8 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
   set->categories = records->categories;
   set->coordinates = records->coordinates;
   set->polygon_ends = records->polygon_ends;
+  set->keypoints = records->keypoints;
+  set->category_lists = records->category_lists;
   set->runs = records->runs;
   set->names = records->names;
   set->memory = records;
@@ -210,11 +246,12 @@ class FoundWriter {
   explicit FoundWriter(Found& found) : found_(found) {}
 
   void add(const Detections::Record& record, Shape shape, std::size_t index,
-           std::pair<std::uint32_t, std::uint32_t> image_size, bool area_of_mask) {
-    if (shape.kind == Shape::Kind::none) {
-      if (waiting_.empty()) return found_.all.add(record);
-    }
-    waiting_.push_back({record, std::move(shape), index, image_size, area_of_mask});
+           std::pair<std::uint32_t, std::uint32_t> image_size, bool area_of_mask,
+           std::vector<double> keypoints = {}) {
+    if (shape.kind == Shape::Kind::none && waiting_.empty())
+      return found_.all.add(record, keypoints);
+    waiting_.push_back(
+        {record, std::move(shape), index, image_size, area_of_mask, std::move(keypoints)});
     if (waiting_.size() == kBlock) flush();
   }
 
@@ -241,10 +278,11 @@ class FoundWriter {
     std::size_t index;
     std::pair<std::uint32_t, std::uint32_t> image_size;
     bool area_of_mask;
+    std::vector<double> keypoints;
   };
 
   static void write(Waiting& one, Detections& out) {
-    if (one.shape.kind == Shape::Kind::none) return out.add(one.record);
+    if (one.shape.kind == Shape::Kind::none) return out.add(one.record, one.keypoints);
     try {
       std::string made;
       auto [height, width] = std::pair(one.shape.height, one.shape.width);
@@ -267,7 +305,7 @@ class FoundWriter {
           one.record.has_bbox = true;
         }
       }
-      out.add(one.record, is_text ? one.shape.counts : made, height, width);
+      out.add(one.record, is_text ? one.shape.counts : made, height, width, one.keypoints);
     } catch (const Error& problem) {
       throw Error(fmt::format("{}[{}] (image {}): {}", kResults, one.index, one.record.image_id,
                               problem.what()));
@@ -307,12 +345,16 @@ Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
         shape = shape_of(keys().segmentation.get(dict, place), place);
         if (!size) size = index.size(id);
         if (shape.kind == Shape::Kind::none) fail_value(place, "'segmentation' is empty");
-      } else {
+      } else if (task == Task::bbox) {
         read_box(keys().bbox.get(dict, place), place, one.bbox);
         one.has_bbox = true;
       }
+      std::vector<double> keypoints;
+      if (task == Task::keypoints)
+        keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
       found.ids.push_back(own);
-      writer.add(one, std::move(shape), place.index, size.value_or(std::pair(0U, 0U)), false);
+      writer.add(one, std::move(shape), place.index, size.value_or(std::pair(0U, 0U)), false,
+                 std::move(keypoints));
     });
   }
   writer.flush();
@@ -342,8 +384,9 @@ struct Sizes {
   }
 };
 
-/// Detections of a results list as `loadRes` takes it; `masks_first`: areas are those of masks.
-Found found_of_list(const nb::list& results, std::string_view iou_type, bool masks_first,
+/// Detections of a results list as `loadRes` takes it. `areas`: what areas are taken from, "bbox",
+/// "segm" or "keypoints".
+Found found_of_list(const nb::list& results, std::string_view iou_type, std::string_view areas,
                     const std::optional<nb::dict>& imgs, const Truth* truth) {
   const Task task = task_of(iou_type);
   Sizes sizes{imgs ? imgs->ptr() : nullptr, truth ? truth->set.get() : nullptr, -1, {}};
@@ -351,13 +394,24 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, bool mas
   found.area = coco::AreaFrom::given;
   FoundWriter writer(found);
   const Items items(results.ptr(), kResults, {kResults, 0});
+  const Task area = task_of(areas);
+  const bool masks_first = area == Task::segm;
   const bool wants_shape = masks_first || task == Task::segm;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Place place{kResults, i};
     PyObject* dict = dict_at(items[i], place);
     Detections::Record one = record_of(dict, place);
     one.image_id = id_of(keys().image_id.get(dict, place), "image_id", place);
-    PyObject* box = masks_first ? keys().bbox.find(dict) : keys().bbox.get(dict, place);
+    PyObject* box = nullptr;
+    if (area == Task::bbox) box = keys().bbox.get(dict, place);
+    if (masks_first) box = keys().bbox.find(dict);
+    std::vector<double> keypoints;
+    if (task == Task::keypoints || area == Task::keypoints)
+      keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
+    if (area == Task::keypoints) {
+      if (task != Task::keypoints) throw Unusual("keypoints as boxes or masks");
+      one.area = area_around(keypoints);
+    }
     if (box) {
       read_box(box, place, one.bbox);
       one.has_bbox = true;
@@ -373,7 +427,7 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, bool mas
     }
     const bool has_shape = shape.kind != Shape::Kind::none;
     writer.add(one, std::move(shape), i, has_shape ? sizes.of(one.image_id) : std::pair(0U, 0U),
-               masks_first);
+               masks_first, std::move(keypoints));
   }
   writer.flush();
   return found;
@@ -529,8 +583,11 @@ void bind_sets(nb::module_& module) {
       .def("__len__", [](const Truth& t) { return t.set->annotations.size(); });
   nb::class_<Found>(module, "Found", "Detections to evaluate. Immutable.")
       .def("__len__", [](const Found& f) { return f.all.size(); })
-      .def_prop_ro("has_area_of_masks",
-                   [](const Found& f) { return f.area == coco::AreaFrom::mask; })
+      .def_prop_ro("areas",
+                   [](const Found& f) {
+                     if (f.area == coco::AreaFrom::mask) return "segm";
+                     return f.area == coco::AreaFrom::keypoints ? "keypoints" : "bbox";
+                   })
       .def_prop_ro("image_ids", &image_ids, nb::rv_policy::move,
                    "Those of detections, ascending, each once, int64.");
   module.def("truth_of_index", &truth_of_index, "img_to_anns"_a, "anns"_a, "imgs"_a, "image_ids"_a,
@@ -538,8 +595,8 @@ void bind_sets(nb::module_& module) {
              "The objects of these images and categories (ascending ids).");
   module.def("found_of_index", &found_of_index, "img_to_anns"_a, "anns"_a, "imgs"_a, "image_ids"_a,
              "iou_type"_a, "The detections of these images (ascending ids).");
-  module.def("found_of_list", &found_of_list, "results"_a, "iou_type"_a, "masks_first"_a,
-             "imgs"_a.none(), "truth"_a.none(), "The detections of a results list.");
+  module.def("found_of_list", &found_of_list, "results"_a, "iou_type"_a, "areas"_a, "imgs"_a.none(),
+             "truth"_a.none(), "The detections of a results list.");
   module.def("found_of_rows", &found_of_rows, "rows"_a, "single"_a,
              "The detections of an array (N, 7); `single`: it came from one of float32.");
   module.def("are_of_images", &are_of_images, "results"_a, "imgs"_a.none(), "truth"_a.none(),

@@ -124,6 +124,43 @@ TEST(Annotations, ShapesArePolygonsRunLengthsOrNothing) {
   EXPECT_TRUE(std::holds_alternative<std::monostate>(set->segmentation(all[4])));
 }
 
+TEST(Annotations, KeypointsAreTriplesAndTheVisibleOnesAreCountedWhereTheFileDoesNot) {
+  const auto read = [](const std::string& fields) {
+    Text text;
+    text.annotation += fields;
+    const auto data = text.read();
+    const Annotation& one = data->annotations[0];
+    const auto keypoints = data->keypoints_of(one);
+    return std::pair(one.num_keypoints, std::vector(keypoints.begin(), keypoints.end()));
+  };
+  const std::vector<double> given = {1, 2.5, 0, 3, 4, 1, 5, 6, 2};
+  const std::string field = R"(, "keypoints": [1, 2.5, 0, 3, 4, 1, 5, 6, 2])";
+  EXPECT_EQ(read(field), std::pair(2, given));
+  EXPECT_EQ(read(field + R"(, "num_keypoints": 7)"), std::pair(7, given));
+  EXPECT_EQ(read(R"(, "num_keypoints": null, "keypoints": null)"),
+            std::pair(0, std::vector<double>()));
+  expect_told(
+      {{"[1, 2]", "'keypoints' has 2 numbers; they are x y v"},
+       {"7", "'keypoints' is not an array"},
+       {"[1, 2, null]", "'keypoints' is not a finite number"}},
+      [](Text& text, const std::string& part) { text.annotation += R"(, "keypoints": )" + part; });
+}
+
+TEST(Annotations, CategoriesOfLvisImagesAreRead) {
+  Text text;
+  text.images = R"([{"id": 2, "coco_url": "http://x.org/val2017/0002.jpg", "width": 4, "height": 3,
+                     "not_exhaustive_category_ids": [7], "neg_category_ids": [9, 3]},
+                    {"file_name": "a.jpg", "height": 5, "id": 1, "width": 6}])";
+  text.categories = R"([{"id": 7, "name": "a", "frequency": "r"}, {"id": 9, "name": "b"}])";
+  const auto data = text.read();
+  EXPECT_EQ(data->text(data->images[1].file_name), "0002.jpg");
+  EXPECT_THAT(data->negative_categories(data->images[1]), ElementsAre(9, 3));
+  EXPECT_THAT(data->not_exhaustive_categories(data->images[1]), ElementsAre(7));
+  EXPECT_TRUE(data->negative_categories(data->images[0]).empty());
+  EXPECT_EQ(data->categories[0].frequency, 'r');
+  EXPECT_EQ(data->categories[1].frequency, 0);
+}
+
 TEST(Annotations, WhatIsNoJsonIsTold) {
   const std::string sound = Text{}.json();
   const Fault faults[] = {

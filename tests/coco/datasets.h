@@ -28,7 +28,8 @@ struct RandomFile {
     const int side = 20 + static_cast<int>(seed % 9), made = count / 7 + 1;
     for (int i = 0; i < made; ++i)
       all.push_back(fmt::format(
-          R"({{"id":{0},"width":{1},"height":{1},"file_name":"{0}\u00e4.jpg"}})", i * 3, side));
+          R"({{"id":{0},"width":{1},"height":{1},"file_name":"{0}\u00e4.jpg"{2}}})", i * 3, side,
+          i % 4 ? "" : fmt::format(R"(,"neg_category_ids":[{}])", 1 + i % 5)));
     images = list(all);
     all.clear();
     for (int k = 1; k <= 5; ++k) all.push_back(fmt::format(R"({{"name":"c{0}","id":{0}}})", k));
@@ -47,10 +48,11 @@ struct RandomFile {
         if (part == 1) shape += "]";
       }
       all.push_back(fmt::format(
-          R"({{"segmentation":{}{},{}"bbox":[{},{},{},{}],"image_id":{},"category_id":{},"iscrowd":{},"id":{}}})",
-          gap, shape, i % 3 ? fmt::format(R"("area":{},)", number()) : "", number(), number(),
-          number(), number(), random() % static_cast<unsigned>(made) * 3, 1 + random() % 5,
-          i % 5 == 0, 7 * i));
+          R"({{"segmentation":{}{},{}{}"bbox":[{},{},{},{}],"image_id":{},"category_id":{},"iscrowd":{},"id":{}}})",
+          gap, shape, i % 3 ? fmt::format(R"("area":{},)", number()) : "",
+          i % 4 ? "" : fmt::format(R"("keypoints":[{},{},2],)", number(), number()), number(),
+          number(), number(), number(), random() % static_cast<unsigned>(made) * 3,
+          1 + random() % 5, i % 5 == 0, 7 * i));
     }
     annotations = list(all);
   }

@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::Scratch;
 
-/// With boxes, masks or both.
+/// With boxes, masks and keypoints, one or more of them.
 std::vector<Detection> random_detections(std::size_t count) {
   std::mt19937_64 random(1);
   std::vector<Detection> made(count);
@@ -36,6 +36,10 @@ std::vector<Detection> random_detections(std::size_t count) {
                  length = 1 + static_cast<std::uint32_t>(random() % 400);
       one.mask = {60, 50, {begin, length, 3000 - begin - length}};
     }
+    if (random() % 4 == 0)
+      for (auto n = 3 * (1 + random() % 5); n > 0; --n)
+        one.keypoints.push_back(std::generate_canonical<double, 53>(random) * 100);
+    if (one.bbox && !one.keypoints.empty() && one.mask.counts.empty()) one.bbox.reset();
   }
   return made;
 }
@@ -49,6 +53,8 @@ void expect_equal(const Detections& read, std::span<const Detection> expected) {
     ASSERT_EQ(read[i].has_bbox, expected[i].bbox.has_value());
     ASSERT_EQ(read[i].bbox, expected[i].bbox.value_or(Xywh{}));
     ASSERT_EQ(read.mask(i), expected[i].mask);
+    const auto keypoints = read.keypoints_of(read[i]);
+    ASSERT_EQ(std::vector(keypoints.begin(), keypoints.end()), expected[i].keypoints);
   }
 }
 
@@ -66,6 +72,18 @@ TEST(Detections, ReadBackToTheBitWholeAndInPieces) {
         ASSERT_TRUE(read) << bytes;
         expect_equal(*read, written);
       });
+}
+
+TEST(Detections, ArePutTogetherFromParts) {
+  const auto written = random_detections(60);
+  Detections all;
+  for (std::size_t i = 0; i < written.size(); i += 20)
+    all.append_partial(Detections(std::span(written).subspan(i, 20)).partial());
+  expect_equal(all, written);
+  std::string part = all.partial();
+  part.back() ^= 0x40;  // an end of keypoints
+  EXPECT_THROW(all.append_partial(part), Error);
+  expect_equal(all, written);
 }
 
 TEST(Detections, InPiecesAreNotGuessedAt) {
@@ -119,11 +137,13 @@ TEST(Detections, FaultsAreToldWithTheirPlace) {
       {"{}", "byte 0: not JSON of the expected form"},
       {"[{}]", "line 1, byte 1: detections[0]: 'image_id' is missing"},
       {"[\n7]", "line 2, byte 2: detections[0] is not an object"},
-      {one + "}]", "detections[0]: neither 'bbox' nor 'segmentation' is there"},
+      {one + "}]", "detections[0]: neither 'bbox' nor 'segmentation' nor 'keypoints' is there"},
       {R"([{"image_id": 1, "category_id": 1, "score": "high"}])",
        "byte 44: detections[0]: 'score' is not a finite number"},
       {one + R"(, "segmentation": [[1,2,3,4,5,6]]}])", "polygons need the size of their image"},
       {one + R"(, "segmentation": {"size": [1, 2], "counts": "1"}}])", "the runs add up to 1"},
+      {one + R"(, "keypoints": [1,2,2,4]}])", "'keypoints' has 4 numbers; they are x y v"},
+      {one + R"(, "keypoints": [1,"a",2]}])", "'keypoints' is not a finite number"},
       {one + R"(, "bbox": [1,2,3,4]},)", "truncated"}};
   for (const auto& [json, told] : faults) {
     const Scratch scratch;

@@ -4,9 +4,11 @@
 #include <tbb/global_control.h>
 
 #include <filesystem>
+#include <map>
 #include <optional>
 
 #include "millrace/base/clock.h"
+#include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/analysis_output.h"
@@ -20,7 +22,7 @@ namespace {
 struct CocoEvalArguments {
   std::string truth, detections, iou = "bbox";
   bool class_agnostic = false, json = false;
-  std::vector<std::uint32_t> max_detections = coco::EvaluateOptions().max_detections;
+  std::vector<std::uint32_t> max_detections;  // none: the usual ones
   int threads = 0;
 
   // Beyond the twelve figures
@@ -53,13 +55,17 @@ void write_files(const CocoEvalArguments& arguments, const coco::Analysis& analy
                                            name(arguments.versus)}));
 }
 
+const std::map<std::string, coco::IouType>& iou_types() {
+  static const std::map<std::string, coco::IouType> types = {
+      {"bbox", coco::IouType::box},
+      {"segm", coco::IouType::mask},
+      {"keypoints", coco::IouType::keypoints}};
+  return types;
+}
+
 /// Why an --iou is refused; empty for a possible one.
 std::string check_iou(const std::string& iou) {
-  if (iou == "bbox" || iou == "segm") return {};
-  if (iou == "keypoints")
-    return "keypoints are not evaluated; bbox and segm are (annotations with keypoints are read as "
-           "any others)";
-  return iou + " not in {bbox,segm}";
+  return iou_types().contains(iou) ? "" : iou + " not in {bbox,segm,keypoints}";
 }
 
 /// Warns of detections that the figures leave out.
@@ -73,6 +79,11 @@ void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
 }
 
 int coco_eval(const CocoEvalArguments& arguments) {
+  const auto iou = iou_types().at(arguments.iou);
+  if (iou == coco::IouType::keypoints && arguments.analyzes())
+    throw ConfigError(
+        "--iou keypoints: keypoints are scored; errors, intervals and comparisons "
+        "are of bbox and segm");
   const auto began = Clock::now();
   std::optional<tbb::global_control> limit;  // threads that read and score
   if (arguments.threads > 0)
@@ -80,12 +91,11 @@ int coco_eval(const CocoEvalArguments& arguments) {
                   static_cast<std::size_t>(arguments.threads));
   const auto truth = coco::read_dataset(arguments.truth);
   const auto detections = coco::read_detections(arguments.detections, truth.get());
-  const auto iou = arguments.iou == "bbox" ? coco::IouType::box : coco::IouType::mask;
-  const coco::EvaluateOptions options{.iou = iou,
-                                      .area = coco::area_from(detections),
-                                      .class_agnostic = arguments.class_agnostic,
-                                      .max_detections = arguments.max_detections,
-                                      .threads = arguments.threads};
+  coco::EvaluateOptions options = coco::usual_options(iou);
+  options.area = coco::area_from(detections);
+  options.class_agnostic = arguments.class_agnostic;
+  if (!arguments.max_detections.empty()) options.max_detections = arguments.max_detections;
+  options.threads = arguments.threads;
   std::optional<coco::Analysis> analysis;
   if (arguments.analyzes()) analysis = analyze(arguments, *truth, detections, options);
   const coco::Evaluation result =
@@ -120,23 +130,25 @@ int coco_eval(const CocoEvalArguments& arguments) {
 void add_coco_eval(CLI::App& app, Action& action) {
   auto [command, arguments] =
       add_subcommand(app, action, "coco-eval",
-                     "Score detections against annotations: the 12 COCO figures", coco_eval);
+                     "Score detections against annotations: the COCO figures", coco_eval);
   command.add_option("--gt", arguments.truth, "annotations, as COCO's instances_*.json")
       ->required()
       ->type_name("FILE");
   command.add_option("--dt", arguments.detections, "detections, as a COCO results file")
       ->required()
       ->type_name("FILE");
-  command.add_option("--iou", arguments.iou, "what overlaps are measured on: boxes or masks")
+  command
+      .add_option("--iou", arguments.iou,
+                  "what overlaps are measured on: boxes, masks or keypoints")
       ->required()
-      ->check(CLI::Validator(check_iou, "{bbox,segm}"));
+      ->check(CLI::Validator(check_iou, "{bbox,segm,keypoints}"));
   command.add_flag("--class-agnostic", arguments.class_agnostic, "all categories count as one");
   command
       .add_option("--max-dets", arguments.max_detections,
                   "maximum detections per image and category: AP uses 100, the three AR the first "
                   "three, all else the third")
       ->delimiter(',')
-      ->capture_default_str()
+      ->default_str("1,10,100, of keypoints 20")
       ->check(positive());
   command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
   command.add_flag("--analyze", arguments.analyze,

@@ -56,7 +56,8 @@ bool analyzes(const EvaluateOptions& options) {
   const EvaluateOptions usual;
   return options.iou_thresholds == usual.iou_thresholds &&
          options.recall_thresholds == usual.recall_thresholds &&
-         options.area_ranges == usual.area_ranges && options.category_ids.empty();
+         options.area_ranges == usual.area_ranges && options.category_ids.empty() &&
+         options.iou != IouType::keypoints && !options.federated;
 }
 
 }  // namespace
@@ -74,7 +75,8 @@ Analysis analyze(const Dataset& truth, const Detections& detections, const Evalu
                  std::size_t draws, const Detections* versus) {
   if (!analyzes(options))
     throw std::invalid_argument(
-        "analyze: the thresholds, ranges of areas and categories must be the usual ones");
+        "analyze: an analysis is of boxes or masks, with the usual thresholds, ranges of areas and "
+        "categories");
   const Plan plan(truth, options);
   return in_arena(options.threads, [&] {
     const Matches matches = match(plan, detections, {});

@@ -58,9 +58,9 @@ void for_each_image(const Plan& plan, const Detections& detections, const Matche
     for (const auto& one : pairs.found) found.push_back(matches.detections[one.match].detection);
     for (const auto& one : pairs.objects) objects.push_back(&truth.annotations[one.annotation]);
     if (options.iou == IouType::box)
-      box_overlaps(detections, found, objects, pairs.overlaps);
+      box_overlaps(plan, detections, found, objects, pairs.overlaps);
     else
-      mask_overlaps(detections, found, objects, truth, image, kBackground, pairs.overlaps);
+      mask_overlaps(plan, detections, found, objects, image, kBackground, pairs.overlaps);
     body(pairs);
   });
 }

@@ -75,11 +75,11 @@ struct Header {
   std::array<char, 8> magic = {'m', 'i', 'l', 'l', 'A', 'N', 'N', '\n'};
   std::uint32_t byte_order = 0x01020304;
   // Raise with any change of these structs or of what the reader accepts
-  std::uint32_t version = 3;
+  std::uint32_t version = 4;
   std::array<std::uint32_t, 4> sizes = {sizeof(Header), sizeof(Image), sizeof(Annotation),
                                         sizeof(Category)};
   Key key;
-  std::array<std::uint64_t, 7> lengths = {};  // of the arrays
+  std::array<std::uint64_t, 9> lengths = {};  // of the arrays
 
   WideDigest checksum;  // covers the arrays and the members above
 
@@ -101,7 +101,7 @@ struct Header {
 };
 static_assert(std::has_unique_object_representations_v<Header> && sizeof(Header) % 16 == 0 &&
                   std::has_unique_object_representations_v<Image> &&
-                  std::has_unique_object_representations_v<Category> && sizeof(Annotation) == 88,
+                  std::has_unique_object_representations_v<Category> && sizeof(Annotation) == 96,
               "no padding that a digest would read, and arrays after the header are aligned");
 
 /// The data set of a cache file. Throws Error saying why it cannot be used.

@@ -23,14 +23,45 @@ std::int32_t side(json::value value, std::string_view field) {
   return static_cast<std::int32_t>(pixels);
 }
 
+/// LVIS's lists of categories; null is none.
+std::vector<std::int64_t> category_list(json::value value, std::string_view field) {
+  std::vector<std::int64_t> ids;
+  if (*place(value) == 'n' && value.is_null()) return ids;
+  for (json::value id : array(value, field)) ids.push_back(integer(id, field));
+  return ids;
+}
+
 void read_image(json::object fields, const char* at, Records& records) {
   Image one;
-  read_fields(
-      fields, at, required("id", one.id),
-      required("file_name",
-               [&](json::value v) { one.file_name = records.add_text(text(v, "file_name")); }),
-      required("width", [&](json::value v) { one.width = side(v, "width"); }),
-      required("height", [&](json::value v) { one.height = side(v, "height"); }));
+  bool has_name = false;
+  std::optional<std::string> url;
+  std::vector<std::int64_t> negatives, not_exhaustive;
+  read_fields(fields, at, required("id", one.id),
+              optional("file_name",
+                       [&](json::value v) {
+                         one.file_name = records.add_text(text(v, "file_name"));
+                         has_name = true;
+                       }),
+              required("width", [&](json::value v) { one.width = side(v, "width"); }),
+              required("height", [&](json::value v) { one.height = side(v, "height"); }),
+              optional("coco_url",
+                       [&](json::value v) {
+                         if (*place(v) == '"') url = text(v, "coco_url");
+                       }),
+              optional("neg_category_ids",
+                       [&](json::value v) { negatives = category_list(v, "neg_category_ids"); }),
+              optional("not_exhaustive_category_ids", [&](json::value v) {
+                not_exhaustive = category_list(v, "not_exhaustive_category_ids");
+              }));
+  if (!has_name) {
+    if (!url) throw Wrong{at, "'file_name' is missing"};
+    one.file_name = records.add_text(url->substr(url->rfind('/') + 1));  // as LVIS 1.0 has it
+  }
+  one.category_lists = records.category_lists.size();
+  for (const auto& list : {negatives, not_exhaustive})
+    records.category_lists.insert(records.category_lists.end(), list.begin(), list.end());
+  one.negatives = static_cast<std::uint32_t>(negatives.size());
+  one.not_exhaustive = static_cast<std::uint32_t>(not_exhaustive.size());
   if (std::int64_t{one.width} * one.height > UINT32_MAX)  // what run lengths count with
     throw Wrong{at, fmt::format("{} x {} pixels are too many; an image has less than 2^32",
                                 one.width, one.height)};
@@ -39,15 +70,20 @@ void read_image(json::object fields, const char* at, Records& records) {
 
 void read_category(json::object fields, const char* at, Records& records) {
   Category one;
-  read_fields(fields, at, required("id", one.id), required("name", [&](json::value v) {
-                one.name = records.add_text(text(v, "name"));
-              }));
+  read_fields(
+      fields, at, required("id", one.id),
+      required("name", [&](json::value v) { one.name = records.add_text(text(v, "name")); }),
+      optional("frequency", [&](json::value v) {
+        if (*place(v) != '"') return;
+        const std::string_view letter = text(v, "frequency");
+        if (letter == "r" || letter == "c" || letter == "f") one.frequency = letter.front();
+      }));
   records.categories.push_back(one);
 }
 
 void read_annotation(json::object fields, const char* at, Records& records) {
   Annotation one;
-  bool has_area = false;
+  bool has_area = false, has_number = false;
   read_fields(
       fields, at, required("id", one.id), required("image_id", one.image_id),
       required("category_id", one.category_id),
@@ -66,7 +102,21 @@ void read_annotation(json::object fields, const char* at, Records& records) {
                [&](json::value v) {
                  one.ignored = *place(v) != 'n' && flag(v, "ignore");  // some tools write null
                }),
-      optional("segmentation", [&](json::value v) { one.shape = read_segmentation(v, records); }));
+      optional("segmentation", [&](json::value v) { one.shape = read_segmentation(v, records); }),
+      optional("keypoints",
+               [&](json::value v) {
+                 const std::size_t begin = records.keypoints.size();
+                 one.keypoint_count = read_keypoints(v, records.keypoints);
+                 if (one.keypoint_count > 0) one.keypoints = begin;
+               }),
+      optional("num_keypoints", [&](json::value v) {
+        if (*place(v) == 'n' && v.is_null()) return;
+        one.num_keypoints = static_cast<std::int32_t>(integer(v, "num_keypoints"));
+        has_number = true;
+      }));
+  if (!has_number)
+    for (std::size_t i = 0; i < one.keypoint_count; ++i)
+      one.num_keypoints += records.keypoints[one.keypoints + 3 * i + 2] > 0;
   if (!has_area) {
     const bool box_only = one.shape.kind == ShapeKind::none;
     one.area = box_only ? one.bbox[2] * one.bbox[3] : shape_area(one.shape, records);
@@ -166,6 +216,7 @@ void reserve(Records& records, const Records& part, std::size_t parts) {
   };
   as(records.annotations, part.annotations);
   as(records.coordinates, part.coordinates);
+  as(records.keypoints, part.keypoints);
   as(records.polygon_ends, part.polygon_ends);
   as(records.runs, part.runs);
 }

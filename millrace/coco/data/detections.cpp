@@ -55,11 +55,14 @@ void Detections::clear() {
   records_.clear();
   masks_.clear();
   counts_.clear();
+  keypoints_.clear();
+  keypoint_ends_.clear();
 }
 
 void Detections::append(const Detections& others, std::size_t times) {
   const auto first_mask = static_cast<std::uint32_t>(masks_.size());
-  const std::uint64_t first_byte = counts_.size();
+  const std::uint64_t first_byte = counts_.size(), first_keypoint = keypoints_.size();
+  const auto first_set = static_cast<std::uint32_t>(keypoint_ends_.size());
   const auto append = [times](auto& to, const auto& from) {
     if (to.empty()) to.reserve(from.size() * (times + 1) / 8 * 9);
     to.insert(to.end(), from.begin(), from.end());
@@ -67,8 +70,13 @@ void Detections::append(const Detections& others, std::size_t times) {
   append(records_, others.records_);
   append(masks_, others.masks_);
   append(counts_, others.counts_);
-  for (Record& one : std::span(records_).last(others.size()))
+  append(keypoints_, others.keypoints_);
+  append(keypoint_ends_, others.keypoint_ends_);
+  for (Record& one : std::span(records_).last(others.size())) {
     if (one.mask != kNoMask) one.mask += first_mask;
+    if (one.keypoints != kNoKeypoints) one.keypoints += first_set;
+  }
+  for (std::uint64_t& end : std::span(keypoint_ends_).subspan(first_set)) end += first_keypoint;
   for (Mask& one : std::span(masks_).last(others.masks_.size())) one.first += first_byte;
 }
 
@@ -77,6 +85,8 @@ std::string Detections::partial() const {
   put(bytes, records_);
   put(bytes, masks_);
   put(bytes, counts_);
+  put(bytes, keypoints_);
+  put(bytes, keypoint_ends_);
   return bytes;
 }
 
@@ -85,14 +95,19 @@ void Detections::append_partial(std::string_view partial) {
   others.records_ = take<Record>(partial);
   others.masks_ = take<Mask>(partial);
   others.counts_ = take<char>(partial);
+  others.keypoints_ = take<double>(partial);
+  others.keypoint_ends_ = take<std::uint64_t>(partial);
   const auto is_out = [&](const Record& one) {
-    return one.mask != kNoMask && one.mask >= others.masks_.size();
+    return (one.mask != kNoMask && one.mask >= others.masks_.size()) ||
+           (one.keypoints != kNoKeypoints && one.keypoints >= others.keypoint_ends_.size());
   };
   const auto is_beyond = [&](const Mask& one) {
     return one.bytes > others.counts_.size() || one.first > others.counts_.size() - one.bytes;
   };
-  if (!partial.empty() || std::ranges::any_of(others.records_, is_out) ||
-      std::ranges::any_of(others.masks_, is_beyond))
+  const auto& ends = others.keypoint_ends_;
+  if (!partial.empty() || !std::ranges::is_sorted(ends) ||
+      (!ends.empty() && ends.back() > others.keypoints_.size()) ||
+      std::ranges::any_of(others.records_, is_out) || std::ranges::any_of(others.masks_, is_beyond))
     throw Error(kBroken);
   append(others);
 }
@@ -101,24 +116,36 @@ void Detections::sort_by_image() { std::ranges::stable_sort(records_, {}, &Recor
 
 void Detections::add(const Detection& one) {
   const bool has_mask = !one.mask.counts.empty();
-  if (!one.bbox && !has_mask)
-    throw Error(
-        fmt::format("detection {} (image {}) has neither a box nor a mask", size(), one.image_id));
-  const Record record{one.image_id, one.category_id,     one.bbox.value_or(Xywh{}), one.score, 0,
-                      kNoMask,      one.bbox.has_value()};
+  if (!one.bbox && !has_mask && one.keypoints.empty())
+    throw Error(fmt::format("detection {} (image {}) has neither a box nor a mask nor keypoints",
+                            size(), one.image_id));
+  if (one.keypoints.size() % 3 != 0)
+    throw Error(fmt::format("detection {} (image {}) has {} numbers as keypoints; they are x y v",
+                            size(), one.image_id, one.keypoints.size()));
+  Record record{one.image_id, one.category_id, one.bbox.value_or(Xywh{}), one.score};
+  record.has_bbox = one.bbox.has_value();
   if (has_mask)
-    add(record, encode_counts(one.mask), one.mask.height, one.mask.width);
+    add(record, encode_counts(one.mask), one.mask.height, one.mask.width, one.keypoints);
   else
-    add(record);
+    add(record, one.keypoints);
 }
 
-void Detections::add(Record one, std::string_view counts, std::uint32_t height,
-                     std::uint32_t width) {
+void Detections::add(Record one, std::span<const double> keypoints) {
+  if (!keypoints.empty()) {
+    one.keypoints = static_cast<std::uint32_t>(keypoint_ends_.size());
+    keypoints_.insert(keypoints_.end(), keypoints.begin(), keypoints.end());
+    keypoint_ends_.push_back(keypoints_.size());
+  }
+  records_.push_back(one);
+}
+
+void Detections::add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width,
+                     std::span<const double> keypoints) {
   const MaskExtent extent = extent_of(counts, height, width);
   one.mask = static_cast<std::uint32_t>(masks_.size());
   masks_.push_back({counts_.size(), static_cast<std::uint32_t>(counts.size()), extent});
   counts_.insert(counts_.end(), counts.begin(), counts.end());
-  records_.push_back(one);
+  add(one, keypoints);
 }
 
 }  // namespace millrace::coco

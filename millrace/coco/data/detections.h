@@ -19,19 +19,21 @@ namespace millrace::coco {
 /// x y width height, pixels.
 using Xywh = std::array<double, 4>;
 
-/// One detection as a detector hands it over: a box, a mask or both.
+/// One detection as a detector hands it over: one or more of a box, a mask and keypoints.
 struct Detection {
   std::int64_t image_id = 0;
   std::int64_t category_id = 0;
   std::optional<Xywh> bbox;
   double score = 0;
-  Rle mask;  // empty counts: none
+  Rle mask;                       // empty counts: none
+  std::vector<double> keypoints;  // x y v of each, pixels; empty: none
 };
 
 /// Detections in the order in which they were added. Const, any thread may read.
 class Detections {
  public:
   static constexpr std::uint32_t kNoMask = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kNoKeypoints = kNoMask;
 
   struct Record {
     std::int64_t image_id = 0;
@@ -41,6 +43,7 @@ class Detections {
     double area = 0;               // pixels, for AreaFrom::given
     std::uint32_t mask = kNoMask;  // position among the masks
     bool has_bbox = false;
+    std::uint32_t keypoints = kNoKeypoints;  // position among the sets of keypoints
   };
 
   struct Mask {
@@ -66,6 +69,13 @@ class Detections {
   /// The same for one that has a mask, into memory that is reused.
   void decode(std::size_t i, Rle& runs) const;
 
+  /// x y v of each keypoint of a record; empty if it has none.
+  std::span<const double> keypoints_of(const Record& one) const {
+    if (one.keypoints == kNoKeypoints) return {};
+    const std::uint64_t begin = one.keypoints == 0 ? 0 : keypoint_ends_[one.keypoints - 1];
+    return std::span(keypoints_).subspan(begin, keypoint_ends_[one.keypoints] - begin);
+  }
+
   /// Appends others, in their order; the first reserve for so many `times` as many, and a few more.
   void append(const Detections& others, std::size_t times = 1);
   /// All of them for `append_partial` on machines of the same byte order.
@@ -76,21 +86,24 @@ class Detections {
   void sort_by_image();
   /// Keeps the memory.
   void clear();
-  /// Throws Error for one with neither box nor mask.
+  /// Throws Error for one with neither box nor mask nor keypoints, or keypoints that are not x y v.
   void add(const Detection& one);
-  /// One without a mask.
-  void add(Record one) { records_.push_back(one); }
+  /// One without a mask, with keypoints x y v or none.
+  void add(Record one, std::span<const double> keypoints = {});
   /// One with a mask as compressed counts. Throws Error as `decode_counts`, and then adds nothing.
-  void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width);
+  void add(Record one, std::string_view counts, std::uint32_t height, std::uint32_t width,
+           std::span<const double> keypoints = {});
 
  private:
   std::vector<Record> records_;
   std::vector<Mask> masks_;
   std::vector<char> counts_;
+  std::vector<double> keypoints_;
+  std::vector<std::uint64_t> keypoint_ends_;  // of each set; it begins at the last one's
 };
 
-/// Reads a results file: an array of detections, each with a box, a mask or both. Polygons, which
-/// pycocotools takes beside boxes, become masks of their image's size in `images`; without
+/// Reads a results file: an array of detections, each with a box, a mask or keypoints. Polygons,
+/// which pycocotools takes beside boxes, become masks of their image's size in `images`; without
 /// `images`, or for an unknown image, they are an error. Throws Error as `read_dataset`.
 Detections read_detections(const std::filesystem::path& json, const Dataset* images = nullptr);
 

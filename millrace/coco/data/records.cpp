@@ -127,8 +127,12 @@ ShapeRef Records::add_mask(const Rle& mask) {
   return {first, static_cast<std::uint32_t>(runs.size() - first), ShapeKind::mask};
 }
 
-void Records::add(Annotation one, const Segmentation& shape) {
+void Records::add(Annotation one, const Segmentation& shape,
+                  std::span<const double> its_keypoints) {
   one.shape = {};
+  one.keypoints = its_keypoints.empty() ? 0 : keypoints.size();
+  one.keypoint_count = static_cast<std::uint16_t>(its_keypoints.size() / 3);
+  keypoints.insert(keypoints.end(), its_keypoints.begin(), its_keypoints.end());
   if (const auto* mask = std::get_if<Rle>(&shape)) one.shape = add_mask(*mask);
   if (const auto* polygons = std::get_if<std::vector<Polygon>>(&shape)) {
     one.shape = {polygon_ends.size(), static_cast<std::uint32_t>(polygons->size()),
@@ -150,7 +154,9 @@ void Records::add_annotations(const Records& others) {
   for (Annotation& one : std::span(annotations).subspan(first)) {
     if (one.shape.kind == ShapeKind::polygons) one.shape.first += first_polygon;
     if (one.shape.kind == ShapeKind::mask) one.shape.first += runs.size();
+    if (one.keypoint_count > 0) one.keypoints += keypoints.size();
   }
+  append(keypoints, others.keypoints);
   append(polygon_ends, others.polygon_ends);
   for (std::uint64_t& end : std::span(polygon_ends).subspan(first_polygon))
     end += coordinates.size();

@@ -22,7 +22,9 @@ void each_array(F use, Sets&... sets) {
   use(sets.annotations...);
   use(sets.categories...);
   use(sets.coordinates...);
+  use(sets.keypoints...);
   use(sets.polygon_ends...);
+  use(sets.category_lists...);
   use(sets.runs...);
   use(sets.names...);
 }
@@ -33,7 +35,9 @@ struct Records {
   std::vector<Annotation> annotations;
   std::vector<Category> categories;
   std::vector<double> coordinates;
+  std::vector<double> keypoints;
   std::vector<std::uint64_t> polygon_ends;
+  std::vector<std::int64_t> category_lists;
   std::vector<std::uint32_t> runs;
   std::vector<char> names;
 
@@ -41,7 +45,8 @@ struct Records {
                  std::int32_t height);
   void add_category(std::int64_t id, std::string_view name);
   /// Its image and category may be added later.
-  void add(Annotation one, const Segmentation& shape = {});
+  void add(Annotation one, const Segmentation& shape = {},
+           std::span<const double> its_keypoints = {});
   ShapeRef add_mask(const Rle& mask);
   TextRef add_text(std::string_view text);
   /// Keeps the memory.

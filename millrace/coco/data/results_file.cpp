@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/list_pieces.h"
@@ -24,19 +26,22 @@ class DetectionReader {
     Detections::Record one;
     shape_.counts = {};
     shape_.polygons.clear();
+    keypoints_.clear();
     read_fields(fields, at, required("image_id", one.image_id),
                 required("category_id", one.category_id),
                 required("score", [&](json::value v) { one.score = number(v, "score"); }),
                 optional("bbox", [&](json::value v) { one.has_bbox = read_box(v, one.bbox); }),
-                optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }));
+                optional("segmentation", [&](json::value v) { read_segmentation(v, shape_); }),
+                optional("keypoints", [&](json::value v) { read_keypoints(v, keypoints_); }));
     if (!shape_.polygons.empty()) rasterize(one.image_id);
     if (shape_.counts.empty()) {
-      if (!one.has_bbox) throw Wrong{at, "neither 'bbox' nor 'segmentation' is there"};
-      detections.add(one);
+      if (!one.has_bbox && keypoints_.empty())
+        throw Wrong{at, "neither 'bbox' nor 'segmentation' nor 'keypoints' is there"};
+      detections.add(one, keypoints_);
       return;
     }
     try {
-      detections.add(one, shape_.counts, shape_.height, shape_.width);
+      detections.add(one, shape_.counts, shape_.height, shape_.width, keypoints_);
     } catch (const Error& problem) {
       throw Wrong{shape_.at, problem.what()};
     }
@@ -59,6 +64,7 @@ class DetectionReader {
 
   const Dataset* images_;
   DetectionShape shape_;
+  std::vector<double> keypoints_;
 };
 
 /// Appends a number that reads back as the same bits.
@@ -126,6 +132,14 @@ void write_detections(const std::filesystem::path& json, const Detections& detec
         out += c;
       }
       out += "\"}";
+    }
+    if (one.keypoints != Detections::kNoKeypoints) {
+      out += ",\"keypoints\":[";
+      for (bool first = true; const double value : detections.keypoints_of(one)) {
+        if (!std::exchange(first, false)) out += ',';
+        put(out, value, i, "keypoints");
+      }
+      out += ']';
     }
     out += '}';
   }

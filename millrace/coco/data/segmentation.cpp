@@ -115,6 +115,18 @@ bool read_box(json::value value, std::span<double, 4> box) {
   return any;
 }
 
+std::uint16_t read_keypoints(json::value value, std::vector<double>& to) {
+  const char* at = place(value);
+  if (*at == 'n' && value.is_null()) return 0;
+  const std::size_t begin = to.size();
+  for (json::value item : array(value, "keypoints")) to.push_back(number(item, "keypoints"));
+  const std::size_t count = to.size() - begin;
+  if (count % 3 != 0 || count / 3 > UINT16_MAX)
+    throw Wrong{at, fmt::format("'keypoints' has {} numbers; they are x y v of up to {} points",
+                                count, UINT16_MAX)};
+  return static_cast<std::uint16_t>(count / 3);
+}
+
 ShapeRef read_segmentation(json::value value, Records& records) {
   const char* at = place(value);
   if (*at == '[') return read_polygons(value.get_array(), records);

@@ -1,4 +1,4 @@
-// The shapes in COCO's JSON: boxes, polygons, run lengths as numbers or as text.
+// The shapes in COCO's JSON: boxes, polygons, run lengths as numbers or as text, keypoints.
 #pragma once
 
 #include <string>
@@ -12,6 +12,10 @@ namespace millrace::coco {
 
 /// Reads a `bbox`, x y width height; false for []. Throws Wrong, also for a negative size.
 bool read_box(json::value value, std::span<double, 4> box);
+
+/// Appends `keypoints`, x y v of each, and returns how many they are; null and [] are none. Throws
+/// Wrong.
+std::uint16_t read_keypoints(json::value value, std::vector<double>& to);
 
 /// Reads a `segmentation` into the arrays of `records`; null and [] are none. Throws Wrong.
 ShapeRef read_segmentation(json::value value, Records& records);

@@ -217,23 +217,26 @@ class Accumulator {
 
 }  // namespace
 
-Evaluation evaluation_of(const EvaluateOptions& options, std::vector<std::int64_t> category_ids,
+Evaluation evaluation_of(const EvaluateOptions& options, TableCategories categories,
                          const Matches& matches) {
   Evaluation result;
+  result.iou = options.iou;
+  result.federated = options.federated;
   result.max_detections = options.max_detections;
   result.iou_thresholds = options.iou_thresholds;
   result.recall_thresholds = options.recall_thresholds;
   result.area_ranges = options.area_ranges;
   result.unknown_images = matches.unknown_images;
   result.unknown_categories = matches.unknown_categories;
-  result.category_ids = std::move(category_ids);
+  result.category_ids = std::move(categories.ids);
+  result.category_frequencies = std::move(categories.frequencies);
   Accumulator(matches, result).run();
   summarize(result);
   return result;
 }
 
 Evaluation accumulate(const Plan& plan, const Matches& matches) {
-  return evaluation_of(plan.options, table_categories(plan.options, plan.category.ids()), matches);
+  return evaluation_of(plan.options, TableCategories(plan.options, &plan.truth), matches);
 }
 
 Evaluation evaluate(const Dataset& truth, const Detections& detections,

@@ -163,7 +163,7 @@ MatchDetails DetailedMatcher::images(std::span<const std::int64_t> image_ids) co
 
 GivenMatches::GivenMatches(EvaluateOptions options)
     : options_(checked(std::move(options))),
-      truths_(table_categories(options_, {}).size() * options_.area_ranges.size(), 0) {}
+      truths_(TableCategories(options_, nullptr).ids.size() * options_.area_ranges.size(), 0) {}
 
 GivenMatches::~GivenMatches() = default;
 
@@ -192,7 +192,7 @@ Evaluation GivenMatches::accumulate() const {
     const Extent extent{options_.iou_thresholds.size(), 1, truths_.size()};
     Matches matches = gather(images_, extent);
     matches.truths = truths_;
-    return evaluation_of(options_, table_categories(options_, {}), matches);
+    return evaluation_of(options_, TableCategories(options_, nullptr), matches);
   });
 }
 

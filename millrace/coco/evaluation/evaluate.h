@@ -14,13 +14,16 @@
 
 namespace millrace::coco {
 
-enum class IouType { box, mask };
+/// What overlaps are of. That of keypoints is their similarity (OKS).
+enum class IouType { box, mask, keypoints };
 
 /// What the area of a detection is taken from, which decides in which ranges of areas one that hits
-/// no object counts: its box (its mask if it has no box), its mask, or Detections::Record::area.
-enum class AreaFrom { box, mask, given };
+/// no object counts: its box (without one its mask, without both the box around its keypoints), its
+/// mask, the box around its keypoints, or Detections::Record::area.
+enum class AreaFrom { box, mask, keypoints, given };
 
-/// pycocotools' rule for a results file: boxes if the first detection has one.
+/// pycocotools' rule for a results file: what the first detection has first of box, mask,
+/// keypoints.
 AreaFrom area_from(const Detections& detections);
 
 /// numpy's linspace, to the bit: the ninth of .5, .55, ... .95 is 0.8999999999999999.
@@ -50,6 +53,11 @@ struct AreaRange {
 /// COCO's: "all", "small" to 32 x 32 pixels, "medium" to 96 x 96, "large".
 std::vector<AreaRange> coco_areas();
 
+/// The standard deviations of COCO's 17 keypoints of persons, which OKS is measured with.
+inline constexpr std::array<double, 17> kCocoSigmas = {
+    .26 / 10, .25 / 10, .25 / 10,  .35 / 10,  .35 / 10, .79 / 10, .79 / 10, .72 / 10, .72 / 10,
+    .62 / 10, .62 / 10, 1.07 / 10, 1.07 / 10, .87 / 10, .87 / 10, .89 / 10, .89 / 10};
+
 struct EvaluateOptions {
   IouType iou = IouType::box;
   AreaFrom area = AreaFrom::box;
@@ -63,18 +71,35 @@ struct EvaluateOptions {
   /// Only these, in this order, each once; those that the data set lacks have nothing to find.
   /// Empty: all of the data set.
   std::vector<std::int64_t> category_ids;
+  /// Of keypoints: one for each, above 0.
+  std::vector<double> sigmas{kCocoSigmas.begin(), kCocoSigmas.end()};
+  /// As LVIS: the one limit of detections is an image's, over all categories; a category is
+  /// evaluated in the images that have it or say that they do not; misses of it do not count where
+  /// it is marked in part; objects and detections without an area are left out; `ignored` objects
+  /// and no crowds are set aside.
+  bool federated = false;
   int threads = 0;  // 0: all cores
 };
 
+/// What pycocotools begins with: for keypoints 20 detections, and areas without "small".
+EvaluateOptions usual_options(IouType iou);
+
+/// What lvis-api begins with: federated, 300 detections.
+EvaluateOptions lvis_options(IouType iou);
+
 /// The results of pycocotools' accumulate and summarize.
 struct Evaluation {
-  /// AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl; -1 if there is nothing to
-  /// find, or no such threshold or name of a range of areas. With limits other than 1, 10, 100 as
-  /// pycocotools: AP is for 100 detections (-1 if that is no limit), the three AR for the first
-  /// three limits, the rest for the third. With fewer than three, where pycocotools fails, the last
-  /// is used for the missing ones and for AP.
+  /// AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl. Of keypoints AP, AP50, AP75,
+  /// APm, APl, AR, AR50, AR75, ARm, ARl, all for 20 detections. Federated AP, AP50, AP75, APs, APm,
+  /// APl, APr, APc, APf, and with the limit, such as AR@300, AR, ARs, ARm, ARl. -1 if there is
+  /// nothing to find, or no such threshold or name of a range of areas. With limits other than 1,
+  /// 10, 100 as pycocotools: AP is for 100 detections (-1 if that is no limit), the three AR for
+  /// the first three limits, the rest for the third. With fewer than three, where pycocotools
+  /// fails, the last is used for the missing ones and for AP.
   std::vector<double> stats;
-  std::vector<std::string> stat_names;        // of each
+  std::vector<std::string> stat_names;  // of each
+  IouType iou = IouType::box;           // as in the options, like the next
+  bool federated = false;
   std::vector<std::uint32_t> max_detections;  // the M limits, ascending
   /// The T, R and A of the tables, as in the options.
   std::vector<double> iou_thresholds, recall_thresholds;
@@ -83,6 +108,7 @@ struct Evaluation {
   /// T is 10, R 101, A 4 and M 3.
   std::vector<double> precision, recall, scores;
   std::vector<std::int64_t> category_ids;  // the K categories
+  std::string category_frequencies;        // (K) Category::frequency, 0 where it is not known
   /// (K) AP over all thresholds, the first range of areas, at the largest limit; -1: none.
   std::vector<double> category_ap;
   // Detections left out: of unknown images, and of known ones but categories that are neither in
@@ -95,12 +121,13 @@ extern const std::array<const char*, 12> kStatNames;
 
 /// Scores detections, in any order, against a data set; those of unknown images or categories are
 /// left out and counted. `image_ids` restricts the evaluation; empty: all images. Throws Error
-/// naming a detection without a mask if areas are taken from masks, std::invalid_argument naming an
+/// naming a detection that lacks what its area is taken from, or that has, as an object, another
+/// number of keypoints than there are sigmas, std::invalid_argument naming an
 /// option that is not as EvaluateOptions says. The same bits for any number of threads.
 Evaluation evaluate(const Dataset& truth, const Detections& detections,
                     const EvaluateOptions& options, std::span<const std::int64_t> image_ids = {});
 
-/// The table that pycocotools prints.
+/// The table that pycocotools or lvis-api prints.
 std::string table(const Evaluation& evaluation, IouType iou);
 
 struct ImageMatches;  // matching.h
@@ -122,8 +149,8 @@ class Evaluator {
 
   /// Takes all detections of an image, in any order, and matches them in the calling thread. Those
   /// of unknown categories are left out and counted. Throws Error naming the image if it is unknown
-  /// or was added before, or if a detection names another image, has neither box nor mask, or no
-  /// mask while areas are taken from masks.
+  /// or was added before, or if a detection names another image, and as `evaluate` and
+  /// Detections::add.
   void add(std::int64_t image_id, std::span<const Detection> found);
 
   /// The images that were added or merged.

@@ -90,9 +90,15 @@ std::uint64_t Evaluator::setting() const {
     all = digest(truth_->polygon_ends.data(), truth_->polygon_ends.size_bytes(), all);
     all = digest(truth_->runs.data(), truth_->runs.size_bytes(), all);
   }
+  if (options.iou == IouType::keypoints) {
+    all = digest(truth_->keypoints.data(), truth_->keypoints.size_bytes(), all);
+    all = digest(options.sigmas, all);
+  }
+  if (options.federated)
+    all = digest(truth_->category_lists.data(), truth_->category_lists.size_bytes(), all);
   const std::uint32_t choices[] = {static_cast<std::uint32_t>(options.iou),
-                                   static_cast<std::uint32_t>(options.area),
-                                   options.class_agnostic};
+                                   static_cast<std::uint32_t>(options.area), options.class_agnostic,
+                                   options.federated};
   all = digest(options.max_detections, digest(choices, sizeof choices, all));
   all = digest(options.category_ids, all);
   for (const AreaRange& range : options.area_ranges)

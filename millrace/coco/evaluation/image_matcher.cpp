@@ -14,22 +14,55 @@ double area_of(const Detections& all, std::uint32_t index, AreaFrom from) {
   const Detections::Record& one = all[index];
   if (from == AreaFrom::given) return one.area;
   if (from == AreaFrom::box && one.has_bbox) return one.bbox[2] * one.bbox[3];
-  if (one.mask != Detections::kNoMask) return all.mask_of(one).extent.pixels;
-  throw Error(fmt::format("detection {} (image {}) has no mask, and areas are taken from masks",
-                          index, one.image_id));
+  const bool has_mask = one.mask != Detections::kNoMask;
+  if (has_mask && from != AreaFrom::keypoints) return all.mask_of(one).extent.pixels;
+  if (from == AreaFrom::mask || one.keypoints == Detections::kNoKeypoints) {
+    const char* what = from == AreaFrom::keypoints ? "keypoints" : "mask";
+    throw Error(fmt::format("detection {} (image {}) has no {}, and areas are taken from {}", index,
+                            one.image_id, what, from == AreaFrom::keypoints ? what : "masks"));
+  }
+  const Xywh box = box_around(all.keypoints_of(one));
+  return box[2] * box[3];
 }
 
 }  // namespace
 
-std::uint32_t ImageMatcher::list(const Detections& all, Indices given) {
+/// The detections of an image with the best scores, as many as the limit.
+Indices ImageMatcher::best_of(const Detections& all, Indices given) {
+  const std::size_t limit = plan_.options.max_detections.back();
+  if (given.size() <= limit) return given;
+  best_.assign(given.begin(), given.end());
+  std::ranges::stable_sort(best_, {}, [&](std::uint32_t i) { return score_fall(all[i].score); });
+  best_.resize(limit);
+  return best_;
+}
+
+void ImageMatcher::find_evaluated(const Image& image) {
+  evaluated_.assign(plan_.category.ids().size(), 0);
+  for (const Object& object : all_objects_) evaluated_[object.first] = 1;
+  for (const std::int64_t id : plan_.truth.negative_categories(image))
+    if (const int k = plan_.category(id); k >= 0) evaluated_[static_cast<std::size_t>(k)] = 1;
+}
+
+std::uint32_t ImageMatcher::list(const Image& image, const Detections& all, Indices given) {
+  const bool federated = plan_.options.federated;
+  if (federated) {
+    given = best_of(all, given);
+    find_evaluated(image);
+  }
   std::uint32_t unknown = 0;
   listed_.clear();
   for (const std::uint32_t index : given) {
     const std::int64_t id = all[index].category_id;
-    if (const int k = plan_.category(id); k >= 0)
-      listed_.push_back({score_fall(all[index].score), static_cast<std::uint32_t>(k), index});
-    else
+    const int k = plan_.category(id);
+    if (k < 0) {
       unknown += plan_.truth.category_index(id) < 0;
+      continue;
+    }
+    if (federated && !(evaluated_[static_cast<std::size_t>(k)] &&
+                       plan_.has_area(area_of(all, index, plan_.options.area))))
+      continue;
+    listed_.push_back({score_fall(all[index].score), static_cast<std::uint32_t>(k), index});
   }
   const std::size_t categories = plan_.category.ids().size();
   if (plan_.options.class_agnostic || categories > 256 + 8 * listed_.size()) {
@@ -61,7 +94,7 @@ std::uint32_t ImageMatcher::list(const Detections& all, Indices given) {
 void ImageMatcher::list(const Image& image) {
   all_objects_.clear();
   for (const Annotation& object : plan_.truth.objects(image))
-    if (const int k = plan_.category(object.category_id); k >= 0)
+    if (const int k = plan_.category(object.category_id); k >= 0 && plan_.has_area(object.area))
       all_objects_.emplace_back(k, &object);
   std::ranges::sort(all_objects_);  // those of a category in the order of the file
 }
@@ -70,10 +103,17 @@ void ImageMatcher::measure(const Image& image, const Detections& all) {
   near_.clear();
   overlaps_.clear();
   if (found_.empty() || objects_.empty()) return;
-  if (plan_.options.iou == IouType::mask)
-    mask_overlaps(all, found_, objects_, plan_.truth, image, least_, overlaps_);
-  else
-    box_overlaps(all, found_, objects_, overlaps_);
+  switch (plan_.options.iou) {
+    case IouType::box:
+      box_overlaps(plan_, all, found_, objects_, overlaps_);
+      break;
+    case IouType::mask:
+      mask_overlaps(plan_, all, found_, objects_, image, least_, overlaps_);
+      break;
+    case IouType::keypoints:
+      keypoint_overlaps(plan_, all, found_, objects_, overlaps_);
+      break;
+  }
   find_near();
   if (near_.empty()) return;
   counts_.clear();
@@ -95,14 +135,19 @@ void ImageMatcher::find_near() {
   }
 }
 
-void ImageMatcher::ignore_outside(const Detections& all, std::span<Outcome> out) const {
+void ImageMatcher::ignore_outside(const Image& image, const Detections& all,
+                                  std::span<Outcome> out) const {
+  const auto in_part = plan_.options.federated ? plan_.truth.not_exhaustive_categories(image)
+                                               : std::span<const std::int64_t>();
   const Extent& extent = plan_.extent;
   const std::size_t words = extent.words();
   Outcome* outcome = out.data();
   for (const std::uint32_t index : found_) {
     const double area = area_of(all, index, plan_.options.area);
+    const bool excused =
+        !in_part.empty() && std::ranges::count(in_part, all[index].category_id) > 0;
     for (const AreaRange& range : plan_.options.area_ranges) {
-      const bool outside = !range.has(area);
+      const bool outside = excused || !range.has(area);
       for (std::size_t w = 0; w < words; ++w, ++outcome)
         if (outside)
           outcome->ignored |= static_cast<ThresholdBits>(extent.every(w) & ~unsigned{outcome->hit});

@@ -54,16 +54,20 @@ class ImageMatcher {
     ThresholdBits reached;  // of the word that is being matched
   };
 
-  std::uint32_t list(const Detections& all, Indices given);
   void list(const Image& image);
+  std::uint32_t list(const Image& image, const Detections& all, Indices given);
+  Indices best_of(const Detections& all, Indices given);
+  void find_evaluated(const Image& image);
   void measure(const Image& image, const Detections& all);
   void find_near();
-  void ignore_outside(const Detections& all, std::span<Outcome> out) const;
+  void ignore_outside(const Image& image, const Detections& all, std::span<Outcome> out) const;
 
   const Plan& plan_;
   double least_;
   std::vector<Candidate> candidates_, listed_;  // the image's, by category and falling score
-  std::vector<std::uint32_t> places_;           // (K + 1) zeros between images
+  std::vector<std::uint32_t> places_;           // (K + 1)
+  std::vector<std::uint32_t> best_;             // the image's, where it has a limit
+  std::vector<std::uint8_t> evaluated_;         // (K) whether the image tells of a category
   std::vector<Object> all_objects_;             // the image's, by category
   std::vector<std::uint32_t> found_;
   std::vector<const Annotation*> objects_;
@@ -77,8 +81,8 @@ class ImageMatcher {
 template <class Body>
 std::uint32_t ImageMatcher::each_category(const Image& image, const Detections& all, Indices given,
                                           const Body& body) {
-  const std::uint32_t unknown = list(all, given);
   list(image);
+  const std::uint32_t unknown = list(image, all, given);
   const bool joined = plan_.options.class_agnostic;
   const std::size_t limit = plan_.options.max_detections.back();
   auto one = candidates_.begin();
@@ -119,7 +123,7 @@ void ImageMatcher::match(const Image& image, const Detections& all, std::span<Ou
             if ((counts_[g] != 0) != counting) continue;
             const Annotation& object = *objects_[near.object];
             unsigned bits = left & near.reached;
-            if (!object.crowd) bits &= ~unsigned{taken_[g]};
+            if (!plan_.crowd(object)) bits &= ~unsigned{taken_[g]};
             if (bits == 0) continue;
             left &= ~bits;
             const auto now = static_cast<ThresholdBits>(bits);
@@ -132,7 +136,7 @@ void ImageMatcher::match(const Image& image, const Detections& all, std::span<Ou
       }
     }
   }
-  ignore_outside(all, out);
+  ignore_outside(image, all, out);
 }
 
 }  // namespace millrace::coco

@@ -14,7 +14,8 @@
 namespace millrace::coco {
 
 AreaFrom area_from(const Detections& detections) {
-  return detections.empty() || detections[0].has_bbox ? AreaFrom::box : AreaFrom::mask;
+  if (detections.empty() || detections[0].has_bbox) return AreaFrom::box;
+  return detections[0].mask != Detections::kNoMask ? AreaFrom::mask : AreaFrom::keypoints;
 }
 
 void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> sums) {

@@ -66,13 +66,22 @@ inline std::uint64_t score_fall(double score) {
 using Indices = std::span<const std::uint32_t>;  // positions in some Detections
 using Objects = std::span<const Annotation* const>;
 
+/// The smallest box around keypoints, x y v of each.
+Xywh box_around(std::span<const double> keypoints);
+
 /// IoU of the detections and objects of one image, as in COCO's evaluator. Fills `out` with (D, G)
-/// row-major; crowds as in `mask_iou`. Without a box, takes that of the mask.
-void box_overlaps(const Detections& all, Indices found, Objects objects, std::vector<double>& out);
+/// row-major; crowds as in `mask_iou`. Without a box, takes that of the mask, or of the keypoints.
+void box_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
+                  std::vector<double>& out);
 
 /// The same for masks. Without a mask, takes the filled box. Values below `least` may become 0.
-void mask_overlaps(const Detections& all, Indices found, Objects objects, const Dataset& truth,
+void mask_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                    const Image& image, double least, std::vector<double>& out);
+
+/// The same for keypoints (OKS). Objects without any are as those without a visible one. Throws
+/// Error as `evaluate`.
+void keypoint_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
+                       std::vector<double>& out);
 
 /// Adds the objects of an image to sums (K, A).
 void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> sums);

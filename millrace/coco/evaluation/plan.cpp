@@ -26,6 +26,15 @@ EvaluateOptions checked(EvaluateOptions options) {
   for (const AreaRange& range : options.area_ranges)
     ends.insert(ends.end(), {range.low, range.high});
   expect_numbers(ends, "area_ranges");
+  if (options.iou == IouType::keypoints) {
+    expect_numbers(options.sigmas, "sigmas");
+    if (!(std::ranges::min(options.sigmas) > 0))
+      throw std::invalid_argument("sigmas: numbers above 0 are needed");
+  }
+  if (options.federated && limits.size() > 1)
+    throw std::invalid_argument("max_detections: federated evaluation has one limit");
+  if (options.federated && options.iou == IouType::keypoints)
+    throw std::invalid_argument("federated evaluation is of boxes and masks, not of keypoints");
   auto ids = options.category_ids;
   std::ranges::sort(ids);
   if (const auto twice = std::ranges::adjacent_find(ids); twice != ids.end())
@@ -33,10 +42,15 @@ EvaluateOptions checked(EvaluateOptions options) {
   return options;
 }
 
-std::vector<std::int64_t> table_categories(const EvaluateOptions& options,
-                                           const std::vector<std::int64_t>& all) {
-  if (options.class_agnostic) return {-1};  // as pycocotools
-  return options.category_ids.empty() ? all : options.category_ids;
+TableCategories::TableCategories(const EvaluateOptions& options, const Dataset* truth)
+    : ids(options.class_agnostic ? std::vector<std::int64_t>{-1}  // as pycocotools
+                                 : options.category_ids) {
+  if (ids.empty() && truth)
+    for (const Category& one : truth->categories) ids.push_back(one.id);
+  for (const std::int64_t id : ids) {
+    const int k = truth ? truth->category_index(id) : -1;
+    frequencies += k < 0 ? '\0' : truth->categories[static_cast<std::size_t>(k)].frequency;
+  }
 }
 
 Categories::Categories(const Dataset& truth, const EvaluateOptions& options)
@@ -68,6 +82,24 @@ Plan::Plan(const Dataset& data, EvaluateOptions given)
   for (const double threshold : options.iou_thresholds)
     levels.push_back(std::min(threshold, kMost));
   least = std::ranges::min(levels);
+  for (const double sigma : options.sigmas) variances.push_back(sigma * 2 * (sigma * 2));
+}
+
+EvaluateOptions usual_options(IouType iou) {
+  EvaluateOptions options;
+  options.iou = iou;
+  if (iou != IouType::keypoints) return options;
+  options.max_detections = {20};
+  std::erase_if(options.area_ranges, [](const AreaRange& range) { return range.name == "small"; });
+  return options;
+}
+
+EvaluateOptions lvis_options(IouType iou) {
+  EvaluateOptions options;
+  options.iou = iou;
+  options.federated = true;
+  options.max_detections = {300};
+  return options;
 }
 
 std::vector<AreaRange> coco_areas() {

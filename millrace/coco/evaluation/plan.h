@@ -1,8 +1,11 @@
 // What an evaluation asks for, checked and put in order for one data set.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -54,17 +57,34 @@ struct Extent {
 /// The options with limits in ascending order. Throws std::invalid_argument as `evaluate`.
 EvaluateOptions checked(EvaluateOptions options);
 
-/// The ids of the K categories: -1 where they are joined, those asked for, or `all`.
-std::vector<std::int64_t> table_categories(const EvaluateOptions& options,
-                                           const std::vector<std::int64_t>& all);
+/// The K categories of the tables: one with the id -1 where they are joined, those asked for, or
+/// all of the data set.
+struct TableCategories {
+  /// `truth` may be missing where no category is to be found in it.
+  TableCategories(const EvaluateOptions& options, const Dataset* truth);
+
+  std::vector<std::int64_t> ids;
+  std::string frequencies;  // of each, 0 where it is not known
+};
 
 struct Plan {
   /// Borrows the data set. Throws std::invalid_argument as `evaluate`.
   Plan(const Dataset& data, EvaluateOptions given);
 
+  /// Whether an object or detection of this area is looked at.
+  bool has_area(double area) const {
+    return !options.federated || (area > 0 && area < std::numeric_limits<double>::infinity());
+  }
+
+  /// Whether an object can be taken many times.
+  bool crowd(const Annotation& object) const { return object.crowd && !options.federated; }
+
   /// Whether evaluation asks for an object: it is ignored elsewhere.
   bool counts(const Annotation& object, std::size_t area) const {
-    return !object.crowd && options.area_ranges[area].has(object.area);
+    const bool ignored = options.federated ? object.ignored || !has_area(object.area)
+                                           : object.crowd || (options.iou == IouType::keypoints &&
+                                                              object.num_keypoints == 0);
+    return !ignored && options.area_ranges[area].has(object.area);
   }
 
   /// The thresholds that an overlap reaches, among those of a word.
@@ -80,8 +100,9 @@ struct Plan {
   EvaluateOptions options;  // limits ascending
   Categories category;
   Extent extent;
-  std::vector<double> levels;  // (T) thresholds as overlaps are held against them
-  double least = 0;            // the lowest of them
+  std::vector<double> levels;     // (T) thresholds as overlaps are held against them
+  double least = 0;               // the lowest of them
+  std::vector<double> variances;  // of keypoints
 };
 
 }  // namespace millrace::coco

@@ -6,47 +6,67 @@
 #include <array>
 #include <numeric>
 #include <optional>
-#include <span>
+#include <string_view>
+#include <tuple>
+
+#include "millrace/coco/evaluation/numpy_sum.h"
 
 namespace millrace::coco {
 namespace {
 
-/// numpy's sum, to the bit: pairwise, with eight accumulators in blocks of up to 128.
-double pairwise_sum(std::span<const double> values) {
-  const std::size_t n = values.size();
-  if (n < 8) return std::accumulate(values.begin(), values.end(), -0.0);
-  if (n <= 128) {
-    std::array<double, 8> r;
-    std::copy_n(values.begin(), 8, r.begin());
-    std::size_t i = 8;
-    for (; i < n - n % 8; i += 8)
-      for (std::size_t k = 0; k < 8; ++k) r[k] += values[i + k];
-    double sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
-    for (; i < n; ++i) sum += values[i];
-    return sum;
-  }
-  const std::size_t half = n / 2 - n / 2 % 8;
-  return pairwise_sum(values.first(half)) + pairwise_sum(values.subspan(half));
-}
-
-/// One of the twelve; `limit` is a number of detections.
+/// One of the figures; `limit` is a number of detections.
 struct Figure {
-  const char* name;
+  std::string name;
   bool precision;
   std::optional<double> threshold;  // none: all
-  const char* area;                 // the name of a range
+  std::string_view area;            // the name of a range
   std::uint32_t limit;
+  char frequency = 0;  // only categories of this; 0: all
 };
 
-std::vector<Figure> figures(std::span<const std::uint32_t> limits) {
+std::vector<Figure> figures_of_keypoints() {
+  constexpr std::uint32_t kLimit = 20;  // whatever the limits are
+  std::vector<Figure> figures;
+  for (const bool precision : {true, false})
+    for (const auto& [name, threshold, area] : {std::tuple("", std::optional<double>(), "all"),
+                                                {"50", .5, "all"},
+                                                {"75", .75, "all"},
+                                                {"m", {}, "medium"},
+                                                {"l", {}, "large"}})
+      figures.push_back(
+          {(precision ? "AP" : "AR") + std::string(name), precision, threshold, area, kLimit});
+  return figures;
+}
+
+std::vector<Figure> figures_of_lvis(std::uint32_t limit) {
+  std::vector<Figure> figures = {
+      {"AP", true, {}, "all", limit},       {"AP50", true, .5, "all", limit},
+      {"AP75", true, .75, "all", limit},    {"APs", true, {}, "small", limit},
+      {"APm", true, {}, "medium", limit},   {"APl", true, {}, "large", limit},
+      {"APr", true, {}, "all", limit, 'r'}, {"APc", true, {}, "all", limit, 'c'},
+      {"APf", true, {}, "all", limit, 'f'}, {"AR", false, {}, "all", limit},
+      {"ARs", false, {}, "small", limit},   {"ARm", false, {}, "medium", limit},
+      {"ARl", false, {}, "large", limit}};
+  for (Figure& figure : figures)
+    if (!figure.precision) figure.name += fmt::format("@{}", limit);
+  return figures;
+}
+
+std::vector<Figure> figures(const Evaluation& e) {
+  const auto& limits = e.max_detections;
   const auto limit = [&](std::size_t i) { return limits[std::min(i, limits.size() - 1)]; };
+  if (e.federated) return figures_of_lvis(limit(0));
+  if (e.iou == IouType::keypoints) return figures_of_keypoints();
   const std::uint32_t usual = limits.size() < 3 ? limit(2) : 100;  // pycocotools asks for 100
-  return {{"AP", true, {}, "all", usual},         {"AP50", true, .5, "all", limit(2)},
-          {"AP75", true, .75, "all", limit(2)},   {"APs", true, {}, "small", limit(2)},
-          {"APm", true, {}, "medium", limit(2)},  {"APl", true, {}, "large", limit(2)},
-          {"AR1", false, {}, "all", limit(0)},    {"AR10", false, {}, "all", limit(1)},
-          {"AR100", false, {}, "all", limit(2)},  {"ARs", false, {}, "small", limit(2)},
-          {"ARm", false, {}, "medium", limit(2)}, {"ARl", false, {}, "large", limit(2)}};
+  std::vector<Figure> figures = {
+      {"", true, {}, "all", usual},        {"", true, .5, "all", limit(2)},
+      {"", true, .75, "all", limit(2)},    {"", true, {}, "small", limit(2)},
+      {"", true, {}, "medium", limit(2)},  {"", true, {}, "large", limit(2)},
+      {"", false, {}, "all", limit(0)},    {"", false, {}, "all", limit(1)},
+      {"", false, {}, "all", limit(2)},    {"", false, {}, "small", limit(2)},
+      {"", false, {}, "medium", limit(2)}, {"", false, {}, "large", limit(2)}};
+  for (std::size_t i = 0; i < figures.size(); ++i) figures[i].name = kStatNames[i];
+  return figures;
 }
 
 /// The mean over the categories `first` to `last`, with the thresholds, recalls and limits of this
@@ -57,7 +77,8 @@ double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::s
   for (std::size_t t = 0; t < e.iou_thresholds.size(); ++t) {
     if (figure.threshold && *figure.threshold != e.iou_thresholds[t]) continue;
     for (std::size_t r = 0; r < (figure.precision ? layout.recalls : 1); ++r)
-      for (std::size_t k = first; k < last; ++k)
+      for (std::size_t k = first; k < last; ++k) {
+        if (figure.frequency != 0 && e.category_frequencies[k] != figure.frequency) continue;
         for (std::size_t a = 0; a < layout.areas; ++a) {
           if (e.area_ranges[a].name != figure.area) continue;
           for (std::size_t m = 0; m < layout.limits; ++m) {
@@ -67,15 +88,15 @@ double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::s
             if (value > -1) values.push_back(value);
           }
         }
+      }
   }
-  return values.empty() ? -1 : pairwise_sum(values) / static_cast<double>(values.size());
+  return values.empty() ? -1 : numpy_sum(values) / static_cast<double>(values.size());
 }
 
 /// The figures of categories `first` to `last`.
 std::vector<double> stats_of(const Evaluation& e, std::size_t first, std::size_t last) {
   std::vector<double> stats;
-  for (const Figure& figure : figures(e.max_detections))
-    stats.push_back(mean(e, figure, first, last));
+  for (const Figure& figure : figures(e)) stats.push_back(mean(e, figure, first, last));
   return stats;
 }
 
@@ -97,30 +118,38 @@ void summarize(Evaluation& evaluation) {
   const std::size_t categories = evaluation.category_ids.size();
   evaluation.stats = stats_of(evaluation, 0, categories);
   evaluation.stat_names.clear();
-  for (const Figure& figure : figures(evaluation.max_detections))
-    evaluation.stat_names.push_back(figure.name);
-  const Figure overall{"AP",
-                       true,
-                       {},
-                       evaluation.area_ranges.front().name.c_str(),
-                       evaluation.max_detections.back()};
+  for (const Figure& figure : figures(evaluation)) evaluation.stat_names.push_back(figure.name);
+  const Figure overall{
+      "AP", true, {}, evaluation.area_ranges.front().name, evaluation.max_detections.back()};
   evaluation.category_ap.clear();
   for (std::size_t k = 0; k < categories; ++k)
     evaluation.category_ap.push_back(mean(evaluation, overall, k, k + 1));
 }
 
 std::string table(const Evaluation& evaluation, IouType iou) {
-  std::string text =
-      fmt::format("Evaluate annotation type *{}*\n", iou == IouType::box ? "bbox" : "segm");
+  std::string text;
+  if (!evaluation.federated)
+    text = fmt::format("Evaluate annotation type *{}*\n", iou == IouType::box    ? "bbox"
+                                                          : iou == IouType::mask ? "segm"
+                                                                                 : "keypoints");
   const std::string all = fmt::format("{:.2f}:{:.2f}", evaluation.iou_thresholds.front(),
                                       evaluation.iou_thresholds.back());
   std::size_t i = 0;
-  for (const Figure& figure : figures(evaluation.max_detections))
-    text += fmt::format(" {:<18} {} @[ IoU={:<9} | area={:>6} | maxDets={:>3} ] = {:.3f}\n",
+  for (const Figure& figure : figures(evaluation)) {
+    // lvis-api names areas by their first letters
+    const auto area =
+        figure.area == "all" || !evaluation.federated ? figure.area : figure.area.substr(0, 1);
+    const std::string categories =
+        evaluation.federated
+            ? fmt::format(" catIds={:>3}",
+                          figure.frequency == 0 ? "all" : std::string(1, figure.frequency))
+            : " ";
+    text += fmt::format(" {:<18} {} @[ IoU={:<9} | area={:>6} | maxDets={:>3}{}] = {:.3f}\n",
                         figure.precision ? "Average Precision" : "Average Recall",
                         figure.precision ? "(AP)" : "(AR)",
-                        figure.threshold ? fmt::format("{:.2f}", *figure.threshold) : all,
-                        figure.area, figure.limit, evaluation.stats[i++]);
+                        figure.threshold ? fmt::format("{:.2f}", *figure.threshold) : all, area,
+                        figure.limit, categories, evaluation.stats[i++]);
+  }
   return text;
 }
 

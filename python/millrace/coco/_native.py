@@ -46,7 +46,7 @@ def _ids(values: Any, name: str) -> Ids:
 
 def _truth_of(coco: Any, p: Any, images: Ids, categories: Ids) -> _coco.Truth:
     native: _coco.Truth | None = getattr(coco, "native_truth", None)
-    if native is not None and p.iouType != "keypoints":
+    if native is not None:
         return native
     if not _is_index(coco):
         raise _coco.Unusual("cocoGt is a class of its own")
@@ -57,7 +57,7 @@ def _truth_of(coco: Any, p: Any, images: Ids, categories: Ids) -> _coco.Truth:
 
 def _found_of(coco: Any, p: Any, images: Ids) -> _coco.Found:
     results = getattr(coco, "native_results", None)
-    if results is not None and results.rule in ("bbox", "segm"):
+    if results is not None and results.rule in ("bbox", "segm", "keypoints"):
         found: _coco.Found = results.found_for(p.iouType)
         return found
     if not _is_index(coco):
@@ -81,6 +81,7 @@ def _options(p: Any, cat_ids: list[int], rec_thrs: Any) -> _coco.Options:
         max_dets=limits,
         use_cats=bool(p.useCats),
         cat_ids=cat_ids,
+        sigmas=[float(s) for s in getattr(p, "kpt_oks_sigmas", [])],
     )
 
 
@@ -97,8 +98,8 @@ class NativeRun:
     @classmethod
     def of(cls, gt: Any, dt: Any, p: Any) -> NativeRun:
         """Evaluates; raises Unusual for what only Python's dicts can hold."""
-        if p.iouType not in ("bbox", "segm"):
-            raise _coco.Unusual("keypoints")
+        if p.iouType not in ("bbox", "segm", "keypoints"):
+            raise _coco.Unusual("an unknown iouType")
         images = _ids(p.imgIds, "imgIds")
         categories = _ids(p.catIds, "catIds")
         if len(np.unique(categories)) != len(categories):
@@ -148,3 +149,4 @@ class _Part:
     def __init__(self, p: Any, areas: list[Any], limits: list[Any]) -> None:
         self.iouType, self.iouThrs, self.useCats = p.iouType, p.iouThrs, p.useCats
         self.areaRng, self.areaRngLbl, self.maxDets = areas, [""] * len(areas), limits
+        self.kpt_oks_sigmas = getattr(p, "kpt_oks_sigmas", [])

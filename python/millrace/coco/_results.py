@@ -19,6 +19,8 @@ Rule = Literal["caption", "bbox", "segm", "keypoints", "none"]
 def rule_of(results: list[Record]) -> Rule:
     """What the first result says of all: where their areas come from."""
     first = results[0]
+    if not isinstance(first, dict):
+        raise TypeError("detections[0]: it is not a dict")
     if "caption" in first:
         return "caption"
     if "bbox" in first and len(first["bbox"]) > 0:
@@ -102,11 +104,11 @@ class Results:
             return self.found
         if self.rows is not None:
             return _coco.found_of_rows(_as_double(self.rows), self.rows.dtype == np.float32)
-        if self.rule not in ("bbox", "segm") or self.dicts is None:
+        if self.rule not in ("bbox", "segm", "keypoints") or self.dicts is None:
             raise _coco.Unusual("results of another kind")
         native = self.images_of.native_truth
         images = None if native else self.images_of.imgs
-        return _coco.found_of_list(self.dicts, iou_type, self.rule == "segm", images, native)
+        return _coco.found_of_list(self.dicts, iou_type, self.rule, images, native)
 
 
 def _as_double(rows: Any) -> Floats:

@@ -231,7 +231,7 @@ class COCO:
             del res.__dict__[name]
         res._results = results
         print(f"DONE (t={time.time() - start:0.2f}s)")
-        if results.rule in ("caption", "none", "keypoints") and results.dicts:
+        if results.rule in ("caption", "none") and results.dicts:
             res.createIndex()
         else:
             print("creating index...")
@@ -250,7 +250,7 @@ class COCO:
                     pass
                 else:
                     assert self._has_images(found.image_ids), unknown
-                    rule = "segm" if found.has_area_of_masks else "bbox"
+                    rule = found.areas
                     return Results(self, cast(Any, rule), file=file, found=found)
             given = file.load()
         if isinstance(given, np.ndarray):
@@ -261,7 +261,7 @@ class COCO:
         assert type(given) is list, "results in not an array of objects"
         rule = rule_of(given) if given else "bbox"
         truth = self.native_truth
-        needed = {"bbox": "bbox", "segm": "segmentation"}.get(rule, "")
+        needed = {"bbox": "bbox", "segm": "segmentation", "keypoints": "keypoints"}.get(rule, "")
         known = _coco.are_of_images(given, None if truth else self.imgs, truth, needed)
         assert known, unknown
         return Results(self, cast(Any, rule), dicts=given)

@@ -176,8 +176,7 @@ class COCOeval:
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
         """OKS (D, G) of an image and category, detections by falling score; [] for none."""
-        gts, dts = self._gts[imgId, catId], self._dts[imgId, catId]
-        return compute_oks(self.params, gts, dts)
+        return compute_oks(self.params, *self._cell(imgId, catId))
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Record | None:
         """The entry of evalImgs of an image and category; None if there is nothing in it."""
