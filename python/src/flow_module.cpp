@@ -20,7 +20,10 @@
 #include "millrace/dataflow/sources/detection_sources.h"
 #include "python/src/flow_batch.h"
 #include "python/src/flow_flow.h"
+#include "python/src/flow_served.h"
+#include "python/src/flow_server.h"
 #include "python/src/flow_stage.h"
+#include "python/src/flow_stream.h"
 #include "python/src/flow_values.h"
 
 namespace millrace::python {
@@ -80,7 +83,10 @@ NB_MODULE(_flow, module) {
   add_data_error(module);
   add_batch(module);
   add_sample(module);
+  add_stream(module);
   add_flow(module);
+  add_served(module);
+  add_server(module);
   module.def("make_sample", &make_sample, nb::arg("folder"), nb::arg("train"), nb::arg("val"),
              nb::arg("seed"));
   module.def("describe", &describe);

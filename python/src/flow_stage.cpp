@@ -150,12 +150,11 @@ class PythonSample {
 };
 
 /// Calls a function with the sample; empty where it leaves that out. Throws DataError, Error, both
-/// naming the function and the sample.
-Message call(Functions& functions, std::size_t index, const std::string& name, Message message,
-             Rng& rng) {
+/// naming the sample; the engine adds the function.
+Message call(Functions& functions, std::size_t index, Message message, Rng& rng) {
   const nb::gil_scoped_acquire gil;
   auto sample = message.take<Sample>();
-  const auto of_sample = fmt::format("{}, image {} ({})", name, sample.image_id, sample.path);
+  const auto of_sample = fmt::format("image {} ({})", sample.image_id, sample.path);
   try {
     const auto given = nb::cast(PythonSample(std::move(sample), rng));
     const auto result = functions.all.at(index)(given);
@@ -199,9 +198,9 @@ Stage python_stage(const Config& table, const DetectionContext& context) {
         fmt::format("{}: a stage of type \"python\" is a function in the `stages` "
                     "of millrace.data.Flow; a file cannot name one",
                     table.origin.text()));
-  return {kName, MessageType::of<Sample>(), MessageType::of<Sample>(),
+  return {name, MessageType::of<Sample>(), MessageType::of<Sample>(),
           Map{[=](Message message, Rng& rng) {
-                return call(*functions, index, name, std::move(message), rng);
+                return call(*functions, index, std::move(message), rng);
               },
               /*random=*/true}};
 }

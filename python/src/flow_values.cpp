@@ -58,7 +58,10 @@ Config to_config(nb::handle value, const std::string& place) {
   if (nb::isinstance<nb::dict>(value)) return table_of(value, place);
   if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
     Config::Array items;
-    for (const auto item : value) items.push_back(to_config(item, place));
+    for (const auto item : value)
+      items.push_back(to_config(item, nb::isinstance<nb::dict>(item)
+                                          ? fmt::format("{}[{}]", place, items.size())
+                                          : place));
     return {std::move(items), origin};
   }
   if (nb::hasattr(value, "__fspath__")) return to_config(value.attr("__fspath__")(), place);
@@ -81,7 +84,8 @@ std::vector<T> numbers_in(nb::handle value, const char* dtype, std::size_t colum
                      : dimensions == 2 && nb::cast<std::size_t>(array.attr("shape")[1]) == columns;
     if (!fits)
       throw Error(fmt::format(
-          "{} have the shape {}, not {}", what, nb::cast<std::string>(nb::str(array.attr("shape"))),
+          "{} have the shape {}, not {}", what,
+          nb::cast<std::string>(nb::repr(array.attr("shape"))),
           columns == 0 ? std::string("(objects,)") : fmt::format("(objects, {})", columns)));
     array = numpy.attr("ascontiguousarray")(
         array.attr("astype")(dtype, nb::arg("casting") = "same_kind"));

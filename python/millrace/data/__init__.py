@@ -10,7 +10,8 @@ over the memory that these threads filled. The bytes are those of `trainer run` 
 configuration, for any number of threads and ranks, and from any batch on (`state_dict`)."""
 
 from millrace._flow import Batch, DataError, Sample
-from millrace.data.flow import Flow, Stage, State
+from millrace.data.flow import Flow, Stage
 from millrace.data.samples import describe, make_sample
+from millrace.data.stream import State
 
 __all__ = ["Batch", "DataError", "Flow", "Sample", "Stage", "State", "describe", "make_sample"]

@@ -8,8 +8,9 @@ from millrace import _flow
 def make_sample(
     folder: str | os.PathLike[str], *, train: int = 512, val: int = 128, seed: int = 1
 ) -> None:
-    """Makes a data set to try things with: `train` and `val` generated pictures of shapes with exact
-    annotations, in COCO's layout, as `trainer sample` does. The same seed gives the same bytes.
+    """Makes a data set to try things with: `train` and `val` generated pictures of shapes with
+    exact annotations, in COCO's layout, as `trainer sample` does. The same seed gives the same
+    bytes.
 
     ValueError for numbers out of range; RuntimeError if `folder` exists or cannot be written."""
     _flow.make_sample(folder, train, val, seed)
