@@ -1,4 +1,24 @@
 // The Python module millrace._coco: what millrace.coco is made of.
 #include <nanobind/nanobind.h>
 
-NB_MODULE(_coco, module) { module.doc() = "COCO data sets, masks and evaluation in C++."; }
+#include "bindings.h"
+#include "millrace/base/errors.h"
+#include "objects.h"
+
+namespace nb = nanobind;
+using namespace millrace::python;
+
+NB_MODULE(_coco, module) {
+  module.doc() = "COCO data sets, masks and evaluation in C++.";
+  nb::exception<Unusual>(module, "Unusual", PyExc_ValueError);
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const millrace::Error& problem) {
+      PyErr_SetString(PyExc_ValueError, problem.what());
+    }
+  });
+  bind_masks(module);
+  bind_sets(module);
+  bind_evaluation(module);
+}

@@ -122,8 +122,8 @@ void Detections::add(const Detection& one) {
   if (one.keypoints.size() % 3 != 0)
     throw Error(fmt::format("detection {} (image {}) has {} numbers as keypoints; they are x y v",
                             size(), one.image_id, one.keypoints.size()));
-  const Record record{one.image_id, one.category_id, one.bbox.value_or(Xywh{}),
-                      one.score,    kNoMask,         one.bbox.has_value()};
+  Record record{one.image_id, one.category_id, one.bbox.value_or(Xywh{}), one.score};
+  record.has_bbox = one.bbox.has_value();
   if (has_mask)
     add(record, encode_counts(one.mask), one.mask.height, one.mask.width, one.keypoints);
   else

@@ -40,6 +40,7 @@ class Detections {
     std::int64_t category_id = 0;
     Xywh bbox{};
     double score = 0;
+    double area = 0;               // pixels, for AreaFrom::given
     std::uint32_t mask = kNoMask;  // position among the masks
     bool has_bbox = false;
     std::uint32_t keypoints = kNoKeypoints;  // position among the sets of keypoints

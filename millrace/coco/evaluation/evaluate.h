@@ -19,8 +19,8 @@ enum class IouType { box, mask, keypoints };
 
 /// What the area of a detection is taken from, which decides in which ranges of areas one that hits
 /// no object counts: its box (without one its mask, without both the box around its keypoints), its
-/// mask, or the box around its keypoints.
-enum class AreaFrom { box, mask, keypoints };
+/// mask, the box around its keypoints, or Detections::Record::area.
+enum class AreaFrom { box, mask, keypoints, given };
 
 /// pycocotools' rule for a results file: what the first detection has first of box, mask,
 /// keypoints.

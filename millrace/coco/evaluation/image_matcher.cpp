@@ -12,6 +12,7 @@ namespace {
 
 double area_of(const Detections& all, std::uint32_t index, AreaFrom from) {
   const Detections::Record& one = all[index];
+  if (from == AreaFrom::given) return one.area;
   if (from == AreaFrom::box && one.has_bbox) return one.bbox[2] * one.bbox[3];
   const bool has_mask = one.mask != Detections::kNoMask;
   if (has_mask && from != AreaFrom::keypoints) return all.mask_of(one).extent.pixels;

@@ -1,3 +1,4 @@
+#include "millrace/coco/evaluation/box_iou.h"
 #include "millrace/coco/evaluation/matching.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/numpy_sum.h"
-
 #include "millrace/coco/masks/mask_extent.h"
 
 namespace millrace::coco {
@@ -20,17 +20,6 @@ Xywh box_of(const Detections& all, const Detections::Record& one) {
   if (one.mask == Detections::kNoMask) return box_around(all.keypoints_of(one));
   const Box box = all.mask_of(one).extent.box;
   return {box.x1, box.y1, box.width(), box.height()};
-}
-
-/// COCO's bbIou; the order of the sums is part of it.
-double box_iou(const Xywh& d, const Annotation& object, bool crowd) {
-  const double* g = object.bbox;
-  const double width = std::min(d[2] + d[0], g[2] + g[0]) - std::max(d[0], g[0]);
-  if (width <= 0) return 0;
-  const double height = std::min(d[3] + d[1], g[3] + g[1]) - std::max(d[1], g[1]);
-  if (height <= 0) return 0;
-  const double shared = width * height, area = d[2] * d[3];
-  return shared / (crowd ? area : area + g[2] * g[3] - shared);
 }
 
 /// pycocotools' mask of a result that has only a box.
@@ -104,7 +93,7 @@ void box_overlaps(const Plan& plan, const Detections& all, Indices found, Object
   for (const std::uint32_t d : found) {
     const Xywh box = box_of(all, all[d]);
     for (const Annotation* object : objects)
-      out.push_back(box_iou(box, *object, plan.crowd(*object)));
+      out.push_back(box_iou(box.data(), object->bbox, plan.crowd(*object)));
   }
 }
 

@@ -1,0 +1,150 @@
+"""The class Evaluator: detections image by image, as arrays, from several threads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import _coco
+from ._types import Floats, Ids, Record
+from .coco import COCO
+from .params import Params
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an Evaluator found: tables as in COCOeval.eval, and figures.
+
+    precision, scores: (T, R, K, A, M), recall: (T, K, A, M), -1 where there is nothing to find.
+    stats: the 12 figures that COCOeval.summarize prints. category_ap: (K) AP of each category of
+    category_ids. unknown_categories: detections left out since their label is no category.
+    """
+
+    stats: Floats
+    precision: Floats
+    recall: Floats
+    scores: Floats
+    category_ids: Ids
+    category_ap: Floats
+    unknown_categories: int
+
+
+def _truth_of(data: Any, iou_type: str) -> _coco.Truth:
+    if isinstance(data, (str, os.PathLike)):
+        os.stat(data)  # OSError for a file that is not there
+        return _coco.read_truth(os.fspath(data))
+    if isinstance(data, dict):
+        coco = COCO.__new__(COCO)
+        coco._file, coco._truth, coco._results = None, None, None
+        coco.dataset = data
+        data = coco
+    native: _coco.Truth | None = getattr(data, "native_truth", None)
+    if native is not None:
+        return native
+    if not hasattr(data, "imgToAnns"):
+        raise TypeError(f"data: a COCO, a path or a dict is needed, not {type(data).__name__}")
+    images = np.array(sorted(data.imgs), dtype=np.int64)
+    categories = np.array(sorted(data.cats), dtype=np.int64)
+    return _coco.truth_of_index(
+        data.imgToAnns, data.anns, data.imgs, images, categories, iou_type
+    )
+
+
+class Evaluator:
+    """Scores detections as they come and keeps only what they hit.
+
+    The result has the same bits as COCOeval of all detections at once, for any order of images,
+    number of threads and split over evaluators that are merged. Areas of detections are those of
+    their boxes with 'bbox' and of their masks with 'segm', as of results without boxes. Any thread may call any method; the
+    matching runs in the calling thread without the GIL.
+    """
+
+    def __init__(
+        self,
+        data: COCO | str | os.PathLike[str] | Record,
+        iou_type: Literal["bbox", "segm"] = "bbox",
+        *,
+        params: Params | None = None,
+    ) -> None:
+        """data: a COCO, an annotation file or its dict. params: its thresholds, ranges of areas,
+        limits and useCats are taken; default: COCO's. Raises ValueError for what does not fit.
+        """
+        if iou_type not in ("bbox", "segm"):
+            raise ValueError(f"iou_type is {iou_type!r}; 'bbox' and 'segm' are known")
+        p = params or Params(iou_type)
+        self._truth = _truth_of(data, iou_type)
+        options = _coco.Options(
+            iou_type=iou_type,
+            iou_thrs=[float(t) for t in p.iouThrs],
+            rec_thrs=[float(r) for r in p.recThrs],
+            areas=[float(end) for one in p.areaRng for end in one],
+            area_names=[str(name) for name in p.areaRngLbl],
+            max_dets=sorted(int(m) for m in p.maxDets),
+            use_cats=bool(p.useCats),
+            cat_ids=[int(c) for c in p.catIds],
+        )
+        self._core = _coco.Evaluator(self._truth, options)
+
+    def __len__(self) -> int:
+        """Images that were added or merged."""
+        return len(self._core)
+
+    def add(
+        self,
+        image_id: int,
+        boxes: Any,
+        scores: Any,
+        labels: Any,
+        masks: Any = None,
+        *,
+        box_format: Literal["xywh", "xyxy"] = "xywh",
+    ) -> None:
+        """Takes all detections of an image, in any order.
+
+        boxes: (D, 4) pixels, or None with masks. scores: (D). labels: (D) category ids. masks:
+        (D, H, W) of bool or uint8 of the image's size, or D RLEs. Arrays of NumPy, of torch on the
+        CPU, or of anything else with DLPack; float32 and float64, any integers. Those of unknown
+        categories are left out and counted. Raises ValueError or TypeError naming the image and
+        the argument: wrong shapes or types, NaN, an image that is unknown or was added before.
+        """
+        if box_format not in ("xywh", "xyxy"):
+            raise ValueError(f"box_format is {box_format!r}; 'xywh' and 'xyxy' are known")
+        given = (_array(boxes), _array(scores), _array(labels, np.int64))
+        if isinstance(masks, np.ndarray) and masks.dtype == np.bool_:
+            masks = masks.view(np.uint8)
+        self._core.add(image_id, *given, masks, box_format == "xyxy")
+
+    def partial(self) -> bytes:
+        """The state, for `merge` in another process. Equal states give equal bytes."""
+        return self._core.partial()
+
+    def merge(self, partial: bytes) -> None:
+        """Adds the state of an evaluator of the same data set and parameters.
+
+        Raises ValueError, and changes nothing, if they differ, it is broken, or it has an image
+        that is here already.
+        """
+        self._core.merge(partial)
+
+    def result(self, *, all_images: bool = False) -> Evaluation:
+        """The figures over the images added, or over all as if the others had no detections."""
+        made = self._core.result(all_images)
+        return Evaluation(
+            made["stats"],
+            made["precision"],
+            made["recall"],
+            made["scores"],
+            made["category_ids"],
+            made["category_ap"],
+            made["unknown_categories"],
+        )
+
+
+def _array(values: Any, empty: Any = np.float64) -> Any:
+    """Lists as arrays, those without numbers of the type `empty`; arrays as they are."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    return np.asarray(values) if len(values) > 0 else np.zeros(0, empty)

@@ -1,0 +1,39 @@
+// Masks as Python's objects: {'size': [height, width], 'counts': bytes, str or numbers}.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "millrace/coco/masks/masks.h"
+#include "objects.h"
+
+namespace millrace::python {
+
+/// A mask with compressed counts that are not decoded yet.
+struct RleText {
+  std::uint32_t height = 0, width = 0;
+  std::string_view counts;  // lies in `held`, or in what the caller keeps
+  nb::object held;
+
+  coco::Rle decoded() const { return coco::decode_counts(counts, height, width); }
+  coco::MaskExtent extent() const { return coco::extent_of(counts, height, width); }
+};
+
+/// The 'size' of a mask. Throws ValueError or TypeError.
+void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uint32_t& width);
+
+/// Masks of a list. Counts as numbers are a TypeError.
+std::vector<RleText> rle_texts(const nb::object& list, const char* name);
+
+/// A mask whose counts are numbers; throws ValueError if they do not fill its size.
+coco::Rle runs_of(PyObject* dict, const Place& place);
+
+/// A polygon of 3 or more points. Throws ValueError or TypeError.
+coco::Polygon polygon_of(PyObject* coordinates, const Place& place);
+
+/// pycocotools' dict of a mask.
+nb::object rle_object(std::uint32_t height, std::uint32_t width, std::string_view counts);
+
+}  // namespace millrace::python
