@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -31,13 +32,13 @@ class PythonSample {
   Sample take() {
     auto& objects = sample_->objects;
     if (boxes_) {
-      const auto values = numbers_in<float>(*boxes_, "float32", 4, "boxes");
+      const auto values = numbers_in<float>(*boxes_, 4, "boxes");
       objects.boxes.resize(values.size() / 4);
       std::memcpy(static_cast<void*>(objects.boxes.data()), values.data(),
                   values.size() * sizeof(float));
     }
-    if (labels_) objects.classes = numbers_in<std::int32_t>(*labels_, "int32", 0, "labels");
-    if (crowd_) objects.crowd = numbers_in<std::uint8_t>(*crowd_, "uint8", 0, "crowd flags");
+    if (labels_) objects.classes = numbers_in<std::int32_t>(*labels_, 0, "labels");
+    if (crowd_) objects.crowd = numbers_in<std::uint8_t>(*crowd_, 0, "crowd flags");
     if (segmentations_) {
       objects.segmentations.clear();
       for (const auto item : nb::iter(*segmentations_))
@@ -149,6 +150,13 @@ class PythonSample {
   std::optional<nb::object> boxes_, labels_, crowd_, segmentations_, random_;
 };
 
+/// Python's or NumPy's.
+bool is_bool(nb::handle value) {
+  if (PyBool_Check(value.ptr())) return true;
+  const auto name = nb::cast<std::string>(value.type().attr("__name__"));
+  return name == "bool" || name == "bool_";
+}
+
 /// Calls a function with the sample; empty where it leaves that out. Throws DataError, Error, both
 /// naming the sample; the engine adds the function.
 Message call(Functions& functions, std::size_t index, Message message, Rng& rng) {
@@ -158,8 +166,8 @@ Message call(Functions& functions, std::size_t index, Message message, Rng& rng)
   try {
     const auto given = nb::cast(PythonSample(std::move(sample), rng));
     const auto result = functions.all.at(index)(given);
-    if (PyBool_Check(result.ptr())) {
-      if (!nb::cast<bool>(result)) return {};
+    if (is_bool(result)) {
+      if (PyObject_IsTrue(result.ptr()) != 1) return {};
     } else if (!result.is(given)) {
       throw Error(fmt::format(
           "returned {}: return the sample, or whether to keep it (True or False)",

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 #include "millrace/coco/masks/masks.h"
 
@@ -71,8 +73,10 @@ Config to_config(nb::handle value, const std::string& place) {
 }
 
 template <class T>
-std::vector<T> numbers_in(nb::handle value, const char* dtype, std::size_t columns,
-                          const std::string& what) {
+std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::string& what) {
+  // What NumPy converts to: integers are narrowed here, with a look at each.
+  using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
+  const char* dtype = std::is_integral_v<T> ? "int64" : sizeof(T) == 4 ? "float32" : "float64";
   try {
     const auto numpy = nb::module_::import_("numpy");
     auto array = numpy.attr("asarray")(value);
@@ -83,26 +87,31 @@ std::vector<T> numbers_in(nb::handle value, const char* dtype, std::size_t colum
         columns == 0 ? dimensions == 1
                      : dimensions == 2 && nb::cast<std::size_t>(array.attr("shape")[1]) == columns;
     if (!fits)
-      throw Error(fmt::format(
-          "{} have the shape {}, not {}", what,
-          nb::cast<std::string>(nb::repr(array.attr("shape"))),
-          columns == 0 ? std::string("(objects,)") : fmt::format("(objects, {})", columns)));
+      throw Error(fmt::format("{} have the shape {}, not {}", what,
+                              nb::cast<std::string>(nb::repr(array.attr("shape"))),
+                              columns == 0 ? "(objects,)" : fmt::format("(objects, {})", columns)));
     array = numpy.attr("ascontiguousarray")(
         array.attr("astype")(dtype, nb::arg("casting") = "same_kind"));
-    const auto view = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(array);
-    return {view.data(), view.data() + elements};
+    const auto view = nb::cast<nb::ndarray<const Wide, nb::c_contig, nb::device::cpu>>(array);
+    std::vector<T> numbers;
+    numbers.reserve(elements);
+    for (std::size_t i = 0; i < elements; ++i) {
+      const auto number = view.data()[i];
+      if constexpr (std::is_integral_v<T>)
+        if (!std::in_range<T>(number))
+          throw Error(fmt::format("{} have {}, which is out of range", what, number));
+      numbers.push_back(static_cast<T>(number));
+    }
+    return numbers;
   } catch (const nb::python_error& error) {
     throw Error(fmt::format("{}: {}", what, text_of(error)));
   }
 }
-template std::vector<float> numbers_in(nb::handle, const char*, std::size_t, const std::string&);
-template std::vector<double> numbers_in(nb::handle, const char*, std::size_t, const std::string&);
-template std::vector<std::int32_t> numbers_in(nb::handle, const char*, std::size_t,
-                                              const std::string&);
-template std::vector<std::uint32_t> numbers_in(nb::handle, const char*, std::size_t,
-                                               const std::string&);
-template std::vector<std::uint8_t> numbers_in(nb::handle, const char*, std::size_t,
-                                              const std::string&);
+template std::vector<float> numbers_in(nb::handle, std::size_t, const std::string&);
+template std::vector<double> numbers_in(nb::handle, std::size_t, const std::string&);
+template std::vector<std::int32_t> numbers_in(nb::handle, std::size_t, const std::string&);
+template std::vector<std::uint32_t> numbers_in(nb::handle, std::size_t, const std::string&);
+template std::vector<std::uint8_t> numbers_in(nb::handle, std::size_t, const std::string&);
 
 nb::object segmentation_to_python(const coco::Segmentation& shape, nb::handle owner) {
   if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) {
@@ -125,13 +134,13 @@ coco::Segmentation segmentation_from_python(nb::handle value) {
   if (!nb::isinstance<nb::dict>(value)) {
     std::vector<coco::Polygon> polygons;
     for (const auto item : nb::iter(value))
-      polygons.push_back(numbers_in<double>(item, "float64", 0, "a polygon's numbers"));
+      polygons.push_back(numbers_in<double>(item, 0, "a polygon's numbers"));
     return polygons;
   }
   const auto dict = nb::cast<nb::dict>(value);
   if (!dict.contains("size") || !dict.contains("counts"))
     throw Error("a mask in run lengths is {\"size\": (height, width), \"counts\": ...}");
-  const auto size = numbers_in<std::uint32_t>(dict["size"], "uint32", 0, "a mask's size");
+  const auto size = numbers_in<std::uint32_t>(dict["size"], 0, "a mask's size");
   if (size.size() != 2) throw Error("a mask's size is (height, width)");
   const nb::object counts = dict["counts"];
   if (nb::isinstance<nb::str>(counts))
@@ -140,8 +149,7 @@ coco::Segmentation segmentation_from_python(nb::handle value) {
     const auto bytes = nb::cast<nb::bytes>(counts);
     return coco::decode_counts({bytes.c_str(), bytes.size()}, size[0], size[1]);
   }
-  coco::Rle mask{size[0], size[1],
-                 numbers_in<std::uint32_t>(counts, "uint32", 0, "a mask's counts")};
+  coco::Rle mask{size[0], size[1], numbers_in<std::uint32_t>(counts, 0, "a mask's counts")};
   std::uint64_t pixels = 0;
   for (const auto run : mask.counts) pixels += run;
   if (pixels != std::uint64_t{size[0]} * size[1])

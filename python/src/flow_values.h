@@ -37,12 +37,10 @@ nb::object array_of(std::vector<T> values, std::initializer_list<std::size_t> sh
   return array_over(kept->data(), shape, owner);
 }
 
-/// The numbers of anything that NumPy takes for an array of `dtype` without losing more than
-/// precision: (rows, columns), or (rows,) if `columns` is 0. Throws Error that says what is wrong
-/// with `what`.
+/// The numbers of anything that NumPy takes for an array, of T's kind: (rows, columns), or (rows,)
+/// if `columns` is 0. Throws Error that says what is wrong with `what`.
 template <class T>
-std::vector<T> numbers_in(nb::handle value, const char* dtype, std::size_t columns,
-                          const std::string& what);
+std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::string& what);
 
 /// None, a list of polygons (arrays of x0 y0 x1 y1 ...), or {"size": (height, width), "counts":
 /// run lengths}. `owner` keeps the memory of the arrays.

@@ -12,7 +12,8 @@ def make_sample(
     exact annotations, in COCO's layout, as `trainer sample` does. The same seed gives the same
     bytes.
 
-    ValueError for numbers out of range; RuntimeError if `folder` exists or cannot be written."""
+    ValueError for numbers out of range or a `folder` that exists; RuntimeError if it cannot be
+    written."""
     _flow.make_sample(folder, train, val, seed)
 
 
