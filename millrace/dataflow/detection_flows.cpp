@@ -131,12 +131,13 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
 }
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
-                                                 Share share) {
+                                                 Share share, const Cursor& start) {
   prepare_opencv();
   const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
                                   .max_side = options.settled_test_max_side(),
                                   .style = options.resize_style};
   auto how = flow_options(options, share);
+  how.start = start;
   if (how.on_error == OnError::replace) how.on_error = OnError::skip;
   return from(std::make_shared<const DetectionSource>(split, /*filter_empty=*/false))
       .map(decode_for(resize, options.reduced_decoding))

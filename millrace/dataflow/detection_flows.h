@@ -36,6 +36,6 @@ std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const
 /// Every image of the split once, by ascending id, at the test size. Unusable ones are skipped,
 /// also with on_error = "replace", by which others would come twice.
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
-                                                 Share share = {});
+                                                 Share share = {}, const Cursor& start = {});
 
 }  // namespace millrace

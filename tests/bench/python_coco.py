@@ -6,10 +6,10 @@
 
 Load annotations and detections, evaluate, accumulate, summarise: each a process of its own whose
 clock starts after the imports and, for dicts and arrays, after the detections are there. TRAINER
-makes the set (see coco_eval.py); its boxes' corners and centres are the keypoints. The interpreter is
-MILLRACE_PEERS_PYTHON; it must have millrace, by `pip install` or PYTHONPATH, and those peers that it
-lacks are left out. vernier is called by its own classes, which take all three forms, the others as
-pycocotools. Memory is the process's peak less what the imports take.
+makes the set (see coco_eval.py); people are made from its boxes. The interpreter is
+MILLRACE_PEERS_PYTHON; it must have millrace, by `pip install` or PYTHONPATH, and those peers that
+it lacks are left out. vernier is called by its own classes, which take all three forms, the others
+as pycocotools. Memory is the process's peak less what the imports take.
 """
 import functools
 import json

@@ -1,5 +1,5 @@
-"""faster-coco-eval's own tests (scripts/setup_python peers fetches them), run with our classes under
-its names. pycocotools' and lvis' source distributions hold no tests."""
+"""faster-coco-eval's own tests (scripts/setup_python peers fetches them), run with our classes
+under its names. pycocotools' and lvis' source distributions hold no tests."""
 
 import os
 import subprocess

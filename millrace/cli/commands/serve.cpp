@@ -1,22 +1,14 @@
 // trainer serve: make batches for trainers elsewhere.
-#include <filesystem>
-
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/image/buffer_pool.h"
-#include "millrace/dataflow/serving/facts.h"
-#include "millrace/dataflow/serving/server.h"
-#include "millrace/engine/order.h"
+#include "millrace/dataflow/data_server.h"
 #include "millrace/trainer/cluster/processors.h"
 
 namespace millrace::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct ServeArguments {
   ConfigArguments config;
@@ -28,25 +20,11 @@ struct ServeArguments {
   std::string keygen;
 };
 
-/// Public keys of files, and of all .pub files of folders.
-std::set<std::string> read_allowed(const std::vector<std::string>& paths) {
-  std::set<std::string> keys;
-  for (const fs::path path : paths) {
-    if (!fs::is_directory(path)) {
-      keys.insert(serving::read_public_key(path));
-      continue;
-    }
-    for (const auto& entry : fs::directory_iterator(path))
-      if (entry.path().extension() == ".pub") keys.insert(serving::read_public_key(entry.path()));
-  }
-  return keys;
-}
-
 serving::DoorOptions read_door(const ServeArguments& arguments) {
   serving::DoorOptions door{.bind = arguments.bind, .keys = {}, .allowed = {}};
   if (!arguments.key.empty()) {
     door.keys = serving::read_secret_key(arguments.key);
-    door.allowed = read_allowed(arguments.allowed);
+    door.allowed = serving::read_public_keys(arguments.allowed);
     if (door.allowed.empty())
       throw ConfigError(
           "--key: name the consumers' public keys with --allow FILE.pub or a folder of them; "
@@ -79,25 +57,17 @@ int serve(const ServeArguments& arguments) {
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // that is for consumers with the same file
   const Threads threads(recipe.train.threads, recipe.data.threads);
-  const auto memory = std::make_shared<serving::SharedMemory>();
-  set_batch_memory(BufferPool(memory->source()));
   const auto train = open_train_data(recipe.data, recipe.sources);
 
   const StopSignals signals;
-  serving::BatchServer server(
-      [&](const serving::Stream& stream, WakeUp ready) {
-        return start_numbered_train_flow(recipe.data, recipe.stages, train, stream.seed,
-                                         stream.share, stream.start, std::move(ready));
-      },
-      serving::batch_facts(recipe.data, recipe.stages, train),
-      Order(train.source->size(), train.source->repeats(), 0, {}).size(),
-      {.door = door, .most_consumers = arguments.most_consumers, .memory = memory});
-  spdlog::info("serving {} samples at {}, {}", train.source->size(), server.endpoint(),
+  const auto server =
+      start_data_server(recipe.data, recipe.stages, train, door, arguments.most_consumers);
+  spdlog::info("serving {} samples at {}, {}", train.source->size(), server->endpoint(),
                door.keys                      ? fmt::format("to {} keys", door.allowed.size())
                : serving::is_local(door.bind) ? "to this machine alone"
                                               : "to anyone, without keys");
-  server.run([] { return StopSignals::received().empty(); });
-  spdlog::info("stopped by {} after {} batches", StopSignals::received(), server.report().batches);
+  server->run([] { return StopSignals::received().empty(); });
+  spdlog::info("stopped by {} after {} batches", StopSignals::received(), server->report().batches);
   ExitAtSignal::work_is_done(kDone);
   return kDone;
 }

@@ -1,5 +1,6 @@
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
+#include <tbb/parallel_invoke.h>
 
 #include <algorithm>
 #include <array>
@@ -55,10 +56,11 @@ class Accumulator {
                 out.max_detections.size()},
         recalls_(out.recall_thresholds),
         in_order_(std::ranges::is_sorted(out.recall_thresholds)) {
-    out_.recall.assign(extent_.thresholds * layout_.categories * layout_.areas * layout_.limits,
-                       -1);
-    out_.precision.assign(out_.recall.size() * layout_.recalls, -1);
-    out_.scores = out_.precision;
+    const std::size_t rows =
+        extent_.thresholds * layout_.categories * layout_.areas * layout_.limits;
+    out_.recall.assign(rows, -1);
+    tbb::parallel_invoke([&] { out_.precision.assign(rows * layout_.recalls, -1); },
+                         [&] { out_.scores.assign(rows * layout_.recalls, -1); });
   }
 
   void run() {

@@ -1,7 +1,10 @@
 #include "millrace/coco/evaluation/images.h"
 
 #include <fmt/format.h>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "millrace/base/errors.h"
@@ -21,16 +24,28 @@ DetectionsByImage::DetectionsByImage(const Dataset& truth, const Detections& all
   if (all.size() > UINT32_MAX)
     throw Error(fmt::format("{} detections are too many: 4294967295 are the limit", all.size()));
   constexpr std::uint32_t kNoImage = UINT32_MAX;
-  std::vector<std::uint32_t> owners(all.size(), kNoImage);
-  const Image* image = nullptr;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!image || image->id != all[i].image_id) image = truth.find_image(all[i].image_id);
-    if (!image) {
-      ++unknown;
-      continue;
+  std::vector<std::int64_t> ids;  // close together, for the search
+  ids.reserve(truth.images.size());
+  for (const Image& image : truth.images) ids.push_back(image.id);
+  std::vector<std::uint32_t> owners(all.size());
+  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size(), 4096), [&](const auto& range) {
+    std::int64_t id = 0;
+    std::uint32_t owner = kNoImage;
+    for (std::size_t i = range.begin(); i < range.end(); ++i) {
+      if (i == range.begin() || id != all[i].image_id) {
+        id = all[i].image_id;
+        const auto at = std::ranges::lower_bound(ids, id);
+        owner =
+            at != ids.end() && *at == id ? static_cast<std::uint32_t>(at - ids.begin()) : kNoImage;
+      }
+      owners[i] = owner;
     }
-    owners[i] = static_cast<std::uint32_t>(image - truth.images.data());
-    ++first[owners[i] + 1];
+  });
+  for (const std::uint32_t owner : owners) {
+    if (owner == kNoImage)
+      ++unknown;
+    else
+      ++first[owner + 1];
   }
   std::partial_sum(first.begin(), first.end(), first.begin());
   indices.resize(first.back());

@@ -5,7 +5,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/image_matcher.h"
@@ -35,22 +35,37 @@ std::uint32_t match_image(const Plan& plan, const Image& image, const Detections
 
 Matches gather(std::span<const ImageMatches> images, const Extent& extent) {
   Matches matches(extent);
-  for (const ImageMatches& image : images)
-    for (const Scored& one : image.detections) ++matches.first[one.category + 1];
-  std::partial_sum(matches.first.begin(), matches.first.end(), matches.first.begin());
-  const std::size_t stride = extent.outcomes();
-  matches.detections.resize(matches.first.back());
-  matches.outcomes.resize(matches.first.back() * stride);
-  auto next = matches.first;
-  for (const ImageMatches& image : images) {
-    const Outcome* outcomes = image.outcomes.data();
-    for (const Scored& one : image.detections) {
-      const std::size_t at = next[one.category]++;
-      matches.detections[at] = one;
-      std::copy_n(outcomes, stride, matches.outcomes.data() + at * stride);
-      outcomes += stride;
-    }
+  const std::size_t stride = extent.outcomes(), categories = extent.categories;
+  // Blocks of images are copied side by side, each to its places in the categories
+  constexpr std::size_t kMostBlocks = 64, kLeastImages = 64;
+  const std::size_t blocks = std::clamp<std::size_t>(images.size() / kLeastImages, 1, kMostBlocks);
+  const auto block = [&](std::size_t b) {
+    const std::size_t begin = images.size() * b / blocks, end = images.size() * (b + 1) / blocks;
+    return images.subspan(begin, end - begin);
+  };
+  std::vector<std::size_t> next(blocks * categories, 0);  // numbers, then places
+  tbb::parallel_for(std::size_t{0}, blocks, [&](std::size_t b) {
+    for (const ImageMatches& image : block(b))
+      for (const Scored& one : image.detections) ++next[b * categories + one.category];
+  });
+  std::size_t sum = 0;
+  for (std::size_t k = 0; k < categories; ++k) {
+    for (std::size_t b = 0; b < blocks; ++b) sum += std::exchange(next[b * categories + k], sum);
+    matches.first[k + 1] = sum;
   }
+  matches.detections.resize(sum);
+  matches.outcomes.resize(sum * stride);
+  tbb::parallel_for(std::size_t{0}, blocks, [&](std::size_t b) {
+    for (const ImageMatches& image : block(b)) {
+      const Outcome* outcomes = image.outcomes.data();
+      for (const Scored& one : image.detections) {
+        const std::size_t at = next[b * categories + one.category]++;
+        matches.detections[at] = one;
+        std::copy_n(outcomes, stride, matches.outcomes.data() + at * stride);
+        outcomes += stride;
+      }
+    }
+  });
   return matches;
 }
 

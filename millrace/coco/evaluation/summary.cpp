@@ -1,6 +1,7 @@
 #include "millrace/coco/evaluation/summary.h"
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
@@ -73,21 +74,22 @@ std::vector<Figure> figures(const Evaluation& e) {
 /// number, in this order; -1 if there is nothing to average.
 double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::size_t last) {
   const Layout layout = layout_of(e);
+  std::vector<std::size_t> columns;  // areas and limits
+  for (std::size_t a = 0; a < layout.areas; ++a)
+    for (std::size_t m = 0; m < layout.limits; ++m)
+      if (e.area_ranges[a].name == figure.area && e.max_detections[m] == figure.limit)
+        columns.push_back(layout.at(0, 0, a, m));
+  const auto& table = figure.precision ? e.precision : e.recall;
+  const std::size_t recalls = figure.precision ? layout.recalls : 1;
   std::vector<double> values;
   for (std::size_t t = 0; t < e.iou_thresholds.size(); ++t) {
     if (figure.threshold && *figure.threshold != e.iou_thresholds[t]) continue;
-    for (std::size_t r = 0; r < (figure.precision ? layout.recalls : 1); ++r)
+    for (std::size_t r = 0; r < recalls; ++r)
       for (std::size_t k = first; k < last; ++k) {
         if (figure.frequency != 0 && e.category_frequencies[k] != figure.frequency) continue;
-        for (std::size_t a = 0; a < layout.areas; ++a) {
-          if (e.area_ranges[a].name != figure.area) continue;
-          for (std::size_t m = 0; m < layout.limits; ++m) {
-            if (e.max_detections[m] != figure.limit) continue;
-            const double value = figure.precision ? e.precision[layout.at(t, r, k, a, m)]
-                                                  : e.recall[layout.at(t, k, a, m)];
-            if (value > -1) values.push_back(value);
-          }
-        }
+        const double* row = &table[layout.at(t * recalls + r, k, 0, 0)];
+        for (const std::size_t column : columns)
+          if (row[column] > -1) values.push_back(row[column]);
       }
   }
   return values.empty() ? -1 : numpy_sum(values) / static_cast<double>(values.size());
@@ -95,8 +97,10 @@ double mean(const Evaluation& e, const Figure& figure, std::size_t first, std::s
 
 /// The figures of categories `first` to `last`.
 std::vector<double> stats_of(const Evaluation& e, std::size_t first, std::size_t last) {
-  std::vector<double> stats;
-  for (const Figure& figure : figures(e)) stats.push_back(mean(e, figure, first, last));
+  const std::vector<Figure> all = figures(e);
+  std::vector<double> stats(all.size());
+  tbb::parallel_for(std::size_t{0}, all.size(),
+                    [&](std::size_t i) { stats[i] = mean(e, all[i], first, last); });
   return stats;
 }
 
@@ -121,9 +125,10 @@ void summarize(Evaluation& evaluation) {
   for (const Figure& figure : figures(evaluation)) evaluation.stat_names.push_back(figure.name);
   const Figure overall{
       "AP", true, {}, evaluation.area_ranges.front().name, evaluation.max_detections.back()};
-  evaluation.category_ap.clear();
-  for (std::size_t k = 0; k < categories; ++k)
-    evaluation.category_ap.push_back(mean(evaluation, overall, k, k + 1));
+  evaluation.category_ap.resize(categories);
+  tbb::parallel_for(std::size_t{0}, categories, [&](std::size_t k) {
+    evaluation.category_ap[k] = mean(evaluation, overall, k, k + 1);
+  });
 }
 
 std::string table(const Evaluation& evaluation, IouType iou) {

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 #include <filesystem>
 
@@ -10,9 +11,22 @@
 namespace millrace {
 namespace {
 
+/// Beside the shared object that holds this code (the Python package); in a program, in
+/// lib/millrace beside the program's folder.
+std::filesystem::path reader_file() {
+  constexpr auto kName = "image_readers.so";
+  Dl_info info{};
+  link_map* object = nullptr;  // its name is empty in a program
+  const int found = ::dladdr1(reinterpret_cast<const void*>(&image_readers), &info,
+                              reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP);
+  if (found != 0 && object && object->l_name[0] != '\0')
+    return std::filesystem::absolute(object->l_name).parent_path() / kName;
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
+         "lib/millrace" / kName;
+}
+
 ReadPicture& open_readers() {
-  const auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
-                    "lib/millrace/image_readers.so";
+  const auto file = reader_file();
   auto* object = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   auto* function = object ? ::dlsym(object, kReadPicture) : nullptr;
   if (!function)

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "millrace/base/digest.h"
+#include "millrace/base/options.h"
 #include "millrace/base/text.h"
+#include "millrace/dataflow/sources/detection_source.h"
 
 namespace millrace::serving {
 namespace {
@@ -22,24 +24,37 @@ std::uint64_t digest_of(const Source<Sample>& source) {
   return sum;
 }
 
+std::string samples_text(const Source<Sample>& source) {
+  return fmt::format("{} with digest {}", source.size(), hex(digest_of(source)));
+}
+
+/// The options that decide `what`.
+Facts option_facts(DataOptions options, Decides what) {
+  Facts facts;
+  const auto all = described(options);
+  for (const auto& entry : all.entries())
+    if (includes(entry.decided, what))
+      facts["data." + entry.name] = value_text(Options::value(entry));
+  return facts;
+}
+
 }  // namespace
 
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
                   const TrainData& train) {
-  Facts facts;
-  auto copy = options;
-  Options described;
-  copy.describe(described);
-  for (const auto& entry : described.entries())
-    if (includes(entry.decided, Decides::batches))
-      facts["data." + entry.name] = value_text(Options::value(entry));
+  auto facts = option_facts(options, Decides::batches);
   facts["classes"] = joined(train.classes);
   std::vector<std::string> tables;
   for (const auto& stage : stages) tables.push_back(value_text(stage));
   facts["data.stages"] = joined(tables);
-  if (train.source)
-    facts["samples"] =
-        fmt::format("{} with digest {}", train.source->size(), hex(digest_of(*train.source)));
+  if (train.source) facts["samples"] = samples_text(*train.source);
+  return facts;
+}
+
+Facts eval_facts(const DataOptions& options, const DataSplit& split) {
+  auto facts = option_facts(options, Decides::evaluation);
+  facts["classes"] = joined(split.classes);
+  facts["samples"] = samples_text(DetectionSource(split, /*filter_empty=*/false));
   return facts;
 }
 

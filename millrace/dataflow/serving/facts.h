@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/sources/train_data.h"
 
@@ -14,6 +15,9 @@ namespace millrace::serving {
 /// (a consumer need not have the data). Reads every annotation once.
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
                   const TrainData& train);
+
+/// The same of an evaluation's batches.
+Facts eval_facts(const DataOptions& options, const DataSplit& split);
 
 /// How a consumer's facts differ from a server's: "data.batch_size is 4 for the training and 2 for
 /// the server, ..."; empty if they agree.

@@ -70,4 +70,17 @@ KeyPair read_secret_key(const fs::path& file) {
 
 std::string read_public_key(const fs::path& file) { return read_key(file, "public"); }
 
+std::set<std::string> read_public_keys(const std::vector<std::string>& paths) {
+  std::set<std::string> keys;
+  for (const std::filesystem::path path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      keys.insert(read_public_key(path));
+      continue;
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (entry.path().extension() == ".pub") keys.insert(read_public_key(entry.path()));
+  }
+  return keys;
+}
+
 }  // namespace millrace::serving

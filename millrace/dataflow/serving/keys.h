@@ -3,7 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace millrace::serving {
 
@@ -25,5 +27,7 @@ void make_keys(const std::filesystem::path& name);
 KeyPair read_secret_key(const std::filesystem::path& file);
 /// Throws ConfigError if the file holds no public key.
 std::string read_public_key(const std::filesystem::path& file);
+/// Those of files, and of all .pub files of folders.
+std::set<std::string> read_public_keys(const std::vector<std::string>& paths);
 
 }  // namespace millrace::serving

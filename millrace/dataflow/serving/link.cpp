@@ -144,7 +144,14 @@ void Link::welcome(const Welcome& welcome) {
                view_ ? "through shared memory" : "through the connection");
   state_ = State::live;
   epoch_size_ = welcome.epoch_size;
+  facts_ = welcome.facts;
   ++age_;
+}
+
+void Link::refuse(std::string why) {
+  if (word_ != why) spdlog::error("data server {}: {}", endpoint_, why);
+  word_ = std::move(why);
+  state_ = State::refused;
 }
 
 void Link::hear(Message message, Clock::time_point now,

@@ -52,6 +52,10 @@ class Link {
   std::string text() const { return endpoint_ + ": " + word_; }
   /// Known after the welcome.
   std::optional<std::int64_t> epoch_size() const { return epoch_size_; }
+  /// The server's, since the welcome.
+  const Facts& facts() const { return facts_; }
+  /// Asks it for nothing from now on, since its batches are others.
+  void refuse(std::string why);
 
  private:
   enum class State { down, greeting, live, refused };
@@ -79,6 +83,7 @@ class Link {
   std::int64_t age_ = 0;
   std::string word_ = "has not answered yet";
   std::optional<std::int64_t> epoch_size_;
+  Facts facts_;
   std::unique_ptr<SharedView> view_;  // of the server's memory, where we can have it
   Clock::time_point heard_, pinged_;
 };

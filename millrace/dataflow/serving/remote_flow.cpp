@@ -16,6 +16,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/dataflow/serving/assignment.h"
+#include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/link.h"
 #include "millrace/dataflow/serving/polling.h"
 #include "millrace/engine/skip_ledger.h"
@@ -38,7 +39,7 @@ std::string new_name() {
   throw Error(failure.why);
 }
 
-class RemoteFlow final : public DataFlow<Batch> {
+class RemoteFlow final : public ServedFlow {
  public:
   explicit RemoteFlow(ConnectOptions options) : options_(std::move(options)) {
     // A name each: two endpoints may be one server.
@@ -90,6 +91,11 @@ class RemoteFlow final : public DataFlow<Batch> {
     changed_.wait(lock, [this] { return epoch_size_ || failure_; });
     if (!epoch_size_) std::rethrow_exception(failure_);
     return *epoch_size_;
+  }
+
+  std::optional<Facts> facts() const override {
+    const std::lock_guard lock(mutex_);
+    return facts_;
   }
 
   FlowReport report() const override {
@@ -169,6 +175,7 @@ class RemoteFlow final : public DataFlow<Batch> {
     auto& link = *links_[static_cast<std::size_t>(server)];
     link.look(now, [&](Link::Answer answer) { keep(server, std::move(answer), now); });
     const std::lock_guard lock(mutex_);
+    if (link.is_live()) agree(link);
     auto& age = ages_[static_cast<std::size_t>(server)];
     const auto is = link.is_live() ? link.age() : 0;
     if (age == is) return;
@@ -180,6 +187,15 @@ class RemoteFlow final : public DataFlow<Batch> {
       epoch_size_ = link.epoch_size();
       changed_.notify_all();
     }
+  }
+
+  /// Where the consumer does not know the data, all servers must have those of the first.
+  void agree(Link& link) {
+    if (!facts_) facts_ = link.facts();
+    if (options_.facts.contains("samples") || link.facts() == *facts_) return;
+    const auto what = difference(*facts_, link.facts());
+    link.refuse("has other data than the server that answered first: " +
+                (what.empty() ? "it says more of them" : what));
   }
 
   void keep(int server, Link::Answer answer, Clock::time_point now) {
@@ -258,6 +274,7 @@ class RemoteFlow final : public DataFlow<Batch> {
   std::vector<std::int64_t> received_;
   std::int64_t largest_ = 0;  // bytes of a batch
   std::optional<std::int64_t> epoch_size_;
+  std::optional<Facts> facts_;  // of the first server that answered
   std::exception_ptr failure_;
   std::optional<SkipLedger> ledger_;
   Clock::duration waited_{};
@@ -268,7 +285,7 @@ class RemoteFlow final : public DataFlow<Batch> {
 
 }  // namespace
 
-std::unique_ptr<DataFlow<Batch>> connect_flow(ConnectOptions options) {
+std::unique_ptr<ServedFlow> connect_flow(ConnectOptions options) {
   return std::make_unique<RemoteFlow>(std::move(options));
 }
 

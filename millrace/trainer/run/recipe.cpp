@@ -8,9 +8,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
 #include "millrace/base/renamed_keys.h"
+#include "millrace/base/sections.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/sources/train_data.h"
-#include "millrace/dataflow/stage_tables.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/every.h"
@@ -30,64 +29,10 @@ T read_part(const Config& table) {
   return read_options<T>(own);
 }
 
-/// Reads a section that `T` describes except `others`, and puts it, complete, into `tree`.
-template <class T>
-T take_section(const Config& from, const char* name, Config& tree,
-               std::initializer_list<std::string_view> others = {}) {
-  auto table = from.section(name);
-  auto options = read_options<T>(table, others);
-  complete_options<T>(table);
-  tree.set(name, std::move(table));
-  return options;
-}
-
-/// The tables of the list `SECTION.NAME`, if any.
-std::vector<Config> tables(const Config& section, const std::string& of, const char* name) {
-  const auto* value = section.find(name);
-  if (!value) return {};
-  const auto* list = std::get_if<Config::Array>(&value->data);
-  if (!list)
-    throw ConfigError(fmt::format("{0}: {1}.{2} is a list of tables: write [[{1}.{2}]]",
-                                  value->origin.text(), of, name));
-  return *list;
-}
-
-/// Whether [data.sample] belongs to data.root: a file that has keys of it names that folder itself,
-/// or that is the default one. A root from elsewhere is somebody's own data, or mistyped.
-bool is_for(const Config& sample, const Config& root) {
-  const auto& file = root.origin.source;
-  return file == Origin().source || file == sample.origin.source ||
-         std::ranges::any_of(sample.table(),
-                             [&](const auto& key) { return key.second.origin.source == file; });
-}
-
-void take_data(const Config& from, Config& tree, Recipe& recipe) {
-  recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "sources", "stages"});
-  auto& table = *tree.find("data");
-  if (auto* sample = table.find("sample")) {
-    const auto options = read_options<coco::SampleOptions>(*sample);
-    const bool is_ours = is_for(*sample, *table.find("root"));
-    complete_options<coco::SampleOptions>(*sample);
-    if (is_ours)
-      recipe.data.sample = options;
-    else  // the complete tree, written to one file, must not say that it does
-      std::erase_if(std::get<Config::Table>(table.data),
-                    [](const auto& member) { return member.first == "sample"; });
-  }
-  recipe.sources = tables(table, "data", "sources");
-  recipe.stages = tables(table, "data", "stages");
-  settle_sources(recipe.data, recipe.sources);
-  settle_stages(recipe.data, from.section("data"), recipe.stages);
-  if (!recipe.sources.empty())
-    table.set("sources", {recipe.sources, table.find("sources")->origin});
-  const auto* stages = table.find("stages");
-  table.set("stages", {recipe.stages, stages ? stages->origin : Origin{}});
-}
-
 void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
   recipe.optimizer = take_section<OptimizerOptions>(from, "optimizer", tree, {"groups"});
   auto& table = *tree.find("optimizer");
-  auto rules = tables(table, "optimizer", "groups");
+  auto rules = list_of_tables(table, "optimizer", "groups");
   for (auto& rule : rules) {
     recipe.optimizer.groups.push_back(read_options<ParameterRule>(rule));
     require(rule, "match", rule.find("match") != nullptr, "must say which parameters are meant");
@@ -181,7 +126,7 @@ Recipe resolve(Config from) {
   Config tree(Config::Table{}, from.origin);
   complete_options<TopOptions>(tree);
   if (const auto* plugins = from.find("plugins")) tree.set("plugins", *plugins);
-  take_data(from, tree, recipe);
+  static_cast<DataRecipe&>(recipe) = resolve_data(from, tree);
   take_model(from, tree, recipe);
   recipe.train = take_section<TrainOptions>(from, "train", tree);
   take_optimizer(from, tree, recipe);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "millrace/base/config.h"
-#include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/data_recipe.h"
 #include "millrace/trainer/every.h"
 #include "millrace/trainer/optimizer/optimizer_options.h"
 #include "millrace/trainer/optimizer/schedule.h"
@@ -61,12 +61,9 @@ struct CallbackSwitches {
 /// ConfigError.
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table);
 
-struct Recipe {
+struct Recipe : DataRecipe {
   Config tree;  // complete, each value with its origin
   std::vector<std::string> plugins;
-  DataOptions data;
-  std::vector<Config> sources;  // [[data.sources]], empty: the training split of data.root
-  std::vector<Config> stages;   // [[data.stages]], complete; by default the default ones
   std::string model_type;
   std::string weights;         // empty: from random
   bool force_weights = false;  // even if they contradict the recipe

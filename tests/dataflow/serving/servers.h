@@ -99,7 +99,7 @@ class Sockets {
   Scratch folder_;
 };
 
-inline std::unique_ptr<DataFlow<Batch>> connect(
+inline std::unique_ptr<ServedFlow> connect(
     std::vector<std::string> servers, Stream stream = {}, Facts facts = made_facts(),
     std::chrono::seconds timeout = std::chrono::seconds(60)) {
   return connect_flow({.servers = std::move(servers),

@@ -112,6 +112,21 @@ TEST(Serving, AServerThatJoinsLateGetsWork) {
   EXPECT_GE(flow->report().stages.at(1).items, 10);
 }
 
+TEST(Serving, AConsumerWithoutTheDataTakesThoseOfTheFirstServerAlone) {
+  const ThreadServer first;
+  auto facts = made_facts();
+  facts["samples"] = "101";
+  const Sockets sockets;
+  const auto late = sockets.endpoint(0);
+  const auto flow = connect({first.endpoint(), late}, {}, {});
+  EXPECT_EQ(seen(*flow, 20), expected_digests({}, 20));
+  EXPECT_EQ(flow->facts(), made_facts());
+  const ThreadServer other(make_batches({}), facts, 100, {.door = {.bind = late}});
+  EXPECT_TRUE(other.comes_to_have(1));
+  EXPECT_EQ(seen(*flow, 100), expected_digests({}, 100, {}, 20));
+  EXPECT_EQ(flow->report().stages.at(1).items, 0);
+}
+
 TEST(Serving, AFailureComesAtItsPlaceInTheOrder) {
   const ThreadServer server({.broken = 7});
   const auto flow = connect({server.endpoint()});

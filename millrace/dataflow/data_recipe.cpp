@@ -1,0 +1,49 @@
+#include "millrace/dataflow/data_recipe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "millrace/base/sections.h"
+#include "millrace/dataflow/sources/train_data.h"
+#include "millrace/dataflow/stage_tables.h"
+
+namespace millrace {
+namespace {
+
+/// Whether [data.sample] belongs to data.root: a file that has keys of it names that folder itself,
+/// or that is the default one. A root from elsewhere is somebody's own data, or mistyped.
+bool is_for(const Config& sample, const Config& root) {
+  const auto& file = root.origin.source;
+  return file == Origin().source || file == sample.origin.source ||
+         std::ranges::any_of(sample.table(),
+                             [&](const auto& key) { return key.second.origin.source == file; });
+}
+
+}  // namespace
+
+DataRecipe resolve_data(const Config& from, Config& tree) {
+  DataRecipe recipe;
+  recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "sources", "stages"});
+  auto& table = *tree.find("data");
+  if (auto* sample = table.find("sample")) {
+    const auto options = read_options<coco::SampleOptions>(*sample);
+    const bool is_ours = is_for(*sample, *table.find("root"));
+    complete_options<coco::SampleOptions>(*sample);
+    if (is_ours)
+      recipe.data.sample = options;
+    else  // the complete tree, written to one file, must not say that it does
+      std::erase_if(std::get<Config::Table>(table.data),
+                    [](const auto& member) { return member.first == "sample"; });
+  }
+  recipe.sources = list_of_tables(table, "data", "sources");
+  recipe.stages = list_of_tables(table, "data", "stages");
+  settle_sources(recipe.data, recipe.sources);
+  settle_stages(recipe.data, from.section("data"), recipe.stages);
+  if (!recipe.sources.empty())
+    table.set("sources", {recipe.sources, table.find("sources")->origin});
+  const auto* stages = table.find("stages");
+  table.set("stages", {recipe.stages, stages ? stages->origin : Origin{}});
+  return recipe;
+}
+
+}  // namespace millrace

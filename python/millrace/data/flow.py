@@ -1,0 +1,116 @@
+"""The class Flow."""
+
+import copy
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from millrace import _flow
+from millrace.data.stream import State, Stream, place_among_ranks
+
+Stage = str | Mapping[str, Any] | Callable[[_flow.Sample], _flow.Sample | bool]
+"""A stage of a flow: its name; its table, such as {"type": "flip", "probability": 0.5}; or a
+function that is called with each sample and returns it, or whether to keep it."""
+
+
+class Flow(Stream):
+    """Batches for training, endless and shuffled, or with `training=False` each image of the
+    validation split once, by ascending id. Iterating gives `Batch`es up to the end of the epoch,
+    and the next time those of the next epoch; an evaluation begins anew each time.
+
+    It is a torch.utils.data.IterableDataset where torch has been imported before
+    (`DataLoader(flow, batch_size=None)` takes it). A flow does not live on in a forked process;
+    pickling one makes another at its place."""
+
+    def __init__(
+        self,
+        config: str | os.PathLike[str] | None = None,
+        /,
+        *,
+        training: bool = True,
+        seed: int | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        stages: Sequence[Stage] | None = None,
+        **options: Any,
+    ) -> None:
+        """
+        config: a TOML file as `trainer run` takes it; its `[data]` and `train.seed` count. Plug-ins
+            that it names are not opened.
+        seed: of order, flips and all other draws; by default the file's, else 1.
+        rank, world_size: this process's part; by default torch.distributed's where that is
+            initialised, else all (0 of 1). Each rank gets its own `batch_size` images of a step.
+        stages: what becomes of each image, by default read, decode, flip, resize_shortest_edge,
+            group_by_aspect_ratio, pad.
+        options: any key of `[data]`: root, train, val, classes, batch_size, test_batch_size,
+            short_side, max_side, flip, threads, memory, on_error ... (`millrace.data.describe()`
+            explains each). They come before what the file says.
+
+        ValueError, with the key, for options or data that cannot work; RuntimeError for annotations
+        that cannot be read. Images are first read for the first batch."""
+        rank, world_size = place_among_ranks(rank, world_size)
+        self._arguments: dict[str, Any] = {
+            "config": config,
+            "training": training,
+            "seed": seed,
+            "rank": rank,
+            "world_size": world_size,
+            "stages": stages,
+            **options,
+        }
+        functions: list[Any] = []
+        if stages is not None:
+            options["stages"] = [stage_table(stage, functions) for stage in stages]
+        file = "" if config is None else os.fspath(config)
+        self._flow = _flow.Flow(file, options, seed, training, rank, world_size, functions)
+        super().__init__(self._flow, training, rank, world_size)
+
+    def _seed(self) -> int:
+        return self._flow.seed
+
+    def _facts_for(self, facts: Mapping[str, str]) -> Mapping[str, str]:
+        return self._flow.facts()
+
+    @property
+    def classes(self) -> list[str]:
+        """Names; label k is the k-th."""
+        return self._flow.classes
+
+    @property
+    def category_ids(self) -> list[int]:
+        """Of an evaluation: the id in the annotation file of each class, for results."""
+        return self._flow.category_ids
+
+    def config(self) -> str:
+        """The options, complete, as TOML: a file with this text makes the same flow (functions that
+        are stages apart)."""
+        return self._flow.config()
+
+    def __reduce__(self) -> Any:
+        return _remade, (copy.copy(self._arguments), self.state_dict())
+
+    def __repr__(self) -> str:
+        kind = "training" if self._training else "evaluation"
+        return f"<millrace.data.Flow for {kind}, {self.epoch_size} images, batch {self._batches}>"
+
+
+def _remade(arguments: dict[str, Any], state: State) -> Flow:
+    arguments = dict(arguments)
+    flow = Flow(arguments.pop("config"), **arguments)
+    flow.load_state_dict(state)
+    return flow
+
+
+def stage_table(stage: Stage, functions: list[Any]) -> dict[str, Any]:
+    """As in `[[data.stages]]`; a function is added to `functions`."""
+    if isinstance(stage, str):
+        return {"type": stage}
+    if isinstance(stage, Mapping):
+        return dict(stage)
+    if not callable(stage):
+        raise ValueError(
+            f"stages: a stage is a name, a dict or a function, not {stage!r}"
+        )
+    functions.append(stage)
+    name = getattr(stage, "__qualname__", type(stage).__qualname__)
+    return {"type": "python", "function": f"{getattr(stage, '__module__', '')}.{name}"}

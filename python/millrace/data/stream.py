@@ -1,0 +1,237 @@
+"""What flows and batches of data servers have in common."""
+
+import atexit
+import importlib
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any, TypedDict, TypeVar
+
+from millrace import _flow
+
+_VERSION = 1
+_NO_WORKERS = (
+    "a millrace flow is made by threads of this process, so DataLoader's worker processes have "
+    "nothing to do: each would make the same batches again, and send them through a pipe. Use "
+    "DataLoader(flow, batch_size=None, num_workers=0), or the flow itself; `threads` says how many "
+    "threads make batches"
+)
+
+
+class State(TypedDict):
+    """A place in a flow, and what the flow must be for the same bytes to follow. Plain values: it
+    may be pickled, saved with torch.save or written as JSON."""
+
+    version: int
+    training: bool
+    next: int
+    pending: list[int]
+    batches: int
+    progress: float
+    seed: int
+    facts: dict[str, str]
+
+
+class Stream:
+    """Batches one after the other, from any place on. Several threads may take them, each gets
+    others. The threads that make them start with the first batch and end with `close`, at the end
+    of a `with` block, or when the stream is no longer used. Batches outlive their stream."""
+
+    def __init__(self, stream: _flow.Stream, training: bool, rank: int, world_size: int) -> None:
+        self._stream = stream
+        self._training = training
+        self._rank, self._world_size = rank, world_size
+        self._lock = threading.Lock()
+        self._at: tuple[int, list[int]] = (0, [])
+        self._batches = 0
+        self._progress = 0.0
+        self._goes_on = True  # an evaluation, from where it stands, with the next iteration
+        _open_streams.add(self)
+        if "torch.utils.data" in sys.modules:
+            self.__class__ = _torch_class(type(self))
+
+    def __iter__(self) -> Iterator[_flow.Batch]:
+        """The batches up to the end of this epoch; of an evaluation, all, or those after a state
+        that was loaded. One that was broken off goes on with the next loop; an evaluation does not.
+
+        RuntimeError from a worker of DataLoader. See `next` for others."""
+        _refuse_workers()
+        if not self._training and not self._goes_on:
+            self._seek(0, [], 0, 0.0)
+        self._goes_on = False
+        return self._epoch()
+
+    def _epoch(self) -> Iterator[_flow.Batch]:
+        epoch = int(self._progress)
+        while not self._training or int(self._progress) == epoch:
+            batch = self.next()
+            if batch is None:
+                return
+            yield batch
+
+    def endless(self) -> Iterator[_flow.Batch]:
+        """All batches that follow, over the ends of epochs (`Batch.epoch`, `Batch.progress`)."""
+        while (batch := self.next()) is not None:
+            yield batch
+
+    def next(self) -> _flow.Batch | None:
+        """The next batch, whatever its epoch; None at the end of an evaluation. Waits without the
+        interpreter's lock; Ctrl-C ends the waiting.
+
+        DataError with on_error="fail" for an image that cannot be used; RuntimeError, naming the
+        sample, for what a stage throws (a function's own exception is its cause), if more images
+        than `max_skipped` cannot be used, if no data server answers, in a forked process, and
+        after `close`. The same error comes again until a state is loaded."""
+        batch = self._stream.next()
+        if batch is not None:
+            with self._lock:
+                if batch.number + 1 > self._batches:
+                    self._at = batch.cursor
+                    self._batches = batch.number + 1
+                    self._progress = batch.progress
+        return batch
+
+    def state_dict(self) -> State:
+        """The place after the last batch that was taken. Any rank's state serves all ranks, and
+        any number of them. The first call reads every annotation once, to identify the data."""
+        facts = self._stream.facts()
+        with self._lock:
+            place, pending = self._at
+            return {
+                "version": _VERSION,
+                "training": self._training,
+                "next": place,
+                "pending": list(pending),
+                "batches": self._batches,
+                "progress": self._progress,
+                "seed": self._seed(),
+                "facts": facts,
+            }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on after the batch at which `state` was taken, byte for byte.
+
+        ValueError that says what differs, for a state of other data, options that decide the bytes,
+        or seed; or that is none."""
+        missing = [key for key in State.__annotations__ if key not in state]
+        if missing:
+            raise ValueError(f"this is no state of a flow: it has no '{missing[0]}'")
+        if state["version"] != _VERSION:
+            raise ValueError(f"this state has version {state['version']}, not {_VERSION}")
+        ours: dict[str, Any] = {"training": self._training, "seed": self._seed()}
+        theirs = {key: state[key] for key in ours}
+        ours.update(self._facts_for(state["facts"]))
+        theirs.update(state["facts"])
+        differences = [
+            f"{key} is {theirs.get(key, 'missing')} in the state, {ours.get(key, 'missing')} here"
+            for key in sorted(ours.keys() | theirs.keys())
+            if ours.get(key) != theirs.get(key)
+        ]
+        if differences:
+            raise ValueError("this state is of another flow: " + "; ".join(differences))
+        self._seek(state["next"], list(state["pending"]), state["batches"], state["progress"])
+        self._goes_on = True
+
+    def _seed(self) -> int:
+        raise NotImplementedError
+
+    def _facts_for(self, facts: Mapping[str, str]) -> Mapping[str, str]:
+        """This stream's facts, which must be those."""
+        raise NotImplementedError
+
+    def _seek(self, place: int, pending: list[int], batches: int, progress: float) -> None:
+        try:
+            self._stream.seek(place, pending, batches)
+        except TypeError:
+            raise ValueError(f"a state with the place {place!r}, {pending!r} is none") from None
+        with self._lock:
+            self._at = (place, pending)
+            self._batches = batches
+            self._progress = progress
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next batch belongs to, from 0."""
+        return int(self._progress)
+
+    @property
+    def epoch_size(self) -> int | None:
+        """Images of an epoch, over all ranks; None while only data servers know."""
+        return self._stream.samples
+
+    @property
+    def rank(self) -> int:
+        return self._rank
+
+    @property
+    def world_size(self) -> int:
+        return self._world_size
+
+    def report(self) -> dict[str, Any]:
+        """What has been done since the start: `stages` (or servers), each with its name, items,
+        busy_s (seconds, summed over threads) and items that wait now; `skipped` images with the
+        first `skipped_reasons`, `filtered` ones; `wait_s`, the seconds that `next` has waited."""
+        return self._stream.report()
+
+    def dataset(self) -> Any:
+        """This stream as a torch.utils.data.IterableDataset; imports torch, if that has not been."""
+        importlib.import_module("torch.utils.data")
+        self.__class__ = _torch_class(type(self))
+        return self
+
+    def close(self) -> None:
+        """Ends the threads. Batches stay valid."""
+        self._stream.close()
+
+    def __enter__(self: "_Self") -> "_Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_Self = TypeVar("_Self", bound=Stream)
+
+
+def place_among_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """As given, else torch.distributed's where that is initialised, else (0, 1)."""
+    if (rank is None) != (world_size is None):
+        raise ValueError("rank and world_size go together")
+    if rank is not None and world_size is not None:
+        return rank, world_size
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+def _refuse_workers() -> None:
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and data.get_worker_info() is not None:
+        raise RuntimeError(_NO_WORKERS)
+
+
+_torch_classes: dict[str, type] = {}
+
+
+def _torch_class(of: type) -> type:
+    """`of`, which is also an IterableDataset. REQUIRES: torch.utils.data is imported."""
+    dataset = sys.modules["torch.utils.data"].IterableDataset
+    if issubclass(of, dataset):
+        return of
+    name = f"{of.__module__}.{of.__qualname__}"
+    if name not in _torch_classes:
+        names = {"__module__": of.__module__, "__doc__": of.__doc__}
+        _torch_classes[name] = type(of.__name__, (of, dataset), names)
+    return _torch_classes[name]
+
+
+_open_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """No thread may want the interpreter once that has gone."""
+    for stream in list(_open_streams):
+        stream.close()

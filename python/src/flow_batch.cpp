@@ -1,0 +1,193 @@
+#include "python/src/flow_batch.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "millrace/base/digest.h"
+#include "millrace/dataflow/detection/geometry.h"
+#include "python/src/flow_values.h"
+
+namespace millrace::python {
+namespace {
+
+static_assert(sizeof(Box) == 4 * sizeof(float));
+
+PythonBatch& batch_of(nb::handle self) { return nb::cast<PythonBatch&>(self); }
+
+/// One array per image, by `array(objects of the image)`.
+template <class F>
+nb::list per_image(nb::handle self, F array) {
+  nb::list list;
+  for (auto& objects : batch_of(self).batch().objects) list.append(array(objects));
+  return list;
+}
+
+/// Two numbers per image, by `pair(ImageInfo)`.
+template <class T, class F>
+nb::object of_images(nb::handle self, F pair) {
+  std::vector<T> values;
+  const auto& images = batch_of(self).batch().images;
+  for (const auto& image : images) {
+    const auto [first, second] = pair(image);
+    values.insert(values.end(), {first, second});
+  }
+  return array_of(std::move(values), {images.size(), 2});
+}
+
+nb::object image_ids(nb::handle self) {
+  std::vector<std::int64_t> ids;
+  for (const auto& image : batch_of(self).batch().images) ids.push_back(image.image_id);
+  const auto count = ids.size();
+  return array_of(std::move(ids), {count});
+}
+
+nb::object bitmaps(nb::handle self, std::int64_t index) {
+  const auto& batch = batch_of(self).batch();
+  const auto images = static_cast<std::int64_t>(batch.size());
+  if (index < -images || index >= images)
+    throw nb::index_error(
+        fmt::format("there is no image {} in a batch of {}", index, images).c_str());
+  const auto i = static_cast<std::size_t>(index < 0 ? index + images : index);
+  const auto& objects = batch.objects[i];
+  const auto height = static_cast<std::size_t>(batch.images[i].height);
+  const auto width = static_cast<std::size_t>(batch.images[i].width);
+  std::unique_ptr<bool[]> pixels;
+  without_gil([&] {
+    pixels.reset(new bool[objects.size() * height * width]);
+    for (std::size_t k = 0; k < objects.size(); ++k)
+      coco::decode(
+          rasterised(objects.segmentations[k], {batch.images[i].width, batch.images[i].height}),
+          reinterpret_cast<std::uint8_t*>(pixels.get() + k * height * width));
+  });
+  auto* memory = pixels.release();
+  const nb::capsule owner(memory,
+                          [](void* pointer) noexcept { delete[] static_cast<bool*>(pointer); });
+  return array_over(memory, {objects.size(), height, width}, owner);
+}
+
+std::string text(nb::handle self) {
+  const auto& batch = batch_of(self).batch();
+  return fmt::format("<batch {}: {} images of {} x {}, epoch {}>", batch_of(self).number(),
+                     batch.size(), batch.width, batch.height, batch_of(self).delivery().epoch);
+}
+
+}  // namespace
+
+void add_batch(nb::module_& module) {
+  nb::class_<PythonBatch>(
+      module, "Batch",
+      "N padded images and their objects. The arrays of pixels, boxes, labels, crowd flags and\n"
+      "segmentations are views of the memory that the flow's threads filled: nothing is copied,\n"
+      "and that memory is used again only once the batch and all its views are gone. It is the\n"
+      "caller's until then, to write to, too. Coordinates are pixels of the batch.")
+      .def_prop_ro(
+          "images",
+          [](nb::handle self) {
+            const auto& batch = batch_of(self).batch();
+            return array_over(batch.pixels.get(),
+                              {batch.size(), static_cast<std::size_t>(batch.height),
+                               static_cast<std::size_t>(batch.width), 3},
+                              self);
+          },
+          "(N, H, W, 3) uint8, RGB, zero outside each image's own size.")
+      .def_prop_ro(
+          "boxes",
+          [](nb::handle self) {
+            return per_image(self, [&](Instances& objects) {
+              return array_over(reinterpret_cast<float*>(objects.boxes.data()), {objects.size(), 4},
+                                self);
+            });
+          },
+          "N arrays (objects, 4) float32: x1 y1 x2 y2.")
+      .def_prop_ro(
+          "labels",
+          [](nb::handle self) {
+            return per_image(self, [&](Instances& objects) {
+              return array_over(objects.classes.data(), {objects.size()}, self);
+            });
+          },
+          "N arrays (objects,) int32: positions in `Flow.classes`, from 0.")
+      .def_prop_ro(
+          "crowd",
+          [](nb::handle self) {
+            return per_image(self, [&](Instances& objects) {
+              return array_over(reinterpret_cast<bool*>(objects.crowd.data()), {objects.size()},
+                                self);
+            });
+          },
+          "N arrays (objects,) bool: crowd regions.")
+      .def_prop_ro(
+          "segmentations",
+          [](nb::handle self) {
+            return per_image(self, [&](Instances& objects) {
+              nb::list list;
+              for (const auto& shape : objects.segmentations)
+                list.append(segmentation_to_python(shape, self));
+              return list;
+            });
+          },
+          "N lists of one outline per object: a list of polygons, arrays float64 x0 y0 x1 y1 ...;\n"
+          "or {\"size\": (height, width), \"counts\": array uint32 of run lengths, column by\n"
+          "column, zeros first}; or None.")
+      .def("bitmaps", &bitmaps, nb::arg("image"),
+           "(objects, height, width) bool: the masks of one image at its own size (`sizes`),\n"
+           "by COCO's rasteriser. IndexError for an image that the batch does not have.")
+      .def_prop_ro("image_ids", &image_ids, "(N,) int64")
+      .def_prop_ro(
+          "sizes",
+          [](nb::handle self) {
+            return of_images<std::int32_t>(self, [](const ImageInfo& image) {
+              return std::pair{image.height, image.width};
+            });
+          },
+          "(N, 2) int32: height and width of each image in the batch, without padding.")
+      .def_prop_ro(
+          "original_sizes",
+          [](nb::handle self) {
+            return of_images<std::int32_t>(self, [](const ImageInfo& image) {
+              return std::pair{image.original_height, image.original_width};
+            });
+          },
+          "(N, 2) int32: height and width of each file.")
+      .def_prop_ro(
+          "scales",
+          [](nb::handle self) {
+            return of_images<float>(self, [](const ImageInfo& image) {
+              return std::pair{image.scale_x, image.scale_y};
+            });
+          },
+          "(N, 2) float32: pixels of the batch per pixel of the file, in x and y.")
+      .def_prop_ro(
+          "number", [](nb::handle self) { return batch_of(self).number(); },
+          "From 0: of the training, or of the pass; the same on all ranks.")
+      .def_prop_ro(
+          "epoch", [](nb::handle self) { return batch_of(self).delivery().epoch; },
+          "Epoch of its first image, from 0.")
+      .def_prop_ro(
+          "progress", [](nb::handle self) { return batch_of(self).delivery().progress; },
+          "Epochs up to and with this batch, over all ranks.")
+      .def_prop_ro(
+          "cursor",
+          [](nb::handle self) {
+            const auto& cursor = batch_of(self).delivery().cursor;
+            nb::list pending;
+            for (const auto position : cursor.pending) pending.append(position);
+            return nb::make_tuple(cursor.next, pending);
+          },
+          "The place after this batch: the next position, and those before it that wait.")
+      .def(
+          "digest",
+          [](nb::handle self) {
+            const auto& batch = batch_of(self).batch();
+            return without_gil([&] { return hex(millrace::digest(batch)); });
+          },
+          "A hash of all that the batch holds, the one of `trainer bench dataflow --digest`.")
+      .def("__len__", [](nb::handle self) { return batch_of(self).batch().size(); })
+      .def("__repr__", &text);
+}
+
+}  // namespace millrace::python

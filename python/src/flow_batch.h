@@ -1,0 +1,39 @@
+// A batch in Python: arrays over the memory that the flow's threads filled.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/engine/dataflow.h"
+
+namespace millrace::python {
+
+/// Owns the delivery; its arrays own this. In a forked child, where the pool's lock may be held for
+/// ever, nothing is given back.
+class PythonBatch {
+ public:
+  PythonBatch(Delivery<Batch> delivery, std::int64_t number)
+      : delivery_(std::make_unique<Delivery<Batch>>(std::move(delivery))), number_(number) {}
+  PythonBatch(PythonBatch&&) = default;
+  ~PythonBatch() {
+    if (process_ != ::getpid()) static_cast<void>(delivery_.release());
+  }
+
+  Batch& batch() const { return delivery_->value; }
+  const Delivery<Batch>& delivery() const { return *delivery_; }
+  /// From 0 at the beginning of the training, or of the pass.
+  std::int64_t number() const { return number_; }
+
+ private:
+  std::unique_ptr<Delivery<Batch>> delivery_;
+  std::int64_t number_ = 0;
+  pid_t process_ = ::getpid();
+};
+
+void add_batch(nanobind::module_& module);
+
+}  // namespace millrace::python

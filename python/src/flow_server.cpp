@@ -1,0 +1,116 @@
+#include "python/src/flow_server.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "millrace/base/errors.h"
+#include "millrace/dataflow/data_recipe.h"
+#include "millrace/dataflow/data_server.h"
+#include "python/src/flow_flow.h"
+#include "python/src/flow_stream.h"
+#include "python/src/flow_values.h"
+
+namespace millrace::python {
+namespace {
+
+serving::DoorOptions read_door(const std::string& bind, const std::optional<std::string>& key,
+                               const std::vector<std::string>& allowed, bool insecure) {
+  serving::DoorOptions door{.bind = bind, .keys = {}, .allowed = {}};
+  if (key) {
+    door.keys = serving::read_secret_key(*key);
+    door.allowed = serving::read_public_keys(allowed);
+    if (door.allowed.empty())
+      throw ConfigError(
+          "Server(allow=...): name the consumers' public keys, files or folders of them; without "
+          "one nobody may come in");
+  } else if (bind.starts_with("tcp://") && !serving::is_local(bind) && !insecure) {
+    throw ConfigError(fmt::format(
+        "Server(bind=...): other machines can reach {}, and without keys anyone there could have "
+        "the data. Give key and allow (millrace.serving.make_keys), or say insecure=True where "
+        "only friends are in the network",
+        bind));
+  }
+  return door;
+}
+
+class Server {
+ public:
+  Server(const std::string& file, const nb::dict& options, const std::string& bind,
+         const std::optional<std::string>& key, const std::vector<std::string>& allowed,
+         bool insecure, std::int64_t consumers) {
+    try {
+      check_process();
+      if (consumers < 1) throw ConfigError("Server(consumers=...): there must be one at least");
+      const auto given = given_options(options, "Server");
+      without_gil([&] {
+        const auto door = read_door(bind, key, allowed, insecure);
+        Config complete;
+        recipe_ = resolve_data(load_over(file, given), complete);
+        recipe_.data.source.clear();  // that is for consumers with the same file
+        allow_threads(recipe_.data.threads);
+        train_ = open_train_data(recipe_.data, recipe_.sources);
+        server_ = start_data_server(recipe_.data, recipe_.stages, train_, door,
+                                    static_cast<std::size_t>(consumers));
+      });
+    } catch (...) {
+      raise_in_python();
+    }
+  }
+  ~Server() {
+    const nb::gil_scoped_release released;
+    server_.reset();
+  }
+
+  std::string endpoint() const { return server_->endpoint(); }
+
+  /// Until `stop`, or a signal's exception.
+  void run() {
+    std::optional<nb::python_error> raised;
+    without_gil([&] {
+      check_process();
+      const std::unique_lock lock(running_, std::try_to_lock);
+      if (!lock) throw Error("this server runs already, in another thread");
+      server_->run([&] {
+        if (is_stopped_) return false;
+        const nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() == 0) return true;
+        raised.emplace();
+        return false;
+      });
+    });
+    if (raised) throw nb::python_error(*raised);
+  }
+  void stop() { is_stopped_ = true; }
+
+ private:
+  DataRecipe recipe_;
+  TrainData train_;
+  std::mutex running_;
+  std::atomic<bool> is_stopped_ = false;
+  std::unique_ptr<serving::BatchServer> server_;
+};
+
+}  // namespace
+
+void add_server(nb::module_& module) {
+  nb::class_<Server>(module, "Server")
+      .def(nb::init<const std::string&, const nb::dict&, const std::string&,
+                    const std::optional<std::string>&, const std::vector<std::string>&, bool,
+                    std::int64_t>(),
+           nb::arg("file"), nb::arg("options"), nb::arg("bind"), nb::arg("key").none(),
+           nb::arg("allow"), nb::arg("insecure"), nb::arg("consumers"))
+      .def("run", &Server::run)
+      .def("stop", &Server::stop)
+      .def_prop_ro("endpoint", &Server::endpoint);
+}
+
+}  // namespace millrace::python

@@ -1,0 +1,117 @@
+"""A flow and its process: signals, forks, the end of the interpreter."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import run_python
+
+HEAD = """
+import os, signal, sys, threading, time
+import millrace.data
+OPTIONS = dict(root=sys.argv[1], batch_size=4, short_side=96, max_side=160)
+REST = ["flip", "resize_shortest_edge", "group_by_aspect_ratio", "pad"]
+"""
+WAITING = HEAD + """
+def waits(sample):
+    time.sleep(0.2)
+    return sample
+flow = millrace.data.Flow(**OPTIONS, threads=1, in_flight=4,
+                          stages=["read", "decode", waits, *REST])
+"""
+
+
+def test_ctrl_c_ends_the_waiting_and_loses_no_batch(sample: str) -> None:
+    done = run_python(WAITING + """
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+numbers, interrupts = [], 0
+while len(numbers) < 3:
+    try:
+        numbers.append(flow.next().number)
+    except KeyboardInterrupt:
+        interrupts += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert numbers == [0, 1, 2] and interrupts > 3, (numbers, interrupts)
+""", sample)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_ctrl_c_ends_a_program_as_python_does(sample: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING + "print('here', flush=True)\nfor batch in flow: pass", sample],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parent,
+    ) as child:  # fmt: skip
+        assert child.stdout and child.stdout.readline() == "here\n"
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGINT
+    assert told.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_a_program_ends_with_flows_batches_and_functions_at_work(sample: str) -> None:
+    done = run_python(WAITING + """
+other = millrace.data.Flow(**OPTIONS)
+held = next(iter(other)).images
+def take():
+    try:
+        flow.next()
+    except RuntimeError as error:
+        assert "has been closed" in str(error)
+threading.Thread(target=take, daemon=True).start()
+time.sleep(0.1)
+print(held.shape[0])
+""", sample)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "4\n")
+
+
+def test_a_forked_child_is_told_and_does_not_hang(sample: str) -> None:
+    done = run_python(HEAD + """
+flow = millrace.data.Flow(**OPTIONS, stages=["read", "decode", lambda sample: sample, *REST])
+batch = flow.next()
+child = os.fork()
+if child == 0:
+    for touch in (flow.next, lambda: millrace.data.Flow(**OPTIONS),
+                  lambda: flow.load_state_dict(state)):
+        state = None
+        try:
+            touch()
+        except RuntimeError as error:
+            assert "forked from process" in str(error), error
+        except TypeError:
+            pass
+        else:
+            sys.exit(3)
+    assert batch.images.any()
+    del flow, batch
+    sys.exit(0)
+status = os.waitpid(child, 0)[1]
+assert status == 0, status
+print(flow.next().number)
+""", sample)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "1\n")
+
+
+def test_a_child_forked_before_the_first_flow_makes_its_own(sample: str) -> None:
+    done = run_python(HEAD + """
+child = os.fork()
+flow = millrace.data.Flow(**OPTIONS)
+digest = flow.next().digest()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+else:
+    flow.close()
+""", sample)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_importing_starts_no_thread_and_says_nothing() -> None:
+    done = run_python("""
+import threading, os
+import millrace.data, millrace.serving
+assert len(os.listdir("/proc/self/task")) == 1
+import sys
+assert "torch" not in sys.modules
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
