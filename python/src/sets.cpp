@@ -221,13 +221,6 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
   for (const coco::Image& image : records->images)
     for (std::size_t i = image.first; i < image.first + image.count; ++i) {
       coco::Annotation& one = annotations[i];
-      if (const auto* mask = std::get_if<coco::Rle>(&decoded[i]);
-          mask && task == Task::segm &&
-          (mask->height != static_cast<std::uint32_t>(image.height) ||
-           mask->width != static_cast<std::uint32_t>(image.width)))
-        throw Error(fmt::format("annotation {} (image {}): its mask is {} x {}, its image {} x {}",
-                                one.id, image.id, mask->height, mask->width, image.height,
-                                image.width));
       if (!has_area[i])
         one.area =
             decoded[i].index() == 0 ? one.bbox[2] * one.bbox[3] : coco::shape_area(decoded[i]);
@@ -303,9 +296,6 @@ class FoundWriter {
         height = mask.height, width = mask.width;
         made = coco::encode_counts(mask);
       }
-      if (std::pair(height, width) != one.image_size)
-        throw Error(fmt::format("its mask is {} x {}, its image {} x {}", height, width,
-                                one.image_size.first, one.image_size.second));
       const bool is_text = one.shape.kind == Shape::Kind::counts;
       if (one.area_of_mask) {
         const coco::MaskExtent extent =
@@ -575,6 +565,20 @@ nb::tuple index(const nb::dict& dataset, const nb::dict& of_image, const nb::dic
 }
 
 }  // namespace
+
+void expect_fit(const coco::Dataset& truth, const coco::Image& image, std::uint32_t height,
+                std::uint32_t width, const std::string& whose) {
+  const auto image_height = static_cast<std::uint32_t>(image.height);
+  const auto image_width = static_cast<std::uint32_t>(image.width);
+  if ((height == image_height && width == image_width) || image_height == 0) return;
+  for (const coco::Annotation& object : truth.objects(image)) {
+    if (object.shape.kind != coco::ShapeKind::mask) continue;
+    const auto mask = truth.runs.subspan(object.shape.first, 2);
+    if (mask[0] == height && mask[1] == width) return;
+  }
+  throw Error(fmt::format("{}: its mask is {} x {}, its image {} x {}", whose, height, width,
+                          image_height, image_width));
+}
 
 Task task_of(std::string_view iou_type) {
   if (iou_type == "bbox") return Task::bbox;
