@@ -50,6 +50,7 @@ def truth_of_index(
     image_ids: _Ids,
     category_ids: _Ids,
     iou_type: str,
+    federated: bool = ...,
 ) -> Truth: ...
 def found_of_index(
     img_to_anns: dict[Any, Any],

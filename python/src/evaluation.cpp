@@ -282,7 +282,8 @@ void bind_evaluation(nb::module_& module) {
              const std::vector<double>& iou_thrs, const std::vector<double>& rec_thrs,
              const std::vector<double>& areas, const std::vector<std::string>& area_names,
              const std::vector<std::uint32_t>& max_dets, bool use_cats,
-             const std::vector<std::int64_t>& cat_ids) {
+             const std::vector<std::int64_t>& cat_ids, const std::vector<double>& sigmas,
+             bool federated) {
             std::vector<std::pair<double, double>> ranges;
             for (std::size_t a = 0; a + 1 < areas.size(); a += 2)
               ranges.emplace_back(areas[a], areas[a + 1]);
@@ -290,7 +291,8 @@ void bind_evaluation(nb::module_& module) {
                                                   max_dets, use_cats, cat_ids, sigmas, federated));
           },
           "iou_type"_a, "iou_thrs"_a, "rec_thrs"_a, "areas"_a, "area_names"_a, "max_dets"_a,
-          "use_cats"_a, "cat_ids"_a, "areas: low, high of each range in turn.");
+          "use_cats"_a, "cat_ids"_a, "sigmas"_a = std::vector<double>(), "federated"_a = false,
+          "areas: low, high of each range in turn.");
   nb::class_<Run>(module, "Run", "Detections and the data set that they are held against.")
       .def(
           "__init__",

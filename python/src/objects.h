@@ -54,7 +54,8 @@ struct Keys {
   Key id{"id"}, image_id{"image_id"}, category_id{"category_id"}, bbox{"bbox"}, area{"area"},
       iscrowd{"iscrowd"}, score{"score"}, segmentation{"segmentation"}, counts{"counts"},
       size{"size"}, height{"height"}, width{"width"}, keypoints{"keypoints"},
-      num_keypoints{"num_keypoints"};
+      num_keypoints{"num_keypoints"}, ignore{"ignore"}, neg_category_ids{"neg_category_ids"},
+      not_exhaustive_category_ids{"not_exhaustive_category_ids"};
 };
 const Keys& keys();
 

@@ -110,17 +110,6 @@ std::vector<double> read_keypoints(PyObject* value, const Place& place) {
   return keypoints;
 }
 
-/// Area of the box around keypoints.
-double area_around(std::span<const double> keypoints) {
-  if (keypoints.empty()) return 0;
-  double x1 = keypoints[0], x2 = x1, y1 = keypoints[1], y2 = y1;
-  for (std::size_t i = 0; i < keypoints.size(); i += 3) {
-    x1 = std::min(x1, keypoints[i]), x2 = std::max(x2, keypoints[i]);
-    y1 = std::min(y1, keypoints[i + 1]), y2 = std::max(y2, keypoints[i + 1]);
-  }
-  return (x2 - x1) * (y2 - y1);
-}
-
 /// Width times height as Python computes it: numbers of NumPy may be of single precision.
 double box_area(PyObject* value, const Place& place, std::span<const double, 4> box) {
   const Items numbers(value, "bbox", place);
@@ -133,10 +122,20 @@ double box_area(PyObject* value, const Place& place, std::span<const double, 4> 
   return ordered_of(product.ptr(), "bbox", place);
 }
 
+/// Appends a list of categories of an image; gives its length.
+std::uint32_t read_ids(PyObject* image, const Key& key, const Place& place,
+                       coco::Records& records) {
+  const Items ids(key.get(dict_at(image, place), place), key.name(), place);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    records.category_lists.push_back(id_of(ids[i], key.name(), place));
+  return static_cast<std::uint32_t>(ids.size());
+}
+
 // ---- The data set -------------------------------------------------------------------------------
 
 Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb::dict& imgs,
-                     const Ids& image_ids, const Ids& category_ids, std::string_view iou_type) {
+                     const Ids& image_ids, const Ids& category_ids, std::string_view iou_type,
+                     bool federated) {
   const Task task = task_of(iou_type);
   const Index index(img_to_anns, anns, imgs);
   const auto categories = view(category_ids);
@@ -147,6 +146,7 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
 
   std::vector<Shape> shapes;
   std::vector<bool> has_area;
+  std::vector<double> keypoints;
   for (const std::int64_t id : view(image_ids)) {
     coco::Image image;
     image.id = id;
@@ -158,6 +158,8 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       if (!std::ranges::binary_search(categories, one.category_id)) return;
       one.id = id_of(keys().id.get(dict, place), "id", place);
       if (PyObject* crowd = keys().iscrowd.find(dict)) one.crowd = flag_of(crowd, "iscrowd", place);
+      if (PyObject* ignore = keys().ignore.find(dict); ignore && federated)
+        one.ignored = flag_of(ignore, "ignore", place);
       PyObject* area = keys().area.find(dict);
       if (area) one.area = ordered_of(area, "area", place);
       has_area.push_back(area != nullptr);
@@ -165,9 +167,9 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       if (task != Task::segm) read_box(box, place, one.bbox);
       if (task == Task::keypoints) {
         const auto points = read_keypoints(keys().keypoints.get(dict, place), place);
-        one.keypoints = records->keypoints.size();
+        one.keypoints = keypoints.size();
         one.keypoint_count = static_cast<std::uint16_t>(points.size() / 3);
-        records->keypoints.insert(records->keypoints.end(), points.begin(), points.end());
+        keypoints.insert(keypoints.end(), points.begin(), points.end());
         one.num_keypoints = static_cast<std::int32_t>(
             number_of(keys().num_keypoints.get(dict, place), "num_keypoints", place));
       }
@@ -182,6 +184,15 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       records->annotations.push_back(one);
     });
     image.count = static_cast<std::uint32_t>(records->annotations.size()) - image.first;
+    if (federated) {
+      PyObject* dict = Index::find(index.images, id);
+      if (!dict) throw nb::key_error(fmt::format("image {} is not in the data set", id).c_str());
+      const std::string name = fmt::format("image {}: images", id);
+      image.category_lists = records->category_lists.size();
+      image.negatives = read_ids(dict, keys().neg_category_ids, {name.c_str(), 0}, *records);
+      image.not_exhaustive =
+          read_ids(dict, keys().not_exhaustive_category_ids, {name.c_str(), 0}, *records);
+    }
     if (task == Task::segm && image.count > 0) {
       const auto [height, width] = index.size(id);
       image.height = static_cast<std::int32_t>(height);
@@ -220,7 +231,8 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       if (!has_area[i])
         one.area =
             decoded[i].index() == 0 ? one.bbox[2] * one.bbox[3] : coco::shape_area(decoded[i]);
-      records->add(one, task == Task::segm ? decoded[i] : coco::Segmentation());
+      records->add(one, task == Task::segm ? decoded[i] : coco::Segmentation(),
+                   std::span(keypoints).subspan(one.keypoints, 3 * one.keypoint_count));
     }
 
   auto set = std::make_shared<coco::Dataset>();
@@ -410,7 +422,8 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
       keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
     if (area == Task::keypoints) {
       if (task != Task::keypoints) throw Unusual("keypoints as boxes or masks");
-      one.area = area_around(keypoints);
+      const coco::Xywh around = coco::box_around(keypoints);
+      one.area = around[2] * around[3];
     }
     if (box) {
       read_box(box, place, one.bbox);
@@ -591,7 +604,7 @@ void bind_sets(nb::module_& module) {
       .def_prop_ro("image_ids", &image_ids, nb::rv_policy::move,
                    "Those of detections, ascending, each once, int64.");
   module.def("truth_of_index", &truth_of_index, "img_to_anns"_a, "anns"_a, "imgs"_a, "image_ids"_a,
-             "category_ids"_a, "iou_type"_a,
+             "category_ids"_a, "iou_type"_a, "federated"_a = false,
              "The objects of these images and categories (ascending ids).");
   module.def("found_of_index", &found_of_index, "img_to_anns"_a, "anns"_a, "imgs"_a, "image_ids"_a,
              "iou_type"_a, "The detections of these images (ascending ids).");

@@ -55,7 +55,9 @@ def equal(ours: Any, theirs: Any, place: str = "") -> None:
             equal(a, b, f"{place}/{n}")
     elif isinstance(theirs, np.ndarray):
         assert np.shape(ours) == theirs.shape, (place, np.shape(ours), theirs.shape)
-        assert np.array_equal(ours, theirs), (place, ours, theirs)
+        # numpy's exp, of which OKS is made, differs in the last bit from machine to machine.
+        close = np.allclose(ours, theirs, rtol=1e-14, atol=0) if place.startswith("oks") else None
+        assert close or np.array_equal(ours, theirs), (place, ours, theirs)
     else:
         assert ours == theirs, (place, ours, theirs)
 
@@ -68,7 +70,7 @@ def compare(data: Any, found: Any, iou: str, change: Any = lambda p: None) -> No
     equal(ours.stats, theirs.stats, "stats")
     assert our_text == their_text
     equal(ours.evalImgs, theirs.evalImgs, "evalImgs")
-    equal(ours.ious, theirs.ious, "ious")
+    equal(ours.ious, theirs.ious, "oks" if iou == "keypoints" else "ious")
     for name, value in vars(theirs._paramsEval).items():
         equal(getattr(ours._paramsEval, name), value, name)
 
@@ -93,7 +95,8 @@ def odd(seed: int) -> Any:
         if rng.random() < 0.4:
             p.areaRng = [[0, 1e10], [0, 300], [300, 700.5], [100, 200], [50, 1e4]]
             p.areaRngLbl = ["all", "small", "medium", "large", "more"]
-        if rng.random() < 0.3:
+        # Of keypoints pycocotools finds nothing where categories are joined.
+        if rng.random() < 0.3 and p.iouType != "keypoints":
             p.useCats = 0
             p.catIds = sorted(p.catIds)
         if p.iouType == "keypoints":

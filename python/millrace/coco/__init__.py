@@ -9,6 +9,7 @@ from ._install import init_as_pycocotools
 from .coco import COCO
 from .cocoeval import COCOeval
 from .evaluator import Evaluation, Evaluator
+from .lvis import LVIS, LVISEval, LVISResults
 from .params import Params
 
 __all__ = [
@@ -16,6 +17,9 @@ __all__ = [
     "COCOeval",
     "Evaluation",
     "Evaluator",
+    "LVIS",
+    "LVISEval",
+    "LVISResults",
     "Params",
     "init_as_pycocotools",
     "mask",

@@ -37,7 +37,8 @@ def _integers(values: Any, name: str) -> list[int]:
     return whole
 
 
-def _ids(values: Any, name: str) -> Ids:
+def id_array(values: Any, name: str) -> Ids:
+    """Whole numbers as an array; raises Unusual for none and for others."""
     ids = np.asarray(values)
     if ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) == 0:
         raise _coco.Unusual(f"{name} are not whole numbers")
@@ -65,7 +66,10 @@ def _found_of(coco: Any, p: Any, images: Ids) -> _coco.Found:
     return _coco.found_of_index(coco.imgToAnns, coco.anns, coco.imgs, images, p.iouType)
 
 
-def _options(p: Any, cat_ids: list[int], rec_thrs: Any) -> _coco.Options:
+def options_of(
+    p: Any, cat_ids: list[int], rec_thrs: Any, *, federated: bool = False
+) -> _coco.Options:
+    """The parameters for C++; raises Unusual for those that it does not take."""
     areas = [float(end) for one in p.areaRng for end in one]
     limits = _integers(p.maxDets, "maxDets")
     if not limits or min(limits) < 1 or any(len(one) != 2 for one in p.areaRng) or not areas:
@@ -82,6 +86,7 @@ def _options(p: Any, cat_ids: list[int], rec_thrs: Any) -> _coco.Options:
         use_cats=bool(p.useCats),
         cat_ids=cat_ids,
         sigmas=[float(s) for s in getattr(p, "kpt_oks_sigmas", [])],
+        federated=federated,
     )
 
 
@@ -100,15 +105,15 @@ class NativeRun:
         """Evaluates; raises Unusual for what only Python's dicts can hold."""
         if p.iouType not in ("bbox", "segm", "keypoints"):
             raise _coco.Unusual("an unknown iouType")
-        images = _ids(p.imgIds, "imgIds")
-        categories = _ids(p.catIds, "catIds")
+        images = id_array(p.imgIds, "imgIds")
+        categories = id_array(p.catIds, "catIds")
         if len(np.unique(categories)) != len(categories):
             raise _coco.Unusual("catIds repeat themselves")
         if not p.useCats and not (np.diff(categories) > 0).all():
             raise _coco.Unusual("catIds are in an order of their own")
         truth = _truth_of(gt, p, images, categories)
         found = _found_of(dt, p, images)
-        options = _options(p, categories.tolist(), p.recThrs)
+        options = options_of(p, categories.tolist(), p.recThrs)
         run = _coco.Run(truth, found, options, images)
         return cls(truth, found, run, run.evaluate(), [float(r) for r in p.recThrs])
 
@@ -133,7 +138,7 @@ class NativeRun:
         part = _Part(p, [p.areaRng[n] for n in areas], [p.maxDets[n] for n in limits])
         wanted = [int(cat_ids[n]) for n in ks] if p.useCats else [int(c) for c in made_with.catIds]
         run = _coco.Run(
-            self.truth, self.found, _options(part, wanted, p.recThrs), images.astype(np.int64)
+            self.truth, self.found, options_of(part, wanted, p.recThrs), images.astype(np.int64)
         )
         made = run.evaluate()
         order = np.argsort(np.argsort(part.maxDets, kind="stable"), kind="stable")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -53,6 +53,19 @@ def complete(results: list[Record], rule: Rule) -> None:
             one["bbox"] = [left, top, right - left, bottom - top]
 
 
+def best_of_images(results: list[Record], limit: int) -> list[Record]:
+    """At most so many of each image, grouped by image in the order of their first."""
+    by_image: dict[Any, list[Record]] = {}
+    for one in results:
+        by_image.setdefault(one["image_id"], []).append(one)
+    kept: list[Record] = []
+    for found in by_image.values():
+        if len(found) > limit:
+            found = sorted(found, key=lambda one: cast(float, one["score"]), reverse=True)[:limit]
+        kept += found
+    return kept
+
+
 def rows_as_dicts(rows: Any) -> list[Record]:
     """Detections of an array (N, 7): image, x, y, width, height, score, category."""
     return [
@@ -76,11 +89,14 @@ class Results:
     rows: Any = None  # (N, 7), float
     file: JsonFile | None = None
     found: _coco.Found | None = None  # of the file
+    limit: int = -1  # LVIS's: the best of each image; negative: all
 
     def annotations(self) -> list[Record]:
         """The results as dicts, completed."""
         if self.dicts is None:
             self.dicts = self.file.load() if self.file else rows_as_dicts(self.rows)
+            if self.limit >= 0:
+                self.dicts = best_of_images(self.dicts, self.limit)
         complete(self.dicts, self.rule)
         return self.dicts
 
