@@ -61,6 +61,7 @@ class LocalFlow final : public Stream {
 
   serving::Facts facts() override {
     return without_gil([&] {
+      check_process();
       const std::lock_guard lock(mutex_);
       if (facts_.empty())
         facts_ = training_ ? serving::batch_facts(recipe_.data, recipe_.stages, train_)

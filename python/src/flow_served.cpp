@@ -64,6 +64,7 @@ class Served final : public Stream {
 
   serving::Facts facts() override {
     return without_gil([&] {
+      check_process();
       const std::lock_guard lock(mutex_);
       if (flow_)
         if (auto known = static_cast<const serving::ServedFlow&>(*flow_).facts())
@@ -74,6 +75,7 @@ class Served final : public Stream {
   /// The servers must have these; REQUIRES: before a `seek`.
   void expect(serving::Facts facts) {
     without_gil([&] {
+      check_process();
       const std::lock_guard lock(mutex_);
       known_ = std::move(facts);
     });

@@ -72,8 +72,8 @@ class Server {
 
   std::string endpoint() const { return server_->endpoint(); }
 
-  /// Until `stop`, or a signal's exception.
-  void run() {
+  /// Until `stop`, or, where `sees_signals`, which the main thread does, a signal's exception.
+  void run(bool sees_signals) {
     std::optional<nb::python_error> raised;
     without_gil([&] {
       check_process();
@@ -81,6 +81,7 @@ class Server {
       if (!lock) throw Error("this server runs already, in another thread");
       server_->run([&] {
         if (is_stopped_) return false;
+        if (!sees_signals) return true;
         const nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() == 0) return true;
         raised.emplace();
@@ -108,7 +109,7 @@ void add_server(nb::module_& module) {
                     std::int64_t>(),
            nb::arg("file"), nb::arg("options"), nb::arg("bind"), nb::arg("key").none(),
            nb::arg("allow"), nb::arg("insecure"), nb::arg("consumers"))
-      .def("run", &Server::run)
+      .def("run", &Server::run, nb::arg("sees_signals"))
       .def("stop", &Server::stop)
       .def_prop_ro("endpoint", &Server::endpoint);
 }

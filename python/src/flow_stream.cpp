@@ -80,6 +80,7 @@ void Stream::seek(std::int64_t next, std::vector<std::int64_t> pending, std::int
     start_ = {next, std::move(pending)};
     first_number_ = number;
   });
+  functions_->raised.clear();
 }
 
 void Stream::close() {
@@ -98,6 +99,7 @@ void Stream::close() {
 nb::dict Stream::report() {
   FlowReport report;
   without_gil([&] {
+    check_process();
     const std::lock_guard lock(mutex_);
     if (flow_) report = flow_->report();
   });

@@ -8,10 +8,11 @@ import tempfile
 
 
 def parser(doc, program, rounds):
-    """Of the script's arguments: the program that is measured, and --rounds."""
+    """Of the script's arguments: the program that is measured, if any, and --rounds."""
     result = argparse.ArgumentParser(description=doc,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    result.add_argument(program)
+    if program:
+        result.add_argument(program)
     result.add_argument("--rounds", type=int, default=rounds)
     return result
 

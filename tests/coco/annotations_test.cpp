@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstdlib>
 #include <random>
 
 #include "millrace/base/errors.h"
@@ -144,6 +146,48 @@ TEST(Annotations, KeypointsAreTriplesAndTheVisibleOnesAreCountedWhereTheFileDoes
        {"7", "'keypoints' is not an array"},
        {"[1, 2, null]", "'keypoints' is not a finite number"}},
       [](Text& text, const std::string& part) { text.annotation += R"(, "keypoints": )" + part; });
+}
+
+TEST(Annotations, NumbersAreReadToTheLastBit) {
+  std::mt19937_64 random(5);
+  const auto digits = [&](std::uint64_t most) {
+    std::string text = std::to_string(1 + random() % 9);
+    for (auto n = random() % most; n > 0; --n) text += static_cast<char>('0' + random() % 10);
+    return text;
+  };
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<std::string> written = {
+        "0", "-0", "0.0", "-0.000", "9007199254740993", "0.30000000000000004"};
+    while (written.size() < 9) {
+      std::string one = below(4) ? digits(12) : digits(21);
+      if (below(5) == 0) one = "0";
+      if (below(3)) one += "." + std::string(below(4), '0') + digits(below(3) ? 6 : 24);
+      if (below(5) == 0) one += std::string(below(2) ? "e" : "E-") + std::to_string(below(40));
+      written.push_back((below(3) ? "" : "-") + one);
+    }
+    Text text;
+    text.annotation += fmt::format(R"(, "keypoints": [ {} ])", fmt::join(written, " ,\n"));
+    const auto data = text.read();
+    const auto read = data->keypoints_of(data->annotations[0]);
+    ASSERT_EQ(read.size(), written.size());
+    for (std::size_t k = 0; k < read.size(); ++k) {
+      const double expected = std::strtod(written[k].c_str(), nullptr);
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(read[k]), std::bit_cast<std::uint64_t>(expected))
+          << written[k];
+    }
+  }
+  for (const char* wrong :
+       {"01", "-",   "+1",       "1.",    ".5",   "1.e3",  "1e",  "1e+", "0x1", "1 2",  "1,",
+        ",1", "NaN", "Infinity", "1e400", "true", "\"1\"", "[1]", "1-2", "--1", "1.2.3"})
+    for (const char* field : {"keypoints", "bbox"}) {
+      Text text;
+      text.annotation =
+          fmt::format(R"("image_id": 1, "category_id": 7, {}"{}": [0, 1, {}])",
+                      field == std::string("bbox") ? "" : R"("bbox": [1, 2, 3, 4], )", field,
+                      field == std::string("bbox") ? std::string("2, ") + wrong : wrong);
+      EXPECT_NE(text.message(), "") << field << " " << wrong;
+    }
 }
 
 TEST(Annotations, CategoriesOfLvisImagesAreRead) {

@@ -10,7 +10,9 @@ import pytest
 
 import millrace.data
 
-TRAINER = os.environ.get("MILLRACE_TRAINER", "")  # of the same build
+TRAINER = os.environ.get("MILLRACE_TRAINER", "")  # of the same build; empty: not built
+if not os.path.exists(TRAINER):
+    TRAINER = ""
 SMALL = {"batch_size": 4, "short_side": 96, "max_side": 160}
 
 

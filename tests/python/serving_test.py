@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SMALL, TRAINER, digests
+from conftest import SMALL, TRAINER, digests, run_python
 
 from millrace.data import Flow
 from millrace.serving import Batches, Server, make_keys
@@ -187,6 +187,17 @@ batches.next()
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=60)
     assert child.returncode == -signal.SIGINT
+
+
+def test_a_program_ends_with_a_server_in_a_thread(sample: str, tmp_path: Path) -> None:
+    done = run_python("""
+import sys, threading, millrace.serving
+server = millrace.serving.Server(root=sys.argv[1], bind=sys.argv[2])
+threading.Thread(target=server.run, daemon=True).start()
+batches = millrace.serving.Batches(server.endpoint)
+print(len(batches.next()))
+""", sample, f"ipc://{tmp_path}/socket")  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4\n", "")
 
 
 def test_a_server_ends_at_ctrl_c(sample: str, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ void ImageMatcher::measure(const Image& image, const Detections& all) {
       mask_overlaps(plan_, all, found_, objects_, image, least_, overlaps_);
       break;
     case IouType::keypoints:
-      keypoint_overlaps(plan_, all, found_, objects_, overlaps_);
+      keypoint_overlaps(plan_, all, found_, objects_, least_, overlaps_);
       break;
   }
   find_near();

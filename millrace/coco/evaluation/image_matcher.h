@@ -11,7 +11,7 @@ namespace millrace::coco {
 
 class ImageMatcher {
  public:
-  /// Borrows the plan. Overlaps of masks below `least` may become 0.
+  /// Borrows the plan. Overlaps of masks and keypoints below `least` may become 0.
   ImageMatcher(const Plan& plan, double least) : plan_(plan), least_(least) {}
   explicit ImageMatcher(const Plan& plan) : ImageMatcher(plan, plan.least) {}
 

@@ -78,10 +78,10 @@ void box_overlaps(const Plan& plan, const Detections& all, Indices found, Object
 void mask_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
                    const Image& image, double least, std::vector<double>& out);
 
-/// The same for keypoints (OKS). Objects without any are as those without a visible one. Throws
-/// Error as `evaluate`.
+/// The same for keypoints (OKS). Objects without any are as those without a visible one. Values
+/// below `least` may become 0. Throws Error as `evaluate`.
 void keypoint_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
-                       std::vector<double>& out);
+                       double least, std::vector<double>& out);
 
 /// Adds the objects of an image to sums (K, A).
 void count_truths(const Plan& plan, const Image& image, std::span<std::int64_t> sums);

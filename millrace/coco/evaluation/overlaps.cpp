@@ -30,30 +30,70 @@ Rle filled_box(const Xywh& box, std::uint32_t height, std::uint32_t width) {
 }
 
 /// How alike keypoints are to those of an object: pycocotools' computeOks; the order of the
-/// operations is part of it. `terms` is memory.
-double similarity(std::span<const double> found, std::span<const double> object,
-                  const Annotation& one, std::span<const double> variances,
-                  std::vector<double>& terms) {
-  const double* box = one.bbox;
-  const double area = one.area + std::numeric_limits<double>::epsilon();
-  const auto term = [&](std::size_t i, double dx, double dy) {
-    terms.push_back(std::exp(-((dx * dx + dy * dy) / variances[i] / area / 2)));
-  };
-  terms.clear();
-  for (std::size_t i = 0; i < object.size() / 3; ++i)
-    if (object[3 * i + 2] > 0)
-      term(i, found[3 * i] - object[3 * i], found[3 * i + 1] - object[3 * i + 1]);
-  if (terms.empty()) {  // none is visible: the distances to the doubled box
-    const double left = box[0] - box[2], right = box[0] + box[2] * 2;
-    const double top = box[1] - box[3], bottom = box[1] + box[3] * 2;
-    for (std::size_t i = 0; i < variances.size(); ++i) {
-      const double x = found[3 * i], y = found[3 * i + 1];
-      term(i, std::max(0., left - x) + std::max(0., x - right),
-           std::max(0., top - y) + std::max(0., y - bottom));
-    }
+/// operations is part of it. Reuses its memory.
+class Similarity {
+ public:
+  explicit Similarity(const Plan& plan) : plan_(plan) {}
+
+  void begin(const Annotation& object) {
+    object_ = &object;
+    area_ = object.area + std::numeric_limits<double>::epsilon();
+    visible_.clear();
+    const auto given = plan_.truth.keypoints_of(object);
+    for (std::size_t i = 0; i < given.size() / 3; ++i)
+      if (given[3 * i + 2] > 0) visible_.push_back({i, given[3 * i], given[3 * i + 1]});
+    any_ = !visible_.empty();
+    for (std::size_t i = 0; i < plan_.variances.size() && !any_; ++i) visible_.push_back({i, 0, 0});
+    for (Point& point : visible_) point.scale = 1 / (2 * plan_.variances[point.index] * area_);
   }
-  return numpy_sum(terms) / static_cast<double>(terms.size());
-}
+
+  /// Below `least` it may be 0.
+  double with(std::span<const double> found, double least) {
+    const auto count = static_cast<double>(visible_.size());
+    if (most(found) < least * count) return 0;
+    terms_.clear();
+    for (const Point& point : visible_)
+      terms_.push_back(
+          std::exp(-(squared_distance(found, point) / plan_.variances[point.index] / area_ / 2)));
+    return numpy_sum(terms_) / count;
+  }
+
+ private:
+  struct Point {
+    std::size_t index;
+    double x, y;
+    double scale = 0;  // from squared distances to exponents, up to rounding
+  };
+
+  /// From a keypoint of the object; if none is visible, from the box of three times its size.
+  double squared_distance(std::span<const double> found, const Point& point) const {
+    const double x = found[3 * point.index], y = found[3 * point.index + 1];
+    double dx = x - point.x, dy = y - point.y;
+    if (!any_) {
+      const double* box = object_->bbox;
+      dx = std::max(0., box[0] - box[2] - x) + std::max(0., x - (box[0] + box[2] * 2));
+      dy = std::max(0., box[1] - box[3] - y) + std::max(0., y - (box[1] + box[3] * 2));
+    }
+    return dx * dx + dy * dy;
+  }
+
+  /// More than the sum of all terms, without an exponential function.
+  double most(std::span<const double> found) const {
+    double sum = 0;
+    for (const Point& point : visible_) {
+      const double exponent = squared_distance(found, point) * point.scale;
+      sum += exponent > 3 ? .0498 : exponent > 1 ? .368 : 1 + 1e-9;  // e^-3 is .04978...
+    }
+    return sum;
+  }
+
+  const Plan& plan_;
+  const Annotation* object_ = nullptr;
+  double area_ = 0;
+  bool any_ = false;  // visible ones
+  std::vector<Point> visible_;
+  std::vector<double> terms_;
+};
 
 }  // namespace
 
@@ -68,22 +108,22 @@ Xywh box_around(std::span<const double> keypoints) {
 }
 
 void keypoint_overlaps(const Plan& plan, const Detections& all, Indices found, Objects objects,
-                       std::vector<double>& out) {
+                       double least, std::vector<double>& out) {
   const std::size_t count = plan.variances.size();
   for (const Annotation* object : objects)
     if (object->keypoint_count != 0 && object->keypoint_count != count)
       throw Error(fmt::format("annotation {} (image {}) has {} keypoints, and there are {} sigmas",
                               object->id, object->image_id, object->keypoint_count, count));
-  out.clear();
-  std::vector<double> terms;
-  for (const std::uint32_t d : found) {
-    const auto keypoints = all.keypoints_of(all[d]);
-    if (keypoints.size() != 3 * count)
+  for (const std::uint32_t d : found)
+    if (const std::size_t its = all.keypoints_of(all[d]).size() / 3; its != count)
       throw Error(fmt::format("detection {} (image {}) has {} keypoints, and there are {} sigmas",
-                              d, all[d].image_id, keypoints.size() / 3, count));
-    for (const Annotation* object : objects)
-      out.push_back(
-          similarity(keypoints, plan.truth.keypoints_of(*object), *object, plan.variances, terms));
+                              d, all[d].image_id, its, count));
+  out.resize(found.size() * objects.size());
+  Similarity similarity(plan);
+  for (std::size_t g = 0; g < objects.size(); ++g) {
+    similarity.begin(*objects[g]);
+    for (std::size_t d = 0; d < found.size(); ++d)
+      out[d * objects.size() + g] = similarity.with(all.keypoints_of(all[found[d]]), least);
   }
 }
 

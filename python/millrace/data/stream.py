@@ -175,7 +175,7 @@ class Stream:
         return self._stream.report()
 
     def dataset(self) -> Any:
-        """This stream as a torch.utils.data.IterableDataset; imports torch, if that has not been."""
+        """This as a torch.utils.data.IterableDataset; imports torch, if that has not been."""
         importlib.import_module("torch.utils.data")
         self.__class__ = _torch_class(type(self))
         return self

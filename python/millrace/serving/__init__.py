@@ -12,8 +12,8 @@ server gives it, and each arrives once and in order, whatever becomes of the ser
 pixels are not copied: they lie in memory that the server shares. The arrays are NumPy's, so that
 TensorFlow and JAX take them as well as torch.
 
-A `millrace.data.Flow` with `source=["tcp://..."]` takes its batches from servers too; that one knows
-the configuration, and refuses servers that have another."""
+A `millrace.data.Flow` with `source=["tcp://..."]` takes its batches from servers too; that one
+knows the configuration, and refuses servers that have another."""
 
 from millrace.serving.batches import Batches
 from millrace.serving.server import Server, make_keys

@@ -1,6 +1,8 @@
 """The class Server, and keys."""
 
+import atexit
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,11 +59,27 @@ class Server:
 
     def run(self) -> None:
         """Serves until `stop`, or Ctrl-C in the main thread."""
-        self._server.run()
+        thread = threading.current_thread()
+        _running[self] = thread
+        try:
+            self._server.run(thread is threading.main_thread())
+        finally:
+            _running.pop(self, None)
 
     def stop(self) -> None:
         """Lets `run` end, within a fraction of a second. Any thread."""
         self._server.stop()
+
+
+_running: dict[Server, threading.Thread] = {}
+
+
+@atexit.register
+def _stop_all() -> None:
+    """No thread may want the interpreter once that has gone."""
+    for server, thread in list(_running.items()):
+        server.stop()
+        thread.join(timeout=5)
 
 
 def make_keys(name: Path) -> None:
