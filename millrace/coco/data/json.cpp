@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <system_error>
 
 #include "millrace/base/errors.h"
 
@@ -14,62 +13,6 @@ namespace {
 
 [[noreturn]] void wrong(json::value value, std::string_view field, std::string_view what) {
   throw Wrong{place(value), fmt::format("'{}' is not {}", field, what)};
-}
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-const char* after_space(const char* at) {
-  while (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r') ++at;
-  return at;
-}
-
-/// Reads a number of JSON; nullptr if there is none before `end`, else what follows it. REQUIRES:
-/// `end` is after a character that is in no number.
-const char* read_number(const char* at, const char* end, double& value) {
-  constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  constexpr std::uint64_t kExact = std::uint64_t{1} << 53;  // doubles up to here, and 10^22
-  const char* const begin = at;
-  const bool negative = *at == '-';
-  at += negative;
-  const char* const first = at;
-  std::uint64_t digits = 0;
-  for (; is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
-  std::ptrdiff_t count = at - first, fraction = 0;
-  if (count == 0 || (count > 1 && *first == '0')) return nullptr;
-  if (*at == '.') {
-    const char* const point = at++;
-    for (; is_digit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
-    fraction = at - point - 1;
-    if (fraction == 0) return nullptr;
-    count += fraction;
-  }
-  if (count <= 19 && digits <= kExact && fraction <= 22 && *at != 'e' && *at != 'E') {
-    value = static_cast<double>(digits) / kPowers[fraction];  // both are exact: rounded once
-    if (negative) value = -value;
-    return at;
-  }
-  const auto [rest, code] = std::from_chars(begin, end, value);
-  return code == std::errc() ? rest : nullptr;
-}
-
-/// Reads an array's text up to its bracket into `take(double)`. False if it is no array of numbers.
-template <class Take>
-bool read_numbers(std::string_view text, const Take& take) {
-  const char* at = after_space(text.data() + 1);
-  const char* const end = text.data() + text.size();
-  if (*at == ']') return true;
-  while (true) {
-    double value = 0;
-    at = read_number(at, end, value);
-    if (!at) return false;
-    take(value);
-    at = after_space(at);
-    if (*at == ']') return true;
-    if (*at != ',') return false;
-    at = after_space(at + 1);
-  }
 }
 
 /// The first byte that is no UTF-8.
@@ -145,7 +88,12 @@ std::int64_t integer(json::value value, std::string_view field) {
 
 double number(json::value value, std::string_view field) {
   double read = 0;
-  if (value.get_double().get(read) != simdjson::SUCCESS) wrong(value, field, "a finite number");
+  if (!read_number(value, read)) wrong(value, field, "a finite number");
+  return read;
+}
+
+double long_number(std::string_view text, double read) {
+  std::from_chars(text.data(), text.data() + text.size(), read);  // keeps it if out of range
   return read;
 }
 
@@ -169,34 +117,13 @@ bool flag(json::value value, std::string_view field) {
   return number(value, field) != 0;
 }
 
-bool append_numbers(json::array& values, std::vector<double>& to) {
-  const std::size_t before = to.size();
-  std::string_view text;
-  if (values.raw_json().get(text) == simdjson::SUCCESS &&
-      read_numbers(text, [&](double read) { to.push_back(read); }))
-    return true;
-  to.resize(before);
-  values.reset();
-  return false;
-}
-
 bool numbers_if_any(json::value value, std::string_view field, std::span<double> out) {
   const char* at = place(value);
   std::size_t count = 0;
-  json::array values = array(value, field);
-  std::string_view text;
-  if (values.raw_json().get(text) == simdjson::SUCCESS &&
-      read_numbers(text,
-                   [&](double read) {
-                     if (count < out.size()) out[count] = read;
-                     ++count;
-                   }) &&
-      (count == out.size() || count == 0))
-    return count > 0;
-  values.reset();
-  count = 0;
-  for (json::value item : values) {
-    if (count < out.size()) out[count] = number(item, field);
+  for (json::value item : array(value, field)) {
+    double read = 0;
+    if (!read_number(item, read)) wrong(item, field, "a finite number");
+    if (count < out.size()) out[count] = read;
     ++count;
   }
   if (count != out.size() && count != 0)

@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "millrace/base/files.h"
 
@@ -44,14 +43,23 @@ std::string_view text(json::value value, std::string_view field);
 json::array array(json::value value, std::string_view field);
 /// true, false or a number: COCO writes 0 and 1.
 bool flag(json::value value, std::string_view field);
+/// The value of a number of many digits: some of these simdjson 3.0 reads wrongly. `read` for one
+/// beyond all doubles.
+double long_number(std::string_view text, double read);
+
+/// Reads a finite number; false for anything else. A call of its own would double the time.
+simdjson_inline bool read_number(json::value value, double& to) {
+  constexpr std::size_t kSafe = 19;  // digits
+  const std::string_view text = value.raw_json_token();
+  if (value.get_double().get(to) != simdjson::SUCCESS) return false;
+  if (text.size() > kSafe) to = long_number(text, to);
+  return true;
+}
+
 /// Exactly as many numbers as `out` holds.
 void numbers(json::value value, std::string_view field, std::span<double> out);
 /// The same, or false for an empty array.
 bool numbers_if_any(json::value value, std::string_view field, std::span<double> out);
-
-/// Appends the numbers of an array and returns true, if it holds only numbers; faster than one
-/// `number` after the other. Else appends nothing, and the array can be read from its beginning.
-bool append_numbers(json::array& values, std::vector<double>& to);
 
 /// A JSON file to be read in parts. Its first bytes must be UTF-8 and `opening`, the brace of an
 /// object or the bracket of an array of objects: else throws Error before a large file is read.

@@ -17,15 +17,12 @@ ShapeRef read_polygons(json::array parts, Records& records) {
     const char* at = place(part);
     if (*at != '[') throw Wrong{at, fmt::format("'{}' is not an array", field())};
     const std::size_t begin = records.coordinates.size();
-    json::array numbers = part.get_array();
-    const bool whole = append_numbers(numbers, records.coordinates);
-    if (!whole)
-      for (json::value coordinate : numbers) {
-        double read = 0;
-        if (coordinate.get_double().get(read) != simdjson::SUCCESS)
-          throw Wrong{place(coordinate), fmt::format("'{}' holds no finite number here", field())};
-        records.coordinates.push_back(read);
-      }
+    for (json::value coordinate : part.get_array()) {
+      double read = 0;
+      if (!read_number(coordinate, read))
+        throw Wrong{place(coordinate), fmt::format("'{}' holds no finite number here", field())};
+      records.coordinates.push_back(read);
+    }
     const std::size_t count = records.coordinates.size() - begin;
     if (count < 6 || count % 2 == 1)
       throw Wrong{at, fmt::format("{} has {} numbers; three or more points as x y are needed",
@@ -122,9 +119,11 @@ std::uint16_t read_keypoints(json::value value, std::vector<double>& to) {
   const char* at = place(value);
   if (*at == 'n' && value.is_null()) return 0;
   const std::size_t begin = to.size();
-  json::array numbers = array(value, "keypoints");
-  if (!append_numbers(numbers, to))
-    for (json::value item : numbers) to.push_back(number(item, "keypoints"));
+  for (json::value item : array(value, "keypoints")) {
+    double read = 0;
+    if (!read_number(item, read)) read = number(item, "keypoints");  // says what is wrong
+    to.push_back(read);
+  }
   const std::size_t count = to.size() - begin;
   if (count % 3 != 0 || count / 3 > UINT16_MAX)
     throw Wrong{at, fmt::format("'keypoints' has {} numbers; they are x y v of up to {} points",
