@@ -13,6 +13,12 @@ bool to_double(PyObject* value, double& out) {
     out = PyFloat_AsDouble(value);
     return true;
   }
+  if (PyLong_CheckExact(value)) {
+    out = PyLong_AsDouble(value);
+    if (out != -1 || !PyErr_Occurred()) return true;
+    PyErr_Clear();
+    return false;
+  }
   if (PyUnicode_Check(value) || PyBytes_Check(value)) return false;
   const nb::object number = nb::steal(PyNumber_Float(value));
   if (!number) {

@@ -7,7 +7,6 @@ import os
 import time
 from collections import defaultdict
 from typing import Any, cast
-from urllib.request import urlretrieve
 
 import numpy as np
 
@@ -294,6 +293,8 @@ class COCO:
 
     def download(self, tarDir: str | None = None, imgIds: Any = []) -> int | None:
         """Downloads images by their 'coco_url' into a folder, those that are not there yet."""
+        from urllib.request import urlretrieve  # late: it takes as long as all else
+
         if tarDir is None:
             print("Please specify target directory")
             return -1

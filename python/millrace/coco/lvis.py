@@ -10,7 +10,6 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
-from urllib.request import urlretrieve
 
 import numpy as np
 
@@ -110,6 +109,8 @@ class LVIS:
 
     def download(self, save_dir: str, img_ids: Any = None) -> None:
         """Downloads images by their 'coco_url' into a folder, those that are not there yet."""
+        from urllib.request import urlretrieve  # late: it takes as long as all else
+
         os.makedirs(save_dir, exist_ok=True)
         for image in self.load_imgs(img_ids):
             path = os.path.join(save_dir, image["coco_url"].split("/")[-1])
