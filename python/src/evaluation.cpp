@@ -78,10 +78,27 @@ struct Run {
   std::vector<std::int64_t> image_ids;  // ascending
 };
 
+/// Throws Error for a mask of another size than its image.
+void expect_masks_fit(const Run& run) {
+  const coco::Image* image = nullptr;
+  const coco::Detections& all = run.found->all;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].mask == coco::Detections::kNoMask) continue;
+    const coco::MaskExtent& mask = all.mask_of(all[i]).extent;
+    if (!image || image->id != all[i].image_id) image = run.truth->find_image(all[i].image_id);
+    const bool fits = !image || (mask.height == static_cast<std::uint32_t>(image->height) &&
+                                 mask.width == static_cast<std::uint32_t>(image->width));
+    if (!fits)
+      expect_fit(*run.truth, *image, mask.height, mask.width,
+                 fmt::format("detections[{}] (image {})", i, image->id));
+  }
+}
+
 nb::dict evaluate(const Run& run) {
   Evaluation result;
   {
     const nb::gil_scoped_release free;
+    if (run.options.iou == coco::IouType::mask) expect_masks_fit(run);
     result = coco::evaluate(*run.truth, run.found->all, run.options, run.image_ids);
   }
   return tables(std::move(result));
@@ -212,7 +229,16 @@ coco::Rle mask_of_rows(const nb::ndarray<nb::ro, nb::device::cpu>& masks, std::s
 
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 
-void add(coco::Evaluator& evaluator, std::int64_t image_id, const AnyArray& boxes,
+/// An evaluator and its data set.
+struct ImageEvaluator {
+  ImageEvaluator(std::shared_ptr<const coco::Dataset> set, EvaluateOptions options)
+      : truth(std::move(set)), core(truth, std::move(options)) {}
+
+  std::shared_ptr<const coco::Dataset> truth;
+  coco::Evaluator core;
+};
+
+void add(ImageEvaluator& evaluator, std::int64_t image_id, const AnyArray& boxes,
          const AnyArray& scores, const AnyArray& labels, const nb::object& masks, bool corners) {
   const std::string of = fmt::format("image {}: ", image_id);
   const std::vector<double> score = numbers_of(scores, of + "scores", 1);
@@ -250,6 +276,7 @@ void add(coco::Evaluator& evaluator, std::int64_t image_id, const AnyArray& boxe
   }
 
   const nb::gil_scoped_release free;
+  const coco::Dataset& truth = *evaluator.truth;
   std::vector<coco::Detection> found(count);
   for (std::size_t i = 0; i < count; ++i) {
     coco::Detection& one = found[i];
@@ -268,7 +295,12 @@ void add(coco::Evaluator& evaluator, std::int64_t image_id, const AnyArray& boxe
       throw Error(fmt::format("{}masks[{}]: {}", of, i, problem.what()));
     }
   }
-  evaluator.add(image_id, found);
+  if (const coco::Image* image = truth.find_image(image_id))
+    for (std::size_t i = 0; i < count; ++i)
+      if (!found[i].mask.counts.empty())
+        expect_fit(truth, *image, found[i].mask.height, found[i].mask.width,
+                   fmt::format("{}masks[{}]", of, i));
+  evaluator.core.add(image_id, found);
 }
 
 }  // namespace
@@ -307,42 +339,42 @@ void bind_evaluation(nb::module_& module) {
       .def("details", &details, "image_ids"_a, "What was matched with what, as flat arrays.");
   module.def("match_cell", &match_cell, "overlaps"_a, "thresholds"_a, "dt_ids"_a, "gt_ids"_a,
              "ignored"_a, "crowd"_a, "Matches (T, D), (T, G) and ignored (T, D) of a cell.");
-  nb::class_<coco::Evaluator>(module, "Evaluator", "Takes detections image by image.")
+  nb::class_<ImageEvaluator>(module, "Evaluator", "Takes detections image by image.")
       .def(
           "__init__",
-          [](coco::Evaluator* self, const Truth& truth, EvaluateOptions options) {
+          [](ImageEvaluator* self, const Truth& truth, EvaluateOptions options) {
             if (options.iou == coco::IouType::mask) options.area = coco::AreaFrom::mask;
-            new (self) coco::Evaluator(truth.set, std::move(options));
+            new (self) ImageEvaluator(truth.set, std::move(options));
           },
           "truth"_a, "options"_a)
       .def("add", &add, "image_id"_a, "boxes"_a.none(), "scores"_a, "labels"_a, "masks"_a.none(),
            "corners"_a)
-      .def("__len__", &coco::Evaluator::images)
+      .def("__len__", [](const ImageEvaluator& self) { return self.core.images(); })
       .def("partial",
-           [](const coco::Evaluator& self) {
+           [](const ImageEvaluator& self) {
              std::string bytes;
              {
                const nb::gil_scoped_release free;
-               bytes = self.partial();
+               bytes = self.core.partial();
              }
              return nb::bytes(bytes.data(), bytes.size());
            })
       .def(
           "merge",
-          [](coco::Evaluator& self, const nb::bytes& partial) {
+          [](ImageEvaluator& self, const nb::bytes& partial) {
             const std::string_view bytes(partial.c_str(), partial.size());
             const nb::gil_scoped_release free;
-            self.merge(bytes);
+            self.core.merge(bytes);
           },
           "partial"_a)
       .def(
           "result",
-          [](const coco::Evaluator& self, bool all_images) {
+          [](const ImageEvaluator& self, bool all_images) {
             Evaluation result;
             {
               const nb::gil_scoped_release free;
               using Scope = coco::Evaluator::Scope;
-              result = self.result(all_images ? Scope::all : Scope::added);
+              result = self.core.result(all_images ? Scope::all : Scope::added);
             }
             return tables(std::move(result));
           },

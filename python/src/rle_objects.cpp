@@ -6,6 +6,14 @@ namespace millrace::python {
 
 void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uint32_t& width) {
   const Items size(keys().size.get(dict, place), "size", place);
+  if (size.size() == 2 && PyLong_CheckExact(size[0]) && PyLong_CheckExact(size[1])) {
+    const long h = PyLong_AsLong(size[0]), w = PyLong_AsLong(size[1]);
+    if (h >= 0 && w >= 0 && h <= UINT16_MAX && w <= UINT16_MAX) {  // as nearly all are
+      height = static_cast<std::uint32_t>(h), width = static_cast<std::uint32_t>(w);
+      return;
+    }
+    PyErr_Clear();
+  }
   double sides[2] = {-1, -1};
   if (size.size() != 2) fail_value(place, fmt::format("'size' has {} numbers, not 2", size.size()));
   for (std::size_t i = 0; i < 2; ++i) {

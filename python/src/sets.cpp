@@ -221,13 +221,6 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
   for (const coco::Image& image : records->images)
     for (std::size_t i = image.first; i < image.first + image.count; ++i) {
       coco::Annotation& one = annotations[i];
-      if (const auto* mask = std::get_if<coco::Rle>(&decoded[i]);
-          mask && task == Task::segm &&
-          (mask->height != static_cast<std::uint32_t>(image.height) ||
-           mask->width != static_cast<std::uint32_t>(image.width)))
-        throw Error(fmt::format("annotation {} (image {}): its mask is {} x {}, its image {} x {}",
-                                one.id, image.id, mask->height, mask->width, image.height,
-                                image.width));
       if (!has_area[i])
         one.area =
             decoded[i].index() == 0 ? one.bbox[2] * one.bbox[3] : coco::shape_area(decoded[i]);
@@ -258,12 +251,10 @@ class FoundWriter {
   explicit FoundWriter(Found& found) : found_(found) {}
 
   void add(const Detections::Record& record, Shape shape, std::size_t index,
-           std::pair<std::uint32_t, std::uint32_t> image_size, bool area_of_mask,
-           std::vector<double> keypoints = {}) {
+           std::pair<std::uint32_t, std::uint32_t> image_size, std::vector<double> keypoints = {}) {
     if (shape.kind == Shape::Kind::none && waiting_.empty())
       return found_.all.add(record, keypoints);
-    waiting_.push_back(
-        {record, std::move(shape), index, image_size, area_of_mask, std::move(keypoints)});
+    waiting_.push_back({record, std::move(shape), index, image_size, std::move(keypoints)});
     if (waiting_.size() == kBlock) flush();
   }
 
@@ -289,7 +280,6 @@ class FoundWriter {
     Shape shape;
     std::size_t index;
     std::pair<std::uint32_t, std::uint32_t> image_size;
-    bool area_of_mask;
     std::vector<double> keypoints;
   };
 
@@ -303,20 +293,7 @@ class FoundWriter {
         height = mask.height, width = mask.width;
         made = coco::encode_counts(mask);
       }
-      if (std::pair(height, width) != one.image_size)
-        throw Error(fmt::format("its mask is {} x {}, its image {} x {}", height, width,
-                                one.image_size.first, one.image_size.second));
       const bool is_text = one.shape.kind == Shape::Kind::counts;
-      if (one.area_of_mask) {
-        const coco::MaskExtent extent =
-            coco::extent_of(is_text ? one.shape.counts : made, height, width);
-        one.record.area = extent.pixels;
-        if (!one.record.has_bbox) {
-          const Box& b = extent.box;
-          one.record.bbox = {b.x1, b.y1, b.width(), b.height()};
-          one.record.has_bbox = true;
-        }
-      }
       out.add(one.record, is_text ? one.shape.counts : made, height, width, one.keypoints);
     } catch (const Error& problem) {
       throw Error(fmt::format("{}[{}] (image {}): {}", kResults, one.index, one.record.image_id,
@@ -365,7 +342,7 @@ Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       if (task == Task::keypoints)
         keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
       found.ids.push_back(own);
-      writer.add(one, std::move(shape), place.index, size.value_or(std::pair(0U, 0U)), false,
+      writer.add(one, std::move(shape), place.index, size.value_or(std::pair(0U, 0U)),
                  std::move(keypoints));
     });
   }
@@ -408,6 +385,7 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
   const Items items(results.ptr(), kResults, {kResults, 0});
   const Task area = task_of(areas);
   const bool masks_first = area == Task::segm;
+  if (masks_first) found.area = coco::AreaFrom::mask;
   const bool wants_shape = masks_first || task == Task::segm;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Place place{kResults, i};
@@ -440,7 +418,7 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
     }
     const bool has_shape = shape.kind != Shape::Kind::none;
     writer.add(one, std::move(shape), i, has_shape ? sizes.of(one.image_id) : std::pair(0U, 0U),
-               masks_first, std::move(keypoints));
+               std::move(keypoints));
   }
   writer.flush();
   return found;
@@ -575,6 +553,20 @@ nb::tuple index(const nb::dict& dataset, const nb::dict& of_image, const nb::dic
 }
 
 }  // namespace
+
+void expect_fit(const coco::Dataset& truth, const coco::Image& image, std::uint32_t height,
+                std::uint32_t width, const std::string& whose) {
+  const auto image_height = static_cast<std::uint32_t>(image.height);
+  const auto image_width = static_cast<std::uint32_t>(image.width);
+  if ((height == image_height && width == image_width) || image_height == 0) return;
+  for (const coco::Annotation& object : truth.objects(image)) {
+    if (object.shape.kind != coco::ShapeKind::mask) continue;
+    const auto mask = truth.runs.subspan(object.shape.first, 2);
+    if (mask[0] == height && mask[1] == width) return;
+  }
+  throw Error(fmt::format("{}: its mask is {} x {}, its image {} x {}", whose, height, width,
+                          image_height, image_width));
+}
 
 Task task_of(std::string_view iou_type) {
   if (iou_type == "bbox") return Task::bbox;

@@ -60,7 +60,7 @@ def figure(
 
 
 def detection_stats(p: Any, tables: Record) -> tuple[Floats, list[str]]:
-    """The 12 figures of boxes and masks. With fewer than 3 limits the last stands for the others."""
+    """The 12 figures of boxes and masks. Of fewer than 3 limits the last stands for the others."""
     stats, lines = np.zeros(12), []
     few = len(p.maxDets) < 3
     for n, (kind, threshold, area, which) in enumerate(_DETECTIONS):

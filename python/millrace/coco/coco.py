@@ -45,8 +45,8 @@ class COCO:
     imgToAnns: dict[Any, list[Record]]
     catToImgs: dict[Any, list[Any]]
 
-    def __init__(self, annotation_file: str | os.PathLike[str] | None = None) -> None:
-        """Reads an annotation file, or makes an empty data set.
+    def __init__(self, annotation_file: str | os.PathLike[str] | Record | None = None) -> None:
+        """Reads an annotation file, takes its dict as it is, or makes an empty data set.
 
         Raises OSError, json.JSONDecodeError if it is no JSON, and AssertionError if it holds no
         object.
@@ -60,6 +60,11 @@ class COCO:
             return
         print("loading annotations into memory...")
         start = time.time()
+        if isinstance(annotation_file, dict):
+            self.dataset = annotation_file
+            print(f"Done (t={time.time() - start:0.2f}s)")
+            self.createIndex()
+            return
         self._file = JsonFile(annotation_file)
         if self._file.is_regular:
             try:
@@ -97,8 +102,9 @@ class COCO:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _DICTS}
-        state |= {k: v for k, v in self.__dict__.items() if k not in ("_file", "_truth", "_results")}
-        return state | {"_file": None, "_truth": None, "_results": None}
+        native = ("_file", "_truth", "_results")
+        state |= {name: value for name, value in self.__dict__.items() if name not in native}
+        return state | dict.fromkeys(native)
 
     @property
     def _is_untouched(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,10 +39,8 @@ def _truth_of(data: Any, iou_type: str) -> _coco.Truth:
         os.stat(data)  # OSError for a file that is not there
         return _coco.read_truth(os.fspath(data))
     if isinstance(data, dict):
-        coco = COCO.__new__(COCO)
-        coco._file, coco._truth, coco._results = None, None, None
-        coco.dataset = data
-        data = coco
+        with contextlib.redirect_stdout(io.StringIO()):
+            data = COCO(data)
     native: _coco.Truth | None = getattr(data, "native_truth", None)
     if native is not None:
         return native
@@ -58,8 +58,8 @@ class Evaluator:
 
     The result has the same bits as COCOeval of all detections at once, for any order of images,
     number of threads and split over evaluators that are merged. Areas of detections are those of
-    their boxes with 'bbox' and of their masks with 'segm', as of results without boxes. Any thread may call any method; the
-    matching runs in the calling thread without the GIL.
+    their boxes with 'bbox' and of their masks with 'segm', as of results without boxes. Any thread
+    may call any method; the matching runs in the calling thread without the GIL.
     """
 
     def __init__(
