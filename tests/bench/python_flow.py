@@ -4,11 +4,12 @@
     tests/bench/python_flow.py [--rounds 3] [--seconds 5]
 
 COCO photos (MILLRACE_TEST_DATA, default ../shared/data), two threads or workers, batches of four,
-800 and 320 pixels: images a second of CPU, images/s, memory (the peak of all processes, shared pages
-once, less what the imports take), the first batch from a cold start, and the time from a saved place
-to the next batch, after 40 batches. The interpreter is MILLRACE_PEERS_PYTHON, with millrace by `pip
-install` or PYTHONPATH; peers that it lacks are left out. Their stages are those of MILLRACE_PEERS
-(default ../shared/peers, flow_torch.py and flow_opencv_serial.py), as fast as we could make them:
+800 and 320 pixels: images a second of CPU, images/s, memory (the peak of all processes, shared
+pages once, less what the imports take), the first batch from a cold start, and the time from a
+saved place to the next batch, after 40 batches. The interpreter is MILLRACE_PEERS_PYTHON, with
+millrace by `pip install` or PYTHONPATH; peers that it lacks are left out. Their stages are those of
+MILLRACE_PEERS (default ../shared/peers, flow_torch.py and flow_opencv_serial.py), as fast as we
+could make them:
 
     DataLoader        torch's, worker processes, torchvision's decode
     DataLoader cv2    the same with OpenCV, image by image
@@ -153,8 +154,8 @@ class Memory(threading.Thread):
 def one(name, data, short, longest, seconds, state):
     """Measures one in this process, or only the time to the batch after `state`."""
     kind, _, variant = name.partition(" ")
-    a = SimpleNamespace(data=data, short=short, max=longest, batch=4, workers=2, seed=1, masks="none",
-                        antialias=False, variant=variant or "tvio")
+    a = SimpleNamespace(data=data, short=short, max=longest, batch=4, workers=2, seed=1,
+                        masks="none", antialias=False, variant=variant or "tvio")
     if kind != "millrace":
         import common  # noqa: F401  what follows prints to standard error
         import cv2  # noqa: F401

@@ -29,8 +29,8 @@ def digests(flow: Any, count: int) -> list[str]:
 
 
 def run_python(code: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """A program of its own, that must end within a minute."""
+    """A program of its own, that must end within a minute. Python's warning of forks is known."""
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-W", "ignore:This process", "-c", code, *arguments],
         capture_output=True, text=True, timeout=60, cwd=Path(__file__).parent, **options,
     )  # fmt: skip

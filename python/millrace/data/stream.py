@@ -212,7 +212,7 @@ def _refuse_workers() -> None:
         raise RuntimeError(_NO_WORKERS)
 
 
-_torch_classes: dict[str, type] = {}
+_torch_classes: dict[type, type] = {}
 
 
 def _torch_class(of: type) -> type:
@@ -220,11 +220,10 @@ def _torch_class(of: type) -> type:
     dataset = sys.modules["torch.utils.data"].IterableDataset
     if issubclass(of, dataset):
         return of
-    name = f"{of.__module__}.{of.__qualname__}"
-    if name not in _torch_classes:
+    if of not in _torch_classes:
         names = {"__module__": of.__module__, "__doc__": of.__doc__}
-        _torch_classes[name] = type(of.__name__, (of, dataset), names)
-    return _torch_classes[name]
+        _torch_classes[of] = type(of.__name__, (of, dataset), names)
+    return _torch_classes[of]
 
 
 _open_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()

@@ -9,9 +9,9 @@ from millrace.data.stream import State, Stream, place_among_ranks
 
 
 class Batches(Stream):
-    """Training batches of data servers (`Server`, `trainer serve`), endless; iterating gives those up to the
-    end of the epoch. `state_dict` and the rest are as of `millrace.data.Flow`: a state taken here
-    goes on with any servers of the same data and configuration.
+    """Training batches of data servers (`Server`, `trainer serve`), endless; iterating gives those
+    up to the end of the epoch. `state_dict` and the rest are as of `millrace.data.Flow`: a state
+    taken here goes on with any servers of the same data and configuration.
 
     It is a torch.utils.data.IterableDataset where torch has been imported before."""
 
