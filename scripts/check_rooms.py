@@ -11,8 +11,9 @@ import sys
 
 MOST_FILES = 40  # in a folder, those of its folders not counted
 
-# The folders of millrace/, lowest first, each with those it stands on. A folder may include these
-# and whatever they may include. What is named stands above, so that arrows form no circle.
+# The folders of millrace/ and those of the Python modules, lowest first, each with those it stands
+# on. A folder may include these and whatever they may include. What is named stands above, so that
+# arrows form no circle.
 FOLDERS = {
     "base": [],
     "base/process": ["base"],
@@ -55,9 +56,11 @@ FOLDERS = {
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench", "models/maskrcnn"],
     "cli/commands": ["cli/check_gpu", "cli/replay"],
+    "python/src/coco": ["coco/evaluation"],
+    "python/src/flow": ["dataflow"],
 }
 
-INCLUDE = re.compile(r'^\s*#\s*include\s*["<](millrace/[^">]+/[^">/]+)[">]')
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]((?:millrace|python)/[^">]+/[^">/]+)[">]')
 
 
 def reachable() -> dict:
@@ -80,17 +83,17 @@ def public_headers(root: pathlib.Path) -> set:
 
 def problems(root: pathlib.Path):
     below = reachable()
-    for top in ("millrace", "tests"):
+    for top in ("millrace", "python", "tests"):
         for folder in sorted({path.parent for path in (root / top).rglob("*") if path.is_file()}):
             count = sum(path.is_file() for path in folder.iterdir())
             if count > MOST_FILES:
                 yield f"{folder.relative_to(root)}: {count} files; divide it ({MOST_FILES} at most)"
     public = public_headers(root)
-    for file in sorted((root / "millrace").rglob("*")):
+    for file in sorted([*(root / "millrace").rglob("*"), *(root / "python").rglob("*")]):
         if file.suffix not in (".h", ".cpp", ".cu", ".cuh"):
             continue
         name = file.relative_to(root)
-        folder = name.parent.relative_to("millrace").as_posix()
+        folder = name.parent.as_posix().removeprefix("millrace/")
         if folder not in below:
             yield f"{name}:1: its folder is not listed in scripts/check_rooms.py"
             continue

@@ -14,7 +14,7 @@
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/engine/dataflow.h"
-#include "python/src/flow_stage.h"
+#include "python/src/flow/stage.h"
 
 namespace millrace::python {
 

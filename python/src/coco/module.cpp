@@ -1,9 +1,9 @@
 // The Python module millrace._coco: what millrace.coco is made of.
 #include <nanobind/nanobind.h>
 
-#include "bindings.h"
 #include "millrace/base/errors.h"
-#include "objects.h"
+#include "python/src/coco/bindings.h"
+#include "python/src/coco/objects.h"
 
 namespace nb = nanobind;
 using namespace millrace::python;

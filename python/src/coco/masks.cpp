@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "arrays.h"
-#include "bindings.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/box_iou.h"
 #include "millrace/coco/evaluation/matching.h"
 #include "millrace/coco/masks/masks.h"
-#include "rle_objects.h"
+#include "python/src/coco/arrays.h"
+#include "python/src/coco/bindings.h"
+#include "python/src/coco/rle_objects.h"
 
 namespace millrace::python {
 namespace {

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "arrays.h"
-#include "bindings.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/details.h"
-#include "rle_objects.h"
-#include "sets.h"
+#include "python/src/coco/arrays.h"
+#include "python/src/coco/bindings.h"
+#include "python/src/coco/rle_objects.h"
+#include "python/src/coco/sets.h"
 
 namespace millrace::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "objects.h"
+#include "python/src/coco/objects.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "millrace/coco/evaluation/evaluate.h"
-#include "objects.h"
+#include "python/src/coco/objects.h"
 
 namespace millrace::python {
 

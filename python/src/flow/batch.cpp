@@ -1,4 +1,4 @@
-#include "python/src/flow_batch.h"
+#include "python/src/flow/batch.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
@@ -9,7 +9,7 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/dataflow/detection/geometry.h"
-#include "python/src/flow_values.h"
+#include "python/src/flow/values.h"
 
 namespace millrace::python {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "millrace/coco/data/annotations.h"
-#include "rle_objects.h"
+#include "python/src/coco/rle_objects.h"
 
 namespace millrace::python {
 

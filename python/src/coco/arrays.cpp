@@ -1,4 +1,4 @@
-#include "arrays.h"
+#include "python/src/coco/arrays.h"
 
 #include <fmt/format.h>
 

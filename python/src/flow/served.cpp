@@ -1,4 +1,4 @@
-#include "python/src/flow_served.h"
+#include "python/src/flow/served.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
@@ -16,9 +16,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/serving/remote_flow.h"
-#include "python/src/flow_flow.h"
-#include "python/src/flow_stream.h"
-#include "python/src/flow_values.h"
+#include "python/src/flow/flow.h"
+#include "python/src/flow/stream.h"
+#include "python/src/flow/values.h"
 
 namespace millrace::python {
 namespace {

@@ -1,5 +1,5 @@
 // From dicts and files to the arrays that the evaluator reads.
-#include "sets.h"
+#include "python/src/coco/sets.h"
 
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
@@ -13,12 +13,12 @@
 #include <optional>
 #include <utility>
 
-#include "arrays.h"
-#include "bindings.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/records.h"
 #include "millrace/coco/evaluation/matching.h"
-#include "shapes.h"
+#include "python/src/coco/arrays.h"
+#include "python/src/coco/bindings.h"
+#include "python/src/coco/shapes.h"
 
 namespace millrace::python {
 namespace {

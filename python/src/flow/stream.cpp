@@ -1,4 +1,4 @@
-#include "python/src/flow_stream.h"
+#include "python/src/flow/stream.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "python/src/flow_batch.h"
-#include "python/src/flow_values.h"
+#include "python/src/flow/batch.h"
+#include "python/src/flow/values.h"
 
 namespace millrace::python {
 namespace {

@@ -18,13 +18,13 @@
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/detection_sources.h"
-#include "python/src/flow_batch.h"
-#include "python/src/flow_flow.h"
-#include "python/src/flow_served.h"
-#include "python/src/flow_server.h"
-#include "python/src/flow_stage.h"
-#include "python/src/flow_stream.h"
-#include "python/src/flow_values.h"
+#include "python/src/flow/batch.h"
+#include "python/src/flow/flow.h"
+#include "python/src/flow/served.h"
+#include "python/src/flow/server.h"
+#include "python/src/flow/stage.h"
+#include "python/src/flow/stream.h"
+#include "python/src/flow/values.h"
 
 namespace millrace::python {
 namespace {

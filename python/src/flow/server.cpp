@@ -1,4 +1,4 @@
-#include "python/src/flow_server.h"
+#include "python/src/flow/server.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
@@ -15,9 +15,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/data_recipe.h"
 #include "millrace/dataflow/data_server.h"
-#include "python/src/flow_flow.h"
-#include "python/src/flow_stream.h"
-#include "python/src/flow_values.h"
+#include "python/src/flow/flow.h"
+#include "python/src/flow/stream.h"
+#include "python/src/flow/values.h"
 
 namespace millrace::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "python/src/flow_values.h"
+#include "python/src/flow/values.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "python/src/flow_stage.h"
+#include "python/src/flow/stage.h"
 
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
@@ -12,7 +12,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "python/src/flow_values.h"
+#include "python/src/flow/values.h"
 
 namespace millrace::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "python/src/flow_flow.h"
+#include "python/src/flow/flow.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
@@ -18,9 +18,9 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/engine/order.h"
-#include "python/src/flow_stage.h"
-#include "python/src/flow_stream.h"
-#include "python/src/flow_values.h"
+#include "python/src/flow/stage.h"
+#include "python/src/flow/stream.h"
+#include "python/src/flow/values.h"
 
 namespace millrace::python {
 namespace {

@@ -1,4 +1,4 @@
-#include "shapes.h"
+#include "python/src/coco/shapes.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "rle_objects.h"
+#include "python/src/coco/rle_objects.h"
 
 #include <fmt/format.h>
 
