@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_types_hold() -> None:
     package = Path(millrace.__file__).parent
+    config = ROOT / "python" / "pyproject.toml"
     subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", str(package)],
+        [sys.executable, "-m", "mypy", f"--config-file={config}", "--cache-dir=/dev/null", str(package)],
         check=True,
     )
