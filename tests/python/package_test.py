@@ -12,7 +12,5 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_types_hold() -> None:
     package = Path(millrace.__file__).parent
     config = ROOT / "python" / "pyproject.toml"
-    subprocess.run(
-        [sys.executable, "-m", "mypy", f"--config-file={config}", "--cache-dir=/dev/null", str(package)],
-        check=True,
-    )
+    options = [f"--config-file={config}", "--cache-dir=/dev/null"]
+    subprocess.run([sys.executable, "-m", "mypy", *options, str(package)], check=True)
