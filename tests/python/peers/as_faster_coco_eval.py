@@ -17,11 +17,20 @@ def module(name: str, **names: object) -> ModuleType:
     return made
 
 
+class COCOeval(millrace.coco.COCOeval):
+    """With the keywords of faster_coco_eval's constructor."""
+
+    def __init__(self, *arguments, print_function=print, kpt_oks_sigmas=None, **keywords) -> None:
+        super().__init__(*arguments, **keywords)
+        if kpt_oks_sigmas is not None:
+            self.params.kpt_oks_sigmas = kpt_oks_sigmas
+
+
 def pytest_configure() -> None:
     names = {
         "COCO": millrace.coco.COCO,
-        "COCOeval": millrace.coco.COCOeval,
-        "COCOeval_faster": millrace.coco.COCOeval,
+        "COCOeval": COCOeval,
+        "COCOeval_faster": COCOeval,
         "Params": millrace.coco.Params,
         "mask": mask,
     }
