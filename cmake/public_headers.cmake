@@ -28,8 +28,8 @@ set(public_headers
   millrace/trainer/callback.h
   millrace/trainer/callback_roles.h
   millrace/trainer/cluster/cluster.h
-  millrace/trainer/detector/detector.h
-  millrace/trainer/detector/position.h
+  millrace/detector/detector.h
+  millrace/trainer/checkpoint/position.h
   millrace/trainer/metrics.h
   millrace/trainer/optimizer/hyper_parameters.h
   millrace/trainer/train_state.h

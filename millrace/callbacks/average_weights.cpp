@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "millrace/detector/restore.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

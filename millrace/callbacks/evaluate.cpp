@@ -15,11 +15,11 @@
 #include "millrace/base/text.h"
 #include "millrace/callbacks/common/pending_evaluation.h"
 #include "millrace/callbacks/common/score_history.h"
+#include "millrace/detector/restore.h"
 #include "millrace/trainer/callback.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"
 #include "millrace/trainer/checkpoint/shared_checkpoint.h"
-#include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/detector_evaluation.h"
 #include "millrace/trainer/train_state.h"
 

@@ -7,8 +7,8 @@
 #include "millrace/base/log.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/image/image_file.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/train_state.h"
 

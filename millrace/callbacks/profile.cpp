@@ -10,9 +10,9 @@
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/op_trace.h"
 #include "millrace/trainer/train_state.h"
 

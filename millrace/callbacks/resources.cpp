@@ -12,9 +12,9 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/callbacks/common/gpu_meter.h"
 #include "millrace/callbacks/common/ticker.h"
+#include "millrace/detector/device_memory.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/device_memory.h"
-#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {

@@ -16,7 +16,7 @@
 #include "millrace/callbacks/common/event_records.h"
 #include "millrace/callbacks/common/scalar_writer.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/every.h"
 
 namespace millrace {

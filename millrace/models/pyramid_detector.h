@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/detector/detector.h"
 #include "millrace/models/backbones/pyramid_options.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/objects.h"
 #include "millrace/models/ops/boxes.h"
-#include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 

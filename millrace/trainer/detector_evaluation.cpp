@@ -10,7 +10,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/records.h"
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/make_detector.h"
 
 namespace millrace {
 namespace {

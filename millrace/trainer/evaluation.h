@@ -12,9 +12,9 @@
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection_flows.h"
+#include "millrace/detector/detector.h"
 #include "millrace/engine/dataflow.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/trainer/validation_pass.h"
 

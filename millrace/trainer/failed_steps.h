@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/trainer/detector/position.h"
+#include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/step_record.h"
 
 namespace millrace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/trainer/detector/detector.h"
-#include "millrace/trainer/detector/position.h"
+#include "millrace/detector/detector.h"
+#include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/weights/safetensors.h"
 

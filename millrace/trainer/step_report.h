@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "millrace/detector/figures.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/detector/figures.h"
 #include "millrace/trainer/metrics.h"
 
 namespace millrace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "millrace/base/options.h"
-#include "millrace/trainer/detector/device_kinds.h"
+#include "millrace/detector/device_kinds.h"
 
 namespace millrace {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/detector/position.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/hyper_parameters.h"
 #include "millrace/weights/safetensors.h"

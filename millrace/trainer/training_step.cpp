@@ -13,11 +13,11 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
+#include "millrace/detector/make_detector.h"
+#include "millrace/detector/precision.h"
+#include "millrace/detector/restore.h"
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/cluster/step_totals.h"
-#include "millrace/trainer/detector/make_detector.h"
-#include "millrace/trainer/detector/precision.h"
-#include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/device_numbers.h"
 
 namespace millrace {

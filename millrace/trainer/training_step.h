@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "millrace/detector/detector.h"
+#include "millrace/trainer/checkpoint/position.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/gradient_buckets.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
 #include "millrace/trainer/cluster/step_agreement.h"
-#include "millrace/trainer/detector/detector.h"
-#include "millrace/trainer/detector/position.h"
 #include "millrace/trainer/metrics.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "millrace/trainer/running_statistics.h"
@@ -85,7 +85,7 @@ class TrainingStep {
   RunningStatistics statistics_;        // which losses() changes
   std::unique_ptr<GradientSync> sync_;  // for several ranks, as the next
   std::optional<GradientBuckets> buckets_;
-  mutable RankSum rank_sum_;
+  mutable ClusterSum rank_sum_;
 };
 
 }  // namespace millrace

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "millrace/base/config.h"
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/run/recipe.h"
 #include "tests/models/small_batch.h"
 

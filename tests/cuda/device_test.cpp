@@ -8,6 +8,8 @@
 
 #include <optional>
 
+#include "millrace/detector/device_tools.h"
+#include "millrace/detector/precision.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/convolution.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
@@ -19,8 +21,6 @@
 #include "millrace/models/ops/roi_align.h"
 #include "millrace/models/ops/sampling.h"
 #include "millrace/plugins/loader.h"
-#include "millrace/trainer/detector/device_tools.h"
-#include "millrace/trainer/detector/precision.h"
 #include "tests/cuda/on_a_gpu.h"
 #include "tests/models/operators.h"
 

@@ -3,8 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/train_state.h"
 
 namespace {

@@ -50,7 +50,7 @@ TEST_F(OnTwoGpus, SyncBnIsBatchNormOfAllImages) {
   const auto whole = values_to_norm(images);
   const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
   const auto own = normed(*cluster, gpu_, whole, cluster->rank(), 1);
-  RankSum sum(*cluster, at::kCUDA);
+  ClusterSum sum(*cluster, at::kCUDA);
   sum(own.dweight);
   sum(own.dbias);
   EXPECT_TRUE(close(own.dweight.cpu(), alone.dweight, 1e-4));

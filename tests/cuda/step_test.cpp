@@ -6,9 +6,9 @@
 #include <map>
 
 #include "millrace/dataflow/image/buffer_pool.h"
-#include "millrace/trainer/detector/device_pixels.h"
-#include "millrace/trainer/detector/make_detector.h"
-#include "millrace/trainer/detector/precision.h"
+#include "millrace/detector/device_pixels.h"
+#include "millrace/detector/make_detector.h"
+#include "millrace/detector/precision.h"
 #include "millrace/trainer/run/device.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/cuda/on_a_gpu.h"

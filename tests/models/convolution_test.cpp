@@ -12,8 +12,8 @@
 
 #include <vector>
 
+#include "millrace/detector/precision.h"
 #include "millrace/models/layers/layers.h"
-#include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/support/tensors.h"
 

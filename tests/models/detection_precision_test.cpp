@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "millrace/trainer/detector/make_detector.h"
-#include "millrace/trainer/detector/precision.h"
+#include "millrace/detector/make_detector.h"
+#include "millrace/detector/precision.h"
 #include "tests/models/small_batch.h"
 
 namespace millrace::testing {

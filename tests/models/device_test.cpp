@@ -4,11 +4,11 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
+#include "millrace/detector/device_pixels.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/upload.h"
-#include "millrace/trainer/detector/device_pixels.h"
-#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/run/device.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/models/operators.h"

@@ -67,7 +67,7 @@ TEST(SyncBn, IsBatchNormOfAllImagesAlsoWhereARankHasNone) {
   const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
   const bool has_one = cluster->rank() < images;
   const auto own = normed(*cluster, at::kCPU, whole, has_one ? cluster->rank() : 0, has_one);
-  RankSum sum(*cluster, at::kCPU);
+  ClusterSum sum(*cluster, at::kCPU);
   sum(own.dweight);
   sum(own.dbias);
   EXPECT_TRUE(close(own.dweight, alone.dweight, 1e-5));

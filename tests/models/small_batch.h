@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "millrace/base/random.h"
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/detector/detector.h"
 #include "millrace/weights/safetensors.h"
 #include "tests/support/tensors.h"
 

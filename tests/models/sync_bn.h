@@ -29,7 +29,7 @@ inline Normed normed(const Cluster& all, at::Device device, const at::Tensor& wh
   Parameters parameters;
   const Scope root(parameters, 1, device);
   const ConvNorm layer(root / "conv", root / "bn", {3, 8, 1}, {"sync_bn"});
-  RankSum ranks(all, device.type());
+  ClusterSum ranks(all, device.type());
   const auto x = whole.narrow(0, first, count).clone().to(device).requires_grad_();
   const auto y = layer(x, {.training = true, .ranks = all.size() > 1 ? &ranks : nullptr});
   const auto wanted =

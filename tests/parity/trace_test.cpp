@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "millrace/dataflow/detection/transforms.h"
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/parity/training_parts.h"
 

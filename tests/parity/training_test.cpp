@@ -8,9 +8,9 @@
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
+#include "millrace/detector/make_detector.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/maskrcnn/regions.h"
-#include "millrace/trainer/detector/make_detector.h"
 #include "tests/parity/training_parts.h"
 #include "tests/support/tensors.h"
 

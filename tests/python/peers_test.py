@@ -35,8 +35,8 @@ def test_peer(file: Path, tmp_path: Path) -> None:
     ]
     here = Path(__file__).parent / "peers"
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "as_faster_coco_eval", "-p", "no:cacheprovider"]
-        + [f"--rootdir={file.parents[1]}", str(file), *deselected],
+        [sys.executable, "-m", "pytest", "-q", "-p", "as_faster_coco_eval"]
+        + ["-p", "no:cacheprovider", f"--rootdir={file.parents[1]}", str(file), *deselected],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{here}:{os.environ.get('PYTHONPATH', '')}"},
     )

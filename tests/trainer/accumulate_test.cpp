@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "millrace/base/errors.h"
+#include "millrace/detector/figures.h"
 #include "millrace/trainer/cluster/step_totals.h"
-#include "millrace/trainer/detector/figures.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"

@@ -4,8 +4,8 @@
 #include <ATen/ops/full.h>
 
 #include "millrace/base/files.h"
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
-#include "millrace/trainer/detector/detector.h"
 #include "millrace/weights/formats.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"

@@ -1,6 +1,6 @@
 // fp16 looks for the factor of its loss by itself: steps that overflow are left out and not counted
 // as bad.
-#include "millrace/trainer/detector/precision.h"
+#include "millrace/detector/precision.h"
 
 #include <ATen/Context.h>
 #include <ATen/ops/full.h>
@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/detector/position.h"
+#include "millrace/trainer/checkpoint/position.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"

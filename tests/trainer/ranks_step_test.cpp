@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "millrace/base/errors.h"
+#include "millrace/detector/restore.h"
 #include "millrace/trainer/cluster/share_values.h"
-#include "millrace/trainer/detector/restore.h"
 #include "millrace/trainer/training_step.h"
 #include "tests/support/ranks_main.h"
 #include "tests/support/tensors.h"

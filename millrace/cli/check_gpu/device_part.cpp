@@ -12,7 +12,7 @@
 #include "millrace/base/clock.h"
 #include "millrace/cli/check_gpu/device_time.h"
 #include "millrace/cli/check_gpu/part.h"
-#include "millrace/trainer/detector/device_tools.h"
+#include "millrace/detector/device_tools.h"
 
 namespace millrace::cli {
 namespace {

@@ -12,10 +12,10 @@
 #include "millrace/base/clock.h"
 #include "millrace/cli/check_gpu/device_time.h"
 #include "millrace/cli/check_gpu/part.h"
+#include "millrace/detector/device_tools.h"
+#include "millrace/detector/precision.h"
 #include "millrace/models/backbones/fpn.h"
 #include "millrace/models/backbones/resnet.h"
-#include "millrace/trainer/detector/device_tools.h"
-#include "millrace/trainer/detector/precision.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {

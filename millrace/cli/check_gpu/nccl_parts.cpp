@@ -6,9 +6,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/cli/check_gpu/device_time.h"
 #include "millrace/cli/check_gpu/part.h"
+#include "millrace/detector/device_tools.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/cluster/gradient_sync.h"
-#include "millrace/trainer/detector/device_tools.h"
 
 namespace millrace::cli {
 namespace {

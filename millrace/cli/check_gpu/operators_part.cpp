@@ -19,6 +19,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/check_gpu/part.h"
+#include "millrace/detector/precision.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/dispatched.h"
@@ -28,7 +29,6 @@
 #include "millrace/models/ops/proposals.h"
 #include "millrace/models/ops/roi_align.h"
 #include "millrace/models/ops/sampling.h"
-#include "millrace/trainer/detector/precision.h"
 
 namespace millrace::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/coco/sample/sample.h"
+#include "millrace/detector/device_kinds.h"
 #include "millrace/plugins/loader.h"
-#include "millrace/trainer/detector/device_kinds.h"
 #include "millrace/trainer/run/device.h"
 
 namespace millrace::cli {

@@ -8,7 +8,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/cli/check_gpu/part.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/run/session.h"
 
 namespace millrace::cli {

@@ -13,7 +13,7 @@
 #include "millrace/cli/check_gpu/device_time.h"
 #include "millrace/cli/check_gpu/part.h"
 #include "millrace/dataflow/image/buffer_pool.h"
-#include "millrace/trainer/detector/device_pixels.h"
+#include "millrace/detector/device_pixels.h"
 #include "millrace/trainer/run/device.h"
 
 namespace millrace::cli {

@@ -16,8 +16,8 @@
 #include "millrace/cli/bench/ready_batches.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
-#include "millrace/trainer/detector/device_memory.h"
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/device_memory.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/device_numbers.h"
 #include "millrace/trainer/run/session.h"
 

@@ -19,8 +19,8 @@
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/dataflow/stage_tables.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/doctor/checks.h"
-#include "millrace/trainer/detector/make_detector.h"
 
 namespace millrace::cli {
 namespace {

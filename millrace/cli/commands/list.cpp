@@ -6,9 +6,9 @@
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
+#include "millrace/detector/detector.h"
 #include "millrace/plugins/loader.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace::cli {

@@ -17,7 +17,7 @@
 #include "millrace/coco/data/records.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/evaluation.h"
 #include "millrace/trainer/run/session.h"
 

@@ -69,7 +69,7 @@ struct ImageInfo {
   float scale_x = 1, scale_y = 1;      // batch pixels per original pixel
 };
 
-/// Pixels on a device: millrace/trainer/detector/device_pixels.h.
+/// Pixels on a device: millrace/detector/device_pixels.h.
 struct DevicePixels;
 
 /// A padded batch. `pixels` is (N, height, width, 3) RGB bytes, zero outside each image's true

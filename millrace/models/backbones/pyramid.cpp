@@ -8,9 +8,9 @@
 #include <array>
 #include <stdexcept>
 
+#include "millrace/detector/device_pixels.h"
+#include "millrace/detector/precision.h"
 #include "millrace/models/ops/dispatched.h"
-#include "millrace/trainer/detector/device_pixels.h"
-#include "millrace/trainer/detector/precision.h"
 
 namespace millrace {
 namespace {

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string_view>
 
+#include "millrace/detector/precision.h"
 #include "millrace/models/ops/dispatched.h"
-#include "millrace/trainer/detector/precision.h"
 
 namespace millrace {
 namespace {

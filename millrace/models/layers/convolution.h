@@ -18,7 +18,7 @@ struct Convolution {
 };
 
 /// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type()
-/// (millrace/trainer/detector/precision.h). Keeps for the backward pass the input, the weight as it
+/// (millrace/detector/precision.h). Keeps for the backward pass the input, the weight as it
 /// was used and, for a ReLU, the output; nothing if nothing needs a gradient. On a CPU, oneDNN
 /// fuses the ReLU; on other devices bias, sum and ReLU are one kernel.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});

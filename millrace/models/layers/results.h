@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "millrace/detector/detector.h"
 #include "millrace/models/layers/objects.h"
-#include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 

@@ -15,7 +15,7 @@
 #include <array>
 #include <tuple>
 
-#include "millrace/trainer/cluster/gradient_sync.h"
+#include "millrace/detector/rank_sum.h"
 
 namespace millrace {
 namespace {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "millrace/detector/detector.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/layers/objects.h"
 #include "millrace/models/maskrcnn/regions.h"
-#include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 

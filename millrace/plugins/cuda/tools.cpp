@@ -15,9 +15,9 @@
 #include <string>
 
 #include "millrace/base/errors.h"
+#include "millrace/detector/device_tools.h"
 #include "millrace/plugins/cuda/driver.h"
 #include "millrace/plugins/cuda/sum_alone.h"
-#include "millrace/trainer/detector/device_tools.h"
 
 namespace millrace {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/trainer/detector/position.h"
+#include "millrace/trainer/checkpoint/position.h"
 #include "millrace/weights/safetensors.h"
 
 namespace millrace {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "millrace/base/registry.h"
+#include "millrace/detector/rank_sum.h"
 #include "millrace/trainer/cluster/cluster.h"
 
 namespace millrace {
@@ -36,16 +37,12 @@ Registry<GradientSyncFactory>& gradient_syncs();
 /// Throws Error.
 std::unique_ptr<GradientSync> make_gradient_sync(c10::DeviceType device, const Cluster& cluster);
 
-/// Sums over the ranks during a step's losses and gradients: statistics of batch norm. For the
-/// thread that computes these.
-class RankSum {
+/// By a connection of its own, since buckets of gradients interleave differently on each rank.
+class ClusterSum final : public RankSum {
  public:
-  RankSum(const Cluster& cluster, c10::DeviceType device) : cluster_(cluster), device_(device) {}
+  ClusterSum(const Cluster& cluster, c10::DeviceType device) : cluster_(cluster), device_(device) {}
 
-  /// Replaces `values` (contiguous, fp32 or double) by their sum over all ranks, the same bits on
-  /// each. Every rank makes the same calls in the same order. Throws Error.
-  void operator()(const at::Tensor& values) {
-    // Its own connection, since buckets of gradients interleave differently on each rank.
+  void operator()(const at::Tensor& values) override {
     if (!sync_) sync_ = make_gradient_sync(device_, cluster_);
     sync_->begin_sum(values, "statistics");
     sync_->wait();

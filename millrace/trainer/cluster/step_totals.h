@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 

@@ -27,7 +27,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/detector/restore.h"
+#include "millrace/detector/restore.h"
 
 namespace millrace {
 namespace {

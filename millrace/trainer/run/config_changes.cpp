@@ -12,7 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/renamed_keys.h"
-#include "millrace/trainer/detector/restore.h"
+#include "millrace/detector/restore.h"
 
 namespace millrace {
 namespace {

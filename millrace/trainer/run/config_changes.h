@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "millrace/base/config.h"
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
-#include "millrace/trainer/detector/detector.h"
 
 namespace millrace {
 

@@ -13,9 +13,9 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/image/buffer_pool.h"
+#include "millrace/detector/device_kinds.h"
+#include "millrace/detector/device_pixels.h"
 #include "millrace/trainer/cluster/gpu_address.h"
-#include "millrace/trainer/detector/device_kinds.h"
-#include "millrace/trainer/detector/device_pixels.h"
 
 namespace millrace {
 namespace {

@@ -10,8 +10,8 @@
 #include "millrace/base/renamed_keys.h"
 #include "millrace/base/sections.h"
 #include "millrace/base/text.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/make_detector.h"
 #include "millrace/trainer/every.h"
 
 namespace millrace {

@@ -1,8 +1,8 @@
 // The memory that a training step takes, estimated before the first one.
 #pragma once
 
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/cluster/cluster.h"
-#include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace {

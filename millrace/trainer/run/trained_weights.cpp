@@ -12,7 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/detector/detector.h"
 
 namespace millrace {
 namespace {

@@ -25,7 +25,7 @@ def compute_iou(p: Any, truth: list[Record], found: list[Record]) -> Any:
     if p.iouType not in fields:
         raise Exception(f"unknown iouType for iou computation: {p.iouType!r}")
     field = fields[p.iouType]
-    crowd = [int(one["iscrowd"]) for one in truth]
+    crowd = [int(one.get("iscrowd", 0)) for one in truth]
     best = by_score(found, p.maxDets[-1])
     return mask.iou([one[field] for one in best], [one[field] for one in truth], crowd)
 
@@ -86,7 +86,7 @@ def evaluate_cell(
             np.array([one["id"] for one in found], dtype=np.float64),
             np.array([one["id"] for one in truth], dtype=np.float64),
             ignored.astype(np.uint8),
-            np.array([int(one["iscrowd"]) != 0 for one in truth], dtype=np.uint8),
+            np.array([int(one.get("iscrowd", 0)) != 0 for one in truth], dtype=np.uint8),
         )
     else:
         dt_matches, dt_ignored = np.zeros(shape), np.zeros(shape, np.uint8)

@@ -1,10 +1,19 @@
-"""The class COCO: a data set, or results, with pycocotools' attributes and methods."""
+"""The def _warn_of_zero() -> None:
+    warnings.warn(
+        "an annotation has id 0, which pycocotools and this class take for 'no match': it counts "
+        "as missed; number annotations from 1",
+        stacklevel=4,
+    )
+
+
+class COCO: a data set, or results, with pycocotools' attributes and methods."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import time
+import warnings
 from collections import defaultdict
 from typing import Any, cast
 
@@ -77,6 +86,8 @@ class COCO:
             self.createIndex()
         else:
             print("creating index...")
+            if self._truth.has_id_zero:
+                _warn_of_zero()
             print("index created!")
 
     def _read(self) -> Record:
@@ -144,6 +155,8 @@ class COCO:
                 self.__dict__.pop(name, None)
         assert dataset is self.dataset
         self._index()
+        if 0 in self.anns:
+            _warn_of_zero()
         print("index created!")
 
     def info(self) -> None:

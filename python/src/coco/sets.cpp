@@ -585,6 +585,13 @@ void bind_sets(nb::module_& module) {
       .def_prop_ro(
           "category_ids", [](const Truth& t) { return ids_of(t.set->categories); },
           nb::rv_policy::move, "All ids, ascending, int64.")
+      .def_prop_ro(
+          "has_id_zero",
+          [](const Truth& t) {
+            return std::ranges::any_of(t.set->annotations,
+                                       [](const auto& object) { return object.id == 0; });
+          },
+          "Whether an object has id 0, which as a match stands for none.")
       .def("__len__", [](const Truth& t) { return t.set->annotations.size(); });
   nb::class_<Found>(module, "Found", "Detections to evaluate. Immutable.")
       .def("__len__", [](const Found& f) { return f.all.size(); })

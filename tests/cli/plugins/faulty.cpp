@@ -6,8 +6,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/detector.h"
 
 namespace {
 

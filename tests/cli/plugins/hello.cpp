@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/detector/detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/detector/detector.h"
 #include "millrace/trainer/train_state.h"
 
 namespace {

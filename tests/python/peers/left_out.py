@@ -1,10 +1,12 @@
 """What of faster-coco-eval's tests cannot pass with our classes, and why.
 
-A whole file, `file.py::Class` or a test of it as pytest names it. What is of that package alone and
-not of pycocotools (its drawing, its other evaluators, its private functions) is not ours to have."""
+A whole file, or a test of it as pytest names it. What is of that package alone and not of
+pycocotools (its drawing, its other evaluators, its private functions) is not ours to have."""
 
 EXTRA = "faster_coco_eval.extra: drawing and analysis of that package"
 PRIVATE = "private functions of that package's extension"
+RANGES = "ranges=, which pycocotools does not have"
+NO_SIZE = "frUncompressedRLE without a size, which pycocotools does not have"
 NAMES = "a name of that package that pycocotools does not have"
 BOUNDARY = "boundary IoU, which pycocotools does not have"
 NO_DATA = "its data are not in the source distribution"
@@ -28,23 +30,22 @@ LEFT_OUT = {
     "test_boundary.py": BOUNDARY,
     "test_crowdpose.py": NO_DATA,
     "test_keypoints.py": NO_DATA,
-    "test_lvis_metric.py": "LVIS by a COCO class; ours is millrace.coco.LVIS, compared with lvis itself",
+    "test_lvis_metric.py": "LVIS by a COCO class; ours is millrace.coco.LVIS, checked with lvis",
     "test_init_pycocotools.py": "that package's modules by name",
     "test_pytorch_coco_dataset.py": "a dataset of that package",
-    "test_annotation_id_zero.py::TestAnnotationIdZero::test_warns_when_annotation_id_zero_present": (
-        "annotations of id 0 are matched here, so there is nothing to warn of"
-    ),
     "test_orphan_annotations.py::TestOrphanAnnotations"
     "::test_create_index_builds_all_annotation_indexes_in_one_pass": (
         "counts how often a list is walked through in Python"
     ),
-    "test_ranges.py::TestRanges::test_eval_0_bbox": NAMES + ": ranges=",
-    "test_ranges.py::TestRanges::test_eval_1_segm": NAMES + ": ranges=",
-    f"{API}::test_custom_summary_layout_matches_configured_ranges_and_max_dets": NAMES + ": ranges=",
+    "test_ranges.py::TestRanges::test_eval_0_bbox": RANGES,
+    "test_ranges.py::TestRanges::test_eval_1_segm": RANGES,
+    f"{API}::test_custom_summary_layout_matches_configured_ranges_and_max_dets": RANGES,
     f"{API}::test_invalid_core_iou_types_raise_value_error": "we raise pycocotools' Exception",
     f"{API}::test_load_res_rejects_unsupported_result_types": "we raise pycocotools' AssertionError",
     f"{API}::test_dump_round_trips_indexed_dataset": NAMES + ": dump",
-    f"{API}::test_core_collection_defaults_are_not_shared_mutable_objects": NAMES + ": get_ann_ids",
+    f"{API}::test_core_collection_defaults_are_not_shared_mutable_objects": (
+        NAMES + ": get_ann_ids"
+    ),
     f"{API}::test_math_matches_clears_annotations_before_a_second_run": NAMES + ": math_matches",
     f"{API}::test_sparse_iou_dispatch_preserves_empty_public_pairs": (
         "annotations without iscrowd, which pycocotools refuses as well"
@@ -60,15 +61,17 @@ LEFT_OUT = {
     f"{LOW}::test_coco_loaders_reject_non_integer_ids": "we raise KeyError with the id",
     f"{LOW}::test_to_dict_separate_fn_does_not_mutate_indexed_annotations": NAMES + ": to_dict",
     f"{LOW}::test_python_auc_does_not_mutate_its_input_arrays": NAMES + ": calc_auc",
-    f"{LOW}::test_extra_metrics_require_matching_data_and_handle_empty_matches": NAMES + ": compute_mIoU",
+    f"{LOW}::test_extra_metrics_require_matching_data_and_handle_empty_matches": (
+        NAMES + ": compute_mIoU"
+    ),
     f"{MASK}::testAnnToRLE": SHORT,
     f"{MASK}::testSegmToRle": NAMES + ": segmToRle",
-    f"{MASK}::test_decode_rejects_count_larger_than_each_mask": NAMES + ": frUncompressedRLE without a size",
-    f"{MASK}::test_decode_rejects_count_smaller_than_mask": NAMES + ": frUncompressedRLE without a size",
+    f"{MASK}::test_decode_rejects_count_larger_than_each_mask": NO_SIZE,
+    f"{MASK}::test_decode_rejects_count_smaller_than_mask": NO_SIZE,
     f"{MASK}::test_frPyObjects_0": SHORT,
     f"{MASK}::test_frPyObjects_1": SHORT,
     f"{MASK}::test_frString": PRIVATE,
-    f"{MASK}::test_frUncompressedRLE": NAMES + ": frUncompressedRLE without a size",
+    f"{MASK}::test_frUncompressedRLE": NO_SIZE,
     f"{MASK}::test_fr_poly_preserves_64_bit_pixel_offsets": "a mask of more than 2^32 - 1 rows",
     f"{MASK}::test_fr_py_objects_accepts_list_and_dict_subclasses": SHORT,
     f"{MASK}::test_iou_accepts_list_and_array_subclasses": SHORT,

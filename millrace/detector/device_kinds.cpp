@@ -1,4 +1,4 @@
-#include "millrace/trainer/detector/device_kinds.h"
+#include "millrace/detector/device_kinds.h"
 
 namespace millrace {
 

@@ -1,4 +1,4 @@
-#include "millrace/trainer/detector/precision.h"
+#include "millrace/detector/precision.h"
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>

@@ -1,4 +1,4 @@
-#include "millrace/trainer/detector/device_pixels.h"
+#include "millrace/detector/device_pixels.h"
 
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/stack.h>

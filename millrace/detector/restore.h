@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/detector/detector.h"
 #include "millrace/weights/safetensors.h"
 
 namespace millrace {

@@ -1,4 +1,4 @@
-#include "millrace/trainer/detector/restore.h"
+#include "millrace/detector/restore.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/make_detector.h"
 
 namespace millrace {
 

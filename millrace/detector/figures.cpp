@@ -1,10 +1,10 @@
-#include "millrace/trainer/detector/figures.h"
+#include "millrace/detector/figures.h"
 
 #include <ATen/ops/scalar_tensor.h>
 
 #include <algorithm>
 
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/detector/detector.h"
 
 namespace millrace {
 

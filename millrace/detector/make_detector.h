@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/trainer/detector/detector.h"
+#include "millrace/detector/detector.h"
 
 namespace millrace {
 

@@ -1,4 +1,4 @@
-#include "millrace/trainer/detector/make_detector.h"
+#include "millrace/detector/make_detector.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/trainer/detector/device_pixels.h"
-#include "millrace/trainer/detector/precision.h"
+#include "millrace/detector/device_pixels.h"
+#include "millrace/detector/precision.h"
 
 namespace millrace {
 namespace {
