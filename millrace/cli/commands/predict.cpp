@@ -27,8 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PredictArguments {
-  ConfigArguments config;
-  WeightArguments weights;
+  ModelArguments model;
   std::vector<fs::path> images;
   fs::path out;
   double score = 0.5;
@@ -183,20 +182,19 @@ class Prediction {
 };
 
 int predict(const PredictArguments& arguments) {
-  auto recipe = arguments.config.load();
+  auto [recipe, weights] = arguments.model.load();
   recipe.data.on_error = OnError::skip;
   recipe.data.max_skipped = 1;
   const Session session(recipe);
   const auto files = find_images(arguments.images);
-  const auto weights = arguments.weights.weights();
   const auto card = checked_card(weights, recipe);
   std::vector<std::string> failed;
   const Fail fail = [&](const fs::path& file, const std::string& what) {
     spdlog::warn("failed: {}", what);
     failed.push_back(file.string());
   };
-  const auto images = as_dataset(files, categories(card, recipe, arguments.weights.force),
-                                 arguments.weights.file, fail);
+  const auto images =
+      as_dataset(files, categories(card, recipe, arguments.model.force), weights.file, fail);
   auto split = make_split(images, "", recipe.data.classes);
   if (card) split = labelled_by(*card, split, recipe, weights);
   const auto detector = session.make_trained_detector(split.classes, weights);
@@ -224,9 +222,8 @@ void add_predict(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(
       app, action, "predict",
       "Detect in image files: pictures with masks and names, and a COCO results file", predict);
-  arguments.config.add_to(command);
+  arguments.model.add_to(command);
   command.add_option("IMAGE", arguments.images, "image files, or folders of them")->required();
-  arguments.weights.add_to(command);
   command
       .add_option("--out", arguments.out,
                   "folder for the pictures, detections.json and images.json")
@@ -237,7 +234,8 @@ void add_predict(CLI::App& app, Action& action) {
                   "draw what scores at least this; detections.json has everything")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
-  add_examples(command, {"trainer predict configs/maskrcnn.toml --weights "
+  add_examples(command, {"trainer predict model.safetensors photos/ --out seen",
+                         "trainer predict configs/maskrcnn.toml --weights "
                          "runs/maskrcnn/checkpoints/latest data/sample/val2017 --out seen",
                          "trainer predict configs/maskrcnn.toml --weights model.safetensors "
                          "photo.jpg --out seen --score 0.7"});
