@@ -159,6 +159,13 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
       options, how);
 }
 
+Batch test_batch(const DataOptions& options, Sample decoded) {
+  Rng rng{0};  // which a resize to one size does not ask
+  std::vector<Sample> alone;
+  alone.push_back(test_resize(options)(std::move(decoded), rng));
+  return Pad{.divisor = options.divisor}(std::move(alone));
+}
+
 PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
                            const Cursor& start) {
   const auto photos = std::make_shared<const Photos>(

@@ -51,4 +51,7 @@ struct PhotoFlow {
 PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
                            const Cursor& start = {});
 
+/// One decoded image as evaluation prepares it. Throws DataError if it cannot be used.
+Batch test_batch(const DataOptions& options, Sample decoded);
+
 }  // namespace millrace

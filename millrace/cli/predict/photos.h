@@ -1,0 +1,18 @@
+// Detection in image files: pictures to look at, detections.json and images.json.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "millrace/cli/predict/photo_results.h"
+#include "millrace/cli/predict/prediction.h"
+
+namespace millrace::cli {
+
+/// Detects in files one after the other, draws a picture of each and prints a line about it; memory
+/// does not grow with their number. Goes on where the same prediction was killed. A file that fails
+/// does not stop the others. Returns those that failed. Throws Error.
+FailedPhotos predict_photos(const Prediction& prediction,
+                            const std::vector<std::filesystem::path>& files);
+
+}  // namespace millrace::cli
