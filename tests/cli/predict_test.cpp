@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "tests/cli/trainer.h"
+#include "tests/support/videos.h"
 #include "tests/support/wait.h"
 
 namespace millrace::testing {
@@ -107,6 +108,93 @@ TEST_F(Predict, GivesTheSameInBatches) {
   finish(child);
   trainer(command);
   EXPECT_EQ(all_in(out), expected);
+}
+
+/// RGB as a BMP; `width` is a multiple of 4.
+std::string bmp_of(const Pixels& rgb, int width, int height) {
+  const auto word = [](int value) { return little_endian(static_cast<std::uint64_t>(value), 4); };
+  auto bytes = "BM" + word(54 + 3 * width * height) + word(0) + word(54) + word(40) + word(width) +
+               word(height) + word(1 | 24 << 16) + std::string(24, '\0');
+  for (int y = height - 1; y >= 0; --y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 2; c >= 0; --c)
+        bytes += static_cast<char>(rgb[static_cast<std::size_t>(3 * (y * width + x) + c)]);
+  return bytes;
+}
+
+TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
+  const auto weights = model(), out = in_folder("out"), video = in_folder("street.mp4");
+  const std::vector<std::int64_t> times = {0, 3000, 7500, 90000, 90001};
+  write_video(video, 128, 96, times);
+  // All that is found, however unsure.
+  const Words all = {"--set", "model.test.score_thresh=0", "--out", out};
+  const auto done = successful(trainer(Words{"predict", weights, video} + all));
+  EXPECT_THAT(done.out, HasSubstr("street.mp4: 5 frames: "));
+  EXPECT_EQ(all_in(out).size(), 2U) << "no file of photos";
+
+  std::istringstream lines(read_text(out / "street.jsonl"));
+  std::string line;
+  std::getline(lines, line);
+  const auto head = Json::parse(line);
+  EXPECT_EQ(head.at("width"), 128);
+  EXPECT_EQ(head.at("categories").size(), 6U);
+  std::vector<Json> frames;
+  while (std::getline(lines, line)) frames.push_back(Json::parse(line));
+  ASSERT_EQ(frames.size(), times.size());
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    EXPECT_EQ(frames[k].at("frame"), k);
+    EXPECT_NEAR(frames[k].at("time").get<double>(), static_cast<double>(times[k]) / 90000, 1e-9);
+  }
+
+  // The annotated one has the same times, and each frame what a photo of it has.
+  const auto shown = video_files().open((out / "street.mp4").string());
+  Pixels pixels(static_cast<std::size_t>(shown->facts().width * shown->facts().height * 3));
+  for (const auto time : times) EXPECT_EQ(shown->read(pixels.data()), time);
+  const auto again = video_files().open(video.string());
+  pixels.resize(128 * 96 * 3);
+  again->read(pixels.data());
+  again->read(pixels.data());
+  const auto photo = in_folder("frame.bmp");
+  write_text(photo, bmp_of(pixels, 128, 96));
+  successful(trainer(Words{"predict", weights, photo} + all));
+  auto found = read_json(out / "detections.json");
+  ASSERT_FALSE(found.empty());
+  for (auto& one : found) one["image_id"] = 1;  // the number of the frame
+  EXPECT_EQ(found, frames[1].at("detections"));
+}
+
+TEST_F(Predict, VideosThatCannotBeUsedDoNotStopOthers) {
+  const auto weights = model(), out = in_folder("out");
+  write_text(in_folder("none.mp4"), "no video");
+  write_text(in_folder("empty.avi"), "");
+  write_video(in_folder("good.mp4"), 64, 48, even_times(2));
+  const auto done = trainer({"predict", weights, in_folder("none.mp4"), in_folder("empty.avi"),
+                             in_folder("good.mp4"), "--out", out});
+  EXPECT_EQ(done.exit_code, 1);
+  EXPECT_THAT(done.err,
+              AllOf(HasSubstr("none.mp4: is no video that can be read"),
+                    HasSubstr("empty.avi: is empty"), HasSubstr("2 of 3 videos failed: ")));
+  EXPECT_EQ(all_in(out).size(), 2U) << "nothing is left of the others";
+  EXPECT_TRUE(fs::exists(out / "good.jsonl"));
+  expect_error(trainer({"predict", weights, in_folder("good.mp4"), "--out", in_folder("")}), 1,
+               "videos failed");
+  EXPECT_FALSE(read_text(in_folder("good.mp4")).empty()) << "it would take its place";
+}
+
+TEST_F(Predict, AMachineWithoutFFmpegSaysSoForVideosAlone) {
+  const auto weights = model();
+  const fs::path programs = fs::path(MILLRACE_TRAINER).parent_path();
+  fs::create_directories(in_folder("bin"));
+  fs::create_directories(in_folder("lib") / "millrace");
+  for (const auto* name : {"trainer", "trainer-torch"})
+    fs::copy_file(programs / name, in_folder("bin") / name);
+  write_video(in_folder("good.mp4"), 64, 48, even_times(2));
+  const auto moved = in_folder("bin") / "trainer";
+  const auto done =
+      run(moved, {"predict", weights, in_folder("good.mp4"), "--out", in_folder("out")});
+  EXPECT_EQ(done.exit_code, 1);
+  EXPECT_THAT(done.err, AllOf(HasSubstr("lib/millrace/video_files.so"), HasSubstr("libavformat")));
+  successful(run(moved, {"predict", weights, data_ / "val2017", "--out", in_folder("out")}));
 }
 
 }  // namespace
