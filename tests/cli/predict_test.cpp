@@ -177,7 +177,7 @@ TEST_F(Predict, VideosThatCannotBeUsedDoNotStopOthers) {
   EXPECT_EQ(all_in(out).size(), 2U) << "nothing is left of the others";
   EXPECT_TRUE(fs::exists(out / "good.jsonl"));
   expect_error(trainer({"predict", weights, in_folder("good.mp4"), "--out", in_folder("")}), 1,
-               "videos failed");
+               "1 of 1 video failed");
   EXPECT_FALSE(read_text(in_folder("good.mp4")).empty()) << "it would take its place";
 }
 

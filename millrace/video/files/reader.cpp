@@ -138,7 +138,6 @@ class Reader final : public VideoReader {
     while ((got = av_read_frame(input_.get(), packet_.get())) >= 0) {
       const bool is_mine = packet_->stream_index == stream_.index;
       if (is_mine) {
-        ++packets_;
         if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) blame("is cut off or damaged");
         if (avcodec_send_packet(decoder_.get(), packet_.get()) < 0) blame("has damaged frames");
       }
@@ -151,12 +150,9 @@ class Reader final : public VideoReader {
   }
 
   void tell_of_the_end() {
-    // Edit lists of MP4 leave frames out; heads of others count what is there.
-    const bool has_edits = std::strstr(input_->iformat->name, "mp4") != nullptr;
-    if (!has_edits && stream_.nb_frames > packets_) blame("is cut off");
-    if (!fault_.empty() && facts_.frames > frames_)
-      fault_ += ": " + std::to_string(frames_) + " of " + std::to_string(facts_.frames) +
-                " frames could be read";
+    if (!fault_.empty() && !is_told_)
+      fault_ += ": " + std::to_string(frames_) + " frames could be read";
+    is_told_ = true;
   }
 
   void convert(std::uint8_t* rgb) {
@@ -199,8 +195,8 @@ class Reader final : public VideoReader {
   UniqueScaler scaler_;
   std::vector<std::uint8_t> lying_;
   std::string fault_;
-  bool is_drained_ = false;
-  std::int64_t frames_ = 0, packets_ = 0, last_ = -1;
+  bool is_drained_ = false, is_told_ = false;
+  std::int64_t frames_ = 0, last_ = -1;
 };
 
 }  // namespace
