@@ -43,9 +43,12 @@ void print_text(std::string_view text) {
   note_fault(std::fwrite(text.data(), 1, text.size(), stdout) != text.size());
 }
 
+std::string json_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 void print(const Json& json) {
-  // Names of files need not be UTF-8.
-  print_text(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  print_text(json_text(json) + "\n");
   note_fault(std::fflush(stdout) != 0);
 }
 

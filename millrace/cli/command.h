@@ -56,6 +56,8 @@ void print_text(std::string_view text);
 
 /// JSON objects keep the order in which their members were added.
 using Json = nlohmann::ordered_json;
+/// The text of one line; what is not UTF-8, as names of files may be, is replaced.
+std::string json_text(const Json& json);
 /// Prints one object on a line of its own.
 void print(const Json& json);
 

@@ -3,24 +3,20 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/command.h"
 #include "millrace/trainer/appended_file.h"
 
 namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Line = nlohmann::ordered_json;
-
-std::string text_of(const Line& line) {  // names of files need not be UTF-8
-  return line.dump(-1, ' ', false, Line::error_handler_t::replace);
-}
+using Line = Json;
 
 Line head(std::uint64_t made_from) {
   return {{"millrace.predict", 1}, {"made_from", hex(made_from)}};
@@ -70,7 +66,7 @@ PhotoResults::PhotoResults(fs::path folder, std::uint64_t made_from, std::int64_
   for (const auto& file : {lines_file_, detections_file_}) fs::remove(file);
   detections_ = "[";
   written_ = 1;
-  lines_ = text_of(head(made_from)) + "\n";
+  lines_ = json_text(head(made_from)) + "\n";
   save();
 }
 
@@ -79,7 +75,7 @@ bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   std::int64_t lines = -1;  // the head is none
   bool is_same = false;
   each_line(lines_file_, [&](const std::string& line, std::uint64_t) {
-    if (++lines == 0) is_same = line == text_of(head(made_from));
+    if (++lines == 0) is_same = line == json_text(head(made_from));
     return is_same;
   });
   if (!is_same) {
@@ -135,7 +131,7 @@ void PhotoResults::add(const PhotoResult& result, const coco::Detections& found)
   detections_ += texts;
   written_ += texts.size();
   count(result);
-  lines_ += text_of(line_of(result, written_)) + "\n";
+  lines_ += json_text(line_of(result, written_)) + "\n";
 }
 
 void PhotoResults::save() {
@@ -154,16 +150,16 @@ void PhotoResults::finish(const coco::Dataset& categories) {
     const auto line = Line::parse(text);
     if (line.at("width") == 0) return true;
     if (++id > 1) images += ',';
-    images += text_of({{"id", id},
-                       {"file_name", line.at("file")},
-                       {"width", line.at("width")},
-                       {"height", line.at("height")}});
+    images += json_text({{"id", id},
+                         {"file_name", line.at("file")},
+                         {"width", line.at("width")},
+                         {"height", line.at("height")}});
     return true;
   });
   Line names = Line::array();
   for (const auto& category : categories.categories)
     names.push_back({{"id", category.id}, {"name", categories.text(category.name)}});
-  images += R"(],"categories":)" + text_of(names) + "}";
+  images += R"(],"categories":)" + json_text(names) + "}";
   write_file_atomically(folder_ / "images.json", images);
   append_to(detections_file_, "\n]\n");
   sync_path(detections_file_);

@@ -138,19 +138,16 @@ class Pictures {
   std::unique_ptr<VideoWriter> writer_;
 };
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 std::string head_line(const fs::path& video, const VideoFacts& facts,
                       const coco::Dataset& categories) {
   auto names = Json::array();
   for (const auto& category : categories.categories)
     names.push_back({{"id", category.id}, {"name", categories.text(category.name)}});
-  return text_of({{"video", fs::absolute(video).string()},
-                  {"width", facts.width},
-                  {"height", facts.height},
-                  {"categories", names}});
+  return json_text({{"video", fs::absolute(video).string()},
+                    {"width", facts.width},
+                    {"height", facts.height},
+                    {"categories", names}}) +
+         "\n";
 }
 
 std::string frame_line(const Frame& frame, VideoClock clock, const coco::Detections& found) {
