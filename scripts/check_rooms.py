@@ -55,7 +55,8 @@ FOLDERS = {
     "cli/bench": ["cli"],
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench", "models/maskrcnn"],
-    "cli/commands": ["cli/check_gpu", "cli/replay"],
+    "cli/predict": ["cli"],
+    "cli/commands": ["cli/check_gpu", "cli/predict", "cli/replay"],
     "python/src/coco": ["coco/evaluation"],
     "python/src/flow": ["dataflow"],
 }

@@ -257,8 +257,12 @@ Config parse_config(std::string_view text, const std::string& source) {
 
 Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides) {
   auto result = load_with_bases(file.lexically_normal(), {});
-  for (const auto& text : overrides) apply_override(result, text);
+  apply_overrides(result, overrides);
   return result;
+}
+
+void apply_overrides(Config& tree, std::span<const std::string> overrides) {
+  for (const auto& text : overrides) apply_override(tree, text);
 }
 
 void merge(Config& under, const Config& over) {

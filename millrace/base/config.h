@@ -63,7 +63,10 @@ class Config {
 /// ConfigError with file, line and column.
 Config load_config(const std::filesystem::path& file, std::span<const std::string> overrides = {});
 
-/// The same from text; `source` names it in messages.
+/// Only the overrides, to a tree from elsewhere.
+void apply_overrides(Config& tree, std::span<const std::string> overrides);
+
+/// Reads TOML text without a base; `source` names it in messages.
 Config parse_config(std::string_view toml, const std::string& source);
 
 /// Merges `over` into `under`: tables member by member, other values replace.

@@ -1,12 +1,10 @@
 // [callbacks.progress]: progress on standard error: a bar on a terminal, else a line now and then.
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "millrace/base/clock.h"
 #include "millrace/base/log.h"
+#include "millrace/base/progress_bar.h"
 #include "millrace/callbacks/common/progress_line.h"
 #include "millrace/callbacks/common/time_left.h"
 #include "millrace/trainer/callback.h"
@@ -25,18 +23,13 @@ struct ProgressOptions {
   }
 };
 
-int terminal_columns() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col - 1 : 79;
-}
-
 class ShowProgress final : public Callback {
  public:
   using Options = ProgressOptions;
   static constexpr bool kByDefault = true;
 
   explicit ShowProgress(const Options& options)
-      : is_terminal_(::isatty(STDERR_FILENO) != 0),
+      : is_terminal_(stderr_is_terminal()),
         interval_s_(is_terminal_ ? kRedrawSeconds : options.interval.seconds) {}
 
   void before_step(TrainState& state) override {
@@ -60,7 +53,7 @@ class ShowProgress final : public Callback {
   void after_train(TrainState& state) override {
     if (!is_terminal_ || steps_ == 0) return;
     show(state);  // again, after what was logged since the last step
-    print_to_stderr("\n");
+    end_terminal_line();
   }
 
  private:
@@ -85,7 +78,7 @@ class ShowProgress final : public Callback {
       figures.losses.emplace_back(name, value);
     }
     if (is_terminal_)
-      print_to_stderr("\r\x1b[K" + progress_line(figures, kBarWidth, terminal_columns()));
+      show_terminal_line(progress_line(figures, kBarWidth, terminal_columns()));
     else
       spdlog::info("{}", progress_line(figures, 0, 0));
   }

@@ -1,18 +1,29 @@
 #include "millrace/cli/arguments.h"
 
+#include <fmt/format.h>
+
 #include "millrace/base/config.h"
+#include "millrace/base/errors.h"
 #include "millrace/plugins/loader.h"
+#include "millrace/trainer/run/trained_model.h"
 
 namespace millrace::cli {
+namespace {
 
-CLI::Option* ConfigArguments::add_to(CLI::App& command) {
-  auto* config = command.add_option("CONFIG", file, "the TOML file, such as configs/maskrcnn.toml");
-  config->required();
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   command
       .add_option("--set", overrides,
                   "set a key of the configuration, such as train.seed=7; may be repeated")
       ->type_name("K=V")
       ->allow_extra_args(false);
+}
+
+}  // namespace
+
+CLI::Option* ConfigArguments::add_to(CLI::App& command) {
+  auto* config = command.add_option("CONFIG", file, "the TOML file, such as configs/maskrcnn.toml");
+  config->required();
+  add_overrides(command, overrides);
   return config;
 }
 
@@ -29,11 +40,46 @@ void add_force_flag(CLI::App& command, bool& force) {
 
 Insistence insistence(bool force) { return {force, "--force-weights"}; }
 
-void WeightArguments::add_to(CLI::App& command) {
-  command.add_option("--weights", file, "a checkpoint folder, .safetensors, .pth, .pkl or .npz")
-      ->required()
+void ModelArguments::add_to(CLI::App& command) {
+  command
+      .add_option("MODEL", model,
+                  "model.safetensors, a checkpoint's or a run's folder; or, with --weights, a TOML "
+                  "file such as configs/maskrcnn.toml")
+      ->required();
+  add_overrides(command, overrides);
+  command
+      .add_option("--weights", weights,
+                  "with a TOML file: a checkpoint folder, .safetensors, .pth, .pkl or .npz")
       ->type_name("W");
   add_force_flag(command, force);
+}
+
+ModelArguments::Loaded ModelArguments::load(const std::function<void(Config&)>& change,
+                                            const Cluster& cluster) const {
+  const bool alone = names_model(model);
+  if (alone && !weights.empty())
+    throw ConfigError(fmt::format(
+        "{} is a model, and has weights of its own: leave out --weights, or give the configuration "
+        "(a TOML file) of {} in its place",
+        model, weights));
+  if (!alone && weights.empty())
+    throw ConfigError(fmt::format(
+        "{} is a configuration: say with --weights which weights to use, or give a "
+        "model.safetensors or a run's folder in its place, which needs no configuration",
+        model));
+  auto file = weights;
+  Config tree;
+  if (alone) {
+    const auto opened = open_model(model, cluster);
+    file = opened.file;
+    tree = opened.config();
+    apply_overrides(tree, overrides);
+  } else {
+    tree = load_config(model, overrides);
+  }
+  if (change) change(tree);
+  load_plugins(tree);
+  return {resolve(std::move(tree)), {file, insistence(force)}};
 }
 
 }  // namespace millrace::cli

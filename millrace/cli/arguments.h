@@ -1,7 +1,8 @@
-// Arguments that several subcommands share: the configuration and trained weights.
+// Arguments that several subcommands share: a configuration, a trained model.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,17 +21,27 @@ struct ConfigArguments {
   Recipe load() const;
 };
 
+/// A model that was trained: MODEL alone, or CONFIG with --weights.
+struct ModelArguments {
+  std::string model;  // MODEL or CONFIG
+  std::vector<std::string> overrides;
+  std::string weights;  // with CONFIG
+  bool force = false;
+
+  struct Loaded {
+    Recipe recipe;
+    TrainedWeights weights;
+  };
+
+  void add_to(CLI::App& command);
+  /// Reads the configuration, or that which the model's card stands for, and calls `change` with
+  /// it; then as ConfigArguments. Every rank calls it. Throws ConfigError, Error.
+  Loaded load(const std::function<void(Config&)>& change = {},
+              const Cluster& cluster = Cluster::alone()) const;
+};
+
 /// The flag --force-weights; its value goes to `insistence`.
 void add_force_flag(CLI::App& command, bool& force);
 Insistence insistence(bool force);
-
-/// The arguments --weights and --force-weights.
-struct WeightArguments {
-  std::string file;
-  bool force = false;
-
-  void add_to(CLI::App& command);
-  TrainedWeights weights() const { return {file, insistence(force)}; }
-};
 
 }  // namespace millrace::cli

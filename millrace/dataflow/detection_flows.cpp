@@ -72,6 +72,24 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
   return how;
 }
 
+ResizeShortestEdge test_resize(const DataOptions& options) {
+  return {.short_side = {options.settled_test_short_side()},
+          .max_side = options.settled_test_max_side(),
+          .style = options.resize_style};
+}
+
+/// Batches of decoded images as they are for detection.
+std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded,
+                                                 const DataOptions& options,
+                                                 const FlowOptions& how) {
+  prepare_opencv();
+  return std::move(decoded)
+      .map(test_resize(options))
+      .group(static_cast<std::size_t>(options.test_batch_size))
+      .map(Pad{.divisor = options.divisor})
+      .start(how);
+}
+
 /// The flow that the servers of data.source make.
 std::unique_ptr<DataFlow<Batch>> served_flow(const DataOptions& data,
                                              std::span<const Config> stages, const TrainData& train,
@@ -132,19 +150,25 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share, const Cursor& start) {
-  prepare_opencv();
-  const ResizeShortestEdge resize{.short_side = {options.settled_test_short_side()},
-                                  .max_side = options.settled_test_max_side(),
-                                  .style = options.resize_style};
   auto how = flow_options(options, share);
   how.start = start;
   if (how.on_error == OnError::replace) how.on_error = OnError::skip;
-  return from(std::make_shared<const DetectionSource>(split, /*filter_empty=*/false))
-      .map(decode_for(resize, options.reduced_decoding))
-      .map(resize)
-      .group(static_cast<std::size_t>(options.test_batch_size))
-      .map(Pad{.divisor = options.divisor})
-      .start(how);
+  return start_test_flow(
+      from(std::make_shared<const DetectionSource>(split, /*filter_empty=*/false))
+          .map(decode_for(test_resize(options), options.reduced_decoding)),
+      options, how);
+}
+
+PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
+                           const Cursor& start) {
+  const auto photos = std::make_shared<const Photos>(
+      std::move(files), decode_for(test_resize(options), options.reduced_decoding));
+  auto how = flow_options(options, {});
+  how.start = start;
+  how.on_error = OnError::skip;
+  how.max_skipped = 1;
+  auto usable = from(photos).filter([](const Sample& sample) { return !sample.image.empty(); });
+  return {photos, start_test_flow(std::move(usable), options, how)};
 }
 
 }  // namespace millrace

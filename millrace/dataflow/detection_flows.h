@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <opencv2/core/types.hpp>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/sources/photos.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/engine/dataflow.h"
 
@@ -37,5 +40,15 @@ std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const
 /// also with on_error = "replace", by which others would come twice.
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share = {}, const Cursor& start = {});
+
+/// A pass over image files without annotations, in their order, prepared as in start_eval_flow.
+/// Files that cannot be used are left out without a word: `photos` says why. Images of batches have
+/// the numbers of files.
+struct PhotoFlow {
+  std::shared_ptr<const Photos> photos;
+  std::unique_ptr<DataFlow<Batch>> batches;
+};
+PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
+                           const Cursor& start = {});
 
 }  // namespace millrace

@@ -61,6 +61,8 @@ fs::path weight_file(const fs::path& weights) {
   return weights;
 }
 
+bool is_weight_file(const fs::path& file) { return format_of(file) != nullptr; }
+
 NamedTensors read_weights(const fs::path& weights) {
   const auto file = weight_file(weights);
   if (const auto* format = format_of(file)) return format->read(file);

@@ -11,6 +11,9 @@ namespace millrace {
 /// Throws Error if there is none.
 std::filesystem::path weight_file(const std::filesystem::path& weights);
 
+/// Whether files of this extension are weights, by the list below.
+bool is_weight_file(const std::filesystem::path& file);
+
 /// The tensors of .safetensors, .pth (.pt, .bin), .pkl, .npz or of a checkpoint folder, under the
 /// file's names. Throws Error naming the file if it is none of these, or damaged: digests are
 /// checked if the file, its archive or the checkpoint around it has any.

@@ -15,7 +15,8 @@ namespace {
 using nlohmann::json;
 
 constexpr auto kVersion = "millrace.card", kModel = "millrace.model", kData = "millrace.data",
-               kClasses = "millrace.classes", kCategories = "millrace.category_ids";
+               kClasses = "millrace.classes", kCategories = "millrace.category_ids",
+               kTraining = "millrace.training";
 constexpr auto kThisVersion = "1";
 
 template <class T>
@@ -35,6 +36,39 @@ Config table_in(const Metadata& metadata, const char* key, const std::string& so
   return parse_config(found->second, source + ", " + key);
 }
 
+std::string record_text(const TrainingRecord& record) {
+  auto text = nlohmann::ordered_json::object();
+  if (!record.data.empty()) text["data"] = record.data;
+  if (record.steps > 0) text.update({{"steps", record.steps}, {"epochs", record.epochs}});
+  if (!record.scores.empty()) text["scores"] = record.scores;
+  if (!record.version.empty()) text["millrace"] = record.version;
+  return text.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+TrainingRecord record_in(const Metadata& metadata) {
+  const auto found = metadata.find(kTraining);
+  if (found == metadata.end()) return {};
+  try {
+    const auto record = json::parse(found->second);
+    return {.data = record.value("data", ""),
+            .version = record.value("millrace", ""),
+            .steps = record.value("steps", std::int64_t{0}),
+            .epochs = record.value("epochs", 0.0),
+            .scores = record.value("scores", std::map<std::string, double>())};
+  } catch (const json::exception&) {
+    throw Error(fmt::format("its metadata has a {} that is no record of a training", kTraining));
+  }
+}
+
+/// The keys of a complete [data] that say how images are prepared for detection.
+Config preparation_in(const Config& data) {
+  Config kept;
+  for (const auto* key : {"short_side", "max_side", "test_short_side", "test_max_side",
+                          "resize_style", "reduced_decoding", "divisor"})
+    if (const auto* value = data.find(key)) kept.set(key, *value);
+  return kept;
+}
+
 }  // namespace
 
 Config of_weights(const Config& model) { return without(model, {"weights", "force_weights"}); }
@@ -45,6 +79,19 @@ Metadata to_metadata(const ModelCard& card) {
                        {kData, to_toml(card.data)},
                        {kClasses, json(card.classes).dump()}};
   if (!card.category_ids.empty()) metadata[kCategories] = json(card.category_ids).dump();
+  if (auto record = record_text(card.training); record != "{}")
+    metadata[kTraining] = std::move(record);
+  return metadata;
+}
+
+Metadata trained_further(Metadata metadata, std::int64_t steps, double epochs,
+                         std::map<std::string, double> scores) {
+  if (!metadata.contains(kVersion)) return metadata;
+  auto record = record_in(metadata);
+  record.steps = steps;
+  record.epochs = epochs;
+  record.scores = std::move(scores);
+  metadata[kTraining] = record_text(record);
   return metadata;
 }
 
@@ -58,7 +105,8 @@ std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& so
   ModelCard card{.model = with_new_model_keys(table_in(metadata, kModel, source)),
                  .data = table_in(metadata, kData, source),
                  .classes = list_in<std::string>(metadata, kClasses),
-                 .category_ids = list_in<std::int64_t>(metadata, kCategories)};
+                 .category_ids = list_in<std::int64_t>(metadata, kCategories),
+                 .training = record_in(metadata)};
   if (!card.category_ids.empty() && card.category_ids.size() != card.classes.size())
     throw Error(fmt::format("its metadata has {} classes and {} category ids", card.classes.size(),
                             card.category_ids.size()));
@@ -75,7 +123,7 @@ std::optional<ModelCard> read_card(const std::filesystem::path& weights) {
   if (!origin || origin->classes.empty()) return std::nullopt;
   const auto config = parse_config(origin->config, (file.parent_path() / "config.toml").string());
   return ModelCard{.model = of_weights(with_new_model_keys(config.section("model"))),
-                   .data = {},
+                   .data = preparation_in(config.section("data")),
                    .classes = origin->classes,
                    .category_ids = {}};
 }

@@ -203,6 +203,59 @@ TEST_F(Weights, PredictTakesClassesFromThemAndNeedsNoData) {
   expect_error(predict(weights, {photos}, {"data.classes=[\"dog\"]"}), 2, "no category 'dog'");
 }
 
+TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
+  const auto weights = trained();
+  const auto run = in_folder("runs") / "maskrcnn-1", alone = in_folder("alone.safetensors");
+  successful(trainer({"convert", weights, alone}));
+
+  // As with the configuration that it was trained with, to the byte.
+  const auto expected = in_folder("expected.json"), found = in_folder("found.json");
+  const auto scores = successful(eval(weights, {"--out", expected})).json();
+  ASSERT_FALSE(read_json(expected).empty());
+  const auto seen = in_folder("seen"), seen_alone = in_folder("seen_alone");
+  successful(predict(weights, {data_ / "val2017"}));
+  for (const auto& model : {alone, fs::path(weights), run}) {
+    const auto again =
+        successful(trainer({"eval", model, "--data", data_, "--json", "--out", found}));
+    EXPECT_EQ(again.json().at("bbox"), scores.at("bbox")) << model;
+    EXPECT_EQ(read_text(found), read_text(expected)) << model;
+    fs::remove_all(seen_alone);
+    successful(trainer({"predict", model, data_ / "val2017", "--out", seen_alone}));
+    for (const auto& file : fs::directory_iterator(seen))
+      EXPECT_EQ(read_text(seen_alone / file.path().filename()), read_text(file)) << file;
+  }
+
+  // How one detects is free, what the weights compute is not.
+  successful(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
+                      "model.test.score_thresh=0.9"}));
+  expect_error(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
+                        "model.roi.aligned=false"}),
+               2, "model.roi.aligned: trained with true, here false (--set model.roi.aligned)");
+
+  const auto shown = successful(trainer({"config", alone}));
+  for (const auto* line : {"# detector: maskrcnn", "# classes: ", "# trained for: 1 step",
+                           "# trained on: data/train2017", "[model]", "test_short_side = 96"})
+    EXPECT_THAT(shown.out, HasSubstr(line));
+}
+
+TEST_F(Weights, WithoutACardOrOutOfPlaceSayWhatToGive) {
+  const auto weights = trained();
+  const auto pth = in_folder("m.pth");
+  successful(trainer({"convert", weights, pth}));
+  expect_error(trainer({"eval", pth, "--data", data_}), 2, "give its configuration first");
+  expect_error(trainer({"predict", pth, data_ / "val2017", "--out", in_folder("o")}), 2,
+               "give its configuration first");
+  expect_error(trainer({"eval", weights}), 2, "name a data set with --data");
+  expect_error(trainer({"eval", weights, "--data", in_folder("nosuch")}), 2,
+               in_folder("nosuch").string());
+  expect_error(trainer({"eval", weights, "--data", data_, "--weights", pth}), 2,
+               "leave out --weights");
+  expect_error(trainer({"eval", "configs/maskrcnn.toml"}), 2, "--weights");
+  expect_error(trainer({"eval", data_, "--data", data_}), 1, "is no model");
+  expect_error(trainer({"eval", in_folder("nosuch.safetensors"), "--data", data_}), 1,
+               "there is no such file");
+}
+
 /// A grey BMP; `width` is a multiple of 4.
 std::string bmp(std::uint32_t width, std::uint32_t height) {
   const auto word = [](std::uint32_t value) {

@@ -3,6 +3,8 @@
 
 #include <ATen/ops/full.h>
 
+#include <cmath>
+
 #include "millrace/base/files.h"
 #include "millrace/detector/detector.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"
@@ -53,6 +55,39 @@ TEST(ModelCard, ComesBackAsItWas) {
   EXPECT_FALSE(card_in({{"format", "pt"}}, "w.safetensors"));
 }
 
+TEST(ModelCard, SaysHowTheWeightsWereTrainedByNoClock) {
+  auto card = card_of("");
+  EXPECT_EQ(card.training.data, "sample/train2017") << "without the way to it";
+  EXPECT_FALSE(card.training.version.empty());
+  const auto metadata = trained_further(to_metadata(card), 200, 2.5, {{"bbox/AP", 0.25}});
+  const auto again = card_in(metadata, "w")->training;
+  EXPECT_EQ(again.data, card.training.data);
+  EXPECT_EQ(again.version, card.training.version);
+  EXPECT_EQ(again.steps, 200);
+  EXPECT_EQ(again.epochs, 2.5);
+  EXPECT_THAT(again.scores, ElementsAre(std::pair<const std::string, double>("bbox/AP", 0.25)));
+  EXPECT_EQ(to_metadata(*card_in(metadata, "w")), metadata);
+  EXPECT_EQ(trained_further({{"format", "pt"}}, 1, 1, {}).size(), 1U) << "of others";
+}
+
+TEST(ModelCard, EachFileOfACheckpointHasTheScoresOfItsOwnWeights) {
+  const Scratch scratch;
+  Checkpoint checkpoint;
+  checkpoint.at.step = 3;
+  checkpoint.at.progress = 1.5;
+  checkpoint.latest = {{"bbox/AP", 0.5}, {"average/bbox/AP", 0.75}, {"segm/AP", std::nan("")}};
+  checkpoint.model = {{"x", at::full({3}, 1.5)}};
+  checkpoint.callback_tensors["average"] = {{"x", at::full({3}, 2.5)}};
+  checkpoint.metadata = to_metadata(card_of(""));
+  const auto folder = write_checkpoint(scratch / "c", checkpoint);
+  const auto trained = read_card(folder)->training,
+             average = read_card(folder / "callback.average.safetensors")->training;
+  EXPECT_EQ(trained.steps, 3);
+  EXPECT_EQ(trained.epochs, 1.5);
+  EXPECT_EQ(trained.scores, (std::map<std::string, double>{{"bbox/AP", 0.5}}));
+  EXPECT_EQ(average.scores, (std::map<std::string, double>{{"bbox/AP", 0.75}}));
+}
+
 TEST(ModelCard, OfANewerVersionOrBrokenIsAnError) {
   auto metadata = to_metadata(card_of(""));
   metadata["millrace.card"] = "2";
@@ -62,6 +97,9 @@ TEST(ModelCard, OfANewerVersionOrBrokenIsAnError) {
   EXPECT_THROW(card_in(metadata, "w"), Error);
   metadata = to_metadata(card_of(""));
   metadata["millrace.category_ids"] = "[1]";
+  EXPECT_THROW(card_in(metadata, "w"), Error);
+  metadata = to_metadata(card_of(""));
+  metadata["millrace.training"] = R"({"steps": "many"})";
   EXPECT_THROW(card_in(metadata, "w"), Error);
 }
 
@@ -118,13 +156,15 @@ TEST(ModelCard, ComesFromTheCheckpointAroundAFileThatHasNone) {
   Checkpoint checkpoint;
   checkpoint.at.step = 3;
   checkpoint.classes = {"a", "b"};
-  checkpoint.config = "[model]\ntype = \"card_test\"\nwidth = 32\n";
+  checkpoint.config =
+      "[model]\ntype = \"card_test\"\nwidth = 32\n[data]\nroot = \"d\"\ntest_max_side = 96\n";
   checkpoint.model = {{"x", at::full({3}, 1.5)}};
   const auto folder = write_checkpoint(scratch / "c", checkpoint);
   for (const auto& named : {folder, folder / "model.safetensors", scratch / "c" / "latest"}) {
     const auto card = read_card(named);
     ASSERT_TRUE(card) << named;
     EXPECT_THAT(card->classes, ElementsAre("a", "b"));
+    EXPECT_EQ(to_toml(card->data), "test_max_side = 96\n");
     EXPECT_EQ(contradictions(*card, recipe_of("")).at(0).text(),
               "model.width: trained with 32, here 64 (default)");
   }

@@ -4,18 +4,11 @@
 
 #include <algorithm>
 
+#include "millrace/base/progress_bar.h"
 #include "millrace/base/text.h"
 
 namespace millrace {
 namespace {
-
-std::string bar(double share, int width) {
-  const auto full = static_cast<int>(std::clamp(share, 0.0, 1.0) * width);
-  auto text = std::string(static_cast<std::size_t>(full), '=');
-  if (full < width) text += '>';
-  text.resize(static_cast<std::size_t>(width), ' ');
-  return "[" + text + "] ";
-}
 
 std::string losses_text(const Scalars& losses) {
   if (losses.empty()) return "";
@@ -30,7 +23,8 @@ std::string losses_text(const Scalars& losses) {
 
 std::string progress_line(const ProgressFigures& f, int bar_width, int columns) {
   auto line = fmt::format("epoch {:.2f}/{:.4g} ", f.epoch, f.epochs);
-  if (bar_width > 0) line += bar(f.steps > 0 ? double(f.step) / double(f.steps) : 0, bar_width);
+  if (bar_width > 0)
+    line += progress_bar(f.steps > 0 ? double(f.step) / double(f.steps) : 0, bar_width);
   line += fmt::format("step {}/{}  {} left", f.step, f.steps, duration_text(f.left_s));
   const auto losses = losses_text(f.losses);
   const auto rest = fmt::format("  {:.1f} images/s  data wait {:.0f}%  lr {:.3g}", f.images_per_s,

@@ -3,17 +3,19 @@
 
 #include <filesystem>
 
+#include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/trainer/run/session.h"
+#include "millrace/trainer/run/trained_model.h"
 
 namespace millrace::cli {
 namespace {
 
 struct EvalArguments {
-  ConfigArguments config;
-  WeightArguments weights;
+  ModelArguments model;
+  std::filesystem::path data;
   std::filesystem::path out;
   bool json = false;
 };
@@ -34,9 +36,18 @@ Json to_json(const DetectorScores& scores) {
 }
 
 int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
-  const Session session(arguments.config.load(), cluster);
+  const auto with_data = [&](Config& tree) {
+    if (!arguments.data.empty())
+      tree.set_path("data.root", {arguments.data.string(), {"--data", 0, 0}});
+    else if (!tree.find_path("data.root") && names_model(arguments.model.model))
+      throw ConfigError(fmt::format(
+          "{} does not say on which images it is to be evaluated: name a data set with --data; its "
+          "split is data.val (--set data.val=NAME)",
+          arguments.model.model));
+  };
+  const auto [loaded, weights] = arguments.model.load(with_data, cluster);
+  const Session session(loaded, cluster);
   const auto& recipe = session.recipe();
-  const auto weights = arguments.weights.weights();
   const auto card = checked_card(weights, recipe, cluster);
   auto split = open_split(recipe.data, recipe.data.val);
   if (card) split = labelled_by(*card, split, recipe, weights);
@@ -69,14 +80,19 @@ int eval(const EvalArguments& arguments) {
 void add_eval(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(
       app, action, "eval", "Detect over the validation split and print the 12 COCO figures", eval);
-  arguments.config.add_to(command);
-  arguments.weights.add_to(command);
+  arguments.model.add_to(command);
+  command
+      .add_option("--data", arguments.data,
+                  "the data set, in place of data.root: DIR/annotations/instances_val2017.json and "
+                  "DIR/val2017, or another split by --set data.val=NAME")
+      ->type_name("DIR");
   command.add_option("--out", arguments.out, "also write the detections, as a COCO results file")
       ->type_name("FILE");
   add_json_flag(command, arguments.json);
   add_examples(
       command,
-      {"trainer eval configs/maskrcnn.toml --weights runs/maskrcnn/checkpoints/latest",
+      {"trainer eval runs/maskrcnn-1 --data data/sample",
+       "trainer eval configs/maskrcnn.toml --weights runs/maskrcnn/checkpoints/latest",
        "trainer eval configs/maskrcnn.toml --weights model.safetensors --json --out results.json"});
 }
 

@@ -1,25 +1,31 @@
 // trainer predict: detect in image files; pictures to look at, and a COCO results file.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
+#include <utility>
 
+#include "millrace/base/clock.h"
+#include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/progress_bar.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/predict/photo_results.h"
 #include "millrace/coco/data/records.h"
 #include "millrace/coco/drawing/draw.h"
+#include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/trainer/evaluation.h"
+#include "millrace/trainer/run/device.h"
 #include "millrace/trainer/run/session.h"
+#include "millrace/weights/formats.h"
 
 namespace millrace::cli {
 namespace {
@@ -27,8 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PredictArguments {
-  ConfigArguments config;
-  WeightArguments weights;
+  ModelArguments model;
   std::vector<fs::path> images;
   fs::path out;
   double score = 0.5;
@@ -69,153 +74,204 @@ std::vector<fs::path> find_images(const std::vector<fs::path>& paths) {
   return files;
 }
 
-/// Takes a file that failed, and a sentence that names it and says why.
-using Fail = std::function<void(const fs::path& file, const std::string& what)>;
-
-/// A data set of these files with ids 1, 2, ... and without objects; `source` names it in messages.
-/// What cannot be decoded fails and is left out.
-std::shared_ptr<const coco::Dataset> as_dataset(const std::vector<fs::path>& files,
-                                                coco::Records records, const std::string& source,
-                                                const Fail& fail) {
-  for (const auto& file : files) {
-    try {
-      const auto size =
-          decode_rgb(read_image_file(file), file.string(), {}, /*strict=*/false).size();
-      records.add_image(std::ssize(records.images) + 1, fs::absolute(file).string(), size.width,
-                        size.height);
-    } catch (const std::exception& problem) {
-      fail(file, problem.what());
-    }
+/// What is drawn of the objects; `counts`: by class.
+std::vector<coco::Overlay> overlays(const std::vector<DetectedObject>& found,
+                                    const DataSplit& split, double score,
+                                    std::map<std::string, int>* counts = nullptr) {
+  std::vector<coco::Overlay> shown;
+  for (const auto& object : found) {
+    const auto label = static_cast<std::size_t>(object.label);
+    if (object.score < score || split.category_ids.at(label) == kNoCategory) continue;
+    shown.push_back(
+        {.box = object.box, .label = object.label, .score = object.score, .mask = object.mask});
+    if (counts) ++(*counts)[split.classes.at(label)];
   }
-  return assemble(std::move(records), source);
+  return shown;
 }
 
-/// The images and categories that the numbers in the results file stand for, as COCO writes them.
-void write_key(const fs::path& file, const coco::Dataset& dataset) {
-  Json images = Json::array(), names = Json::array();
-  for (const auto& image : dataset.images)
-    images.push_back({{"id", image.id},
-                      {"file_name", dataset.text(image.file_name)},
-                      {"width", image.width},
-                      {"height", image.height}});
-  for (const auto& category : dataset.categories)
-    names.push_back({{"id", category.id}, {"name", dataset.text(category.name)}});
-  write_file_atomically(file, Json{{"images", images}, {"categories", names}}.dump());
+/// What the results of these files depend on.
+std::uint64_t digest_of(const PredictArguments& arguments, const Recipe& recipe,
+                        const std::string& weights, const std::vector<fs::path>& files) {
+  const auto bytes = map_file(weight_file(weights));
+  auto result = digest(bytes.data.get(), bytes.size);
+  result = digest(to_toml(recipe.tree) + MILLRACE_VERSION, result);
+  result = digest(arguments.score, result);
+  for (const auto& file : files) {
+    std::error_code unreadable;  // is said when it is its turn
+    result = digest(fs::absolute(file).string(), result);
+    result = digest(static_cast<std::uint64_t>(fs::file_size(file, unreadable)), result);
+    result = digest(
+        static_cast<std::int64_t>(fs::last_write_time(file, unreadable).time_since_epoch().count()),
+        result);
+  }
+  return result;
 }
 
-/// Detects image by image, draws a picture of each and prints a line about it. An image that fails
-/// does not stop the others.
-class Prediction {
+/// Shows on a terminal how far a prediction is.
+class Progress {
  public:
-  Prediction(Detector& detector, const DataSplit& split, const PredictArguments& arguments,
-             const Fail& fail)
-      : detector_(detector), split_(split), arguments_(arguments), fail_(fail) {}
+  explicit Progress(std::int64_t done, std::int64_t all) : before_(done), all_(all) { show(done); }
+  ~Progress() {
+    if (is_shown_) end_terminal_line();
+  }
+  Progress(const Progress&) = delete;
+
+  /// Whether lines on standard output would tear the bar.
+  bool owns_terminal() const { return is_shown_ && ::isatty(STDOUT_FILENO) != 0; }
+
+  void show(std::int64_t done) {
+    if (!is_shown_ || (done < all_ && done > before_ && seconds_since(shown_) < kRedrawSeconds))
+      return;
+    shown_ = Clock::now();
+    const auto seconds = seconds_since(began_);
+    const auto fresh = static_cast<double>(done - before_);
+    auto text = progress_bar(static_cast<double>(done) / static_cast<double>(all_), kBarWidth) +
+                fmt::format("image {}/{}", done, all_);
+    if (fresh > 0)
+      text += fmt::format("  {:.1f} images/s  {} left", fresh / seconds,
+                          duration_text(static_cast<double>(all_ - done) * seconds / fresh));
+    show_terminal_line(text);
+  }
+
+ private:
+  static constexpr double kRedrawSeconds = 0.1;
+  static constexpr int kBarWidth = 12;  // characters
+  const bool is_shown_ = stderr_is_terminal();
+  const std::int64_t before_, all_;
+  const Clock::time_point began_ = Clock::now();
+  Clock::time_point shown_;
+};
+
+/// Detects in files one after the other, draws a picture of each and prints a line about it. A file
+/// that fails does not stop the others.
+class PhotoPrediction {
+ public:
+  PhotoPrediction(Detector& detector, const DataSplit& split, const Photos& photos,
+                  PhotoResults& results, double score)
+      : detector_(detector),
+        split_(split),
+        photos_(photos),
+        results_(results),
+        score_(score),
+        progress_(results.count(), photos.size()) {}
 
   void detect_in(const Batch& batch) {
     std::vector<std::vector<DetectedObject>> found;
+    std::string fault;
     try {
       found = detect_with(detector_, batch);
     } catch (const Error& problem) {
-      for (const auto& image : batch.images) fail(image.image_id, problem.what());
-      return;
+      fault = problem.what();
     }
-    for (std::size_t i = 0; i < found.size(); ++i) take(batch.images[i].image_id, found[i]);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      add_unusable(batch.images[i].image_id);
+      if (fault.empty())
+        add(found[i]);
+      else
+        fail(fault);
+    }
+    results_.save();
+    progress_.show(results_.count());
   }
 
-  /// Fails the images that no batch had.
-  void tell_of_missing() {
-    for (const auto& image : split_.annotations->images)
-      if (!seen_.contains(image.id)) fail(image.id, "it could not be read");
+  /// The files up to `end` that no batch had.
+  void add_unusable(std::int64_t end) {
+    while (results_.count() < end) fail("it could not be read");
   }
-
-  const coco::Detections& detections() const { return detections_; }
 
  private:
-  void take(std::int64_t id, const std::vector<DetectedObject>& found) {
-    seen_.insert(id);
-    for (const auto& object : found)
-      if (auto one = as_coco(object, id, split_.category_ids); one.category_id != kNoCategory)
-        detections_.add(one);
-    try {
-      draw(*split_.annotations->find_image(id), found);
-    } catch (const std::exception& problem) {  // OpenCV's, too
-      fail(id, problem.what());
-    }
+  const fs::path& file() const { return photos_.file(results_.count()); }
+
+  /// What is known of the next file.
+  PhotoResult begun() {
+    const auto photo = photos_.take(results_.count());
+    PhotoResult result{
+        .file = fs::absolute(file()), .width = photo.size.width, .height = photo.size.height};
+    if (!photo.fault.empty()) result.fault = photo.fault;
+    return result;
   }
 
-  void draw(const coco::Image& image, const std::vector<DetectedObject>& found) {
-    std::vector<coco::Overlay> shown;
-    std::map<std::string, int> counts;
-    for (const auto& object : found) {
-      const auto label = static_cast<std::size_t>(object.label);
-      if (object.score < arguments_.score || split_.category_ids.at(label) == kNoCategory) continue;
-      shown.push_back(
-          {.box = object.box, .label = object.label, .score = object.score, .mask = object.mask});
-      ++counts[split_.classes.at(label)];
+  /// Adds the next file without detections; `why`, unless its photo has a fault of its own.
+  void fail(const std::string& why) {
+    auto result = begun();
+    if (result.fault.empty()) result.fault = fmt::format("{}: {}", result.file.string(), why);
+    spdlog::warn("failed: {}", result.fault);
+    results_.add(result, {});
+  }
+
+  void add(const std::vector<DetectedObject>& objects) {
+    auto result = begun();
+    coco::Detections found;
+    for (const auto& object : objects)
+      if (auto one = as_coco(object, results_.next_id(), split_.category_ids);
+          one.category_id != kNoCategory)
+        found.add(one);
+    try {
+      draw(result, objects);
+    } catch (const std::exception& problem) {  // OpenCV's, too
+      result.fault = fmt::format("{}: {}", result.file.string(), problem.what());
+      spdlog::warn("failed: {}", result.fault);
     }
-    const fs::path file = split_.annotations->text(image.file_name);
-    const auto pixels = decode_rgb(read_file(file), file.string(),
-                                   cv::Size(image.width, image.height), /*strict=*/false);
-    // The image's own name; numbered where two folders have the same
-    const auto stem = file.stem().string();
-    const auto picture =
-        arguments_.out /
-        (taken_[stem]++ == 0 ? stem + ".jpg" : fmt::format("{}-{}.jpg", stem, image.id));
+    results_.add(result, found);
+  }
+
+  void draw(PhotoResult& result, const std::vector<DetectedObject>& objects) {
+    std::map<std::string, int> counts;
+    const auto shown = overlays(objects, split_, score_, &counts);
+    const auto pixels = decode_rgb(read_file(result.file), result.file.string(),
+                                   cv::Size(result.width, result.height), /*strict=*/false);
+    const auto picture = results_.picture_of(result.file);
+    result.is_drawn = true;
     coco::write_picture(picture, coco::draw_objects(pixels, shown, split_.classes));
+    if (progress_.owns_terminal()) return;
     std::vector<std::string> said;
     for (const auto& [name, count] : counts) said.push_back(fmt::format("{} {}", count, name));
     print_text(fmt::format("{}: {}\n", picture.string(), said.empty() ? "nothing" : joined(said)));
   }
 
-  void fail(std::int64_t id, const std::string& why) {
-    seen_.insert(id);
-    const std::string file(split_.annotations->text(split_.annotations->find_image(id)->file_name));
-    fail_(file, file + ": " + why);
-  }
-
   Detector& detector_;
   const DataSplit& split_;
-  const PredictArguments& arguments_;
-  const Fail& fail_;
-  coco::Detections detections_;
-  std::set<std::int64_t> seen_;
-  std::map<std::string, int> taken_;  // names of pictures
+  const Photos& photos_;
+  PhotoResults& results_;
+  const double score_;
+  Progress progress_;
 };
 
-int predict(const PredictArguments& arguments) {
-  auto recipe = arguments.config.load();
-  recipe.data.on_error = OnError::skip;
-  recipe.data.max_skipped = 1;
-  const Session session(recipe);
-  const auto files = find_images(arguments.images);
-  const auto weights = arguments.weights.weights();
-  const auto card = checked_card(weights, recipe);
-  std::vector<std::string> failed;
-  const Fail fail = [&](const fs::path& file, const std::string& what) {
-    spdlog::warn("failed: {}", what);
-    failed.push_back(file.string());
-  };
-  const auto images = as_dataset(files, categories(card, recipe, arguments.weights.force),
-                                 arguments.weights.file, fail);
-  auto split = make_split(images, "", recipe.data.classes);
-  if (card) split = labelled_by(*card, split, recipe, weights);
-  const auto detector = session.make_trained_detector(split.classes, weights);
-  make_writable_folder(arguments.out);
-
-  Prediction prediction(*detector, split, arguments, fail);
-  if (!images->images.empty())
-    go_through(session.passes_over(split).start({}), {}, [&](const Batch& batch) {
+/// Returns those that failed.
+FailedPhotos predict_photos(const PredictArguments& arguments, const Session& session,
+                            Detector& detector, const DataSplit& split, const std::string& weights,
+                            const std::vector<fs::path>& files) {
+  const auto& recipe = session.recipe();
+  PhotoResults results(arguments.out, digest_of(arguments, recipe, weights, files),
+                       recipe.data.test_batch_size);
+  auto [photos, batches] =
+      start_photo_flow(recipe.data, files, {.next = results.count(), .pending = {}});
+  PhotoPrediction prediction(detector, split, *photos, results, arguments.score);
+  if (results.count() < photos->size())
+    go_through(upload_ahead(std::move(batches), session.device()), {}, [&](const Batch& batch) {
       prediction.detect_in(batch);
       return true;
     });
-  prediction.tell_of_missing();
-  coco::write_detections(arguments.out / "detections.json", prediction.detections());
-  write_key(arguments.out / "images.json", *split.annotations);
-  if (failed.empty()) return kDone;
-  const auto shown = std::min(failed.size(), std::size_t{5});
-  throw Error(fmt::format("{} of {} failed: {}{}; what came of the others is in {}", failed.size(),
-                          counted(std::ssize(files), "image"), joined({failed.data(), shown}),
-                          shown < failed.size() ? ", ..." : "", arguments.out.string()));
+  prediction.add_unusable(photos->size());
+  results.finish(*split.annotations);
+  return results.failed();
+}
+
+int predict(const PredictArguments& arguments) {
+  const auto [recipe, weights] = arguments.model.load();
+  const Session session(recipe);
+  const auto files = find_images(arguments.images);
+  const auto card = checked_card(weights, recipe);
+  auto split = make_split(assemble(categories(card, recipe, arguments.model.force), weights.file),
+                          "", recipe.data.classes);
+  if (card) split = labelled_by(*card, split, recipe, weights);
+  const auto detector = session.make_trained_detector(split.classes, weights);
+  const auto failed = predict_photos(arguments, session, *detector, split, weights.file, files);
+  if (failed.count == 0) return kDone;
+  throw Error(fmt::format("{} of {} failed: {}{}; what came of the others is in {}", failed.count,
+                          counted(std::ssize(files), "image"), joined(failed.first),
+                          failed.count > std::ssize(failed.first) ? ", ..." : "",
+                          arguments.out.string()));
 }
 
 }  // namespace
@@ -224,9 +280,8 @@ void add_predict(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(
       app, action, "predict",
       "Detect in image files: pictures with masks and names, and a COCO results file", predict);
-  arguments.config.add_to(command);
+  arguments.model.add_to(command);
   command.add_option("IMAGE", arguments.images, "image files, or folders of them")->required();
-  arguments.weights.add_to(command);
   command
       .add_option("--out", arguments.out,
                   "folder for the pictures, detections.json and images.json")
@@ -237,7 +292,8 @@ void add_predict(CLI::App& app, Action& action) {
                   "draw what scores at least this; detections.json has everything")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
-  add_examples(command, {"trainer predict configs/maskrcnn.toml --weights "
+  add_examples(command, {"trainer predict model.safetensors photos/ --out seen",
+                         "trainer predict configs/maskrcnn.toml --weights "
                          "runs/maskrcnn/checkpoints/latest data/sample/val2017 --out seen",
                          "trainer predict configs/maskrcnn.toml --weights model.safetensors "
                          "photo.jpg --out seen --score 0.7"});

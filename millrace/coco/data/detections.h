@@ -107,6 +107,10 @@ class Detections {
 /// `images`, or for an unknown image, they are an error. Throws Error as `read_dataset`.
 Detections read_detections(const std::filesystem::path& json, const Dataset* images = nullptr);
 
+/// One detection as a results file has it, `{"image_id":1,...}`: numbers so that reading gives the
+/// same values back. Throws Error for values that JSON does not have.
+std::string result_text(const Detections& detections, std::size_t i);
+
 /// Writes a results file, atomically: numbers so that reading gives the same values back.
 void write_detections(const std::filesystem::path& json, const Detections& detections);
 

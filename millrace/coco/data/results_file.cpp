@@ -105,43 +105,47 @@ Detections read_detections(const std::filesystem::path& json, const Dataset* ima
   return std::move(reader.detections);
 }
 
+std::string result_text(const Detections& detections, std::size_t i) {
+  const Detections::Record& one = detections[i];
+  auto out = fmt::format("{{\"image_id\":{},\"category_id\":{}", one.image_id, one.category_id);
+  if (one.has_bbox) {
+    out += ",\"bbox\":[";
+    for (int k = 0; k < 4; ++k) {
+      if (k > 0) out += ',';
+      put(out, one.bbox[k], i, "box");
+    }
+    out += ']';
+  }
+  out += ",\"score\":";
+  put(out, one.score, i, "score");
+  if (one.mask != Detections::kNoMask) {
+    const Detections::Mask& mask = detections.mask_of(one);
+    fmt::format_to(std::back_inserter(out),
+                   ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.extent.height,
+                   mask.extent.width);
+    out += '"';
+    for (const char c : detections.counts(mask)) {
+      if (c == '\\' || c == '"') out += '\\';
+      out += c;
+    }
+    out += "\"}";
+  }
+  if (one.keypoints != Detections::kNoKeypoints) {
+    out += ",\"keypoints\":[";
+    for (bool first = true; const double value : detections.keypoints_of(one)) {
+      if (!std::exchange(first, false)) out += ',';
+      put(out, value, i, "keypoints");
+    }
+    out += ']';
+  }
+  return out + '}';
+}
+
 void write_detections(const std::filesystem::path& json, const Detections& detections) {
   std::string out = "[";
   for (std::size_t i = 0; i < detections.size(); ++i) {
-    const Detections::Record& one = detections[i];
-    fmt::format_to(std::back_inserter(out), "{}{{\"image_id\":{},\"category_id\":{}",
-                   i == 0 ? "\n" : ",\n", one.image_id, one.category_id);
-    if (one.has_bbox) {
-      out += ",\"bbox\":[";
-      for (int k = 0; k < 4; ++k) {
-        if (k > 0) out += ',';
-        put(out, one.bbox[k], i, "box");
-      }
-      out += ']';
-    }
-    out += ",\"score\":";
-    put(out, one.score, i, "score");
-    if (one.mask != Detections::kNoMask) {
-      const Detections::Mask& mask = detections.mask_of(one);
-      fmt::format_to(std::back_inserter(out),
-                     ",\"segmentation\":{{\"size\":[{},{}],\"counts\":", mask.extent.height,
-                     mask.extent.width);
-      out += '"';
-      for (const char c : detections.counts(mask)) {
-        if (c == '\\' || c == '"') out += '\\';
-        out += c;
-      }
-      out += "\"}";
-    }
-    if (one.keypoints != Detections::kNoKeypoints) {
-      out += ",\"keypoints\":[";
-      for (bool first = true; const double value : detections.keypoints_of(one)) {
-        if (!std::exchange(first, false)) out += ',';
-        put(out, value, i, "keypoints");
-      }
-      out += ']';
-    }
-    out += '}';
+    out += i == 0 ? "\n" : ",\n";
+    out += result_text(detections, i);
   }
   out += "\n]\n";
   write_file_atomically(json, out);

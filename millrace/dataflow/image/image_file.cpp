@@ -248,6 +248,15 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
   }
 }
 
+std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file) {
+  if (!bytes.starts_with("\xFF\xD8")) return {};
+  check_image_bytes(bytes.size(), file);
+  const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/false);
+  if (!jpeg) return decode_rgb(bytes, file, {}, /*strict=*/false).size();
+  const auto [width, height] = jpeg->size;
+  return orientation_of(bytes) >= 5 ? cv::Size(height, width) : cv::Size(width, height);
+}
+
 std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated) {
   const auto jpeg = read_jpeg_head(bytes, file, /*strict=*/true);
   if (!jpeg) return {};

@@ -41,6 +41,10 @@ cv::Mat decode_rgb(std::string_view bytes, const std::string& file,
                    std::optional<cv::Size> annotated = {}, bool strict = true,
                    cv::Size enough = {});
 
+/// The size that `decode_rgb` gives a JPEG without `annotated`, mostly from its head alone. Nothing
+/// for other files, of which `annotated` changes no pixel. Throws as `decode_rgb`. Any thread.
+std::optional<cv::Size> upright_size(std::string_view bytes, const std::string& file);
+
 /// Throws as `decode_rgb` what can be told from the beginning of a file. Returns the EXIF
 /// orientation that `decode_rgb` turns it by; nothing for other files than JPEGs. Any thread.
 std::optional<int> check_head(std::string_view bytes, const std::string& file, cv::Size annotated);

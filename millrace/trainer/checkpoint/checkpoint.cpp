@@ -13,6 +13,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/part_folder.h"
 #include "millrace/weights/formats.h"
+#include "millrace/weights/model_card.h"
 #include "millrace/weights/sealed_folder.h"
 
 namespace millrace {
@@ -25,6 +26,18 @@ constexpr int kFormat = 1;
 
 constexpr auto kModel = "model.safetensors";
 constexpr auto kOptimizer = "optimizer.safetensors";
+
+/// What the metadata of weights say, with where the training stands. `whose` is empty or the name
+/// of the callback that keeps the weights: its scores are published under its name.
+Metadata metadata_of(const Checkpoint& checkpoint, const std::string& whose = "") {
+  std::map<std::string, double> scores;
+  for (const std::string name : {"bbox/AP", "segm/AP"}) {
+    const auto last = checkpoint.latest.find(whose.empty() ? name : whose + "/" + name);
+    if (last != checkpoint.latest.end() && std::isfinite(last->second)) scores[name] = last->second;
+  }
+  return trained_further(checkpoint.metadata, checkpoint.at.step, checkpoint.at.progress,
+                         std::move(scores));
+}
 
 std::string tensor_file(const std::string& callback) {
   return "callback." + callback + ".safetensors";
@@ -47,10 +60,10 @@ std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
     digests[name] = hex(write_safetensors(folder / name, tensors,
                                           metadata.empty() ? metadata : sealed(metadata, tensors)));
   };
-  write(kModel, checkpoint.model, checkpoint.metadata);
+  write(kModel, checkpoint.model, metadata_of(checkpoint));
   write(kOptimizer, checkpoint.optimizer, {});
   for (const auto& [callback, tensors] : checkpoint.callback_tensors)
-    write(tensor_file(callback), tensors, checkpoint.metadata);  // weights like the model's
+    write(tensor_file(callback), tensors, metadata_of(checkpoint, callback));
   write_file_atomically(folder / kCheckpointConfig, checkpoint.config);
   digests[kCheckpointConfig] = digest_text(checkpoint.config);
   return digests;

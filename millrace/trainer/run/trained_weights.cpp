@@ -73,6 +73,25 @@ Config preparation(const DataOptions& data) {
   return table;
 }
 
+/// "sample/train2017": what a training learns from, without the way there.
+std::string data_name(const Recipe& recipe) {
+  const auto named = [](const std::filesystem::path& root, const std::string& split) {
+    const auto folder = (root / "").parent_path().filename().string();
+    return folder.empty() ? split : folder + "/" + split;
+  };
+  if (recipe.sources.empty()) return named(recipe.data.root, recipe.data.train);
+  std::vector<std::string> names;
+  for (const auto& source : recipe.sources) {
+    const auto text = [&](const char* key) {
+      const auto* value = source.find(key);
+      const auto* words = value ? std::get_if<std::string>(&value->data) : nullptr;
+      return words ? *words : std::string();
+    };
+    if (!text("root").empty()) names.push_back(named(text("root"), text("split")));
+  }
+  return joined(names);
+}
+
 /// A list of one is read as what is in it.
 const Config& unwrapped(const Config& value) {
   const auto* array = std::get_if<Config::Array>(&value.data);
@@ -132,13 +151,17 @@ void check_initial_weights(const Recipe& recipe) {
   object_to(lines, file, initial_insistence(recipe));
 }
 
-std::optional<ModelCard> checked_card(const TrainedWeights& weights, const Recipe& recipe,
-                                      const Cluster& cluster) {
+std::optional<ModelCard> chiefs_card(const std::string& weights, const Cluster& cluster) {
   nlohmann::json text = Metadata();
   if (cluster.is_chief())
-    if (const auto card = read_card(weights.file)) text = to_metadata(*card);
+    if (const auto card = read_card(weights)) text = to_metadata(*card);
   const auto chiefs = nlohmann::json::parse(cluster.broadcast("card of the weights", text.dump()));
-  auto card = card_in(chiefs.get<Metadata>(), weights.file);
+  return card_in(chiefs.get<Metadata>(), weights);
+}
+
+std::optional<ModelCard> checked_card(const TrainedWeights& weights, const Recipe& recipe,
+                                      const Cluster& cluster) {
+  auto card = chiefs_card(weights.file, cluster);
   if (!card) return card;
   std::vector<std::string> lines;
   for (const auto& one : contradictions(*card, recipe)) lines.push_back(one.text());
@@ -164,8 +187,11 @@ DataSplit labelled_by(const ModelCard& card, const DataSplit& split, const Recip
 
 ModelCard model_card(const Recipe& recipe, std::vector<std::string> classes,
                      std::vector<std::int64_t> category_ids) {
-  return {of_weights(recipe.model), preparation(recipe.data), std::move(classes),
-          std::move(category_ids)};
+  return {.model = of_weights(recipe.model),
+          .data = preparation(recipe.data),
+          .classes = std::move(classes),
+          .category_ids = std::move(category_ids),
+          .training = {.data = data_name(recipe), .version = MILLRACE_VERSION}};
 }
 
 std::string Contradiction::text() const {

@@ -47,8 +47,11 @@ Insistence initial_insistence(const Recipe& recipe);
 /// mean.
 void check_initial_weights(const Recipe& recipe);
 
-/// The card of the chief's weights, if any. Every rank calls it. Throws ConfigError, unless forced,
-/// if the recipe contradicts it.
+/// The card of the chief's weights, if any. Every rank calls it.
+std::optional<ModelCard> chiefs_card(const std::string& weights,
+                                     const Cluster& cluster = Cluster::alone());
+
+/// The same. Throws ConfigError, unless forced, if the recipe contradicts it.
 std::optional<ModelCard> checked_card(const TrainedWeights& weights, const Recipe& recipe,
                                       const Cluster& cluster = Cluster::alone());
 

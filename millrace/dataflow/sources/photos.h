@@ -1,0 +1,53 @@
+// Image files without annotations, of which some may be broken.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <opencv2/core/types.hpp>
+#include <string>
+#include <vector>
+
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/engine/source.h"
+
+namespace millrace {
+
+/// What became of a file.
+struct Photo {
+  cv::Size size;      // upright, pixels; empty: no decoder gets a picture from it
+  std::string fault;  // a sentence that names the file; empty: it was decoded
+};
+
+/// Files as decoded samples; image_id is the file's number, from 0. A file that cannot be used
+/// gives a sample without pixels and an outcome that says why; nothing throws. Sizes are known only
+/// once a file is read, so that a flow may begin at once however many there are.
+class Photos final : public Source<Sample> {
+ public:
+  using Decode = std::function<Sample(Sample)>;
+
+  /// `decode` gets samples with the bytes of their files.
+  Photos(std::vector<std::filesystem::path> files, Decode decode)
+      : files_(std::move(files)), decode_(std::move(decode)) {}
+
+  std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
+  Sample operator[](std::int64_t index) const override;
+  Sample about(std::int64_t index) const override;
+
+  const std::filesystem::path& file(std::int64_t index) const {
+    return files_[static_cast<std::size_t>(index)];
+  }
+
+  /// The outcome of a file that was read, which is then forgotten.
+  Photo take(std::int64_t index) const;
+
+ private:
+  const std::vector<std::filesystem::path> files_;
+  const Decode decode_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::int64_t, Photo> outcomes_;  // not taken yet
+};
+
+}  // namespace millrace
