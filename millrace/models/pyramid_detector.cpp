@@ -220,6 +220,12 @@ std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& ba
   return in_original_pixels(batch, found, masks_in_views(batch, found, kept), mask_paste_);
 }
 
+FoundNodes PyramidDetector::find_in_graph(const FeatureNodes&) const {
+  throw Error(
+      "it cannot be exported: its heads do not describe themselves as a graph "
+      "(PyramidDetector::find_in_graph, millrace/models/pyramid_detector.h)");
+}
+
 onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) const {
   refuse_soft_nms(options_.detection);
   auto& g = *images.pixels.graph;
@@ -235,7 +241,7 @@ onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) c
     const auto& own = views.back();
     features.push_back({(*pyramid_)(own.pixels, own.sizes, one_view ? padded : own.padded),
                         one_view ? padded : own.padded, limits_of(own.sizes)});
-    const auto found = find(features.back());
+    const auto found = find_in_graph(features.back());
     boxes.push_back(one_view ? found.boxes : out_of_view(found.boxes, own, view));
     scores.push_back(found.scores);
     labels.push_back(found.labels);
@@ -254,7 +260,7 @@ onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) c
   for (std::size_t v = 0; v < views_.size(); ++v) {
     auto moved = objects;
     if (!one_view) moved.boxes = into_view(objects.boxes, objects.images, views[v], views_[v]);
-    auto mask = masks(features[v], moved);
+    auto mask = masks_in_graph(features[v], moved);
     if (!mask.defined()) break;
     if (views_[v].flipped)
       mask = g.add("Slice", {mask, g.ints({-1}), g.ints({INT64_MIN}), g.ints({2}), g.ints({-1})});

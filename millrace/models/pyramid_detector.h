@@ -122,9 +122,10 @@ class PyramidDetector : public Detector {
   /// Mask probabilities of what was found, (D over all images, M, M); undefined: no masks.
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
-  /// `find` and `masks` in a graph; the objects' boxes are in the features' pixels.
-  virtual FoundNodes find(const FeatureNodes& features) const = 0;
-  virtual onnx::Value masks(const FeatureNodes&, const onnx::Objects&) const { return {}; }
+  /// `find` and `masks` in a graph; the objects' boxes are in the features' pixels. A detector
+  /// without the first cannot be exported.
+  virtual FoundNodes find_in_graph(const FeatureNodes& features) const;
+  virtual onnx::Value masks_in_graph(const FeatureNodes&, const onnx::Objects&) const { return {}; }
   /// Sides of the masks.
   virtual std::int64_t mask_cells() const { return 0; }
 

@@ -96,13 +96,14 @@ class MaskRcnn final : public PyramidDetector {
     return mask_head_->detect(features, boxes, all_labels);
   }
 
-  FoundNodes find(const FeatureNodes& features) const override {
+  FoundNodes find_in_graph(const FeatureNodes& features) const override {
     return box_stages_.detect(features.maps,
                               rpn_.proposals(features.maps, features.padded, features.limits),
                               features.limits, options_.detection);
   }
 
-  onnx::Value masks(const FeatureNodes& features, const onnx::Objects& found) const override {
+  onnx::Value masks_in_graph(const FeatureNodes& features,
+                             const onnx::Objects& found) const override {
     if (!mask_head_) return {};
     return mask_head_->detect(features.maps, {found.boxes, found.images}, found.labels);
   }

@@ -198,7 +198,7 @@ class RetinaNet final : public PyramidDetector {
             kept.select(1, 1)};
   }
 
-  FoundNodes find(const FeatureNodes& features) const override {
+  FoundNodes find_in_graph(const FeatureNodes& features) const override {
     std::vector<onnx::Value> boxes, scores, labels;
     const auto grids = anchors_(features.maps, features.padded);
     for (std::size_t level = 0; level < grids.size(); ++level) {
