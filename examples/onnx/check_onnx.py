@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 import numpy as np
-import onnxruntime
+import onnxruntime  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 
 def tensors(file: pathlib.Path) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def tensors(file: pathlib.Path) -> dict[str, Any]:
     return arrays
 
 
-def cells(low: float, high: float, pixels: int, size: int, paste: str) -> Any:
+def cells(low: Any, high: Any, pixels: int, size: int, paste: str) -> Any:
     """How much each of a mask's cells counts for each pixel of an axis, (pixels, size)."""
     at = np.arange(pixels, dtype=np.float32)
     if paste == "grid":  # detectron2: the mask over the box, bilinear, zero around it

@@ -153,10 +153,11 @@ int work(const ExportArguments& arguments) {
 
 void add_export(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(
-      app, action, "export", "A trained model as an ONNX file, with a certificate", export_to_onnx);
-  command.add_option("MODEL", arguments.model, "a checkpoint folder, or its model.safetensors")
-      ->required();
-  command.add_option("--to", arguments.to, "the ONNX file to write")->required()->type_name("FILE");
+      app, action, "export", "A trained model as an ONNX file, with a certificate", work);
+  command.add_option("MODEL", arguments.model, "a checkpoint folder, or its model.safetensors");
+  command
+      .add_option("--to", arguments.to, "the ONNX file to write; its certificate comes beside it")
+      ->type_name("FILE");
   command.add_flag("--padded", arguments.options.padded,
                    "take a batch: images (N, H, W, 3), resized and padded before, and their sizes "
                    "(N, 2); without it, one image of any size");
