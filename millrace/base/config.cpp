@@ -11,7 +11,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/overrides.h"
 #include "millrace/base/text.h"
 #include "millrace/base/toml_depth.h"
 
@@ -112,45 +111,6 @@ Config load_with_bases(const std::filesystem::path& file, std::vector<std::files
   return result;
 }
 
-/// A basic string: JSON's escapes are TOML's.
-std::string string_text(const std::string& text) { return nlohmann::json(text).dump(); }
-
-/// A key as TOML writes it: bare if possible.
-std::string key_text(const std::string& key) {
-  const auto bare = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
-  };
-  if (!key.empty() && std::all_of(key.begin(), key.end(), bare)) return key;
-  return string_text(key);
-}
-
-bool is_table_list(const Config& value) {
-  const auto* array = std::get_if<Config::Array>(&value.data);
-  return array && !array->empty() && std::ranges::all_of(*array, &Config::is_table);
-}
-
-void print_table(std::string& out, const Config& table, const std::string& path, bool origins) {
-  for (const auto& [key, value] : table.table()) {
-    if (value.is_table() || is_table_list(value) || (value.follows && !origins)) continue;
-    const auto line = (value.follows ? "# " : "") + key_text(key) + " = " + value_text(value);
-    out += origins ? fmt::format("{:<44}  # {}\n", line, value.origin.text()) : line + "\n";
-  }
-  for (const auto& [key, value] : table.table()) {
-    const auto name = path.empty() ? key_text(key) : path + "." + key_text(key);
-    if (value.is_table()) {
-      out += fmt::format("\n[{}]\n", name);
-      print_table(out, value, name, origins);
-    } else if (is_table_list(value)) {
-      for (const auto& item : std::get<Config::Array>(value.data)) {
-        out += fmt::format("\n[[{}]]\n", name);
-        print_table(out, item, name, origins);
-      }
-    }
-  }
-}
-
-}  // namespace
-
 void apply_override(Config& root, const std::string& text) {
   const auto equals = text.find('=');
   const auto path = text.substr(0, equals);
@@ -192,6 +152,45 @@ void apply_override(Config& root, const std::string& text) {
   }
   at->set(parts.back(), std::move(value));
 }
+
+/// A basic string: JSON's escapes are TOML's.
+std::string string_text(const std::string& text) { return nlohmann::json(text).dump(); }
+
+/// A key as TOML writes it: bare if possible.
+std::string key_text(const std::string& key) {
+  const auto bare = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+  };
+  if (!key.empty() && std::all_of(key.begin(), key.end(), bare)) return key;
+  return string_text(key);
+}
+
+bool is_table_list(const Config& value) {
+  const auto* array = std::get_if<Config::Array>(&value.data);
+  return array && !array->empty() && std::ranges::all_of(*array, &Config::is_table);
+}
+
+void print_table(std::string& out, const Config& table, const std::string& path, bool origins) {
+  for (const auto& [key, value] : table.table()) {
+    if (value.is_table() || is_table_list(value) || (value.follows && !origins)) continue;
+    const auto line = (value.follows ? "# " : "") + key_text(key) + " = " + value_text(value);
+    out += origins ? fmt::format("{:<44}  # {}\n", line, value.origin.text()) : line + "\n";
+  }
+  for (const auto& [key, value] : table.table()) {
+    const auto name = path.empty() ? key_text(key) : path + "." + key_text(key);
+    if (value.is_table()) {
+      out += fmt::format("\n[{}]\n", name);
+      print_table(out, value, name, origins);
+    } else if (is_table_list(value)) {
+      for (const auto& item : std::get<Config::Array>(value.data)) {
+        out += fmt::format("\n[[{}]]\n", name);
+        print_table(out, item, name, origins);
+      }
+    }
+  }
+}
+
+}  // namespace
 
 std::string Origin::text() const {
   return line > 0 ? fmt::format("{}:{}:{}", source, line, column) : source;

@@ -7,15 +7,15 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/overrides.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/onnx_check_script.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/export/certificate.h"
 #include "millrace/export/export_model.h"
-#include "millrace/plugins/loader.h"
 #include "millrace/trainer/run/session.h"
+#include "millrace/trainer/run/trained_model.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/sealed_folder.h"
 
@@ -35,27 +35,17 @@ struct ExportArguments {
   std::string python = "python3";
 };
 
-/// The recipe of a model file: what its card says, changed by overrides of [model] and [data].
-Recipe recipe_of(const ModelCard& card, const ExportArguments& arguments) {
-  Config tree;
-  tree.set("model", card.model);
-  tree.set("data", card.data);
-  for (const auto& text : arguments.overrides) apply_override(tree, text);
-  load_plugins(tree);
-  return resolve(std::move(tree));
-}
-
 constexpr std::size_t kPhotos = 4;  // of a validation split
 
 /// The first photos of the validation split that the weights' run had.
-std::vector<fs::path> photos_of_run(const std::string& model, DataOptions data) {
-  const auto origin = origin_of(weight_file(model));
+std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data) {
+  const auto origin = origin_of(weight_file(weights));
   if (!origin)
     throw ConfigError(
-        model +
+        weights +
         " is in no run's checkpoint, which would say where its validation photos lie: "
         "name some with --photos");
-  const auto config = parse_config(origin->config, model + ", config.toml");
+  const auto config = parse_config(origin->config, weights + ", config.toml");
   for (const auto& [key, value] : {std::pair{"root", &data.root}, {"val", &data.val}})
     if (const auto* own = config.section("data").find(key))
       if (const auto* text = std::get_if<std::string>(&own->data)) *value = *text;
@@ -77,13 +67,14 @@ std::vector<fs::path> photos_of_run(const std::string& model, DataOptions data) 
   return files;
 }
 
-std::vector<Photo> read_photos(const ExportArguments& arguments, const DataOptions& data) {
+std::vector<Photo> read_photos(const ExportArguments& arguments, const std::string& weights,
+                               const DataOptions& data) {
   std::vector<fs::path> files;
   for (const auto& path : arguments.photos) {
     const auto found = fs::is_directory(path) ? images_in(path) : std::vector{path};
     files.insert(files.end(), found.begin(), found.end());
   }
-  if (arguments.photos.empty()) files = photos_of_run(arguments.model, data);
+  if (arguments.photos.empty()) files = photos_of_run(weights, data);
   if (files.empty()) throw ConfigError("the certificate needs photos: there is none in --photos");
   std::vector<Photo> photos;
   for (const auto& file : files)
@@ -93,27 +84,29 @@ std::vector<Photo> read_photos(const ExportArguments& arguments, const DataOptio
 }
 
 int export_to_onnx(const ExportArguments& arguments) {
-  const auto card = read_card(arguments.model);
-  if (!card)
-    throw Error(arguments.model +
-                " does not say which model it is: export takes a checkpoint folder or its "
-                "model.safetensors");
+  if (!names_model(arguments.model))
+    throw ConfigError(
+        arguments.model +
+        " is no model: export takes a run, a checkpoint folder or a model.safetensors");
+  const auto [loaded, weights] =
+      ModelArguments{.model = arguments.model, .overrides = arguments.overrides}.load();
+  const auto card = checked_card(weights, loaded);
   if (card->data.table().empty())
     throw Error(
-        arguments.model +
+        weights.file +
         " was written before model files said how their images are prepared: go on with its "
         "run for a step, which writes a new one");
   auto options = arguments.options;
   options.storage = arguments.weights == "fp16" ? onnx::Storage::fp16 : onnx::Storage::fp32;
-  const Session session(recipe_of(*card, arguments));
+  const Session session(loaded);
   const auto& recipe = session.recipe();
-  const auto photos = read_photos(arguments, recipe.data);
-  const auto detector = session.make_trained_detector(card->classes, {arguments.model, {}});
+  const auto photos = read_photos(arguments, weights.file, recipe.data);
+  const auto detector = session.make_trained_detector(card->classes, weights);
   round_weights(*detector, options.storage);
   auto exported = *card;  // with what --set has changed
   exported.model = of_weights(recipe.model);
   auto files = export_model(*detector, exported, recipe.data, options, arguments.to);
-  write_certificate(*detector, exported, recipe.data, options, photos, arguments.model, files);
+  write_certificate(*detector, exported, recipe.data, options, photos, weights.file, files);
   const CertificateFiles certificate(arguments.to);
   files.insert(files.end(), {certificate.text, certificate.tensors});
   for (const auto& file : files) print_text(fmt::format("{}\n", file.string()));
@@ -154,7 +147,8 @@ int work(const ExportArguments& arguments) {
 void add_export(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(
       app, action, "export", "A trained model as an ONNX file, with a certificate", work);
-  command.add_option("MODEL", arguments.model, "a checkpoint folder, or its model.safetensors");
+  command.add_option("MODEL", arguments.model,
+                     "a run, a checkpoint folder, or a model.safetensors");
   command
       .add_option("--to", arguments.to, "the ONNX file to write; its certificate comes beside it")
       ->type_name("FILE");
@@ -186,7 +180,7 @@ void add_export(CLI::App& app, Action& action) {
   command.add_option("--python", arguments.python, "with --check: a Python that has onnxruntime")
       ->capture_default_str();
   add_examples(command,
-               {"trainer export runs/maskrcnn-1/checkpoints/latest --to model.onnx",
+               {"trainer export runs/maskrcnn-1 --to model.onnx",
                 "trainer export model.safetensors --to model.onnx --photos photos/ --weights fp16",
                 "trainer export --check model.onnx"});
 }
