@@ -22,6 +22,9 @@ set(public_headers
   millrace/dataflow/detection/transforms.h
   millrace/dataflow/image/lazy_image.h
   millrace/dataflow/sources/detection_sources.h
+  millrace/onnx/detection.h
+  millrace/onnx/graph.h
+  millrace/onnx/operations.h
   millrace/weights/parameters.h
   millrace/weights/safetensors.h
   millrace/trainer/appended_file.h

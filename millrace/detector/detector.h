@@ -21,6 +21,11 @@
 
 namespace millrace {
 
+namespace onnx {  // millrace/onnx
+struct Images;
+struct Objects;
+}  // namespace onnx
+
 struct FigureSums;  // figures.h
 class RankSum;
 
@@ -118,6 +123,11 @@ class Detector {
 
   /// Called after parameters were overwritten, to refresh what is derived from them.
   virtual void parameters_changed() {}
+
+  /// Adds the nodes of `detect` to the graph of `images`, for `trainer export`: the same objects in
+  /// the same order. `pasted`: masks over the whole image. Throws Error, a sentence, for a detector
+  /// or an option that cannot be exported.
+  virtual onnx::Objects add_to(const onnx::Images& images, bool pasted) const;
 
   /// False: `detect` never gives masks; asking for their scores is then an error before the first
   /// step.

@@ -12,6 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/detector/device_pixels.h"
 #include "millrace/detector/precision.h"
+#include "millrace/onnx/detection.h"
 
 namespace millrace {
 namespace {
@@ -79,6 +80,16 @@ void check(const std::vector<std::vector<DetectedObject>>& found, const Batch& b
 }
 
 }  // namespace
+
+onnx::Objects Detector::add_to(const onnx::Images&, bool) const {
+  throw Error(
+      "it cannot be exported: it does not describe itself as a graph (Detector::add_to, "
+      "millrace/detector/detector.h)");
+}
+
+onnx::Objects nodes_of(const Detector& detector, const onnx::Images& images, bool pasted) {
+  return named(detector.title, "add_to", [&] { return detector.add_to(images, pasted); });
+}
 
 Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step) {
   return named(detector.title, "losses", [&] {

@@ -28,6 +28,9 @@ Losses losses_of(Detector& detector, const Batch& batch, const StepInfo& step);
 /// no class, boxes and scores that are not finite, and masks of another size than the image.
 std::vector<std::vector<DetectedObject>> detect_with(Detector& detector, const Batch& batch);
 
+/// A detector's nodes (Detector::add_to). Throws Error if it cannot be exported.
+onnx::Objects nodes_of(const Detector& detector, const onnx::Images& images, bool pasted);
+
 /// The device of a detector's parameters; the CPU without any.
 at::Device device_of(const Detector& detector);
 

@@ -15,6 +15,7 @@
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
+#include "millrace/onnx/pixels.h"
 
 namespace millrace {
 namespace {
@@ -75,6 +76,7 @@ void PyramidDetectorOptions::check(const Config& table, const Options& defaults)
 PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop top,
                                  std::string mask_paste, const ModelContext& context)
     : options_(options),
+      classes_(std::ssize(context.classes)),
       finest_(top == FpnTop::pool ? 2 : 3),
       views_(views_of(options.detection)),
       mask_paste_(std::move(mask_paste)),
@@ -216,6 +218,57 @@ std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& ba
   std::vector<Features> kept;
   const auto found = find_in_views(batch, kept);
   return in_original_pixels(batch, found, masks_in_views(batch, found, kept), mask_paste_);
+}
+
+FoundNodes PyramidDetector::find_in_graph(const FeatureNodes&) const {
+  throw Error(
+      "it cannot be exported: its heads do not describe themselves as a graph "
+      "(PyramidDetector::find_in_graph, millrace/models/pyramid_detector.h)");
+}
+
+onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) const {
+  refuse_soft_nms(options_.detection);
+  auto& g = *images.pixels.graph;
+  const auto limits = limits_of(images.sizes);
+  const auto padded = onnx::padded_size(onnx::sides_of(images.pixels, 1, 3), images.divisor);
+  const bool one_view = views_.size() == 1 && !views_[0].changes();
+
+  std::vector<FeatureNodes> features;
+  std::vector<ViewNodes> views;
+  std::vector<onnx::Value> boxes, scores, labels;
+  for (const auto& view : views_) {
+    views.push_back(seen(images, padded, view));
+    const auto& own = views.back();
+    features.push_back({(*pyramid_)(own.pixels, own.sizes, one_view ? padded : own.padded),
+                        one_view ? padded : own.padded, limits_of(own.sizes)});
+    const auto found = find_in_graph(features.back());
+    boxes.push_back(one_view ? found.boxes : out_of_view(found.boxes, own, view));
+    scores.push_back(found.scores);
+    labels.push_back(found.labels);
+  }
+  FoundNodes found{onnx::concat(boxes, 1), onnx::concat(scores, 1), onnx::concat(labels, 1)};
+  if (!one_view)
+    found = best_detections(found, limits, options_.boxes.offset, classes_, options_.detection);
+
+  const auto places = onnx::places_of(found.scores > 0);  // (D, 2)
+  onnx::Objects objects{onnx::gather_nd(found.boxes, places),
+                        onnx::gather_nd(found.scores, places),
+                        onnx::gather_nd(found.labels, places),
+                        onnx::squeeze(onnx::slice(places, 1, 0, 1), {1}),
+                        {}};
+  onnx::Value sum;
+  for (std::size_t v = 0; v < views_.size(); ++v) {
+    auto moved = objects;
+    if (!one_view) moved.boxes = into_view(objects.boxes, objects.images, views[v], views_[v]);
+    auto mask = masks_in_graph(features[v], moved);
+    if (!mask.defined()) break;
+    if (views_[v].flipped)
+      mask = g.add("Slice", {mask, g.ints({-1}), g.ints({INT64_MIN}), g.ints({2}), g.ints({-1})});
+    sum = sum.defined() ? sum + mask : mask;
+  }
+  if (sum.defined() && views_.size() > 1) sum = sum / static_cast<double>(views_.size());
+  objects.masks = sum;
+  return in_original_pixels(images, objects, mask_paste_, pasted ? mask_cells() : 0);
 }
 
 }  // namespace millrace

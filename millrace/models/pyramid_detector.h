@@ -13,6 +13,7 @@
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/layers/objects.h"
 #include "millrace/models/ops/boxes.h"
+#include "millrace/onnx/detection.h"
 
 namespace millrace {
 
@@ -66,6 +67,13 @@ struct Features {
   NormPass pass;
 };
 
+/// The same in a graph.
+struct FeatureNodes {
+  std::vector<onnx::Value> maps;  // fine to coarse, each (N, C, H_l, W_l)
+  onnx::Value padded;             // a list of height and width
+  onnx::Value limits;             // (N, 4): width, height, width, height of the images
+};
+
 /// Regions of the second stage's heads, and the cells of each.
 struct RegionLoad {
   double boxes = 0, box_cells = 0;   // e.g. 512 per image, 7 x 7
@@ -81,6 +89,9 @@ class PyramidDetector : public Detector {
   /// With test-time augmentation, what is found in all views is merged by one more NMS; masks are
   /// the mean of what each view says of the merged boxes (detectron2's GeneralizedRCNNWithTTA).
   std::vector<std::vector<DetectedObject>> detect(const Batch& batch) final;
+
+  /// Test-time augmentation in other sizes is refused for several images at once.
+  onnx::Objects add_to(const onnx::Images& images, bool pasted) const final;
 
   const Parameters& parameters() const final { return parameters_; }
   void parameters_changed() final { parameters_.mark_changed(); }
@@ -111,6 +122,13 @@ class PyramidDetector : public Detector {
   /// Mask probabilities of what was found, (D over all images, M, M); undefined: no masks.
   virtual at::Tensor masks(const Features&, const std::vector<Found>&) { return {}; }
 
+  /// `find` and `masks` in a graph; the objects' boxes are in the features' pixels. A detector
+  /// without the first cannot be exported.
+  virtual FoundNodes find_in_graph(const FeatureNodes& features) const;
+  virtual onnx::Value masks_in_graph(const FeatureNodes&, const onnx::Objects&) const { return {}; }
+  /// Sides of the masks.
+  virtual std::int64_t mask_cells() const { return 0; }
+
   Features features(const Batch& batch, const NormPass& pass, cv::Size padded = {}) const;
   /// Appends the features of the first views, as many as fit kKeptBytes.
   std::vector<Found> find_in_views(const Batch& batch, std::vector<Features>& kept);
@@ -118,6 +136,7 @@ class PyramidDetector : public Detector {
                             const std::vector<Features>& kept);
 
   PyramidDetectorOptions options_;
+  std::int64_t classes_;
   int finest_;  // log2 of the stride of the finest map
   std::vector<View> views_;
   std::string mask_paste_;

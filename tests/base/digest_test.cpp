@@ -5,6 +5,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "millrace/base/sha256.h"
+
 namespace millrace {
 namespace {
 
@@ -15,6 +17,15 @@ TEST(Digest, IsXxh3WhateverTheProcessorCanDo) {
     for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{7}, ~std::uint64_t{0}})
       EXPECT_EQ(digest(bytes.data(), size, seed), XXH3_64bits_withSeed(bytes.data(), size, seed))
           << size << " bytes, seed " << seed;
+}
+
+TEST(Digest, Sha256IsThatOfTheStandard) {
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 TEST(Digest, OfPartsIsThatOfTheWhole) {

@@ -23,8 +23,8 @@ TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
 TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
   const auto all = successful(trainer({"--help"}));
   for (const std::string command :
-       {"run", "eval", "coco-eval", "predict", "sample", "pack", "convert", "config", "list",
-        "bench", "doctor", "serve", "check-gpu"}) {
+       {"run", "eval", "coco-eval", "predict", "sample", "pack", "convert", "export", "config",
+        "list", "bench", "doctor", "serve", "check-gpu"}) {
     EXPECT_THAT(all.out, HasSubstr("\n  " + command + " "));
     EXPECT_THAT(successful(trainer({command, "--help"})).out,
                 HasSubstr("Examples:\n  trainer " + command));

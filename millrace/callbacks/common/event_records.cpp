@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
+
+#include "millrace/base/proto_message.h"
 
 namespace millrace {
 namespace {
@@ -19,56 +20,6 @@ constexpr auto kCrcTable = [] {
   }
   return table;
 }();
-
-template <class T>
-void put_little_endian(std::string& out, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
-}
-
-/// A protocol buffer message, field by field.
-class ProtoMessage {
- public:
-  ProtoMessage& number(int field, std::int64_t value) {
-    key(field, 0);
-    varint(static_cast<std::uint64_t>(value));
-    return *this;
-  }
-  ProtoMessage& real(int field, double value) {
-    key(field, 1);
-    put_little_endian(bytes_, std::bit_cast<std::uint64_t>(value));
-    return *this;
-  }
-  ProtoMessage& single(int field, float value) {
-    key(field, 5);
-    put_little_endian(bytes_, std::bit_cast<std::uint32_t>(value));
-    return *this;
-  }
-  ProtoMessage& text(int field, std::string_view value) {
-    key(field, 2);
-    varint(value.size());
-    bytes_ += value;
-    return *this;
-  }
-  ProtoMessage& message(int field, const ProtoMessage& value) { return text(field, value.bytes_); }
-  ProtoMessage& reals(int field, std::span<const double> values) {
-    std::string packed;
-    for (const auto value : values) put_little_endian(packed, std::bit_cast<std::uint64_t>(value));
-    return text(field, packed);
-  }
-
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  void key(int field, int wire_type) {
-    varint(static_cast<std::uint64_t>(field) << 3 | static_cast<std::uint64_t>(wire_type));
-  }
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
-  }
-
-  std::string bytes_;
-};
 
 // Numbers of fields in event.proto and summary.proto.
 enum EventField { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };

@@ -7,6 +7,8 @@
 
 #include <array>
 
+#include "millrace/onnx/operations.h"
+
 namespace millrace {
 namespace {
 
@@ -50,6 +52,33 @@ std::vector<at::Tensor> Fpn::operator()(at::TensorList c, const NormPass& pass) 
   } else {
     p.push_back(p6_(top_ == FpnTop::p5 ? p.back() : c.back()));
     p.push_back(p7_(at::relu(p.back())));
+  }
+  return p;
+}
+
+std::vector<onnx::Value> Fpn::operator()(const std::vector<onnx::Value>& c) const {
+  auto& g = *c[0].graph;
+  std::vector<onnx::Value> p(c.size());
+  onnx::Value inner;
+  for (std::size_t level = c.size(); level-- > 0;) {
+    AfterNode coarser;
+    if (inner.defined()) {
+      const auto sides =
+          onnx::concat({onnx::sides_of(inner, 0, 2), onnx::sides_of(c[level], 2, 4)}, 0);
+      coarser.add = g.add("Resize", {inner, onnx::Value{}, onnx::Value{}, sides},
+                          {{"mode", "nearest"},
+                           {"coordinate_transformation_mode", "asymmetric"},
+                           {"nearest_mode", "floor"}});
+    }
+    inner = lateral_[level](c[level], coarser);
+    p[level] = output_[level](inner);
+  }
+  if (top_ == FpnTop::pool) {
+    p.push_back(g.add("MaxPool", {p.back()},
+                      {{"kernel_shape", onnx::Ints{1, 1}}, {"strides", onnx::Ints{2, 2}}}));
+  } else {
+    p.push_back(p6_(top_ == FpnTop::p5 ? p.back() : c.back()));
+    p.push_back(p7_(onnx::apply("Relu", p.back())));
   }
   return p;
 }

@@ -20,6 +20,7 @@ class Fpn {
   /// C2..C5 (or fewer, up to C5) -> a level for each, then the coarser ones: (N, channels, H /
   /// stride, W / stride)
   std::vector<at::Tensor> operator()(at::TensorList c, const NormPass& pass) const;
+  std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& c) const;
 
  private:
   FpnTop top_ = FpnTop::pool;

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "millrace/detector/device_pixels.h"
 #include "millrace/detector/precision.h"
 #include "millrace/models/ops/dispatched.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -85,6 +87,31 @@ at::Tensor normalize(const Batch& batch, const PyramidOptions& options, at::Devi
                  std::max(padded.width, batch.width), type);
 }
 
+namespace {
+
+/// (N, 3, H, W) of pixels (N, H', W', 3) uint8: zero beyond each image's size, and padded.
+onnx::Value normalize(const onnx::Value& pixels, const onnx::Value& sizes,
+                      const onnx::Value& padded, const PyramidOptions& options) {
+  auto& g = *pixels.graph;
+  const auto place = g.in("normalize");
+  auto x = onnx::cast(onnx::transpose(pixels, {0, 3, 1, 2}), onnx::Type::f32);
+  if (options.pixel_order == "bgr") x = onnx::gather(x, g.ints({2, 1, 0}), 1);
+  const auto by_channel = [&](const std::vector<double>& values, const char* name) {
+    return g.constant(at::tensor(values, at::kFloat).view({3, 1, 1}), name);
+  };
+  x = (x - by_channel(options.pixel_mean, "pixel_mean")) /
+      by_channel(options.pixel_std, "pixel_std");
+  const auto height = onnx::unsqueeze(onnx::slice(sizes, 1, 0, 1), {1, 2}),  // (N, 1, 1, 1)
+      width = onnx::unsqueeze(onnx::slice(sizes, 1, 1, 2), {1, 2});
+  const auto inside = (onnx::unsqueeze(onnx::range(onnx::side_of(pixels, 1)), {1}) < height) &&
+                      (onnx::range(onnx::side_of(pixels, 2)) < width);
+  x = onnx::where(inside, x, 0);
+  const auto more = padded - onnx::sides_of(pixels, 1, 3);
+  return g.add("Pad", {x, onnx::concat({g.ints({0, 0, 0, 0, 0, 0}), more}, 0)});
+}
+
+}  // namespace
+
 Pyramid::Pyramid(const Scope& scope, const PyramidOptions& options, FpnTop top)
     : options_(options),
       first_(top == FpnTop::pool ? 0 : 1),
@@ -97,6 +124,12 @@ std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& 
                                             cv::Size padded) const {
   const auto c = body_(normalize(batch, options_, device_, padded), pass);
   return fpn_(at::TensorList(c).slice(first_), pass);
+}
+
+std::vector<onnx::Value> Pyramid::operator()(const onnx::Value& pixels, const onnx::Value& sizes,
+                                             const onnx::Value& padded) const {
+  const auto c = body_(normalize(pixels, sizes, padded, options_));
+  return fpn_({c.begin() + static_cast<std::ptrdiff_t>(first_), c.end()});
 }
 
 }  // namespace millrace

@@ -99,4 +99,32 @@ std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& 
   return outputs;
 }
 
+onnx::Value ResNet::Block::operator()(const onnx::Value& x) const {
+  auto y = x;
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, {.relu = true});
+  const auto& last = convs.back();
+  if (!projects) return last(y, {x, true});
+  const auto from = pools ? x.graph->add("AveragePool", {x},
+                                         {{"kernel_shape", onnx::Ints{2, 2}},
+                                          {"strides", onnx::Ints{2, 2}},
+                                          {"ceil_mode", std::int64_t{1}}})
+                          : x;
+  return last(y, {shortcut(from), true});
+}
+
+std::vector<onnx::Value> ResNet::operator()(const onnx::Value& x) const {
+  auto y = x;
+  for (const auto& conv : stem_) y = conv(y, {.relu = true});
+  y = x.graph->add("MaxPool", {y},
+                   {{"kernel_shape", onnx::Ints{3, 3}},
+                    {"strides", onnx::Ints{2, 2}},
+                    {"pads", onnx::Ints{1, 1, 1, 1}}});
+  std::vector<onnx::Value> outputs;
+  for (const auto& stage : stages_) {
+    for (const auto& block : stage) y = block(y);
+    outputs.push_back(y);
+  }
+  return outputs;
+}
+
 }  // namespace millrace

@@ -21,6 +21,8 @@ class ResNet {
   /// (N, 3, H, W), H and W multiples of 32 -> C2..C5
   std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
 
+  std::vector<onnx::Value> operator()(const onnx::Value& x) const;
+
   /// Channels of C2..C5.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }
 
@@ -30,6 +32,7 @@ class ResNet {
     ConvNorm shortcut;
     bool projects = false, pools = false;
     at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+    onnx::Value operator()(const onnx::Value& x) const;
   };
 
   std::vector<ConvNorm> stem_;

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "millrace/models/ops/upload.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -143,6 +144,29 @@ AnchorGrids::Grid AnchorGrids::operator()(const std::vector<at::Tensor>& maps,
     std::rotate(found, found + 1, grids_.end());
   }
   return grids_.back().second;
+}
+
+std::vector<onnx::Value> AnchorGrids::operator()(const std::vector<onnx::Value>& maps,
+                                                 const onnx::Value& padded) const {
+  auto& g = *padded.graph;
+  const auto in = g.in("anchors");
+  std::vector<onnx::Value> levels;
+  for (std::size_t level = 0; level < maps.size(); ++level) {
+    const auto step = first_stride_ << level;
+    const auto sides = onnx::sides_of(maps[level], 2, 4);
+    const auto steps = options_.stride == "grid" ? padded / sides : g.ints({step, step});  // y, x
+    const auto shape = onnx::concat({sides, g.ints({1})}, 0);  // (H, W, 1)
+    const auto places = [&](std::int64_t axis, const onnx::Ints& shape_of_axis) {
+      const auto count = onnx::slice(sides, 0, axis, axis + 1);
+      const auto at = onnx::range(count) * onnx::slice(steps, 0, axis, axis + 1);
+      return onnx::expand(onnx::reshape(onnx::cast(at, onnx::Type::f32), shape_of_axis), shape);
+    };
+    const auto y = places(0, {-1, 1, 1}), x = places(1, {1, -1, 1});
+    const auto shift = onnx::unsqueeze(onnx::concat({x, y, x, y}, 2), {2});
+    const auto cells = g.constant(options_.cell(level, step), "cells");
+    levels.push_back(onnx::reshape(shift + cells, {-1, 4}));
+  }
+  return levels;
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "millrace/base/options.h"
+#include "millrace/onnx/graph.h"
 
 namespace millrace {
 
@@ -48,6 +49,10 @@ class AnchorGrids {
   /// On the device of the maps (N, C, H_l, W_l); `padded` is the batch's (height, width).
   Grid operator()(const std::vector<at::Tensor>& maps,
                   std::pair<std::int64_t, std::int64_t> padded) const;
+
+  /// The anchors (T_l, 4) of each level's map; `padded` is a list of height and width.
+  std::vector<onnx::Value> operator()(const std::vector<onnx::Value>& maps,
+                                      const onnx::Value& padded) const;
 
  private:
   using Sides = std::vector<std::int64_t>;  // of each map, then the batch's

@@ -6,12 +6,14 @@
 #include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
 
 #include <cmath>
 
 #include "millrace/models/layers/convolution.h"
 #include "millrace/models/layers/sync_batch_norm.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -29,6 +31,11 @@ at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init&
                           : init.value);
 }
 
+onnx::Value finish(onnx::Value y, const AfterNode& after) {
+  if (after.add.defined()) y = y + after.add;
+  return after.relu ? onnx::apply("Relu", y) : y;
+}
+
 }  // namespace
 
 Conv2d::Conv2d(const Scope& scope, const Shape& shape, const Init& init)
@@ -42,6 +49,18 @@ at::Tensor Conv2d::operator()(const at::Tensor& x, const After& after) const {
   return convolve(x, {weight, {}, bias, stride, padding}, after);
 }
 
+onnx::Value Conv2d::operator()(const onnx::Value& x, const AfterNode& after) const {
+  auto& g = *x.graph;
+  const auto place = g.in(g.layer_of(weight));
+  std::vector<onnx::Value> inputs{x, g.parameter(weight)};
+  if (bias.defined()) inputs.push_back(g.parameter(bias));
+  return finish(g.add("Conv", inputs,
+                      {{"kernel_shape", onnx::Ints{weight.size(2), weight.size(3)}},
+                       {"strides", onnx::Ints{stride, stride}},
+                       {"pads", onnx::Ints{padding, padding, padding, padding}}}),
+                after);
+}
+
 Deconv2x2::Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out)
     : weight(
           scope.normal("weight", {in, out, 2, 2}, std::sqrt(2.0 / static_cast<double>(out * 4)))),
@@ -51,11 +70,24 @@ at::Tensor Deconv2x2::operator()(const at::Tensor& x) const {
   return at::conv_transpose2d(x, weight, bias, 2);
 }
 
+onnx::Value Deconv2x2::operator()(const onnx::Value& x) const {
+  auto& g = *x.graph;
+  const auto place = g.in(g.layer_of(weight));
+  return g.add("ConvTranspose", {x, g.parameter(weight), g.parameter(bias)},
+               {{"kernel_shape", onnx::Ints{2, 2}}, {"strides", onnx::Ints{2, 2}}});
+}
+
 Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Init& init)
     : weight(initial_weight(scope, {out, in}, init)),
       bias(scope.constant("bias", {out}, 0, ParameterKind::bias)) {}
 
 at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+
+onnx::Value Linear::operator()(const onnx::Value& x) const {
+  auto& g = *x.graph;
+  const auto place = g.in(g.layer_of(weight));
+  return g.add("Gemm", {x, g.parameter(weight), g.parameter(bias)}, {{"transB", std::int64_t{1}}});
+}
 
 ConvNorm::ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
                    const NormOptions& norm, double scale, const Init& init)
@@ -89,6 +121,35 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
   if (norm_.kind == "bn" || norm_.kind == "sync_bn")
     return finish(batch_norm(conv_(x), pass), after);
   return frozen(x, after);
+}
+
+onnx::Value ConvNorm::operator()(const onnx::Value& x, const AfterNode& after) const {
+  if (norm_.kind == "none") return conv_(x, after);
+  auto y = conv_(x);
+  auto& g = *x.graph;
+  const auto place = g.in(g.layer_of(weight_));
+  const auto epsilon = static_cast<float>(norm_.epsilon);
+  if (norm_.kind != "gn") {
+    y = g.add("BatchNormalization",
+              {y, g.parameter(weight_), g.parameter(bias_), g.parameter(mean_), g.parameter(var_)},
+              {{"epsilon", epsilon}});
+    return finish(y, after);
+  }
+  // Opset 17 has no group norm: the groups become the channels of an instance norm. Without -1, so
+  // that there may be no image at all.
+  const auto shape = onnx::sides_of(y, 0, 4);
+  const auto cells = onnx::side_of(y, 2) * onnx::side_of(y, 3);
+  const auto groups = onnx::concat({onnx::side_of(y, 0), g.ints({groups_}),
+                                    cells * static_cast<double>(weight_.numel() / groups_)},
+                                   0);
+  const auto one = at::ones({groups_});
+  y = g.add("InstanceNormalization",
+            {onnx::reshape(y, groups), g.constant(one, "one"), g.constant(one - one, "zero")},
+            {{"epsilon", epsilon}});
+  const auto by_channel = [&](const at::Tensor& values) {
+    return onnx::unsqueeze(g.parameter(values), {1, 2});
+  };
+  return finish(onnx::reshape(y, shape) * by_channel(weight_) + by_channel(bias_), after);
 }
 
 at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked) const {

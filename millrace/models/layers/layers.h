@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/onnx/graph.h"
 #include "millrace/weights/parameters.h"
 
 namespace millrace {
@@ -80,6 +81,14 @@ struct After {
   bool relu = false;    // after the sum
 };
 
+/// The same in a graph.
+struct AfterNode {
+  onnx::Value add = {};
+  bool relu = false;
+};
+
+// Layers are called on tensors or, to add their nodes to a graph, on its values.
+
 struct Conv2d {
   struct Shape {
     std::int64_t in, out, kernel;
@@ -94,6 +103,7 @@ struct Conv2d {
   Conv2d() = default;
   Conv2d(const Scope& scope, const Shape& shape, const Init& init);
   at::Tensor operator()(const at::Tensor& x, const After& after = {}) const;
+  onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
 };
 
 /// A 2x2 transposed convolution of stride 2: doubles height and width.
@@ -104,6 +114,7 @@ struct Deconv2x2 {
   Deconv2x2() = default;
   Deconv2x2(const Scope& scope, std::int64_t in, std::int64_t out);
   at::Tensor operator()(const at::Tensor& x) const;
+  onnx::Value operator()(const onnx::Value& x) const;
 };
 
 struct Linear {
@@ -113,6 +124,7 @@ struct Linear {
   Linear() = default;
   Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Init& init);
   at::Tensor operator()(const at::Tensor& x) const;
+  onnx::Value operator()(const onnx::Value& x) const;
 };
 
 /// Which normalisation follows a convolution.
@@ -143,6 +155,8 @@ class ConvNorm {
            const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
 
   at::Tensor operator()(const at::Tensor& x, const NormPass& pass, const After& after = {}) const;
+  /// By running statistics.
+  onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
 
  private:
   at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass) const;

@@ -1,13 +1,16 @@
 #include "millrace/models/layers/objects.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/isfinite.h>
 
 #include <algorithm>
 
+#include "millrace/base/errors.h"
 #include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/nms.h"
 #include "millrace/models/ops/soft_nms.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -67,6 +70,47 @@ Found best_detections(const Found& candidates, const ImageSize& size, double off
   auto kept = rows(found, best.narrow(0, 0, count));
   kept.scores = scores.narrow(0, 0, count);
   return kept;
+}
+
+void refuse_soft_nms(const DetectionOptions& options) {
+  if (options.nms_kind != "hard")
+    throw Error(
+        "soft-NMS (model.test.nms_type) has no operator in ONNX: export with model.test.nms_type = "
+        "\"hard\", which drops what overlaps");
+}
+
+onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
+                           const DetectionOptions& options) {
+  auto& g = *boxes.graph;
+  const auto sides = sides_of_boxes(boxes);
+  const auto enough = sides >= options.min_side;
+  const auto both = onnx::squeeze(onnx::slice(enough, -1, 0, 1), {-1}) &&
+                    onnx::squeeze(onnx::slice(enough, -1, 1, 2), {-1});
+  return onnx::where(both, scores, g.scalar(-1, onnx::Type::f32));
+}
+
+std::pair<onnx::Value, onnx::Value> best_of_kept(const onnx::Value& scores, const onnx::Value& kept,
+                                                 std::int64_t most) {
+  const auto none = onnx::filled(onnx::sides_of(scores, 0, 2), -1, onnx::Type::f32);
+  const auto left = onnx::scatter_nd(none, kept, onnx::gather_nd(scores, kept));
+  return onnx::top_k(left, onnx::minimum(onnx::side_of(scores, 1), static_cast<double>(most)));
+}
+
+FoundNodes best_detections(const FoundNodes& candidates, const onnx::Value& limits, double offset,
+                           std::int64_t classes, const DetectionOptions& options) {
+  refuse_soft_nms(options);
+  auto& g = *limits.graph;
+  const auto in = g.in("detections");
+  const auto boxes = clip_boxes(candidates.boxes, onnx::unsqueeze(limits, {1}));
+  const auto scores = scores_of_good(boxes, candidates.scores, options);
+  const auto label = g.constant(at::arange(classes, at::kLong).view({-1, 1}), "labels");
+  const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(candidates.labels, {1}), label),
+                                    onnx::unsqueeze(scores, {1}), -1);  // (N, K, C)
+  const auto kept = batched_nms(boxes, by_class, options.nms, offset, options.most);
+  const auto [best, places] =
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options.most);
+  const auto index = onnx::unsqueeze(places, {2});
+  return {onnx::gather_nd(boxes, index, 1), best, onnx::gather_nd(candidates.labels, index, 1)};
 }
 
 }  // namespace millrace

@@ -12,6 +12,7 @@
 
 #include "millrace/base/options.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/onnx/graph.h"
 
 namespace millrace {
 
@@ -54,9 +55,32 @@ struct Found {
   at::Tensor labels;  // (D) int64, 0 .. classes - 1
 };
 
+/// The same in a graph, of N images with M places each. A negative score: there is no object.
+struct FoundNodes {
+  onnx::Value boxes;   // (N, M, 4)
+  onnx::Value scores;  // (N, M)
+  onnx::Value labels;  // (N, M) int64
+};
+
 /// Cuts candidate boxes to the image, drops those that are not finite or too small, suppresses
 /// within each class by the options' kind of NMS (`offset` as in batched_nms) and keeps the best.
 Found best_detections(const Found& candidates, const ImageSize& size, double offset,
                       const DetectionOptions& options);
+
+/// The same in a graph, of labels below `classes`; `limits` (N, 4): width, height, width, height.
+/// Throws Error for soft-NMS.
+FoundNodes best_detections(const FoundNodes& candidates, const onnx::Value& limits, double offset,
+                           std::int64_t classes, const DetectionOptions& options);
+
+/// Throws Error, as ONNX has no operator for it.
+void refuse_soft_nms(const DetectionOptions& options);
+
+/// Its parts, for candidates laid out in another way: the scores where the boxes cut to `limits`
+/// are large enough, else -1; and the best places (N, options.most at most) among those of `scores`
+/// (N, C) that `kept` (S, 2) names, with their scores, -1 where there are no more.
+onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
+                           const DetectionOptions& options);
+std::pair<onnx::Value, onnx::Value> best_of_kept(const onnx::Value& scores, const onnx::Value& kept,
+                                                 std::int64_t most);
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/tensor.h>
@@ -11,8 +12,40 @@
 #include <array>
 
 #include "millrace/models/ops/boxes.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
+
+namespace {
+
+/// Weights (D, pixels, cells) with which cells count along one axis of the image, for masks whose
+/// boxes begin at `low` and end at `high` (D).
+onnx::Value weights_of_cells(const onnx::Value& low, const onnx::Value& high,
+                             const onnx::Value& pixels, std::int64_t cells, bool padded) {
+  auto& g = *low.graph;
+  const auto column = [](const onnx::Value& x) { return onnx::unsqueeze(x, {1}); };  // (D, 1)
+  const auto pixel = onnx::cast(onnx::range(pixels), onnx::Type::f32);
+  const auto count = static_cast<double>(cells);
+  const auto hat = [&](const onnx::Value& place, double first) {
+    const auto cell = g.constant(at::arange(cells, at::kFloat) + first, "cells");
+    const auto away = onnx::unsqueeze(place, {2}) - cell;
+    const auto distance = g.add("Max", {away, onnx::apply("Neg", away)});
+    return onnx::apply("Relu", g.scalar(1, onnx::Type::f32) - distance);
+  };
+  if (!padded) return hat((pixel + 0.5 - column(low)) / column(high - low) * count - 0.5, 0);
+  // torchvision's: a frame of zeros around the mask, a box of whole pixels, the border repeated.
+  const auto centre = (high + low) * 0.5, half = (high - low) * 0.5 * ((count + 2) / count);
+  const auto whole = [](const onnx::Value& x) {  // towards zero
+    return onnx::cast(onnx::cast(x, onnx::Type::i64), onnx::Type::f32);
+  };
+  const auto begin = column(whole(centre - half)), end = column(whole(centre + half));
+  const auto step = g.scalar(count + 2, onnx::Type::f32) / onnx::maximum(end - begin + 1, 1);
+  const auto place = onnx::maximum((pixel - begin + 0.5) * step - 0.5, 0);
+  const auto inside = onnx::cast((begin < pixel + 0.5) && (pixel < end + 0.5), onnx::Type::f32);
+  return hat(place, 1) * onnx::unsqueeze(inside, {2});
+}
+
+}  // namespace
 
 coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
                      const Box& box, std::uint32_t height, std::uint32_t width) {
@@ -77,6 +110,32 @@ std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
     });
     first += boxes.size(0);
   }
+  return result;
+}
+
+onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects& found,
+                                 const std::string& paste, std::int64_t cells) {
+  auto& g = *found.boxes.graph;
+  const auto in = g.in("original_pixels");
+  auto result = found;
+  const auto scales = onnx::gather(images.scales, g.ints({0, 1, 0, 1}), 1);
+  result.boxes = clip_boxes(found.boxes / onnx::gather(scales, found.images, 0),
+                            onnx::gather(limits_of(images.originals), found.images, 0));
+  if (cells == 0 || !found.masks.defined()) return result;
+  const auto largest = g.add("ReduceMax", {images.originals},
+                             {{"axes", onnx::Ints{0}}, {"keepdims", std::int64_t{0}}});
+  const auto side = [&](std::int64_t at) {
+    return onnx::squeeze(onnx::slice(result.boxes, 1, at, at + 1), {1});
+  };
+  const bool padded = paste == "padded";
+  const auto rows =
+                 weights_of_cells(side(1), side(3), onnx::slice(largest, 0, 0, 1), cells, padded),
+             columns =
+                 weights_of_cells(side(0), side(2), onnx::slice(largest, 0, 1, 2), cells, padded);
+  const auto values =
+      g.add("MatMul", {g.add("MatMul", {rows, found.masks}), onnx::transpose(columns, {0, 2, 1})});
+  const auto inside = padded ? values > 0.5 : values >= 0.5;
+  result.masks = onnx::cast(inside, onnx::Type::u8);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "millrace/detector/detector.h"
 #include "millrace/models/layers/objects.h"
+#include "millrace/onnx/detection.h"
 
 namespace millrace {
 
@@ -23,5 +24,11 @@ std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
                                                             const std::vector<Found>& found,
                                                             const at::Tensor& masks,
                                                             const std::string& paste);
+
+/// The same in a graph, of the objects of `masks` (D, M, M), which may be undefined, and their
+/// `images` (D). With `cells` = M, masks become bitmaps over the largest original image; 0: they
+/// stay.
+onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects& found,
+                                 const std::string& paste, std::int64_t cells);
 
 }  // namespace millrace

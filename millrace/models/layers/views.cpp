@@ -9,7 +9,9 @@
 #include <cmath>
 #include <opencv2/core/mat.hpp>
 
+#include "millrace/base/errors.h"
 #include "millrace/dataflow/image/bilinear.h"
+#include "millrace/onnx/pixels.h"
 
 namespace millrace {
 namespace {
@@ -78,6 +80,57 @@ at::Tensor out_of_view(const at::Tensor& boxes, const ImageInfo& image, const Im
                        const View& view) {
   return (view.flipped ? mirrored(boxes, in_view.width) : boxes) /
          growth(image, in_view, boxes.options());
+}
+
+ViewNodes seen(const onnx::Images& images, const onnx::Value& padded, const View& view) {
+  auto& g = *padded.graph;
+  const auto in = g.in("view");
+  ViewNodes nodes{images.pixels,
+                  images.sizes,
+                  onnx::padded_size(onnx::scaled_size(padded, view.scale), kDivisor),
+                  {}};
+  if (view.scale != 1) {
+    if (!images.single)
+      throw Error(
+          "test-time augmentation in several sizes (model.test.aug_scales) is exported for one "
+          "image at a time only: leave --padded out, or set model.test.aug_scales = [1]");
+    const auto size = onnx::scaled_size(onnx::sides_of(images.pixels, 1, 3), view.scale);
+    nodes.pixels =
+        onnx::unsqueeze(onnx::resize_bilinear(onnx::squeeze(images.pixels, {0}), size), {0});
+    nodes.sizes = onnx::unsqueeze(size, {0});
+  }
+  if (view.flipped) nodes.pixels = onnx::mirrored(nodes.pixels, nodes.sizes);
+  const auto sides = [&](const onnx::Value& sizes) {
+    return onnx::cast(onnx::gather(sizes, g.ints({1, 0, 1, 0}), 1), onnx::Type::f32);
+  };
+  nodes.growth = sides(nodes.sizes) / sides(images.sizes);
+  return nodes;
+}
+
+namespace {
+
+/// Widths that broadcast with the boxes' first coordinates.
+onnx::Value mirrored_boxes(const onnx::Value& boxes, const onnx::Value& width) {
+  const auto side = [&](std::int64_t at) { return onnx::slice(boxes, -1, at, at + 1); };
+  return onnx::concat({width - side(2), side(1), width - side(0), side(3)}, -1);
+}
+
+onnx::Value widths(const ViewNodes& nodes) {  // (N, 1)
+  return onnx::cast(onnx::slice(nodes.sizes, 1, 1, 2), onnx::Type::f32);
+}
+
+}  // namespace
+
+onnx::Value out_of_view(const onnx::Value& boxes, const ViewNodes& nodes, const View& view) {
+  const auto own =
+      view.flipped ? mirrored_boxes(boxes, onnx::unsqueeze(widths(nodes), {1})) : boxes;
+  return own / onnx::unsqueeze(nodes.growth, {1});
+}
+
+onnx::Value into_view(const onnx::Value& boxes, const onnx::Value& images, const ViewNodes& nodes,
+                      const View& view) {
+  const auto grown = boxes * onnx::gather(nodes.growth, images, 0);
+  return view.flipped ? mirrored_boxes(grown, onnx::gather(widths(nodes), images, 0)) : grown;
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "millrace/models/layers/truth_pack.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 
@@ -126,6 +127,26 @@ at::Tensor BoxHead::scores(const Output& output) const {
 at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) const {
   const auto own = options_.class_agnostic ? deltas : deltas.narrow(1, first_, classes_);
   return coder_.decode(regions, own.flatten(1)).view({regions.size(0), own.size(1), 4});
+}
+
+BoxHead::Nodes BoxHead::operator()(const onnx::Value& pooled) const {
+  auto x = pooled;
+  for (const auto& conv : convs_) x = conv(x, {.relu = true});
+  x = x.graph->add("Flatten", {x}, {{"axis", std::int64_t{1}}});
+  for (const auto& layer : layers_) x = onnx::apply("Relu", layer(x));
+  return {logits_(x), onnx::reshape(deltas_(x), {0, deltas_.weight.size(0) / 4, 4})};
+}
+
+onnx::Value BoxHead::scores(const Nodes& output) const {
+  const auto all =
+      output.logits.graph->add("Softmax", {output.logits}, {{"axis", std::int64_t{1}}});
+  return onnx::slice(all, 1, first_, first_ + classes_);
+}
+
+onnx::Value BoxHead::boxes(const onnx::Value& deltas, const onnx::Value& regions) const {
+  const auto own =
+      options_.class_agnostic ? deltas : onnx::slice(deltas, 1, first_, first_ + classes_);
+  return coder_.decode(onnx::unsqueeze(regions, {1}), own);
 }
 
 }  // namespace millrace

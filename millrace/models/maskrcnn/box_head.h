@@ -46,6 +46,14 @@ class BoxHead {
   at::Tensor hidden(const at::Tensor& pooled, const NormPass& pass) const;
   Output operator()(const at::Tensor& pooled, const NormPass& pass) const;
 
+  /// Logits (R, K + 1) and deltas (R, B, 4).
+  struct Nodes {
+    onnx::Value logits, deltas;
+  };
+  Nodes operator()(const onnx::Value& pooled) const;
+  onnx::Value scores(const Nodes& output) const;
+  onnx::Value boxes(const onnx::Value& deltas, const onnx::Value& regions) const;
+
   struct Loss {
     at::Tensor classification, regression;
   };
@@ -58,6 +66,8 @@ class BoxHead {
   at::Tensor scores(const Output& output) const;
   /// Boxes of each class from regions (R, 4): (R, K, 4), or (R, 1, 4) for all classes.
   at::Tensor boxes(const at::Tensor& deltas, const at::Tensor& regions) const;
+
+  std::int64_t classes() const { return classes_; }
 
  private:
   /// Accuracies of the logits (R, K + 1) for labels (R); `foreground`: the rows of foreground.

@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "millrace/models/layers/truth_pack.h"
+#include "millrace/models/ops/nms.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -195,6 +197,76 @@ Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
   const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
   return best_detections({boxes.index({row, group}), scores.index({row, label}), label}, size,
                          boxes_.offset, detection);
+}
+
+FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const ProposalNodes& proposals,
+                             const onnx::Value& limits, const DetectionOptions& detection) const {
+  refuse_soft_nms(detection);
+  auto& g = *limits.graph;
+  const auto in = g.in("box_stages");
+  const auto own_limits =
+      onnx::unsqueeze(onnx::gather(limits, proposals.regions.images, 0), {1});  // (P, 1, 4)
+  auto regions = proposals.regions;
+  onnx::Value scores, deltas;
+  for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
+    if (stage > 0)
+      regions.boxes = onnx::squeeze(
+          clip_boxes(heads_[stage - 1].boxes(deltas, regions.boxes), own_limits), {1});
+    const auto found = heads_[stage](pool_regions(maps, regions, options_.head.size, pool_));
+    const auto own = heads_[stage].scores(found);
+    scores = stage > 0 ? scores + own : own;
+    deltas = found.deltas;
+  }
+  if (heads_.size() > 1) scores = scores / static_cast<double>(heads_.size());
+
+  // (P, B, 4) and (P, K), then as tables of the images: (N, R, B, 4) and (N, R, K)
+  const auto boxes = clip_boxes(heads_.back().boxes(deltas, regions.boxes), own_limits);
+  const auto classes = heads_.back().classes();
+  const bool own_boxes = !options_.head.class_agnostic && classes > 1;
+  const auto good =
+      scores_of_good(boxes, onnx::where(scores > detection.score_threshold, scores, -1), detection);
+  const auto table = [&](const onnx::Value& rows, const onnx::Ints& sides, double none) {
+    const auto shape = onnx::concat({proposals.table, g.ints(sides)}, 0);
+    return onnx::scatter_nd(onnx::filled(shape, none, onnx::Type::f32), proposals.places, rows);
+  };
+  const auto all_scores = table(good, {classes}, -1);
+  const auto all_boxes = table(boxes, {own_boxes ? classes : 1, 4}, 0);
+  const auto by_class = onnx::transpose(all_scores, {0, 2, 1});  // (N, K, R)
+  onnx::Value kept;                                              // (S, 2): image, place in (R K)
+  const auto column = [](const onnx::Value& x, std::int64_t at) {
+    return onnx::slice(x, 1, at, at + 1);
+  };
+  if (own_boxes) {  // each class of an image as an image of its own
+    const auto longest = onnx::side_of(by_class, 2);
+    const auto apart = onnx::concat(
+        {onnx::side_of(by_class, 0) * static_cast<double>(classes), longest, g.ints({4})}, 0);
+    const auto chosen =
+        batched_nms(onnx::reshape(onnx::transpose(all_boxes, {0, 2, 1, 3}), apart),
+                    onnx::unsqueeze(onnx::reshape(by_class, onnx::slice(apart, 0, 0, 2)), {1}),
+                    detection.nms, boxes_.offset, detection.most);
+    const auto group = column(chosen, 0);
+    const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
+    kept =
+        onnx::concat({group / count, column(chosen, 2) * count + onnx::remainder(group, count)}, 1);
+  } else {
+    const auto chosen = batched_nms(onnx::squeeze(all_boxes, {2}), by_class, detection.nms,
+                                    boxes_.offset, detection.most);
+    kept = onnx::concat(
+        {column(chosen, 0), column(chosen, 2) * static_cast<double>(classes) + column(chosen, 1)},
+        1);
+  }
+  const auto flat = onnx::reshape(
+      all_scores, onnx::concat({onnx::side_of(all_scores, 0),
+                                onnx::side_of(all_scores, 1) * static_cast<double>(classes)},
+                               0));
+  const auto [best, places] = best_of_kept(flat, kept, detection.most);
+  const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
+  const auto labels = onnx::remainder(places, count);
+  const auto row = onnx::unsqueeze(places / count, {2});
+  const auto index = own_boxes ? onnx::concat({row, onnx::unsqueeze(labels, {2})}, 2) : row;
+  const auto chosen =
+      onnx::gather_nd(own_boxes ? all_boxes : onnx::squeeze(all_boxes, {2}), index, 1);
+  return {chosen, best, labels};
 }
 
 }  // namespace millrace

@@ -11,6 +11,7 @@
 
 #include "millrace/models/maskrcnn/box_head.h"
 #include "millrace/models/maskrcnn/regions.h"
+#include "millrace/models/maskrcnn/rpn.h"
 #include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/proposals.h"
@@ -72,6 +73,10 @@ class BoxStages {
   /// proposals (P, 4).
   Found detect(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
                const ImageSize& size, const DetectionOptions& detection) const;
+
+  /// Detections in a graph; `limits` (N, 4): width, height, width, height.
+  FoundNodes detect(const std::vector<onnx::Value>& maps, const ProposalNodes& proposals,
+                    const onnx::Value& limits, const DetectionOptions& detection) const;
 
   const BoxHead& head(std::size_t stage) const { return heads_[stage]; }
 

@@ -12,6 +12,7 @@
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/ops/upload.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -114,6 +115,18 @@ at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tens
                             const at::Tensor& labels) const {
   const auto logits = (*this)(features, as_rois(boxes), NormPass{});
   return at::sigmoid(own_masks(logits, labels + first_)).contiguous();
+}
+
+onnx::Value MaskHead::detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
+                             const onnx::Value& labels) const {
+  auto& g = *labels.graph;
+  const auto in = g.in("masks");
+  auto x = pool_regions(maps, regions, options_.size, pool_);
+  for (const auto& conv : convs_) x = conv(x, {.relu = true});
+  const auto logits = logits_(onnx::apply("Relu", upsample_(x)));
+  const auto channel = first_ > 0 ? labels + static_cast<double>(first_) : labels;
+  const auto own = onnx::gather_nd(logits, onnx::unsqueeze(channel, {1}), 1);
+  return onnx::apply("Sigmoid", own);
 }
 
 }  // namespace millrace

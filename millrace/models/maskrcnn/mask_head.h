@@ -44,6 +44,11 @@ class MaskHead {
   at::Tensor detect(const Features& features, const std::vector<at::Tensor>& boxes,
                     const at::Tensor& labels) const;
 
+  /// In a graph: regions and their labels (D) -> (D, M, M).
+  onnx::Value detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
+                     const onnx::Value& labels) const;
+  std::int64_t cells() const { return 2 * options_.size; }
+
   /// Mask logits of every class for rois (F, 5): (F, K, M, M), K counting a background that comes
   /// first.
   at::Tensor operator()(const Features& features, const at::Tensor& rois,

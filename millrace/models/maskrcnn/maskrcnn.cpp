@@ -96,6 +96,20 @@ class MaskRcnn final : public PyramidDetector {
     return mask_head_->detect(features, boxes, all_labels);
   }
 
+  FoundNodes find_in_graph(const FeatureNodes& features) const override {
+    return box_stages_.detect(features.maps,
+                              rpn_.proposals(features.maps, features.padded, features.limits),
+                              features.limits, options_.detection);
+  }
+
+  onnx::Value masks_in_graph(const FeatureNodes& features,
+                             const onnx::Objects& found) const override {
+    if (!mask_head_) return {};
+    return mask_head_->detect(features.maps, {found.boxes, found.images}, found.labels);
+  }
+
+  std::int64_t mask_cells() const override { return mask_head_ ? mask_head_->cells() : 0; }
+
   MaskRcnnOptions options_;
   Rpn rpn_;
   BoxStages box_stages_;

@@ -3,10 +3,41 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 
+#include <array>
+#include <bit>
+#include <limits>
+
+#include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/roi_align.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
+
+namespace {
+
+/// The smallest area of a region of each level above the first: what region_levels decides, without
+/// its logarithm, which other libraries round otherwise.
+std::array<float, 3> areas_of_levels(const PoolOptions& options) {
+  std::array<float, 3> result;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    auto low = std::bit_cast<std::uint32_t>(0.F),
+         high = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::infinity());
+    while (low < high) {  // floats are ordered as their bits are
+      const auto middle = low + (high - low) / 2;
+      const auto box = at::tensor({0.F, 0.F, std::bit_cast<float>(middle), 1.F}).view({1, 4});
+      if (region_levels(box, options).item<std::int64_t>() >= static_cast<std::int64_t>(i) + 3)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    result[i] = std::bit_cast<float>(low);
+  }
+  return result;
+}
+
+}  // namespace
 
 void PoolOptions::describe(Options& o) {
   o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0: adaptive",
@@ -49,6 +80,42 @@ at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
         {at::full({boxes[i].size(0), 1}, static_cast<double>(i), boxes[i].options()), boxes[i]},
         1));
   return at::cat(rois);
+}
+
+onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
+                         std::int64_t size, const PoolOptions& options) {
+  auto& g = *regions.boxes.graph;
+  const auto in = g.in("pool_regions");
+  const auto sides = sides_of_boxes(regions.boxes);
+  const auto area = onnx::squeeze(onnx::slice(sides, 1, 0, 1) * onnx::slice(sides, 1, 1, 2), {1});
+  const auto limits = areas_of_levels(options);
+  std::vector<onnx::Value> rows, pooled;
+  for (std::size_t level = 0; level < 4; ++level) {
+    // A side that is not a number belongs to the first level.
+    onnx::Value own;
+    if (level > 0) own = area >= limits[level - 1];
+    if (level < 3) {
+      const auto not_above = g.add("Not", {area >= limits[level]});
+      own = own.defined() ? own && not_above : not_above;
+    }
+    const auto row = onnx::squeeze(onnx::places_of(own), {1});
+    rows.push_back(row);
+    pooled.push_back(g.add(
+        "RoiAlign",
+        {features[level], onnx::gather(regions.boxes, row, 0),
+         onnx::gather(regions.images, row, 0)},
+        {{"mode", "avg"},
+         {"coordinate_transformation_mode", options.aligned ? "half_pixel" : "output_half_pixel"},
+         {"output_height", size},
+         {"output_width", size},
+         {"sampling_ratio", options.sampling_ratio},
+         {"spatial_scale", 1.F / static_cast<float>(std::int64_t{4} << level)}}));
+  }
+  // Back from the levels' order to that of the regions.
+  const auto order = onnx::concat(rows, 0);
+  const auto place = onnx::range(onnx::side_of(order, 0));
+  const auto inverse = g.add("ScatterElements", {place, order, place});
+  return onnx::gather(onnx::concat(pooled, 0), inverse, 0);
 }
 
 }  // namespace millrace

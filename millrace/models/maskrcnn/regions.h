@@ -8,6 +8,7 @@
 
 #include "millrace/base/options.h"
 #include "millrace/models/ops/sampling.h"
+#include "millrace/onnx/graph.h"
 
 namespace millrace {
 
@@ -34,6 +35,16 @@ at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options);
 /// features P2..P5 (N, C, H_l, W_l); rois (R, 5): image index, x1 y1 x2 y2 -> (R, C, size, size)
 at::Tensor pool_regions(const std::vector<at::Tensor>& features, const at::Tensor& rois,
                         std::int64_t size, const PoolOptions& options);
+
+/// Regions of N images in a graph: P in all, image after image.
+struct RegionNodes {
+  onnx::Value boxes;   // (P, 4)
+  onnx::Value images;  // (P) int64
+};
+
+/// features P2..P5 -> (P, C, size, size)
+onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionNodes& regions,
+                         std::int64_t size, const PoolOptions& options);
 
 /// Boxes of image 0, 1, ... as one list of rois, (R, 5).
 at::Tensor as_rois(const std::vector<at::Tensor>& boxes);

@@ -1,15 +1,19 @@
 #include "millrace/models/maskrcnn/rpn.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "millrace/base/options.h"
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/layers/truth_pack.h"
+#include "millrace/models/ops/nms.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -95,6 +99,61 @@ Proposals Rpn::proposals(const Output& output, const std::vector<ImageSize>& siz
                               .min_side = options_.min_side,
                               .by_probability = options_.rank == "probability",
                               .coder = coder_});
+}
+
+ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::Value& padded,
+                             const onnx::Value& limits) const {
+  auto& g = *padded.graph;
+  const auto in = g.in("rpn");
+  const auto grids = anchors_(maps, padded);
+  std::vector<onnx::Value> level_logits, level_deltas, level_anchors, level_numbers;
+  for (std::size_t level = 0; level < maps.size(); ++level) {
+    const auto hidden = conv_(maps[level], {.relu = true});
+    const auto by_anchor = [&](const onnx::Value& map, const onnx::Ints& values) {
+      onnx::Ints shape{0, -1};
+      shape.insert(shape.end(), values.begin(), values.end());
+      return onnx::reshape(onnx::transpose(map, {0, 2, 3, 1}), shape);
+    };
+    const auto logits = by_anchor(logits_(hidden), {});
+    const auto [best, places] = onnx::top_k(
+        logits,
+        onnx::minimum(onnx::side_of(logits, 1), static_cast<double>(options_.pre_nms_test)));
+    level_logits.push_back(best);
+    level_deltas.push_back(
+        onnx::gather_nd(by_anchor(deltas_(hidden), {4}), onnx::unsqueeze(places, {2}), 1));
+    level_anchors.push_back(onnx::gather(grids[level], places, 0));
+    level_numbers.push_back(
+        onnx::filled(onnx::side_of(places, 1), static_cast<double>(level), onnx::Type::i64));
+  }
+  auto scores = onnx::concat(level_logits, 1);
+  if (options_.rank == "probability") scores = onnx::apply("Sigmoid", scores);
+  const auto boxes =
+      clip_boxes(coder_.decode(onnx::concat(level_anchors, 1), onnx::concat(level_deltas, 1)),
+                 onnx::unsqueeze(limits, {1}));  // (N, T, 4)
+  const auto sides = sides_of_boxes(boxes);
+  const auto enough = options_.min_side > 0 ? sides >= options_.min_side : sides > 0;
+  const auto good = onnx::slice(enough, 2, 0, 1) && onnx::slice(enough, 2, 1, 2);  // (N, T, 1)
+
+  // Levels come one after the other, each best first: NMS goes by that order, without ties.
+  const auto count = onnx::side_of(scores, 1);
+  const auto rank = onnx::cast(count - onnx::range(count), onnx::Type::f32);  // (T)
+  const auto level = g.constant(at::arange(std::ssize(maps), at::kLong).view({-1, 1}), "levels");
+  const auto own = onnx::equal(onnx::concat(level_numbers, 0), level);  // (L, T)
+  const auto ranks = onnx::where(own && onnx::transpose(good, {0, 2, 1}), rank, -1);
+  const auto kept =
+      onnx::gather(batched_nms(boxes, ranks, options_.nms, coder_.offset, options_.post_nms_test),
+                   g.ints({0, 2}), 1);
+
+  constexpr double kNone = std::numeric_limits<float>::lowest();
+  const auto none = onnx::filled(onnx::sides_of(scores, 0, 2), kNone, onnx::Type::f32);
+  const auto left = onnx::scatter_nd(none, kept, onnx::gather_nd(scores, kept));
+  const auto [best, places] =
+      onnx::top_k(left, onnx::minimum(count, static_cast<double>(options_.post_nms_test)));
+  const auto given = onnx::places_of(best > kNone);  // (P, 2)
+  const auto image = onnx::squeeze(onnx::slice(given, 1, 0, 1), {1});
+  const auto place = onnx::gather_nd(places, given);
+  const auto index = onnx::concat({onnx::slice(given, 1, 0, 1), onnx::unsqueeze(place, {1})}, 1);
+  return {{onnx::gather_nd(boxes, index), image}, given, onnx::sides_of(best, 0, 2)};
 }
 
 Matches Rpn::match_anchors(const at::Tensor& anchors, const std::vector<Truth>& truths) const {

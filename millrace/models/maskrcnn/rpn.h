@@ -10,6 +10,7 @@
 
 #include "millrace/models/layers/anchors.h"
 #include "millrace/models/layers/layers.h"
+#include "millrace/models/maskrcnn/regions.h"
 #include "millrace/models/ops/boxes.h"
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/proposals.h"
@@ -36,6 +37,13 @@ struct RpnOptions {
   void check(const Config& table) const;
 };
 
+/// Proposals of N images in a graph, and where each has its place in a table of N rows.
+struct ProposalNodes {
+  RegionNodes regions;
+  onnx::Value places;  // (P, 2) int64
+  onnx::Value table;   // a list of its two sides: N, and as many as an image may have
+};
+
 class Rpn {
  public:
   struct Output {
@@ -54,6 +62,11 @@ class Rpn {
   /// Not differentiable.
   Proposals proposals(const Output& output, const std::vector<ImageSize>& sizes,
                       bool training) const;
+
+  /// When detecting, in a graph: of maps, `padded` (height, width) and the images' `limits` (N, 4):
+  /// width, height, width, height.
+  ProposalNodes proposals(const std::vector<onnx::Value>& maps, const onnx::Value& padded,
+                          const onnx::Value& limits) const;
 
   /// The ground truth of each anchor (T, 4) in each image, (N, T); indices are those of TruthPack.
   Matches match_anchors(const at::Tensor& anchors, const std::vector<Truth>& truths) const;

@@ -8,6 +8,7 @@
 #include <ATen/ops/tensor.h>
 
 #include "millrace/models/ops/iou.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -65,6 +66,37 @@ at::Tensor BoxCoder::decode(const at::Tensor& proposals, const at::Tensor& delta
              {x - half_width, y - half_height, x + half_width - offset, y + half_height - offset},
              2)
       .flatten(1);
+}
+
+onnx::Value clip_boxes(const onnx::Value& boxes, const onnx::Value& limits) {
+  return onnx::minimum(onnx::maximum(boxes, 0), limits);
+}
+
+onnx::Value limits_of(const onnx::Value& sizes) {
+  auto& g = *sizes.graph;
+  return onnx::cast(onnx::gather(sizes, g.ints({1, 0, 1, 0}), 1), onnx::Type::f32);
+}
+
+onnx::Value sides_of_boxes(const onnx::Value& boxes) {
+  return onnx::slice(boxes, -1, 2, 4) - onnx::slice(boxes, -1, 0, 2);
+}
+
+onnx::Value BoxCoder::decode(const onnx::Value& proposals, const onnx::Value& deltas) const {
+  auto& g = *proposals.graph;
+  const auto in = g.in("decode");
+  const auto pair = [&](double a, double b, const char* name) {
+    return g.constant(at::tensor({a, b}, at::kFloat), name);
+  };
+  auto sides = sides_of_boxes(proposals);
+  if (offset != 0) sides = sides + offset;
+  const auto centre = onnx::slice(proposals, -1, 0, 2) + sides * 0.5;
+  const auto shift = onnx::slice(deltas, -1, 0, 2) / pair(weights[0], weights[1], "xy_weights"),
+             growth = onnx::slice(deltas, -1, 2, 4) / pair(weights[2], weights[3], "wh_weights");
+  const auto half = onnx::apply("Exp", onnx::minimum(growth, max_log_scale)) * 0.5 * sides;
+  const auto place = shift * sides + centre;
+  auto last = place + half;
+  if (offset != 0) last = last - offset;
+  return onnx::concat({place - half, last}, -1);
 }
 
 }  // namespace millrace

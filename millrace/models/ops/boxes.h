@@ -6,6 +6,7 @@
 #include <array>
 
 #include "millrace/base/options.h"
+#include "millrace/onnx/graph.h"
 
 namespace millrace {
 
@@ -15,6 +16,12 @@ at::Tensor box_iou(const at::Tensor& a, const at::Tensor& b, double offset = 0);
 
 /// Boxes clipped to an image of height x width pixels.
 at::Tensor clip_boxes(const at::Tensor& boxes, double height, double width);
+/// The same with `limits` that broadcast: width, height, width, height.
+onnx::Value clip_boxes(const onnx::Value& boxes, const onnx::Value& limits);
+/// Of sizes (N, 2), height and width: such limits (N, 4).
+onnx::Value limits_of(const onnx::Value& sizes);
+/// Width and height, (..., 2).
+onnx::Value sides_of_boxes(const onnx::Value& boxes);
 
 /// Boxes to regression targets and back (R-CNN's parametrisation: shift of the centre in widths,
 /// log of the ratio of sides, each times a weight).
@@ -27,6 +34,8 @@ struct BoxCoder {
   at::Tensor encode(const at::Tensor& proposals, const at::Tensor& boxes) const;
   /// (N, 4) proposals, (N, 4 K) deltas -> (N, 4 K) boxes
   at::Tensor decode(const at::Tensor& proposals, const at::Tensor& deltas) const;
+  /// Shapes (..., 4) that broadcast.
+  onnx::Value decode(const onnx::Value& proposals, const onnx::Value& deltas) const;
 };
 
 struct BoxOptions {

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "millrace/models/ops/dispatched.h"
 #include "millrace/models/ops/suppressor.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -73,6 +75,18 @@ at::Tensor batched_nms(const at::Tensor& boxes, const at::Tensor& scores, const 
         "batched_nms: boxes must be (N, 4), scores (N) and groups (N) int64");
   static const auto op = dispatched<decltype(nms_on_cpu)>("millrace::nms");
   return op.call(boxes, scores, groups, threshold, offset);
+}
+
+onnx::Value batched_nms(const onnx::Value& boxes, const onnx::Value& scores, double threshold,
+                        double offset, std::int64_t most) {
+  auto& g = *boxes.graph;
+  auto corners = boxes;
+  if (offset != 0)
+    corners = boxes + g.constant(at::tensor({0.0, 0.0, offset, offset}, at::kFloat), "offset");
+  return g.add("NonMaxSuppression",
+               {corners, scores, g.ints({most}), g.scalar(rounded_down(threshold), onnx::Type::f32),
+                g.scalar(0, onnx::Type::f32)},
+               {}, onnx::Type::i64);
 }
 
 }  // namespace millrace

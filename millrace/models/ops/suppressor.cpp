@@ -53,15 +53,13 @@ MILLRACE_SIMD bool overlaps(const Candidate& box, const Planes& kept, std::size_
   return false;
 }
 
-/// The largest float that is not above `threshold`: comparing with it is comparing with the double
-/// itself.
+}  // namespace
+
 float rounded_down(double threshold) {
   const auto nearest = static_cast<float>(threshold);
   return nearest > threshold ? std::nextafter(nearest, -std::numeric_limits<float>::infinity())
                              : nearest;
 }
-
-}  // namespace
 
 Suppressor::Suppressor(std::size_t most, double threshold, double offset)
     : threshold_(rounded_down(threshold)),

@@ -6,6 +6,10 @@
 
 namespace millrace {
 
+/// The largest float that is not above `threshold`: comparing with it is comparing with the double
+/// itself.
+float rounded_down(double threshold);
+
 /// Takes boxes best first and keeps each that overlaps none of those kept before by more than
 /// `threshold`. The arithmetic of the IoU is torchvision's, to the bit.
 class Suppressor {

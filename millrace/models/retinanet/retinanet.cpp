@@ -14,6 +14,7 @@
 #include "millrace/models/ops/matcher.h"
 #include "millrace/models/ops/sampling.h"
 #include "millrace/models/retinanet/options.h"
+#include "millrace/onnx/operations.h"
 
 namespace millrace {
 namespace {
@@ -51,6 +52,13 @@ class DenseHead {
     return at::cat(levels, 1).to(at::kFloat);
   }
 
+  /// A map -> (N, T_l, values)
+  onnx::Value operator()(const onnx::Value& map) const {
+    auto x = map;
+    for (const auto& conv : convs_) x = conv(x, {.relu = true});
+    return onnx::reshape(onnx::transpose(last_(x), {0, 2, 3, 1}), {0, -1, values_});
+  }
+
  private:
   std::vector<ConvNorm> convs_;
   Conv2d last_;
@@ -65,6 +73,7 @@ class RetinaNet final : public PyramidDetector {
       : PyramidDetector(options, options.top(), /*mask_paste=*/"", context),
         options_(options),
         coder_(options.boxes.coder()),
+        own_classes_(std::ssize(context.classes)),
         first_(options.background == "first" ? 1 : 0),
         anchors_(options.anchors, /*first_stride=*/8),
         classes_(root() / "head" / "classification_head", "cls_logits", options,
@@ -189,8 +198,42 @@ class RetinaNet final : public PyramidDetector {
             kept.select(1, 1)};
   }
 
+  FoundNodes find_in_graph(const FeatureNodes& features) const override {
+    std::vector<onnx::Value> boxes, scores, labels;
+    const auto grids = anchors_(features.maps, features.padded);
+    for (std::size_t level = 0; level < grids.size(); ++level) {
+      const auto logits = classes_(features.maps[level]);
+      const auto best =
+          candidates(grids[level], onnx::apply("Sigmoid", logits), deltas_(features.maps[level]));
+      boxes.push_back(best.boxes);
+      scores.push_back(best.scores);
+      labels.push_back(best.labels);
+    }
+    return best_detections(
+        {onnx::concat(boxes, 1), onnx::concat(scores, 1), onnx::concat(labels, 1)}, features.limits,
+        options_.boxes.offset, own_classes_, options_.detection);
+  }
+
+  /// In a graph: anchors (T_l, 4), scores (N, T_l, K), deltas (N, T_l, 4).
+  FoundNodes candidates(const onnx::Value& anchors, const onnx::Value& scores,
+                        const onnx::Value& deltas) const {
+    auto& g = *scores.graph;
+    const auto in = g.in("candidates");
+    const auto own = first_ > 0 ? onnx::slice(scores, 2, first_, first_ + own_classes_) : scores;
+    const auto above = onnx::where(own > options_.detection.score_threshold, own, -1);
+    const auto all = onnx::reshape(above, {0, -1});
+    const auto [best, places] = onnx::top_k(
+        all, onnx::minimum(onnx::side_of(all, 1), static_cast<double>(options_.candidates)));
+    const auto count = g.scalar(static_cast<double>(own_classes_), onnx::Type::i64);
+    const auto anchor = places / count;  // (N, k)
+    return {coder_.decode(onnx::gather(anchors, anchor, 0),
+                          onnx::gather_nd(deltas, onnx::unsqueeze(anchor, {2}), 1)),
+            best, onnx::remainder(places, count)};
+  }
+
   RetinaNetOptions options_;
   BoxCoder coder_;
+  std::int64_t own_classes_;
   std::int64_t first_;
   AnchorGrids anchors_;
   DenseHead classes_, deltas_;

@@ -1,12 +1,4 @@
-"""The def _warn_of_zero() -> None:
-    warnings.warn(
-        "an annotation has id 0, which pycocotools and this class take for 'no match': it counts "
-        "as missed; number annotations from 1",
-        stacklevel=4,
-    )
-
-
-class COCO: a data set, or results, with pycocotools' attributes and methods."""
+"""The class COCO: a data set, or results, with pycocotools' attributes and methods."""
 
 from __future__ import annotations
 
@@ -36,6 +28,14 @@ def _is_array_like(value: Any) -> bool:
 
 def _as_list(value: Any) -> Any:
     return value if _is_array_like(value) else [value]
+
+
+def _warn_of_zero() -> None:
+    warnings.warn(
+        "an annotation has id 0, which pycocotools and this class take for 'no match': it counts "
+        "as missed; number annotations from 1",
+        stacklevel=4,
+    )
 
 
 class COCO:

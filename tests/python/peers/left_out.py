@@ -41,7 +41,9 @@ LEFT_OUT = {
     "test_ranges.py::TestRanges::test_eval_1_segm": RANGES,
     f"{API}::test_custom_summary_layout_matches_configured_ranges_and_max_dets": RANGES,
     f"{API}::test_invalid_core_iou_types_raise_value_error": "we raise pycocotools' Exception",
-    f"{API}::test_load_res_rejects_unsupported_result_types": "we raise pycocotools' AssertionError",
+    f"{API}::test_load_res_rejects_unsupported_result_types": (
+        "we raise pycocotools' AssertionError"
+    ),
     f"{API}::test_dump_round_trips_indexed_dataset": NAMES + ": dump",
     f"{API}::test_core_collection_defaults_are_not_shared_mutable_objects": (
         NAMES + ": get_ann_ids"

@@ -1,0 +1,99 @@
+#include "millrace/onnx/pixels.h"
+
+namespace millrace::onnx {
+namespace {
+
+constexpr double kOne = 2048;  // weights of 11 bits
+
+/// Where pixels lie among others: `first` and the next, by weights that are whole numbers.
+struct Taps {
+  Value first;                            // int64
+  Value weight_of_first, weight_of_next;  // int32
+};
+
+/// In OpenCV's arithmetic: double, then float. `from` and `to` are lists of one side.
+Taps taps(const Value& from, const Value& to) {
+  auto& g = *from.graph;
+  const auto scale = g.scalar(1, Type::f64) / (cast(to, Type::f64) / cast(from, Type::f64));
+  const auto place = cast((cast(range(to), Type::f64) + 0.5) * scale - 0.5, Type::f32);
+  const auto first = apply("Floor", place);
+  const auto part = place - first;
+  const auto weight = [](const Value& w) { return cast(apply("Round", w * kOne), Type::i32); };
+  return {cast(first, Type::i64), weight(g.scalar(1, Type::f32) - part), weight(part)};
+}
+
+Value clamped(const Value& index, const Value& count) {
+  return minimum(maximum(index, 0), count - 1);
+}
+
+}  // namespace
+
+Value resize_bilinear(const Value& image, const Value& size) {
+  auto& g = *image.graph;
+  const auto place = g.in("resize");
+  const auto height = side_of(image, 0), width = side_of(image, 1);
+  const auto rows = taps(height, slice(size, 0, 0, 1)), columns = taps(width, slice(size, 0, 1, 2));
+  // All weight on the border where a place lies beyond it.
+  const auto inside = clamped(columns.first, width);
+  const auto beyond = g.add(
+      "Or", {columns.first < g.scalar(0, Type::i64), g.add("Not", {columns.first < width - 1})});
+  const auto left =
+                 unsqueeze(where(beyond, g.scalar(kOne, Type::i32), columns.weight_of_first), {1}),
+             right = unsqueeze(where(beyond, g.scalar(0, Type::i32), columns.weight_of_next), {1});
+  const auto widened = [&](const Value& row) {
+    const auto own = gather(image, clamped(row, height), 0);
+    const auto of = [&](const Value& column) { return cast(gather(own, column, 1), Type::i32); };
+    return (of(inside) * left + of(clamped(inside + 1, width)) * right) / 16;
+  };
+  const auto share = [&](const Value& row, const Value& weight) {
+    return widened(row) * unsqueeze(weight, {1, 2}) / 65536;
+  };
+  const auto sum =
+      share(rows.first, rows.weight_of_first) + share(rows.first + 1, rows.weight_of_next);
+  return cast((sum + 2) / 4, Type::u8);
+}
+
+Value mirrored(const Value& images, const Value& sizes) {
+  auto& g = *images.graph;
+  const auto place = g.in("mirror");
+  const auto column = range(side_of(images, 2));  // (W)
+  const auto width = slice(sizes, 1, 1, 2);       // (N, 1)
+  const auto other = width - 1 - column;          // (N, W)
+  const auto from = where(other < g.scalar(0, Type::i64), column, other);
+  const auto columns = transpose(images, {0, 2, 1, 3});  // (N, W, H, 3)
+  return transpose(gather_nd(columns, unsqueeze(from, {2}), 1), {0, 2, 1, 3});
+}
+
+Value resized_size(const Value& size, std::int64_t short_side, std::int64_t max_side,
+                   bool torchvision) {
+  auto& g = *size.graph;
+  const auto place = g.in("resized_size");
+  const auto sides = cast(size, Type::f64);
+  const auto height = slice(sides, 0, 0, 1), width = slice(sides, 0, 1, 2);
+  const auto shorter = minimum(height, width), longer = g.add("Max", {height, width});
+  const auto target = g.scalar(static_cast<double>(short_side), Type::f64),
+             bound = g.scalar(static_cast<double>(max_side), Type::f64);
+  if (torchvision) {
+    const auto scale = minimum(target / shorter, bound / longer);
+    return maximum(cast(apply("Floor", sides * scale), Type::i64), 1);
+  }
+  const auto scale = target / shorter;
+  const auto wide = height < width;
+  const auto wanted =
+      concat({where(wide, target, scale * height), where(wide, scale * width, target)}, 0);
+  const auto longest = g.add("Max", {slice(wanted, 0, 0, 1), slice(wanted, 0, 1, 2)});
+  const auto fitting = wanted * where(bound < longest, bound / longest, g.scalar(1, Type::f64));
+  return maximum(cast(apply("Floor", fitting + 0.5), Type::i64), 1);
+}
+
+Value padded_size(const Value& size, std::int64_t divisor) {
+  const auto step = static_cast<double>(divisor);
+  return (size + (step - 1)) / step * step;
+}
+
+Value scaled_size(const Value& size, double scale) {
+  if (scale == 1) return size;
+  return maximum(cast(apply("Floor", cast(size, Type::f64) * scale + 0.5), Type::i64), 1);
+}
+
+}  // namespace millrace::onnx

@@ -1,0 +1,256 @@
+// Detections from Python's dicts and arrays.
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/coco/evaluation/matching.h"
+#include "python/src/coco/index.h"
+#include "python/src/coco/sets.h"
+#include "python/src/coco/shapes.h"
+
+namespace millrace::python {
+namespace {
+
+using coco::Detections;
+
+/// Width times height as Python computes it: numbers of NumPy may be of single precision.
+double box_area(PyObject* value, const Place& place, std::span<const double, 4> box) {
+  const Items numbers(value, "bbox", place);
+  const auto plain = [&](std::size_t i) {
+    return PyFloat_CheckExact(numbers[i]) || PyLong_CheckExact(numbers[i]);
+  };
+  if (plain(2) && plain(3)) return box[2] * box[3];
+  const nb::object product = nb::steal(PyNumber_Multiply(numbers[2], numbers[3]));
+  if (!product) nb::raise_python_error();
+  return ordered_of(product.ptr(), "bbox", place);
+}
+
+/// Detections whose masks are made in parallel, block by block, without the GIL.
+class FoundWriter {
+ public:
+  explicit FoundWriter(Found& found) : found_(found) {}
+
+  void add(const Detections::Record& record, Shape shape, std::size_t index,
+           std::pair<std::uint32_t, std::uint32_t> image_size, std::vector<double> keypoints = {}) {
+    if (shape.kind == Shape::Kind::none && waiting_.empty())
+      return found_.all.add(record, keypoints);
+    waiting_.push_back({record, std::move(shape), index, image_size, std::move(keypoints)});
+    if (waiting_.size() == kBlock) flush();
+  }
+
+  void flush() {
+    const nb::gil_scoped_release free;
+    const std::size_t parts = (waiting_.size() + kPart - 1) / kPart;
+    std::vector<Detections> done(parts);
+    coco::in_arena(0, [&] {
+      tbb::parallel_for(std::size_t{0}, parts, [&](std::size_t p) {
+        for (std::size_t i = p * kPart; i < std::min(waiting_.size(), (p + 1) * kPart); ++i)
+          write(waiting_[i], done[p]);
+      });
+    });
+    for (const Detections& part : done) found_.all.append(part);
+    waiting_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 16384, kPart = 256;
+
+  struct Waiting {
+    Detections::Record record;
+    Shape shape;
+    std::size_t index;
+    std::pair<std::uint32_t, std::uint32_t> image_size;
+    std::vector<double> keypoints;
+  };
+
+  static void write(Waiting& one, Detections& out) {
+    if (one.shape.kind == Shape::Kind::none) return out.add(one.record, one.keypoints);
+    try {
+      std::string made;
+      auto [height, width] = std::pair(one.shape.height, one.shape.width);
+      if (one.shape.kind != Shape::Kind::counts) {
+        const coco::Rle mask = mask_of(one.shape, one.image_size.first, one.image_size.second);
+        height = mask.height, width = mask.width;
+        made = coco::encode_counts(mask);
+      }
+      const bool is_text = one.shape.kind == Shape::Kind::counts;
+      out.add(one.record, is_text ? one.shape.counts : made, height, width, one.keypoints);
+    } catch (const Error& problem) {
+      throw Error(fmt::format("{}[{}] (image {}): {}", kResults, one.index, one.record.image_id,
+                              problem.what()));
+    }
+  }
+
+  Found& found_;
+  std::vector<Waiting> waiting_;
+};
+
+/// What a detection of any kind has. Throws ValueError for a NaN score.
+Detections::Record record_of(PyObject* dict, const Place& place) {
+  Detections::Record one;
+  one.category_id = id_of(keys().category_id.get(dict, place), "category_id", place);
+  one.score = ordered_of(keys().score.get(dict, place), "score", place);
+  return one;
+}
+
+/// Sizes of images by id, from a dict or a data set.
+struct Sizes {
+  PyObject* images;  // {id: image}, or nullptr
+  const coco::Dataset* set;
+  std::int64_t last = -1;
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> size;
+
+  std::pair<std::uint32_t, std::uint32_t> of(std::int64_t id) {
+    if (size && id == last) return *size;
+    last = id;
+    if (images) {
+      Index index({}, {}, {});
+      index.images = images;
+      size = index.size(id);
+    } else if (const coco::Image* image = set->find_image(id)) {
+      size = {static_cast<std::uint32_t>(image->height), static_cast<std::uint32_t>(image->width)};
+    } else {
+      throw nb::key_error(fmt::format("image {} is not in the data set", id).c_str());
+    }
+    return *size;
+  }
+};
+
+}  // namespace
+
+Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb::dict& imgs,
+                     const Ids& image_ids, std::string_view iou_type) {
+  const Task task = task_of(iou_type);
+  const Index index(img_to_anns, anns, imgs);
+  expect_ascending(view(image_ids), "imgIds");
+  Found found;
+  found.area = coco::AreaFrom::given;
+  FoundWriter writer(found);
+  for (const std::int64_t id : view(image_ids)) {
+    std::optional<std::pair<std::uint32_t, std::uint32_t>> size;
+    index.each(id, kResults, [&](PyObject* dict, const Place& place) {
+      Detections::Record one = record_of(dict, place);
+      one.image_id = id;
+      one.area = ordered_of(keys().area.get(dict, place), "area", place);
+      const std::int64_t own = id_of(keys().id.get(dict, place), "id", place);
+      if (own <= 0) throw Unusual(place.text() + ": an id below 1 leaves what it hits free");
+      Shape shape;
+      if (task == Task::segm) {
+        shape = shape_of(keys().segmentation.get(dict, place), place);
+        if (!size) size = index.size(id);
+        if (shape.kind == Shape::Kind::none) fail_value(place, "'segmentation' is empty");
+      } else if (task == Task::bbox) {
+        read_box(keys().bbox.get(dict, place), place, one.bbox);
+        one.has_bbox = true;
+      }
+      std::vector<double> keypoints;
+      if (task == Task::keypoints)
+        keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
+      found.ids.push_back(own);
+      writer.add(one, std::move(shape), place.index, size.value_or(std::pair(0U, 0U)),
+                 std::move(keypoints));
+    });
+  }
+  writer.flush();
+  return found;
+}
+
+Found found_of_list(const nb::list& results, std::string_view iou_type, std::string_view areas,
+                    const std::optional<nb::dict>& imgs, const Truth* truth) {
+  const Task task = task_of(iou_type);
+  Sizes sizes{imgs ? imgs->ptr() : nullptr, truth ? truth->set.get() : nullptr, -1, {}};
+  Found found;
+  found.area = coco::AreaFrom::given;
+  FoundWriter writer(found);
+  const Items items(results.ptr(), kResults, {kResults, 0});
+  const Task area = task_of(areas);
+  const bool masks_first = area == Task::segm;
+  if (masks_first) found.area = coco::AreaFrom::mask;
+  const bool wants_shape = masks_first || task == Task::segm;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Place place{kResults, i};
+    PyObject* dict = dict_at(items[i], place);
+    Detections::Record one = record_of(dict, place);
+    one.image_id = id_of(keys().image_id.get(dict, place), "image_id", place);
+    PyObject* box = nullptr;
+    if (area == Task::bbox) box = keys().bbox.get(dict, place);
+    if (masks_first) box = keys().bbox.find(dict);
+    std::vector<double> keypoints;
+    if (task == Task::keypoints || area == Task::keypoints)
+      keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
+    if (area == Task::keypoints) {
+      if (task != Task::keypoints) throw Unusual("keypoints as boxes or masks");
+      const coco::Xywh around = coco::box_around(keypoints);
+      one.area = around[2] * around[3];
+    }
+    if (box) {
+      read_box(box, place, one.bbox);
+      one.has_bbox = true;
+      one.area = box_area(box, place, one.bbox);
+    }
+    Shape shape;
+    if (wants_shape) {
+      PyObject* segmentation =
+          masks_first ? keys().segmentation.get(dict, place) : keys().segmentation.find(dict);
+      if (segmentation) shape = shape_of(segmentation, place);
+      if (masks_first && shape.kind == Shape::Kind::none)
+        fail_value(place, "'segmentation' is empty");
+    }
+    const bool has_shape = shape.kind != Shape::Kind::none;
+    writer.add(one, std::move(shape), i, has_shape ? sizes.of(one.image_id) : std::pair(0U, 0U),
+               std::move(keypoints));
+  }
+  writer.flush();
+  return found;
+}
+
+Found found_of_rows(const Rows& rows, bool single) {
+  const nb::gil_scoped_release free;
+  Found found;
+  found.area = coco::AreaFrom::given;
+  for (std::size_t i = 0; i < rows.shape(0); ++i) {
+    const double* row = rows.data() + 7 * i;
+    for (int k = 0; k < 7; ++k)
+      if (std::isnan(row[k]) || (k != 5 && std::isinf(row[k])))
+        throw Error(fmt::format("results[{}, {}] is not a finite number", i, k));
+    Detections::Record one;
+    one.image_id = static_cast<std::int64_t>(row[0]);
+    one.category_id = static_cast<std::int64_t>(row[6]);
+    std::copy_n(row + 1, 4, one.bbox.begin());
+    one.has_bbox = true;
+    one.score = row[5];
+    one.area =
+        single ? double{static_cast<float>(row[3]) * static_cast<float>(row[4])} : row[3] * row[4];
+    found.all.add(one);
+  }
+  return found;
+}
+
+bool are_of_images(const nb::list& results, const std::optional<nb::dict>& imgs, const Truth* truth,
+                   const std::string& required) {
+  const Key key(required.c_str());
+  const Items items(results.ptr(), kResults, {kResults, 0});
+  PyObject* last = nullptr;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Place place{kResults, i};
+    PyObject* dict = dict_at(items[i], place);
+    PyObject* id = keys().image_id.get(dict, place);
+    if (!required.empty()) key.get(dict, place);
+    if (id == std::exchange(last, id)) continue;
+    if (imgs) {
+      if (!PyDict_GetItemWithError(imgs->ptr(), id)) {
+        if (PyErr_Occurred()) nb::raise_python_error();
+        return false;
+      }
+    } else if (!truth->set->find_image(id_of(id, "image_id", place))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace millrace::python

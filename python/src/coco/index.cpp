@@ -1,0 +1,55 @@
+#include "python/src/coco/index.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace millrace::python {
+
+void expect_ascending(std::span<const std::int64_t> ids, const char* name) {
+  if (ids.empty() || std::ranges::adjacent_find(ids, std::greater_equal<>()) != ids.end())
+    throw Unusual(fmt::format("{} are empty or not in ascending order", name));
+}
+
+PyObject* Index::find(PyObject* dict, std::int64_t id) {
+  const nb::object key = nb::steal(PyLong_FromLongLong(id));
+  PyObject* value = PyDict_GetItemWithError(dict, key.ptr());
+  if (!value && PyErr_Occurred()) nb::raise_python_error();
+  return value;
+}
+
+std::pair<std::uint32_t, std::uint32_t> Index::size(std::int64_t id) const {
+  PyObject* image = find(images, id);
+  if (!image) throw nb::key_error(fmt::format("image {} is not in the data set", id).c_str());
+  const std::string name = fmt::format("image {}: images", id);
+  const Place place{name.c_str(), 0};
+  const auto side = [&](const Key& key) {
+    const std::int64_t pixels = id_of(key.get(image, place), key.name(), place);
+    if (pixels < 0 || pixels > (1 << 20))
+      throw nb::value_error(fmt::format("image {}: '{}' is {}", id, key.name(), pixels).c_str());
+    return static_cast<std::uint32_t>(pixels);
+  };
+  return {side(keys().height), side(keys().width)};
+}
+
+void read_box(PyObject* value, const Place& place, std::span<double, 4> box) {
+  const Items numbers(value, "bbox", place);
+  if (numbers.size() != 4)
+    fail_value(place, fmt::format("'bbox' has {} numbers, not 4", numbers.size()));
+  for (std::size_t i = 0; i < 4; ++i) box[i] = number_of(numbers[i], "bbox", place);
+}
+
+std::vector<double> read_keypoints(PyObject* value, const Place& place) {
+  const Items numbers(value, "keypoints", place);
+  std::vector<double> keypoints(numbers.size());
+  if (keypoints.size() % 3 != 0 || keypoints.size() > 3 * UINT16_MAX)
+    fail_value(place,
+               fmt::format("'keypoints' has {} numbers; they are x y v of each", keypoints.size()));
+  for (std::size_t i = 0; i < keypoints.size(); ++i) {
+    if (!PyFloat_Check(numbers[i]) && !PyLong_Check(numbers[i]))
+      throw Unusual(place.text() + ": 'keypoints' holds numbers of another kind");
+    keypoints[i] = number_of(numbers[i], "keypoints", place);
+  }
+  return keypoints;
+}
+
+}  // namespace millrace::python
