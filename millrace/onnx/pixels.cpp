@@ -11,11 +11,21 @@ struct Taps {
   Value weight_of_first, weight_of_next;  // int32
 };
 
-/// In OpenCV's arithmetic: double, then float. `from` and `to` are lists of one side.
+/// `from` and `to` are lists of one side. OpenCV computes the place (i + 1/2) from / to - 1/2 in
+/// double and rounds it to float. This gives the same float without doubles, which some runtimes
+/// compute as floats: the place in whole 1024ths, exact for images of up to 16384 pixels a side,
+/// plus the small rest as a float.
 Taps taps(const Value& from, const Value& to) {
   auto& g = *from.graph;
-  const auto scale = g.scalar(1, Type::f64) / (cast(to, Type::f64) / cast(from, Type::f64));
-  const auto place = cast((cast(range(to), Type::f64) + 0.5) * scale - 0.5, Type::f32);
+  constexpr double kParts = 1024;
+  const auto divisor = to * 2;
+  const auto above = (range(to) * 2 + 1) * from + to;  // the place and 1, times the divisor
+  const auto whole = above / divisor;
+  const auto left = (above - whole * divisor) * kParts;
+  const auto parts = left / divisor;
+  const auto rest =
+      cast(left - parts * divisor, Type::f32) / cast(divisor, Type::f32) * (1 / kParts);
+  const auto place = cast((whole - 1) * kParts + parts, Type::f32) * (1 / kParts) + rest;
   const auto first = apply("Floor", place);
   const auto part = place - first;
   const auto weight = [](const Value& w) { return cast(apply("Round", w * kOne), Type::i32); };

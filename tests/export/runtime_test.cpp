@@ -90,12 +90,12 @@ TEST(Export, HalfWeightsAndTensorsInAFileBesideGiveTheSame) {
 TEST(Export, NoObjectAndAThousand) {
   NEEDS_RUNTIME();
   for (const auto* more : {"test.score_thresh = 0.9999\n",
-                           "test.detections_per_img = 1000\ntest.score_thresh = 0.0\n"
+                           "test.score_thresh = 0.0\n"
                            "test.nms_thresh = 0.95\nrpn.post_nms_top_n_test = 500\n"
                            "rpn.nms_thresh = 0.9\n"}) {
     const Scratch scratch;
     const SmallKind kind{"maskrcnn", kFewRegions + "mask.conv_dim = 8\n" + more};
-    const auto detector = small_detector(kind.name, kind.more);
+    const auto detector = decided_detector(kind, 1000);
     expect_right(exported(*detector, kind, scratch, {made_photo(200, 150, 1)}));
   }
 }

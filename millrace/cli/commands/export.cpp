@@ -103,8 +103,8 @@ int export_to_onnx(const ExportArguments& arguments) {
   const auto photos = read_photos(arguments, weights.file, recipe.data);
   const auto detector = session.make_trained_detector(card->classes, weights);
   round_weights(*detector, options.storage);
-  auto exported = *card;  // with what --set has changed
-  exported.model = of_weights(recipe.model);
+  // With what --set has changed
+  const auto exported = model_card(recipe, card->classes, card->category_ids);
   auto files = export_model(*detector, exported, recipe.data, options, arguments.to);
   write_certificate(*detector, exported, recipe.data, options, photos, weights.file, files);
   const CertificateFiles certificate(arguments.to);
