@@ -77,6 +77,7 @@ bench: all ## measure the data flow, the evaluator, the operators and the model,
 	$(folder)/bin/bench_masks
 	tests/bench/ops.py $(folder)/bin/bench_ops
 	tests/bench/step.py $(trainer)
+	tests/bench/predict.py $(trainer) $(folder)/bin/bench_predict
 	tests/bench/serving.py $(folder)/bin/bench_serving
 
 wheel: ## write a wheel of the Python package into build/, for other machines

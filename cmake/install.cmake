@@ -12,17 +12,32 @@ configure_package_config_file(
                               INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake
-              ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
+configure_file(cmake/plugins.cmake.in ${PROJECT_BINARY_DIR}/plugins.cmake @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/plugins.cmake
               cmake/add_plugin.cmake cmake/build_id.cmake cmake/libtorch.cmake cmake/opencv.cmake
               millrace/plugins/plugin.cpp millrace/plugins/build_id.h.in
         DESTINATION ${package_folder})
+# The predictor, by itself with `cmake --install BUILD --component predict`.
+install(FILES ${PROJECT_BINARY_DIR}/millraceConfig.cmake
+              ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake cmake/predict.cmake
+        DESTINATION ${package_folder} COMPONENT predict)
+install(TARGETS millrace_predict_library LIBRARY DESTINATION lib COMPONENT predict
+                                         NAMELINK_COMPONENT predict)
+install(TARGETS millrace_image_readers DESTINATION lib/millrace COMPONENT predict)
+install(FILES millrace/predict/millrace_predict.h DESTINATION include COMPONENT predict)
+foreach(header millrace/base/errors.h millrace/coco/masks/masks.h
+               millrace/detector/detected_object.h ${predict_headers})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${header} DESTINATION include/${folder} COMPONENT predict)
+endforeach()
 install(DIRECTORY configs DESTINATION share/millrace)
 install(PROGRAMS scripts/torchvision_step.py DESTINATION share/millrace/scripts)  # for check-gpu
 install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector
+                  examples/predict_c
         DESTINATION share/millrace/examples
         REGEX "/(build|data|runs)$" EXCLUDE)
-install(FILES examples/read_batches.py examples/README.md DESTINATION share/millrace/examples)
+install(FILES examples/predict.py examples/read_batches.py examples/README.md
+        DESTINATION share/millrace/examples)
 install(DIRECTORY examples/classification DESTINATION share/millrace/examples)
 install(DIRECTORY docs DESTINATION share/doc/millrace)
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE

@@ -31,6 +31,7 @@ set(public_headers
   millrace/trainer/callback.h
   millrace/trainer/callback_roles.h
   millrace/trainer/cluster/cluster.h
+  millrace/detector/detected_object.h
   millrace/detector/detector.h
   millrace/trainer/checkpoint/position.h
   millrace/trainer/metrics.h
@@ -44,4 +45,10 @@ set(public_headers
   millrace/models/ops/boxes.h
   millrace/models/pyramid_detector.h
   millrace/plugins/plugin.h
+)
+
+# Those of the component predict, besides what they include of the above. millrace_predict.h is
+# installed beside the folder millrace/.
+set(predict_headers
+  millrace/predict/predictor.h
 )

@@ -10,6 +10,8 @@
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
+#include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/detection/test_time.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "millrace/dataflow/serving/remote_flow.h"
@@ -17,7 +19,6 @@
 #include "millrace/dataflow/stage_tables.h"
 #include "millrace/dataflow/stages/crops.h"
 #include "millrace/dataflow/stages/mixing.h"
-#include "millrace/dataflow/stages/pad.h"
 
 namespace millrace {
 namespace {
@@ -72,21 +73,14 @@ FlowOptions train_options(const DataOptions& data, std::uint64_t seed, Share sha
   return how;
 }
 
-ResizeShortestEdge test_resize(const DataOptions& options) {
-  return {.short_side = {options.settled_test_short_side()},
-          .max_side = options.settled_test_max_side(),
-          .style = options.resize_style};
-}
-
 /// Batches of decoded images as they are for detection.
-std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded,
-                                                 const DataOptions& options,
-                                                 const FlowOptions& how) {
+std::unique_ptr<DataFlow<Batch>> start_test_flow(Pipeline<Sample> decoded, const TestTime& prepared,
+                                                 std::int64_t batch, const FlowOptions& how) {
   prepare_opencv();
   return std::move(decoded)
-      .map(test_resize(options))
-      .group(static_cast<std::size_t>(options.test_batch_size))
-      .map(Pad{.divisor = options.divisor})
+      .map(prepared.resize())
+      .group(static_cast<std::size_t>(batch))
+      .map(prepared.pad())
       .start(how);
 }
 
@@ -150,13 +144,14 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,
                                                  Share share, const Cursor& start) {
+  const auto prepared = test_time(options);
   auto how = flow_options(options, share);
   how.start = start;
   if (how.on_error == OnError::replace) how.on_error = OnError::skip;
   return start_test_flow(
       from(std::make_shared<const DetectionSource>(split, /*filter_empty=*/false))
-          .map(decode_for(test_resize(options), options.reduced_decoding)),
-      options, how);
+          .map(prepared.decode()),
+      prepared, options.test_batch_size, how);
 }
 
 Batch test_batch(const DataOptions& options, Sample decoded) {
@@ -168,14 +163,14 @@ Batch test_batch(const DataOptions& options, Sample decoded) {
 
 PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
                            const Cursor& start) {
-  const auto photos = std::make_shared<const Photos>(
-      std::move(files), decode_for(test_resize(options), options.reduced_decoding));
+  const auto prepared = test_time(options);
+  const auto photos = std::make_shared<const Photos>(std::move(files), prepared.decode());
   auto how = flow_options(options, {});
   how.start = start;
   how.on_error = OnError::skip;
   how.max_skipped = 1;
   auto usable = from(photos).filter([](const Sample& sample) { return !sample.image.empty(); });
-  return {photos, start_test_flow(std::move(usable), options, how)};
+  return {photos, start_test_flow(std::move(usable), prepared, options.test_batch_size, how)};
 }
 
 }  // namespace millrace

@@ -12,9 +12,9 @@
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
-#include "millrace/dataflow/stages/pad.h"
 
 namespace millrace {
 namespace {
@@ -131,11 +131,6 @@ std::optional<ResizeShortestEdge> only_resize(std::span<const Config> tables) {
     if (auto found = options_of<ResizeShortestEdge>(table)) resize = std::move(found);
   }
   return resize;
-}
-
-Decode decode_for(const ResizeShortestEdge& resize, bool reduced) {
-  if (!reduced) return {};
-  return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
 }
 
 std::vector<Config> complete_stages(const DataOptions& data, std::span<const Config> given) {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "millrace/dataflow/detection/data_options.h"
+#include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/detection/detection_stages.h"
-#include "millrace/dataflow/stages/decode.h"
-#include "millrace/dataflow/stages/geometric.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 
 namespace millrace {
 
@@ -29,9 +29,6 @@ void settle_stages(const DataOptions& data, const Config& data_table, std::vecto
 /// Throws ConfigError if images of `source` that may share a batch fit into none of its shapes.
 /// `tables` are complete; with stages outside the default list, nothing is checked.
 void check_fit(const Source<Sample>& source, std::span<const Config> tables);
-
-/// A decoder that, where `reduced`, makes no more pixels than the resize after it leaves.
-Decode decode_for(const ResizeShortestEdge& resize, bool reduced);
 
 /// The resize that alone decides how large images become; nothing if the (complete) tables have
 /// none, or stages outside the default list.

@@ -15,8 +15,8 @@
 
 #include "millrace/base/random.h"
 #include "millrace/base/registry.h"
-#include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/detection/sample.h"
+#include "millrace/detector/detected_object.h"
 #include "millrace/weights/parameters.h"
 
 namespace millrace {
@@ -31,14 +31,6 @@ class RankSum;
 
 /// Scalars by name in a fixed order; training descends their sum.
 using Losses = std::vector<std::pair<std::string, at::Tensor>>;
-
-/// One object found in an image.
-struct DetectedObject {
-  Box box;                 // pixels of the original image
-  std::int32_t label = 0;  // 0 .. classes - 1
-  float score = 0;         // 0 .. 1
-  coco::Rle mask;          // of the original image's size; no counts: the model gives no masks
-};
 
 /// Sums over the parts of a step: its micro-batches (optimizer.accumulate) and its ranks. A mean
 /// over samples is then a sum over the part's samples divided by the total of the step, so that the
@@ -157,6 +149,8 @@ struct ModelContext {
   std::vector<std::string> classes;  // names in label order
   std::uint64_t seed = 1;            // of the initial weights
   at::Device device = at::kCPU;      // of its tensors
+  // Weights are loaded before anything is computed: they may start with any values.
+  bool awaits_weights = false;
 };
 
 /// `table` holds the detector's own options.

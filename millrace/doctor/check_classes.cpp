@@ -5,7 +5,7 @@
 #include <map>
 
 #include "millrace/base/text.h"
-#include "millrace/dataflow/stages/geometric.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/doctor/checks.h"
 
 namespace millrace {

@@ -11,9 +11,9 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/image/image_head.h"
-#include "millrace/dataflow/stages/decode.h"
 #include "millrace/doctor/check_each.h"
 #include "millrace/doctor/checks.h"
 

@@ -13,8 +13,7 @@
 #include "millrace/base/files.h"
 #include "millrace/base/sha256.h"
 #include "millrace/coco/masks/masks.h"
-#include "millrace/dataflow/stages/geometric.h"
-#include "millrace/dataflow/stages/pad.h"
+#include "millrace/dataflow/detection/test_time.h"
 #include "millrace/detector/make_detector.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/safetensors.h"
@@ -28,9 +27,7 @@ using Json = nlohmann::ordered_json;
 /// Photos as a batch for evaluation. Padded: with the resized images for originals, as the file's
 /// caller has them.
 Batch batch_of(const std::vector<Photo>& photos, const DataOptions& data, bool padded) {
-  const ResizeShortestEdge resize{.short_side = {data.settled_test_short_side()},
-                                  .max_side = data.settled_test_max_side(),
-                                  .style = data.resize_style};
+  const auto how = test_time(data);
   Rng unused{0};
   std::vector<Sample> samples;
   for (const auto& photo : photos) {
@@ -39,9 +36,9 @@ Batch batch_of(const std::vector<Photo>& photos, const DataOptions& data, bool p
                   .width = photo.pixels.cols,
                   .height = photo.pixels.rows,
                   .image = photo.pixels.clone()};
-    samples.push_back(resize(std::move(sample), unused));
+    samples.push_back(how.resize()(std::move(sample), unused));
   }
-  auto batch = Pad{.divisor = data.divisor}(std::move(samples));
+  auto batch = how.pad()(std::move(samples));
   if (!padded) return batch;
   for (auto& image : batch.images) {
     image.original_width = image.width, image.original_height = image.height;

@@ -15,6 +15,7 @@
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
+#include "millrace/models/layers/winograd.h"
 #include "millrace/onnx/pixels.h"
 
 namespace millrace {
@@ -80,7 +81,7 @@ PyramidDetector::PyramidDetector(const PyramidDetectorOptions& options, FpnTop t
       finest_(top == FpnTop::pool ? 2 : 3),
       views_(views_of(options.detection)),
       mask_paste_(std::move(mask_paste)),
-      root_(parameters_, context.seed, with_kernels(context.device)),
+      root_(parameters_, context.seed, with_kernels(context.device), "", !context.awaits_weights),
       pyramid_(std::make_unique<Pyramid>(root_ / "backbone", options.pyramid, top)) {}
 
 PyramidDetector::~PyramidDetector() = default;
@@ -210,6 +211,7 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
 
 std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
   const at::NoGradGuard no_grad;
+  const Winograd fast;
   if (views_.size() == 1 && !views_[0].changes()) {
     const auto features = this->features(batch, NormPass{});
     const auto found = find(features);

@@ -193,6 +193,15 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
               some(report.missing));
 }
 
+void check_all_loaded(const LoadReport& report, std::size_t parameters, const std::string& file) {
+  const auto bad = report.not_loaded();
+  if (bad.empty()) return;
+  throw Error(fmt::format(
+      "{} does not fit this model: {} of {} tensors are missing, of other classes or of "
+      "another shape, such as {}; was it trained with another configuration?",
+      file, bad.size(), parameters, bad.front()));
+}
+
 void log_report(const LoadReport& report, std::size_t parameters, const std::string& file) {
   spdlog::info("{} of {} tensors from {} (names of {})", report.loaded, parameters, file,
                report.scheme);

@@ -39,6 +39,9 @@ struct WeightUse {
 LoadReport load_weights(const Parameters& parameters, const std::filesystem::path& file,
                         const WeightUse& use = {});
 
+/// Throws Error unless every one of the model's `parameters` was loaded.
+void check_all_loaded(const LoadReport& report, std::size_t parameters, const std::string& file);
+
 /// Logs a report: counts and first names; at debug level all names.
 void log_report(const LoadReport& report, std::size_t parameters, const std::string& file);
 

@@ -9,9 +9,9 @@
 
 #include "millrace/coco/masks/mask_extent.h"
 #include "millrace/dataflow/detection/data_split.h"
+#include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/detection/geometry.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/dataflow/stages/decode.h"
 #include "tests/dataflow/tiny_coco.h"
 
 namespace millrace::testing {

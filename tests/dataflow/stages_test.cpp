@@ -8,11 +8,12 @@
 #include <set>
 
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/stages/decode.h"
+#include "millrace/dataflow/detection/decode.h"
+#include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/dataflow/stages/filter.h"
 #include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
-#include "millrace/dataflow/stages/pad.h"
 #include "tests/dataflow/samples.h"
 
 namespace millrace {

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "millrace/base/random.h"
-#include "millrace/dataflow/stages/geometric.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "millrace/coco/masks/masks.h"
-#include "millrace/dataflow/stages/geometric.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/models/layers/results.h"
 #include "tests/parity/encoded.h"
 #include "tests/parity/golden_cases.h"

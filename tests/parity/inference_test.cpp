@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "millrace/coco/masks/masks.h"
-#include "millrace/dataflow/stages/geometric.h"
-#include "millrace/dataflow/stages/pad.h"
+#include "millrace/dataflow/detection/pad.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/layers/results.h"
 #include "millrace/models/ops/top_k.h"

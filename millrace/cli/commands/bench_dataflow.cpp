@@ -166,7 +166,7 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
           {"peak_rss_bytes", m.peak_rss_bytes}};
 }
 
-void print_text(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
+void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
   const auto images = static_cast<double>(m.images);
   const double rate = share(images, m.wall_s), cpu_ms = 1e3 * share(m.cpu_s, images);
   fmt::print("{} batches in {} ({}) with {}\n", m.batches, duration_text(m.wall_s),
@@ -220,7 +220,7 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : static_cast<int>(allowed_processor_count());
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
-  if (!arguments.json) return print_text(result, floors, used), kDone;
+  if (!arguments.json) return print_measurement(result, floors, used), kDone;
   auto json = to_json(result, floors, used);
   if (arguments.digest) json["digests"] = result.digests;
   print(json);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 #include <opencv2/core.hpp>
-#include <stdexcept>
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/geometry.h"
@@ -15,8 +14,6 @@ MILLRACE_REGISTER(register_stage<Flip>(
     "mirrors the image and its objects by chance, left to right or top to bottom"));
 MILLRACE_REGISTER(register_stage<Affine>(
     "scales, turns, shears and moves the image and its objects in one warp"));
-MILLRACE_REGISTER(register_stage<ResizeShortestEdge>(
-    "resizes the image, bilinearly, so that its shorter side has a given length"));
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
@@ -61,53 +58,6 @@ Sample Affine::operator()(Sample sample, Rng& rng) const {
   const auto size = image_of(sample, kName).size();
   if (!rng.chance(probability)) return sample;
   warp(sample, matrix(draw(rng), size), static_cast<int>(fill), visibility);
-  return sample;
-}
-
-cv::Size shortest_edge_size(cv::Size image, std::int64_t short_side, std::int64_t max_side) {
-  const auto target = static_cast<double>(short_side);
-  const auto bound = static_cast<double>(max_side);
-  const double scale = target / std::min(image.width, image.height);
-  double width = image.height < image.width ? scale * image.width : target;
-  double height = image.height < image.width ? target : scale * image.height;
-  if (std::max(width, height) > bound) {
-    const double shrink = bound / std::max(width, height);
-    width *= shrink;
-    height *= shrink;
-  }
-  return {std::max(1, static_cast<int>(width + 0.5)), std::max(1, static_cast<int>(height + 0.5))};
-}
-
-cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t max_side) {
-  const auto [shorter, longer] = std::minmax(image.width, image.height);
-  const double scale =
-      std::min(static_cast<double>(short_side) / shorter, static_cast<double>(max_side) / longer);
-  return {std::max(1, static_cast<int>(image.width * scale)),
-          std::max(1, static_cast<int>(image.height * scale))};
-}
-
-cv::Size ResizeShortestEdge::size_of(cv::Size image, std::int64_t side) const {
-  return style == ResizeStyle::torchvision ? torchvision_size(image, side, max_side)
-                                           : shortest_edge_size(image, side, max_side);
-}
-
-void ResizeShortestEdge::check() const {
-  if (range && (short_side.size() != 2 || short_side[0] > short_side[1]))
-    throw std::invalid_argument(
-        "resize_shortest_edge: short_side: a range is two lengths, the shorter one first");
-}
-
-Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {
-  const auto old = image_of(sample, kName).size();
-  const auto side =
-      range ? rng.between(short_side[0], short_side[1]) : short_side[rng.below(short_side.size())];
-  if (style == ResizeStyle::torchvision) {
-    for (auto& shape : sample.objects.segmentations)
-      if (!std::holds_alternative<std::monostate>(shape)) shape = rasterised(shape, old);
-    resize(sample, size_of(old, side), Sampling::corners);
-  } else {
-    resize(sample, size_of(old, side));
-  }
   return sample;
 }
 

@@ -1,14 +1,12 @@
-// Stages that mirror, warp and resize an image with its objects.
+// Stages that mirror and warp an image with its objects.
 #pragma once
 
-#include <algorithm>
 #include <opencv2/core/matx.hpp>
 #include <opencv2/core/types.hpp>
 #include <string_view>
 
 #include "millrace/base/options.h"
 #include "millrace/base/random.h"
-#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/ranges.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/detection/transforms.h"
@@ -68,45 +66,6 @@ struct Affine {
           {.min = 0, .max = 40, .unit = "degrees"});
     o.add("fill", fill, "level of what comes from beyond the image", {.min = 0, .max = 255});
     visibility.describe(o);
-  }
-};
-
-/// The size of an image of size `image` whose shorter side becomes `short_side` pixels long, or
-/// less if the longer side would exceed `max_side`: with the rounding of detectron2's
-/// ResizeShortestEdge, or cut to whole pixels as by torchvision's GeneralizedRCNNTransform.
-cv::Size shortest_edge_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
-cv::Size torchvision_size(cv::Size image, std::int64_t short_side, std::int64_t max_side);
-
-/// Resizes the shorter side to a given length, or less if the longer would exceed its maximum.
-struct ResizeShortestEdge {
-  static constexpr std::string_view kName = "resize_shortest_edge";
-  static constexpr std::string_view kAfter = "decode";
-  Options::Ints short_side = {800};  // pixels; several: one of them at random
-  bool range = false;                // short_side is {lowest, highest}
-  std::int64_t max_side = 1333;      // pixels
-  ResizeStyle style = ResizeStyle::detectron2;
-
-  Sample operator()(Sample sample, Rng& rng) const;
-  /// The size of an image of size `image` once its shorter side is to be `side` long.
-  cv::Size size_of(cv::Size image, std::int64_t side) const;
-  /// The longest that a shorter side becomes.
-  std::int64_t largest_short_side() const {
-    return std::min(*std::ranges::max_element(short_side), max_side);
-  }
-  bool draws() const { return range || short_side.size() > 1; }
-
-  /// Throws std::invalid_argument for a `range` that is not two lengths, the shorter first.
-  void check() const;
-
-  void describe(Options& o) {
-    o.add("short_side", short_side, "length of the shorter side; several: one of them at random",
-          {.min = 1, .max = 16384, .unit = "pixels", .least = 1});
-    o.add("range", range, "short_side is [lowest, highest] instead of choices");
-    o.add("max_side", max_side, "maximum length of the longer side",
-          {.min = 1, .max = 65535, .unit = "pixels"});
-    o.add("style", style,
-          "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
-          "cut, bitmaps sampled (torchvision)");
   }
 };
 

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "millrace/detector/precision.h"
+#include "millrace/models/layers/winograd.h"
 #include "millrace/models/ops/dispatched.h"
 
 namespace millrace {
@@ -72,6 +73,8 @@ at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tens
                    std::int64_t stride, std::int64_t padding, const After& after) {
   if (!x.is_cpu()) return forward_there(x, weight, own_bias, stride, padding, after);
   const auto bias = own_bias.defined() ? own_bias.to(x.scalar_type()) : own_bias;
+  if (Winograd::is_active() && stride == 1 && padding == 1 && winograd_fits(x, weight))
+    return winograd(x, weight, bias, after);
   static const auto onednn = find_onednn();
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
   if (!onednn || !known || x.numel() == 0)

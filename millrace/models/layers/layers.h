@@ -20,14 +20,19 @@ namespace millrace {
 /// not on the device or on other layers.
 class Scope {
  public:
+  /// `random`: false leaves weights with any values.
   Scope(Parameters& parameters, std::uint64_t seed, at::Device device = at::kCPU,
-        std::string prefix = {})
-      : parameters_(parameters), seed_(seed), device_(device), prefix_(std::move(prefix)) {}
+        std::string prefix = {}, bool random = true)
+      : parameters_(parameters),
+        seed_(seed),
+        device_(device),
+        prefix_(std::move(prefix)),
+        random_(random) {}
 
   /// scope / "fpn" / "inner_blocks"
   Scope operator/(std::string_view child) const {
     return {parameters_, seed_, device_,
-            prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child)};
+            prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child), random_};
   }
   Scope operator/(std::int64_t child) const { return *this / std::to_string(child); }
 
@@ -60,6 +65,7 @@ class Scope {
   std::uint64_t seed_;
   at::Device device_;
   std::string prefix_;
+  bool random_;
 };
 
 class RankSum;

@@ -35,12 +35,15 @@ at::Tensor Scope::constant(std::string_view name, at::IntArrayRef shape, double 
 }
 
 at::Tensor Scope::normal(std::string_view name, at::IntArrayRef shape, double deviation) const {
-  return declare(name, blank(shape).normal_(0, deviation, generator(name)), ParameterKind::weight);
+  auto value = blank(shape);
+  if (random_) value.normal_(0, deviation, generator(name));
+  return declare(name, value, ParameterKind::weight);
 }
 
 at::Tensor Scope::uniform(std::string_view name, at::IntArrayRef shape, double bound) const {
-  return declare(name, blank(shape).uniform_(-bound, bound, generator(name)),
-                 ParameterKind::weight);
+  auto value = blank(shape);
+  if (random_) value.uniform_(-bound, bound, generator(name));
+  return declare(name, value, ParameterKind::weight);
 }
 
 }  // namespace millrace

@@ -123,11 +123,7 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
     const auto& parameters = detector->parameters();
     const auto report = load_weights(parameters, weights.file, {.insistence = weights.insistence});
     log_report(report, parameters.size(), weights.file);
-    if (const auto bad = report.not_loaded(); !bad.empty())
-      throw Error(
-          fmt::format("{} does not fit this model: {} of {} tensors are missing, of other classes "
-                      "or of another shape, such as {}; was it trained with another configuration?",
-                      weights.file, bad.size(), parameters.size(), bad.front()));
+    check_all_loaded(report, parameters.size(), weights.file);
   }
   take_chiefs_values(cluster_, named_values(*detector), "the model");
   tell_parameters_changed(*detector);

@@ -1,4 +1,4 @@
-#include "millrace/dataflow/stages/pad.h"
+#include "millrace/dataflow/detection/pad.h"
 
 #include <fmt/ranges.h>
 
@@ -8,12 +8,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/batch_padding.h"
 #include "millrace/dataflow/detection/check_messages.h"
-#include "millrace/dataflow/detection/detection_stages.h"
+#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
-
-MILLRACE_REGISTER(
-    register_stage<Pad>("puts a group of samples into one batch, padded with zeros to one size"));
 
 void Pad::check() const {
   for (const auto& shape : shapes) parse_shape(shape);

@@ -1,3 +1,4 @@
+// The stage that makes a batch of samples.
 #pragma once
 
 #include <opencv2/core/types.hpp>

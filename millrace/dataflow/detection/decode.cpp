@@ -1,12 +1,11 @@
-#include "millrace/dataflow/stages/decode.h"
+#include "millrace/dataflow/detection/decode.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
-#include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/image/image_file.h"
-#include "millrace/dataflow/stages/geometric.h"
 
 namespace millrace {
 namespace {
@@ -18,9 +17,6 @@ std::string_view checked(const EncodedImage& file, const std::string& path) {
   return file.bytes;
 }
 
-MILLRACE_REGISTER(
-    register_stage<Decode>("reads and decodes the image: JPEG, PNG and what else OpenCV knows"));
-
 }  // namespace
 
 Sample Decode::operator()(Sample sample) const {
@@ -28,6 +24,10 @@ Sample Decode::operator()(Sample sample) const {
   const auto file = std::exchange(sample.encoded, {});
   const auto owned = file.owner ? std::string() : read_image_file(sample.path);
   const auto bytes = file.owner ? checked(file, sample.path) : std::string_view(owned);
+  return decoded(std::move(sample), bytes);
+}
+
+Sample Decode::decoded(Sample sample, std::string_view bytes) const {
   std::optional<cv::Size> annotated;
   if (sample.width > 0) annotated.emplace(sample.width, sample.height);
   const auto enough = short_side > 0 && annotated
@@ -38,6 +38,11 @@ Sample Decode::operator()(Sample sample) const {
   sample.width = sample.image.size().width;
   sample.height = sample.image.size().height;
   return sample;
+}
+
+Decode decode_for(const ResizeShortestEdge& resize, bool reduced) {
+  if (!reduced) return {};
+  return {.short_side = *std::ranges::max_element(resize.short_side), .max_side = resize.max_side};
 }
 
 }  // namespace millrace

@@ -1,8 +1,10 @@
+// The stage that makes pixels of image files.
 #pragma once
 
 #include <string_view>
 
 #include "millrace/base/options.h"
+#include "millrace/dataflow/detection/resize_shortest_edge.h"
 #include "millrace/dataflow/detection/sample.h"
 
 namespace millrace {
@@ -15,6 +17,8 @@ struct Decode {
   std::int64_t short_side = 0, max_side = 65535;  // pixels; see describe()
 
   Sample operator()(Sample sample) const;
+  /// The same of an image file's bytes.
+  Sample decoded(Sample sample, std::string_view bytes) const;
 
   void describe(Options& o) {
     o.add("strict", strict, "a JPEG with damaged or missing data cannot be used");
@@ -26,5 +30,8 @@ struct Decode {
           {.min = 1, .max = 65535, .unit = "pixels"});
   }
 };
+
+/// A decoder that, where `reduced`, makes no more pixels than the resize after it leaves.
+Decode decode_for(const ResizeShortestEdge& resize, bool reduced);
 
 }  // namespace millrace

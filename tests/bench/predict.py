@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""The predictor beside torchvision: from an image file to boxes and run lengths, Mask R-CNN R50-FPN
+at 800/1333.
+
+    tests/bench/predict.py TRAINER BENCH_PREDICT [--rounds 3] [--photos 6] [--onnx MODEL.onnx]
+
+Weights and photos are those of step.py: torchvision's names and style on both sides. One image and
+batches of four, one thread and two, fp32 and bf16; the first answer after the start of the process,
+and its peak memory. torchvision (eager) is run by MILLRACE_PEERS_PYTHON, an interpreter that has it
+and pycocotools. With --onnx, the exported file in onnxruntime, if that interpreter has it.
+
+The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import step
+from comparison import interpreter, parser, photos, run, take_turns
+
+SETTINGS = list(itertools.product(("fp32", "bf16"), (1, 2), (1, 4)))
+ROWS = [("s an image", "image_s"), ("CPU s an image", "cpu_s"), ("first answer, s", "first_s"),
+        ("peak MiB", "peak_mib")]
+Answer = dict[str, Any]
+Measured = tuple[Answer | None, str | None]
+
+
+def since_start() -> float:
+    """Seconds since this process started, with all that was loaded."""
+    with open("/proc/self/stat") as f:
+        ticks = int(f.read().rsplit(")", 1)[1].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measured(command: list[str], threads: int) -> Measured:
+    result, used = run(command, environment={"OMP_NUM_THREADS": str(threads),
+                                             "GOMP_SPINCOUNT": "1000"})
+    if result is None:
+        return None, used
+    return result | {"peak_mib": used["mib"]}, None
+
+
+def make_model(trainer: str, folder: str) -> str:
+    """model.safetensors with the weights that torchvision wrote: a training of rate 0."""
+    sets = {"data.root": f'"{folder}"', "data.short_side": 64, "data.max_side": 96,
+            "data.test_short_side": 800, "data.test_max_side": 1333, "data.batch_size": 16,
+            "model.style": '"torchvision"', "model.weights": f'"{folder}/weights.pth"',
+            "optimizer.lr": 0.0, "schedule.warmup": '"0 steps"', "train.epochs": 1,
+            "schedule.milestones": "[0.5]", "data.resize_style": '"torchvision"',
+            "callbacks.evaluate.enabled": "false", "callbacks.pictures.enabled": "false"}
+    command = [trainer, "run", "configs/coco/mask_rcnn_R50_FPN_1x.toml", "--output",
+               os.path.join(folder, "runs")]
+    for key, value in sets.items():
+        command += ["--set", f"{key}={value}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    found = [os.path.join(at, name) for at, _, names in os.walk(os.path.join(folder, "runs"))
+             for name in names if name == "model.safetensors"]
+    return sorted(found)[-1]
+
+
+# ------------------------------------------------ peers, in processes of their own
+
+def torchvision_answers(folder: str, precision: str, threads: int) -> Callable[[list[str]], int]:
+    import numpy as np
+    import torch
+    from pycocotools import mask as rle
+    from torchvision.io import ImageReadMode, decode_jpeg, read_file
+    step.peer_folder = folder  # type: ignore[attr-defined]
+    step.THREADS = threads
+    model = step.peer_model(800, 1333).eval()
+    model.load_state_dict(torch.load(os.path.join(folder, "weights.pth"), weights_only=True))
+
+    def answer(files: list[str]) -> int:
+        images = [decode_jpeg(read_file(file), mode=ImageReadMode.RGB).float() / 255
+                  for file in files]
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16,
+                                                    enabled=precision == "bf16"):
+            every = model(images)
+        for found in every:
+            for mask in (found["masks"] > 0.5).numpy():
+                rle.encode(np.asfortranarray(mask[0, :, :, None], np.uint8))
+        return sum(len(found["labels"]) for found in every)
+
+    return answer
+
+
+def onnx_answers(model: str, threads: int) -> Callable[[list[str]], int]:
+    """The exported file takes one image: batches are a loop."""
+    import numpy as np
+    import onnxruntime
+    from PIL import Image
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def answer(files: list[str]) -> int:
+        found = [session.run(["scores"], {"image": np.asarray(Image.open(file).convert("RGB"))})[0]
+                 for file in files]
+        return sum(len(scores) for scores in found)
+
+    return answer
+
+
+def peer(a: argparse.Namespace) -> Answer:
+    import resource
+
+    def used() -> float:
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        return own.ru_utime + own.ru_stime
+
+    answer = (onnx_answers(a.onnx, a.threads) if a.onnx
+              else torchvision_answers(a.peer, a.precision, a.threads))
+    files = itertools.cycle(a.files)
+    first, cpu, objects = 0.0, 0.0, 0
+    times: list[float] = []
+    for _ in range(a.turns * len(a.files) // a.batch):
+        chosen = list(itertools.islice(files, a.batch))
+        start = time.perf_counter()
+        objects += answer(chosen)
+        if first:
+            times.append((time.perf_counter() - start) / a.batch)
+        else:
+            first, cpu = since_start(), used()
+    images = len(times) * a.batch
+    return {"first_s": first, "image_s": statistics.median(times),
+            "cpu_s": (used() - cpu) / images, "objects": objects / (images + a.batch)}
+
+
+# ---------------------------------------------------------------- side by side
+
+def measures(a: argparse.Namespace, python: str, folder: str, model: str, files: list[str],
+             setting: tuple[str, int, int]) -> Iterator[tuple[str, Callable[[], Measured]]]:
+    precision, threads, batch = setting
+    turns = max(2, 2 * batch // len(files) + 1)
+
+    def ours() -> Measured:
+        return measured([a.program, model, precision, str(threads), str(batch), str(turns), *files],
+                        threads)
+
+    def theirs(*more: str) -> Measured:
+        return measured([python, os.path.abspath(__file__), "peer", "peer", "--peer", folder,
+                         "--precision", precision, "--threads", str(threads), "--batch",
+                         str(batch), "--turns", str(turns), *more, "--files", *files], threads)
+
+    yield "millrace", ours
+    if python:
+        yield "torchvision", theirs
+        if a.onnx and precision == "fp32":
+            yield "onnxruntime", lambda: theirs("--onnx", os.path.abspath(a.onnx))
+
+
+def compare(a: argparse.Namespace, python: str, folder: str, model: str, files: list[str]) -> None:
+    for setting in SETTINGS:
+        precision, threads, batch = setting
+        answers = take_turns(dict(measures(a, python, folder, model, files, setting)), a.rounds)
+        print(f"\n{precision}, {threads} thread{'s' * (threads > 1)}, "
+              f"{'one image' if batch == 1 else f'batches of {batch}'} (medians of {a.rounds})")
+        print(f"  {'':<18}" + "".join(f"{name:>14}" for name in answers)
+              + "".join(f"{'ours / ' + name:>22}" for name in list(answers)[1:]))
+        for title, key in ROWS:
+            row = [statistics.median(one[key] for one in each) for each in answers.values()]
+            print(f"  {title:<18}" + "".join(f"{value:>14.3f}" for value in row)
+                  + "".join(f"{row[0] / value:>21.2f}x" for value in row[1:]))
+        found = {name: each[0]["objects"] for name, each in answers.items()}
+        print("  objects an image: " + ", ".join(f"{name} {n:.1f}" for name, n in found.items()),
+              flush=True)
+
+
+def main() -> None:
+    arguments = parser(__doc__, "trainer", rounds=3)
+    arguments.add_argument("program", metavar="bench_predict")
+    arguments.add_argument("--photos", type=int, default=6)
+    arguments.add_argument("--onnx", help="exported from the same weights, for onnxruntime")
+    for name, kind in (("peer", str), ("precision", str), ("threads", int), ("batch", int),
+                       ("turns", int)):
+        arguments.add_argument("--" + name, type=kind, help=argparse.SUPPRESS)
+    arguments.add_argument("--files", nargs="*", help=argparse.SUPPRESS)
+    a = arguments.parse_args()
+    if a.peer:
+        out = os.fdopen(os.dup(1), "w")
+        os.dup2(2, 1)  # what libraries print
+        print(json.dumps(peer(a)), file=out)
+        return
+    data, python = photos(), interpreter()
+    with tempfile.TemporaryDirectory() as folder:
+        step.make_data(data, folder)
+        made, why = run([python or sys.executable, os.path.abspath(step.__file__), "torchvision",
+                         "--peer", folder])
+        if made is None:
+            sys.exit(f"weights are made by torchvision: {why}")
+        with open(os.path.join(folder, "annotations", "instances_val2017.json")) as f:
+            names = [image["file_name"] for image in json.load(f)["images"]]
+        files = [os.path.join(folder, "val2017", name) for name in names[:a.photos]]
+        compare(a, python, folder, make_model(a.trainer, folder), files)
+
+
+if __name__ == "__main__":
+    main()
