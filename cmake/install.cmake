@@ -2,6 +2,7 @@
 # Included after the rooms; millrace/plugins installs the headers.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
+include(public_headers)
 
 set(package_folder lib/cmake/millrace)
 install(TARGETS trainer EXPORT millraceTargets)  # millrace::program, for tests of plug-ins
