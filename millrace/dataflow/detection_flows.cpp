@@ -155,10 +155,11 @@ std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, con
 }
 
 Batch test_batch(const DataOptions& options, Sample decoded) {
+  const auto prepared = test_time(options);
   Rng rng{0};  // which a resize to one size does not ask
   std::vector<Sample> alone;
-  alone.push_back(test_resize(options)(std::move(decoded), rng));
-  return Pad{.divisor = options.divisor}(std::move(alone));
+  alone.push_back(prepared.resize()(std::move(decoded), rng));
+  return prepared.pad()(std::move(alone));
 }
 
 PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesystem::path> files,
