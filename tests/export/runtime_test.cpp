@@ -1,7 +1,13 @@
 // onnxruntime gives what our detectors do.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
+#include "millrace/dataflow/image/bilinear.h"
+#include "millrace/onnx/pixels.h"
 #include "tests/export/exported.h"
 
 namespace millrace::testing {
@@ -74,6 +80,48 @@ TEST_P(Exported, OnnxruntimeGivesTheSameForPaddedBatchesAndPastedMasks) {
   const auto detector = decided_detector(GetParam());
   expect_right(exported(*detector, GetParam(), scratch, photos_of_all_sizes(),
                         {.padded = true, .pasted = true}));
+}
+
+TEST(Pixels, ResizedInAGraphAreTheBytesOfOurKernel) {
+  NEEDS_RUNTIME();
+  const Scratch scratch;
+  const Parameters none;
+  onnx::Graph graph(none);
+  const auto image = graph.input("image", onnx::Type::u8, {"h", "w", std::int64_t{3}}, ""),
+             size = graph.input("size", onnx::Type::i64, {std::int64_t{2}}, "");
+  graph.output("resized", onnx::resize_bilinear(image, size), {"H", "W", std::int64_t{3}}, "");
+  graph.write(scratch / "resize.onnx", {"resize", "", "", {}});
+
+  NamedTensors tensors;
+  const auto add = [&](const std::string& name, const cv::Mat& pixels) {
+    auto tensor = at::empty({pixels.rows, pixels.cols, 3}, at::kByte);
+    std::copy_n(pixels.data, tensor.numel(), tensor.mutable_data_ptr<std::uint8_t>());
+    tensors.emplace_back(name, tensor);
+  };
+  Rng rng{3};
+  for (int i = 0; i < 40; ++i) {
+    const auto side = [&] { return static_cast<int>(rng.between(1, i < 10 ? 9 : 700)); };
+    const auto from = made_photo(side(), side(), static_cast<std::uint64_t>(i)).pixels;
+    cv::Mat to(side(), side(), CV_8UC3);
+    resize_bilinear(from, to);
+    const auto number = std::to_string(i);
+    add(number + ".image", from);
+    add(number + ".resized", to);
+    tensors.emplace_back(number + ".size", at::tensor({to.rows, to.cols}, at::kLong));
+  }
+  write_safetensors(scratch / "resize.safetensors", tensors);
+  const auto script = scratch.file("compare.py", R"(
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+import check_onnx, numpy, onnxruntime
+t = check_onnx.tensors(pathlib.Path(sys.argv[2], "resize.safetensors"))
+s = onnxruntime.InferenceSession(sys.argv[2] + "/resize.onnx", providers=["CPUExecutionProvider"])
+for i in range(len(t) // 3):
+    got = s.run(None, {"image": t[f"{i}.image"], "size": t[f"{i}.size"]})[0]
+    assert numpy.array_equal(got, t[f"{i}.resized"]), (i, got.shape, t[f"{i}.image"].shape)
+)");
+  const auto folder = std::filesystem::path(CHECK_SCRIPT).parent_path();
+  EXPECT_EQ(run(script.string() + " " + folder.string() + " " + scratch.path().string()), 0);
 }
 
 const SmallKind kMasks{"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"};
