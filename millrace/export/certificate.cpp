@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 
 /// Photos as a batch for evaluation. Padded: with the resized images for originals, as the file's
 /// caller has them.
-Batch batch_of(const std::vector<Photo>& photos, const DataOptions& data, bool padded) {
+Batch batch_of(const std::vector<NamedPixels>& photos, const DataOptions& data, bool padded) {
   const auto how = test_time(data);
   Rng unused{0};
   std::vector<Sample> samples;
@@ -121,7 +121,7 @@ CertificateFiles::CertificateFiles(fs::path model) {
 }
 
 void write_certificate(Detector& detector, const ModelCard& card, const DataOptions& data,
-                       const ExportOptions& options, const std::vector<Photo>& photos,
+                       const ExportOptions& options, const std::vector<NamedPixels>& photos,
                        const fs::path& weights, const std::vector<fs::path>& files) {
   const CertificateFiles own(files.at(0));
   const std::size_t together = options.padded ? 2 : 1;

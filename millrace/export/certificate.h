@@ -13,7 +13,7 @@
 namespace millrace {
 
 /// An image to run the model on.
-struct Photo {
+struct NamedPixels {
   std::string name;
   cv::Mat pixels;  // (H, W, 3) 8-bit RGB
 };
@@ -37,7 +37,7 @@ struct CertificateFiles {
 /// CASE.labels, CASE.counts if padded, and CASE.masks: bitmaps over the whole image (D, H, W) of
 /// which eight pixels of a row make a byte, the first in its highest bit. Throws Error.
 void write_certificate(Detector& detector, const ModelCard& card, const DataOptions& data,
-                       const ExportOptions& options, const std::vector<Photo>& photos,
+                       const ExportOptions& options, const std::vector<NamedPixels>& photos,
                        const std::filesystem::path& weights,
                        const std::vector<std::filesystem::path>& files);
 

@@ -42,9 +42,9 @@ inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int mos
 }
 
 /// Noise over stripes.
-inline Photo made_photo(int width, int height, std::uint64_t seed) {
-  Photo photo{std::to_string(width) + "x" + std::to_string(height),
-              cv::Mat(height, width, CV_8UC3)};
+inline NamedPixels made_photo(int width, int height, std::uint64_t seed) {
+  NamedPixels photo{std::to_string(width) + "x" + std::to_string(height),
+                    cv::Mat(height, width, CV_8UC3)};
   Rng rng{seed};
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width * 3; ++x)
@@ -62,7 +62,8 @@ inline DataOptions prepared_data(std::int64_t short_side = 96, std::int64_t max_
 
 /// The model file of a detector, with its certificate.
 inline std::filesystem::path exported(Detector& detector, const SmallKind& kind,
-                                      const Scratch& scratch, const std::vector<Photo>& photos,
+                                      const Scratch& scratch,
+                                      const std::vector<NamedPixels>& photos,
                                       const ExportOptions& options = {},
                                       const DataOptions& data = prepared_data(),
                                       std::uint64_t inline_bytes = onnx::Graph::kInlineBytes) {

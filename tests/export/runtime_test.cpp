@@ -29,7 +29,7 @@ bool has_runtime() {
   if (!has_runtime())   \
   GTEST_SKIP() << python() << " has no onnx and onnxruntime (scripts/setup_python export)"
 
-std::vector<Photo> photos_of_all_sizes() {
+std::vector<NamedPixels> photos_of_all_sizes() {
   return {made_photo(1, 1, 1),   made_photo(120, 90, 2),  made_photo(90, 121, 3),
           made_photo(7, 300, 4), made_photo(640, 480, 5), made_photo(333, 3, 6)};
 }

@@ -67,8 +67,8 @@ std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data
   return files;
 }
 
-std::vector<Photo> read_photos(const ExportArguments& arguments, const std::string& weights,
-                               const DataOptions& data) {
+std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std::string& weights,
+                                     const DataOptions& data) {
   std::vector<fs::path> files;
   for (const auto& path : arguments.photos) {
     const auto found = fs::is_directory(path) ? images_in(path) : std::vector{path};
@@ -76,7 +76,7 @@ std::vector<Photo> read_photos(const ExportArguments& arguments, const std::stri
   }
   if (arguments.photos.empty()) files = photos_of_run(weights, data);
   if (files.empty()) throw ConfigError("the certificate needs photos: there is none in --photos");
-  std::vector<Photo> photos;
+  std::vector<NamedPixels> photos;
   for (const auto& file : files)
     photos.push_back(
         {file.filename().string(), decode_rgb(read_image_file(file.string()), file.string())});
