@@ -170,7 +170,10 @@ PhotoFlow start_photo_flow(const DataOptions& options, std::vector<std::filesyst
   how.start = start;
   how.on_error = OnError::skip;
   how.max_skipped = 1;
-  auto usable = from(photos).filter([](const Sample& sample) { return !sample.image.empty(); });
+  auto usable =
+      from(photos)
+          .map("decode", [photos](Sample sample) { return photos->decoded(std::move(sample)); })
+          .filter([](const Sample& sample) { return !sample.image.empty(); });
   return {photos, start_test_flow(std::move(usable), prepared, options.test_batch_size, how)};
 }
 

@@ -18,12 +18,12 @@ cv::Size size_of_damaged(const std::string& file) try {
 
 }  // namespace
 
-Sample Photos::about(std::int64_t index) const {
+Sample Photos::operator[](std::int64_t index) const {
   return {.image_id = index, .path = file(index).string()};
 }
 
-Sample Photos::operator[](std::int64_t index) const {
-  auto sample = about(index);
+Sample Photos::decoded(Sample sample) const {
+  const auto index = sample.image_id;
   Photo photo;
   try {
     const auto bytes = std::make_shared<const std::string>(read_image_file(sample.path));
@@ -35,7 +35,7 @@ Sample Photos::operator[](std::int64_t index) const {
     sample = decode_(std::move(sample));
     photo.size = {sample.width, sample.height};
   } catch (const std::exception& problem) {  // OpenCV's, too
-    sample = about(index);
+    sample = (*this)[index];
     photo = {size_of_damaged(sample.path), problem.what()};
   }
   const std::scoped_lock lock(mutex_);

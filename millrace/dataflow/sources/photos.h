@@ -21,9 +21,8 @@ struct Photo {
   std::string fault;  // a sentence that names the file; empty: it was decoded
 };
 
-/// Files as decoded samples; image_id is the file's number, from 0. A file that cannot be used
-/// gives a sample without pixels and an outcome that says why; nothing throws. Sizes are known only
-/// once a file is read, so that a flow may begin at once however many there are.
+/// Files as samples; image_id is the file's number, from 0. Their sizes are known only once they
+/// are decoded, so that a flow may begin at once however many there are.
 class Photos final : public Source<Sample> {
  public:
   using Decode = std::function<Sample(Sample)>;
@@ -33,14 +32,18 @@ class Photos final : public Source<Sample> {
       : files_(std::move(files)), decode_(std::move(decode)) {}
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }
+  /// Its path and number.
   Sample operator[](std::int64_t index) const override;
-  Sample about(std::int64_t index) const override;
+
+  /// Reads and decodes a sample's file. If it cannot be used the sample has no pixels, and the
+  /// outcome says why; nothing throws. Any thread.
+  Sample decoded(Sample sample) const;
 
   const std::filesystem::path& file(std::int64_t index) const {
     return files_[static_cast<std::size_t>(index)];
   }
 
-  /// The outcome of a file that was read, which is then forgotten.
+  /// The outcome of a file that was decoded, which is then forgotten.
   Photo take(std::int64_t index) const;
 
  private:
