@@ -234,7 +234,7 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
 
   const auto shown = successful(trainer({"config", alone}));
   for (const auto* line : {"# detector: maskrcnn", "# classes: ", "# trained for: 1 step",
-                           "# trained on: data/train2017", "[model]", "test_short_side = 96"})
+                           "# trained on: data/train2017", "[model]", "test_short_side = 176"})
     EXPECT_THAT(shown.out, HasSubstr(line));
 }
 
