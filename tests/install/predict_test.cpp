@@ -18,7 +18,8 @@ class InstalledPredict : public Trained {
                        photos_ / "a_wide.jpg", photos_ / "h.png", "--out", in_folder("seen")},
                       small())));
     detections_ = read_json(in_folder("seen/detections.json"));
-    for (const auto& category : read_json(in_folder("seen/images.json"))["categories"])
+    const auto images = read_json(in_folder("seen/images.json"));
+    for (const auto& category : images["categories"])
       names_[category["id"]] = category["name"];
   }
 
