@@ -19,8 +19,7 @@ class InstalledPredict : public Trained {
                       small())));
     detections_ = read_json(in_folder("seen/detections.json"));
     const auto images = read_json(in_folder("seen/images.json"));
-    for (const auto& category : images["categories"])
-      names_[category["id"]] = category["name"];
+    for (const auto& category : images["categories"]) names_[category["id"]] = category["name"];
   }
 
   fs::path prefix() const { return in_folder("prefix"); }
