@@ -32,16 +32,18 @@ def cells(low: Any, high: Any, pixels: int, size: int, paste: str) -> Any:
     else:  # torchvision: a frame of one cell, and a box of whole pixels
         half = (high - low) / 2 * np.float32((size + 2) / size)
         begin, end = np.trunc((low + high) / 2 - half), np.trunc((low + high) / 2 + half)
-        place = (at - begin + 0.5) * (size + 2) / max(end - begin + 1, 1) - 0.5
+        step = np.float32((size + 2) / max(end - begin + 1, 1))
+        place = (at - begin + np.float32(0.5)) * step - np.float32(0.5)
         place = np.where((at < begin) | (at > end), -9, np.maximum(place, 0) - 1)
     return np.maximum(1 - np.abs(place[:, None] - np.arange(size)), 0).astype(np.float32)
 
 
-def pasted(mask: Any, box: Any, shape: tuple[int, int], paste: str) -> Any:
-    """Probabilities over a box (M, M) as a bitmap over the image."""
+def pasted(mask: Any, box: Any, own: Any, shape: Any, paste: str) -> Any:
+    """Probabilities over a box (M, M) as a bitmap over `shape`, zero beyond the `own` image."""
     rows = cells(box[1], box[3], shape[0], len(mask), paste)
     columns = cells(box[0], box[2], shape[1], len(mask), paste)
     whole = rows @ mask @ columns.T
+    whole[own[0]:], whole[:, own[1]:] = 0, 0
     return whole >= 0.5 if paste == "grid" else whole > 0.5
 
 
@@ -71,13 +73,17 @@ def differences(got: Any, known: Any, given: Any, certificate: Any) -> Any:
     found = {"boxes": np.abs(got["boxes"][index] - known["boxes"]).max(initial=0),
              "scores": np.abs(got["scores"][index] - known["scores"]).max(initial=0)}
     if "masks" in got:
-        shape = tuple(given["sizes"].max(0)) if "sizes" in given else given["image"].shape[:2]
+        if "sizes" in given:
+            own, shape = np.repeat(given["sizes"], got["counts"], 0), given["sizes"].max(0)
+        else:
+            shape = np.array(given["image"].shape[:2])
+            own = np.tile(shape, (len(index), 1))
         bits = np.unpackbits(known["masks"], axis=2, count=int(shape[1])) > 0
         wrong = 0
         for i, bitmap in zip(index, bits):
             mask = got["masks"][i]
             if certificate["masks"] != "pasted":
-                mask = pasted(mask, got["boxes"][i], shape, certificate["paste"])
+                mask = pasted(mask, got["boxes"][i], own[i], shape, certificate["paste"])
             wrong += int((bitmap != (mask > 0)).sum())
         found["masks"] = wrong / max(int(bits.sum()), 1)
     return found

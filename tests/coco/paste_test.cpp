@@ -1,6 +1,9 @@
 // Masks of regions: into the image and out of it.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
+
 #include "millrace/coco/masks/masks.h"
 #include "tests/coco/random_masks.h"
 
@@ -24,6 +27,26 @@ double sampled(const std::vector<float>& mask, int size, const Box& box, int x, 
   return sum;
 }
 
+/// What torchvision's paste_masks_in_image gives there: the mask in a frame of zeros, enlarged like
+/// the box to whole pixels, its border repeated.
+double sampled_framed(const std::vector<float>& mask, int size, const Box& box, int x, int y) {
+  const auto place = [&](float low, float high, int pixel) -> std::optional<double> {
+    const float grow = static_cast<float>(size + 2) / static_cast<float>(size);
+    const float centre = (high + low) * .5F, half = (high - low) * .5F * grow;
+    const int begin = static_cast<int>(centre - half), end = static_cast<int>(centre + half);
+    if (pixel < begin || pixel > end) return std::nullopt;
+    return std::max((pixel - begin + .5) * (size + 2) / (end - begin + 1) - .5, 0.) - 1;
+  };
+  const auto u = place(box.x1, box.x2, x), v = place(box.y1, box.y2, y);
+  if (!u || !v) return 0;
+  double sum = 0;
+  for (int r = 0; r < size; ++r)
+    for (int c = 0; c < size; ++c)
+      sum += std::max(1 - std::abs(*u - c), 0.) * std::max(1 - std::abs(*v - r), 0.) *
+             mask[static_cast<std::size_t>(r) * size + c];
+  return sum;
+}
+
 TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> probability(0, 1), at(-30, 60), extent(0.2F, 70);
@@ -36,17 +59,31 @@ TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
         p = random() % 4 == 0 ? std::round(probability(random)) : probability(random);
       const float x = at(random), y = at(random);
       const Box box{x, y, x + extent(random), y + extent(random)};
-      std::vector<std::uint8_t> pasted(height * width);
-      const Rle rle = paste(mask.data(), size, box, height, width, threshold);
-      decode(rle, pasted.data());
-      EXPECT_EQ(encode(pasted.data(), height, width), rle) << "the counts are not canonical";
-      for (int row = 0; row < height; ++row)
-        for (int column = 0; column < width; ++column) {
-          const double value = sampled(mask, size, box, column, row);
-          if (std::abs(value - threshold) < 1e-4) continue;  // float against double
-          ASSERT_EQ(pasted[row * width + column], value >= threshold) << value;
-        }
+      for (const auto& [rule, expected] :
+           {std::pair(&paste, &sampled), std::pair(&paste_framed, &sampled_framed)}) {
+        std::vector<std::uint8_t> pasted(height * width);
+        const Rle rle = rule(mask.data(), size, box, height, width, threshold);
+        decode(rle, pasted.data());
+        EXPECT_EQ(encode(pasted.data(), height, width), rle) << "the counts are not canonical";
+        for (int row = 0; row < height; ++row)
+          for (int column = 0; column < width; ++column) {
+            const double value = expected(mask, size, box, column, row);
+            if (std::abs(value - threshold) < 1e-4) continue;  // float against double
+            ASSERT_EQ(pasted[row * width + column], value > threshold) << value;
+          }
+      }
     }
+}
+
+TEST(Paste, FramedMasksOfThinBoxesAndOfNone) {
+  const std::vector<float> ones(4, 1);
+  EXPECT_EQ(area(paste_framed(ones.data(), 2, Box{4, 4, 4, 4}, 10, 10)), 1U);  // the pixel there
+  EXPECT_EQ(paste_framed(ones.data(), 2, Box{-1e6F, -1e6F, 1e6F, 1e6F}, 10, 10),
+            (Rle{10, 10, {0, 100}}));
+  const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
+  for (const Box& box : {Box{50, 50, 60, 60}, Box{-9, -9, -5, -5}, Box{nan, 0, 5, 5},
+                         Box{0, 0, inf, 5}, Box{0, 0, 5, nan}})
+    EXPECT_EQ(paste_framed(ones.data(), 2, box, 10, 10), (Rle{10, 10, {100}}));
 }
 
 TEST(Paste, AFullMaskFillsItsBoxWithinTheImage) {

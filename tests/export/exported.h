@@ -34,7 +34,9 @@ inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int mos
     };
     if (has("mask_fcn_logits.bias")) parameter.value.fill_(0.2);  // no probability of exactly 1/2
     if (!parameter.name.ends_with(".weight")) continue;
-    if (has("cls_score") || has("cls_logits") || has("mask_fcn_logits")) parameter.value.mul_(20);
+    if (has("cls_score") || has("cls_logits")) parameter.value.mul_(20);
+    // Probabilities that are neither 0 nor 1, since between those a pixel is often exactly at 1/2.
+    if (has("mask_fcn_logits")) parameter.value.mul_(0.02 / parameter.value.std());
     if (has("bbox_pred") || has("bbox_reg")) parameter.value.mul_(5);
   }
   tell_parameters_changed(*detector);

@@ -97,5 +97,9 @@ void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out);
 /// from `threshold` on. Only rows and columns under the box are visited.
 Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height,
           std::uint32_t width, float threshold = 0.5F);
+/// The same by torchvision's rule (paste_masks_in_image): a frame of zeros around the mask, the box
+/// enlarged as much and cut to whole pixels, inside above `threshold`.
+Rle paste_framed(const float* probabilities, int size, const Box& box, std::uint32_t height,
+                 std::uint32_t width, float threshold = 0.5F);
 
 }  // namespace millrace::coco

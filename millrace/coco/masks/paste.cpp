@@ -10,28 +10,49 @@ namespace {
 
 /// One axis of a region over the image: the pixels that it reaches, and between which two cells
 /// each lies. Cells have a border of zeros, so cell 0 is the one before the first.
-class Axis {
- public:
-  Axis(float low, float high, int cells, std::uint32_t pixels) {
-    const float extent = high - low, count = static_cast<float>(cells);
-    if (!(extent > 0) || !std::isfinite(low) || !std::isfinite(extent)) return;
-    const float margin = extent / (2 * count);  // half a cell: as far as bilinear weights reach
-    const auto end = static_cast<float>(pixels);
-    begin = static_cast<std::uint32_t>(std::clamp(std::floor(low - margin), 0.F, end));
-    const auto stop = static_cast<std::uint32_t>(std::clamp(std::ceil(high + margin), 0.F, end));
-    for (std::uint32_t pixel = begin; pixel < stop; ++pixel) {
-      const float at = (static_cast<float>(pixel) + .5F - low) / extent * count + .5F;
-      const float bounded = std::clamp(at, 0.F, count + 1);
-      const int cell_before = std::min(static_cast<int>(bounded), cells);
-      cell.push_back(cell_before);
-      weight.push_back(bounded - static_cast<float>(cell_before));
-    }
+struct Axis {
+  /// The next pixel lies at `place`, in cells from the centre of the border's first one.
+  void add(float place, int cells) {
+    const float bounded = std::clamp(place, 0.F, static_cast<float>(cells) + 1);
+    const int before = std::min(static_cast<int>(bounded), cells);
+    cell.push_back(before);
+    weight.push_back(bounded - static_cast<float>(before));
   }
 
   std::uint32_t begin = 0;    // first pixel
   std::vector<int> cell;      // for each pixel from there on: the cell before it
   std::vector<float> weight;  // and how much the next one counts
 };
+
+Axis grid_axis(float low, float high, int cells, std::uint32_t pixels) {
+  const float extent = high - low, count = static_cast<float>(cells);
+  Axis axis;
+  if (!(extent > 0) || !std::isfinite(low) || !std::isfinite(extent)) return axis;
+  const float margin = extent / (2 * count);  // half a cell: as far as bilinear weights reach
+  const auto end = static_cast<float>(pixels);
+  axis.begin = static_cast<std::uint32_t>(std::clamp(std::floor(low - margin), 0.F, end));
+  const auto stop = static_cast<std::uint32_t>(std::clamp(std::ceil(high + margin), 0.F, end));
+  for (std::uint32_t pixel = axis.begin; pixel < stop; ++pixel)
+    axis.add((static_cast<float>(pixel) + .5F - low) / extent * count + .5F, cells);
+  return axis;
+}
+
+Axis framed_axis(float low, float high, int cells, std::uint32_t pixels) {
+  const float framed = static_cast<float>(cells + 2);
+  const float centre = (high + low) * .5F, half = (high - low) * .5F * (framed / (framed - 2));
+  Axis axis;
+  constexpr float kFarthest = 1e9F;  // pixels: no image reaches further
+  if (!(std::abs(centre) < kFarthest) || !(std::abs(half) < kFarthest)) return axis;
+  const auto begin = static_cast<std::int64_t>(centre - half),
+             end = static_cast<std::int64_t>(centre + half) + 1;
+  const float step = framed / static_cast<float>(std::max<std::int64_t>(end - begin, 1));
+  const auto first = std::clamp<std::int64_t>(begin, 0, pixels),
+             stop = std::clamp<std::int64_t>(end, 0, pixels);
+  axis.begin = static_cast<std::uint32_t>(first);
+  for (auto pixel = first; pixel < stop; ++pixel)
+    axis.add(std::max((static_cast<float>(pixel - begin) + .5F) * step - .5F, 0.F), cells);
+  return axis;
+}
 
 /// The stretches of `axis` that lie between the same two cells: first[c] to first[c + 1].
 std::vector<std::uint32_t> stretches(const Axis& axis, int cells) {
@@ -41,11 +62,10 @@ std::vector<std::uint32_t> stretches(const Axis& axis, int cells) {
   return first;
 }
 
-}  // namespace
-
-Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height,
-          std::uint32_t width, float threshold) {
-  const Axis rows(box.y1, box.y2, size, height), columns(box.x1, box.x2, size, width);
+/// The mask between the cells, where `inside` says so of a probability.
+template <typename Inside>
+Rle pasted(const float* probabilities, int size, const Axis& rows, const Axis& columns,
+           std::uint32_t height, std::uint32_t width, const Inside& inside) {
   const auto first = stretches(rows, size);
   RunWriter out(height, width);
   const auto side = static_cast<std::size_t>(size);
@@ -60,18 +80,34 @@ Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t he
     const std::uint32_t top = (columns.begin + static_cast<std::uint32_t>(i)) * height + rows.begin;
     for (std::size_t c = 0; c <= side; ++c) {
       const float above = column[c], below = column[c + 1];
-      const bool above_in = above >= threshold, below_in = below >= threshold;
+      const bool above_in = inside(above), below_in = inside(below);
       if (above_in && below_in) {  // between two that are inside, all is inside
         out.add(top + first[c], top + first[c + 1]);
       } else if (above_in || below_in) {
         for (std::uint32_t y = first[c]; y < first[c + 1]; ++y) {
           const float lower = rows.weight[y];
-          if ((1 - lower) * above + lower * below >= threshold) out.add(top + y, top + y + 1);
+          if (inside((1 - lower) * above + lower * below)) out.add(top + y, top + y + 1);
         }
       }
     }
   }
   return std::move(out).finish();
+}
+
+}  // namespace
+
+Rle paste(const float* probabilities, int size, const Box& box, std::uint32_t height,
+          std::uint32_t width, float threshold) {
+  return pasted(probabilities, size, grid_axis(box.y1, box.y2, size, height),
+                grid_axis(box.x1, box.x2, size, width), height, width,
+                [=](float value) { return value >= threshold; });
+}
+
+Rle paste_framed(const float* probabilities, int size, const Box& box, std::uint32_t height,
+                 std::uint32_t width, float threshold) {
+  return pasted(probabilities, size, framed_axis(box.y1, box.y2, size, height),
+                framed_axis(box.x1, box.x2, size, width), height, width,
+                [=](float value) { return value > threshold; });
 }
 
 void crop_in_box(const Rle& mask, const Box& box, int size, std::uint8_t* out) {

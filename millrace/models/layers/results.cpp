@@ -3,13 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/upsample_bilinear2d.h>
-
-#include <algorithm>
-#include <array>
 
 #include "millrace/models/ops/boxes.h"
 #include "millrace/onnx/operations.h"
@@ -18,12 +12,16 @@ namespace millrace {
 
 namespace {
 
-/// Weights (D, pixels, cells) with which cells count along one axis of the image, for masks whose
-/// boxes begin at `low` and end at `high` (D).
-onnx::Value weights_of_cells(const onnx::Value& low, const onnx::Value& high,
-                             const onnx::Value& pixels, std::int64_t cells, bool padded) {
-  auto& g = *low.graph;
-  const auto column = [](const onnx::Value& x) { return onnx::unsqueeze(x, {1}); };  // (D, 1)
+/// Weights (D, pixels, cells) with which the cells of the objects' masks count along one axis of
+/// the images, 0 for rows and 1 for columns, of which there are `pixels`.
+onnx::Value weights_of_cells(const onnx::Objects& objects, const onnx::Images& images,
+                             std::int64_t axis, const onnx::Value& pixels, std::int64_t cells,
+                             bool padded) {
+  auto& g = *pixels.graph;
+  const auto column = [](const onnx::Value& of, std::int64_t at) {  // (D, 1)
+    return onnx::slice(of, 1, at, at + 1);
+  };
+  const auto low = column(objects.boxes, 1 - axis), high = column(objects.boxes, 3 - axis);
   const auto pixel = onnx::cast(onnx::range(pixels), onnx::Type::f32);
   const auto count = static_cast<double>(cells);
   const auto hat = [&](const onnx::Value& place, double first) {
@@ -32,16 +30,20 @@ onnx::Value weights_of_cells(const onnx::Value& low, const onnx::Value& high,
     const auto distance = g.add("Max", {away, onnx::apply("Neg", away)});
     return onnx::apply("Relu", g.scalar(1, onnx::Type::f32) - distance);
   };
-  if (!padded) return hat((pixel + 0.5 - column(low)) / column(high - low) * count - 0.5, 0);
+  if (!padded) return hat((pixel + 0.5 - low) / (high - low) * count - 0.5, 0);
   // torchvision's: a frame of zeros around the mask, a box of whole pixels, the border repeated.
   const auto centre = (high + low) * 0.5, half = (high - low) * 0.5 * ((count + 2) / count);
   const auto whole = [](const onnx::Value& x) {  // towards zero
     return onnx::cast(onnx::cast(x, onnx::Type::i64), onnx::Type::f32);
   };
-  const auto begin = column(whole(centre - half)), end = column(whole(centre + half));
+  const auto begin = whole(centre - half), end = whole(centre + half);
   const auto step = g.scalar(count + 2, onnx::Type::f32) / onnx::maximum(end - begin + 1, 1);
   const auto place = onnx::maximum((pixel - begin + 0.5) * step - 0.5, 0);
-  const auto inside = onnx::cast((begin < pixel + 0.5) && (pixel < end + 0.5), onnx::Type::f32);
+  // The enlarged box may reach beyond its image, where a batch has other images' pixels.
+  const auto side =
+      onnx::cast(column(onnx::gather(images.originals, objects.images, 0), axis), onnx::Type::f32);
+  const auto inside =
+      onnx::cast((begin < pixel + 0.5) && (pixel < end + 0.5) && (pixel < side), onnx::Type::f32);
   return hat(place, 1) * onnx::unsqueeze(inside, {2});
 }
 
@@ -49,31 +51,8 @@ onnx::Value weights_of_cells(const onnx::Value& low, const onnx::Value& high,
 
 coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
                      const Box& box, std::uint32_t height, std::uint32_t width) {
-  if (kind != "padded")
-    return coco::paste(probabilities, static_cast<int>(size), box, height, width);
-  const float grow = static_cast<float>(size + 2) / static_cast<float>(size);
-  const float cx = (box.x2 + box.x1) * 0.5F, cy = (box.y2 + box.y1) * 0.5F;
-  const float half_w = (box.x2 - box.x1) * 0.5F * grow, half_h = (box.y2 - box.y1) * 0.5F * grow;
-  const auto x1 = static_cast<std::int64_t>(cx - half_w),
-             y1 = static_cast<std::int64_t>(cy - half_h);
-  const auto x2 = static_cast<std::int64_t>(cx + half_w),
-             y2 = static_cast<std::int64_t>(cy + half_h);
-  const std::array<std::int64_t, 2> sides{std::max<std::int64_t>(y2 - y1 + 1, 1),
-                                          std::max<std::int64_t>(x2 - x1 + 1, 1)};
-
-  const auto mask =
-      at::from_blob(const_cast<float*>(probabilities), {1, 1, size, size}, at::kFloat);
-  const auto resized = at::upsample_bilinear2d(at::constant_pad_nd(mask, {1, 1, 1, 1}), sides,
-                                               /*align_corners=*/false)
-                           .contiguous();
-  const auto* values = resized.data_ptr<float>();
-
-  std::vector<std::uint8_t> bitmap(static_cast<std::size_t>(height) * width);
-  for (auto y = std::max<std::int64_t>(y1, 0); y < std::min<std::int64_t>(y2 + 1, height); ++y)
-    for (auto x = std::max<std::int64_t>(x1, 0); x < std::min<std::int64_t>(x2 + 1, width); ++x)
-      bitmap[static_cast<std::size_t>(y * width + x)] =
-          values[(y - y1) * sides[1] + (x - x1)] > 0.5F;
-  return coco::encode(bitmap.data(), height, width);
+  const auto rule = kind == "padded" ? coco::paste_framed : coco::paste;
+  return rule(probabilities, static_cast<int>(size), box, height, width, 0.5F);
 }
 
 std::vector<std::vector<DetectedObject>> in_original_pixels(const Batch& batch,
@@ -124,14 +103,12 @@ onnx::Objects in_original_pixels(const onnx::Images& images, const onnx::Objects
   if (cells == 0 || !found.masks.defined()) return result;
   const auto largest = g.add("ReduceMax", {images.originals},
                              {{"axes", onnx::Ints{0}}, {"keepdims", std::int64_t{0}}});
-  const auto side = [&](std::int64_t at) {
-    return onnx::squeeze(onnx::slice(result.boxes, 1, at, at + 1), {1});
-  };
   const bool padded = paste == "padded";
-  const auto rows =
-                 weights_of_cells(side(1), side(3), onnx::slice(largest, 0, 0, 1), cells, padded),
-             columns =
-                 weights_of_cells(side(0), side(2), onnx::slice(largest, 0, 1, 2), cells, padded);
+  const auto weights = [&](std::int64_t axis) {
+    return weights_of_cells(result, images, axis, onnx::slice(largest, 0, axis, axis + 1), cells,
+                            padded);
+  };
+  const auto rows = weights(0), columns = weights(1);
   const auto values =
       g.add("MatMul", {g.add("MatMul", {rows, found.masks}), onnx::transpose(columns, {0, 2, 1})});
   const auto inside = padded ? values > 0.5 : values >= 0.5;

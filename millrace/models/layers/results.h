@@ -13,8 +13,7 @@
 namespace millrace {
 
 /// Probabilities (size, size), row-major, as a mask in the image's pixels. `kind`: "grid":
-/// coco::paste; "padded": torchvision's paste_masks_in_image, which frames the mask with zeros,
-/// cuts the box to integers and resizes.
+/// coco::paste; "padded": coco::paste_framed.
 coco::Rle paste_mask(const std::string& kind, const float* probabilities, std::int64_t size,
                      const Box& box, std::uint32_t height, std::uint32_t width);
 
