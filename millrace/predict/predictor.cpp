@@ -9,6 +9,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/detector/make_detector.h"
+#include "millrace/predict/tensor_pool.h"
 #include "millrace/predict/test_image.h"
 #include "millrace/weights/formats.h"
 #include "millrace/weights/model_card.h"
@@ -55,6 +56,7 @@ struct Predictor::Model {
   const std::unique_ptr<Detector> detector;
   int threads = 1;
   std::mutex detects;  // held while it does
+  const TensorPool pool;
 };
 
 Predictor::Predictor(const std::filesystem::path& model, const PredictorOptions& options) {
@@ -93,6 +95,7 @@ std::vector<Prediction> Predictor::predict(std::span<const PredictorImage> image
     }
   });
   const auto batch = model_->test_time.pad()(std::move(samples));
+  const TensorPool::Scope keeps(model_->pool);
   auto found = detect_with(*model_->detector, batch);
   std::vector<Prediction> result(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)
