@@ -98,11 +98,16 @@ Matches gather(std::span<const ImageMatches> images, const Extent& extent);
 Matches match(const Plan& plan, const Detections& detections,
               std::span<const std::int64_t> image_ids);
 
+/// Threads that the process may use.
+inline int allowed_threads() {
+  return static_cast<int>(
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+}
+
 /// Runs `body` on so many of the process's threads; 0: all of them.
 template <class Body>
 auto in_arena(int threads, const Body& body) {
-  const int allowed = static_cast<int>(
-      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  const int allowed = allowed_threads();
   tbb::task_arena arena(threads > 0 ? std::min(threads, allowed) : allowed);
   return arena.execute(body);
 }

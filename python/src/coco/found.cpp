@@ -1,6 +1,8 @@
 // Detections from Python's dicts and arrays.
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,47 +19,40 @@ namespace {
 
 using coco::Detections;
 
-/// Width times height as Python computes it: numbers of NumPy may be of single precision.
-double box_area(PyObject* value, const Place& place, std::span<const double, 4> box) {
-  const Items numbers(value, "bbox", place);
-  const auto plain = [&](std::size_t i) {
-    return PyFloat_CheckExact(numbers[i]) || PyLong_CheckExact(numbers[i]);
-  };
-  if (plain(2) && plain(3)) return box[2] * box[3];
-  const nb::object product = nb::steal(PyNumber_Multiply(numbers[2], numbers[3]));
-  if (!product) nb::raise_python_error();
-  return ordered_of(product.ptr(), "bbox", place);
-}
-
-/// Detections whose masks are made in parallel, block by block, without the GIL.
+/// Takes detections in their order, a block at a time: masks of a block are made by other threads
+/// while the next one is read. Made, used and destroyed with the GIL, which it gives away to wait.
 class FoundWriter {
  public:
-  explicit FoundWriter(Found& found) : found_(found) {}
-
-  void add(const Detections::Record& record, Shape shape, std::size_t index,
-           std::pair<std::uint32_t, std::uint32_t> image_size, std::vector<double> keypoints = {}) {
-    if (shape.kind == Shape::Kind::none && waiting_.empty())
-      return found_.all.add(record, keypoints);
-    waiting_.push_back({record, std::move(shape), index, image_size, std::move(keypoints)});
-    if (waiting_.size() == kBlock) flush();
+  /// `total`: about how many will come.
+  FoundWriter(Found& found, std::size_t total) : found_(found), blocks_(total / kBlock + 1) {}
+  FoundWriter(const FoundWriter&) = delete;
+  ~FoundWriter() {
+    const nb::gil_scoped_release free;
+    try {
+      arena_.execute([&] { work_.cancel(), work_.wait(); });
+    } catch (...) {  // another error is under way
+    }
   }
 
-  void flush() {
-    const nb::gil_scoped_release free;
-    const std::size_t parts = (waiting_.size() + kPart - 1) / kPart;
-    std::vector<Detections> done(parts);
-    coco::in_arena(0, [&] {
-      tbb::parallel_for(std::size_t{0}, parts, [&](std::size_t p) {
-        for (std::size_t i = p * kPart; i < std::min(waiting_.size(), (p + 1) * kPart); ++i)
-          write(waiting_[i], done[p]);
-      });
-    });
-    for (const Detections& part : done) found_.all.append(part);
-    waiting_.clear();
+  void add(const Detections::Record& record, Shape shape, std::size_t index,
+           std::pair<std::uint32_t, std::uint32_t> image_size,
+           std::span<const double> keypoints = {}) {
+    if (shape.kind == Shape::Kind::none && next_.waiting.empty())
+      next_.ready.add(record, keypoints);
+    else
+      next_.waiting.push_back({record, std::move(shape), index, image_size,
+                               std::vector(keypoints.begin(), keypoints.end())});
+    if (next_.ready.size() + next_.waiting.size() == kBlock) start();
+  }
+
+  /// All are written. Throws Error for a mask that is broken.
+  void finish() {
+    start();
+    wait();
   }
 
  private:
-  static constexpr std::size_t kBlock = 16384, kPart = 256;
+  static constexpr std::size_t kBlock = 8192, kPart = 256;
 
   struct Waiting {
     Detections::Record record;
@@ -66,19 +61,45 @@ class FoundWriter {
     std::pair<std::uint32_t, std::uint32_t> image_size;
     std::vector<double> keypoints;
   };
+  struct Block {
+    Detections ready;              // those before the first with a mask
+    std::vector<Waiting> waiting;  // the others
+  };
 
-  static void write(Waiting& one, Detections& out) {
+  /// The block that was read is handed over, once the one before it is done.
+  void start() {
+    wait();
+    std::swap(current_, next_);
+    next_.ready.clear();
+    next_.waiting.clear();
+    arena_.execute([&] { work_.run([&] { write(); }); });
+  }
+
+  void wait() {
+    const nb::gil_scoped_release free;
+    arena_.execute([&] { work_.wait(); });
+  }
+
+  void write() {
+    const auto& waiting = current_.waiting;
+    const std::size_t parts = (waiting.size() + kPart - 1) / kPart;
+    std::vector<Detections> done(parts);
+    tbb::parallel_for(std::size_t{0}, parts, [&](std::size_t p) {
+      for (std::size_t i = p * kPart; i < std::min(waiting.size(), (p + 1) * kPart); ++i)
+        add_mask(waiting[i], done[p]);
+    });
+    found_.all.append(current_.ready, blocks_);
+    for (const Detections& part : done) found_.all.append(part, blocks_ * (kBlock / kPart));
+  }
+
+  static void add_mask(const Waiting& one, Detections& out) {
     if (one.shape.kind == Shape::Kind::none) return out.add(one.record, one.keypoints);
     try {
-      std::string made;
-      auto [height, width] = std::pair(one.shape.height, one.shape.width);
-      if (one.shape.kind != Shape::Kind::counts) {
-        const coco::Rle mask = mask_of(one.shape, one.image_size.first, one.image_size.second);
-        height = mask.height, width = mask.width;
-        made = coco::encode_counts(mask);
-      }
-      const bool is_text = one.shape.kind == Shape::Kind::counts;
-      out.add(one.record, is_text ? one.shape.counts : made, height, width, one.keypoints);
+      if (one.shape.kind == Shape::Kind::counts)
+        return out.add(one.record, one.shape.counts, one.shape.height, one.shape.width,
+                       one.keypoints);
+      const coco::Rle mask = mask_of(one.shape, one.image_size.first, one.image_size.second);
+      out.add(one.record, coco::encode_counts(mask), mask.height, mask.width, one.keypoints);
     } catch (const Error& problem) {
       throw Error(fmt::format("{}[{}] (image {}): {}", kResults, one.index, one.record.image_id,
                               problem.what()));
@@ -86,7 +107,10 @@ class FoundWriter {
   }
 
   Found& found_;
-  std::vector<Waiting> waiting_;
+  std::size_t blocks_;  // about how many will come
+  Block current_, next_;
+  tbb::task_arena arena_{coco::allowed_threads()};
+  tbb::task_group work_;
 };
 
 /// What a detection of any kind has. Throws ValueError for a NaN score.
@@ -129,7 +153,8 @@ Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
   expect_ascending(view(image_ids), "imgIds");
   Found found;
   found.area = coco::AreaFrom::given;
-  FoundWriter writer(found);
+  FoundWriter writer(found, static_cast<std::size_t>(PyDict_Size(anns.ptr())));
+  std::vector<double> keypoints;
   for (const std::int64_t id : view(image_ids)) {
     std::optional<std::pair<std::uint32_t, std::uint32_t>> size;
     index.each(id, kResults, [&](PyObject* dict, const Place& place) {
@@ -147,15 +172,13 @@ Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
         read_box(keys().bbox.get(dict, place), place, one.bbox);
         one.has_bbox = true;
       }
-      std::vector<double> keypoints;
       if (task == Task::keypoints)
-        keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
+        read_keypoints(keys().keypoints.get(dict, place), place, keypoints);
       found.ids.push_back(own);
-      writer.add(one, std::move(shape), place.index, size.value_or(std::pair(0U, 0U)),
-                 std::move(keypoints));
+      writer.add(one, std::move(shape), place.index, size.value_or(std::pair(0U, 0U)), keypoints);
     });
   }
-  writer.flush();
+  writer.finish();
   return found;
 }
 
@@ -165,8 +188,9 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
   Sizes sizes{imgs ? imgs->ptr() : nullptr, truth ? truth->set.get() : nullptr, -1, {}};
   Found found;
   found.area = coco::AreaFrom::given;
-  FoundWriter writer(found);
   const Items items(results.ptr(), kResults, {kResults, 0});
+  FoundWriter writer(found, items.size());
+  std::vector<double> keypoints;
   const Task area = task_of(areas);
   const bool masks_first = area == Task::segm;
   if (masks_first) found.area = coco::AreaFrom::mask;
@@ -179,18 +203,16 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
     PyObject* box = nullptr;
     if (area == Task::bbox) box = keys().bbox.get(dict, place);
     if (masks_first) box = keys().bbox.find(dict);
-    std::vector<double> keypoints;
     if (task == Task::keypoints || area == Task::keypoints)
-      keypoints = read_keypoints(keys().keypoints.get(dict, place), place);
+      read_keypoints(keys().keypoints.get(dict, place), place, keypoints);
     if (area == Task::keypoints) {
       if (task != Task::keypoints) throw Unusual("keypoints as boxes or masks");
       const coco::Xywh around = coco::box_around(keypoints);
       one.area = around[2] * around[3];
     }
     if (box) {
-      read_box(box, place, one.bbox);
+      one.area = read_box(box, place, one.bbox);
       one.has_bbox = true;
-      one.area = box_area(box, place, one.bbox);
     }
     Shape shape;
     if (wants_shape) {
@@ -202,9 +224,9 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
     }
     const bool has_shape = shape.kind != Shape::Kind::none;
     writer.add(one, std::move(shape), i, has_shape ? sizes.of(one.image_id) : std::pair(0U, 0U),
-               std::move(keypoints));
+               keypoints);
   }
-  writer.flush();
+  writer.finish();
   return found;
 }
 

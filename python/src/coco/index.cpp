@@ -31,25 +31,38 @@ std::pair<std::uint32_t, std::uint32_t> Index::size(std::int64_t id) const {
   return {side(keys().height), side(keys().width)};
 }
 
-void read_box(PyObject* value, const Place& place, std::span<double, 4> box) {
+double read_box(PyObject* value, const Place& place, std::span<double, 4> box) {
   const Items numbers(value, "bbox", place);
   if (numbers.size() != 4)
     fail_value(place, fmt::format("'bbox' has {} numbers, not 4", numbers.size()));
-  for (std::size_t i = 0; i < 4; ++i) box[i] = number_of(numbers[i], "bbox", place);
+  bool plain = true;
+  for (std::size_t i = 0; i < 4; ++i) {
+    PyObject* number = numbers[i];
+    box[i] = number_of(number, "bbox", place);
+    plain = plain && (PyFloat_CheckExact(number) || PyLong_CheckExact(number));
+  }
+  if (plain) return box[2] * box[3];
+  const nb::object area = nb::steal(PyNumber_Multiply(numbers[2], numbers[3]));
+  if (!area) nb::raise_python_error();
+  return ordered_of(area.ptr(), "bbox", place);
 }
 
-std::vector<double> read_keypoints(PyObject* value, const Place& place) {
+void read_keypoints(PyObject* value, const Place& place, std::vector<double>& keypoints) {
   const Items numbers(value, "keypoints", place);
-  std::vector<double> keypoints(numbers.size());
-  if (keypoints.size() % 3 != 0 || keypoints.size() > 3 * UINT16_MAX)
-    fail_value(place,
-               fmt::format("'keypoints' has {} numbers; they are x y v of each", keypoints.size()));
-  for (std::size_t i = 0; i < keypoints.size(); ++i) {
-    if (!PyFloat_Check(numbers[i]) && !PyLong_Check(numbers[i]))
+  const std::size_t count = numbers.size();
+  if (count % 3 != 0 || count > 3 * UINT16_MAX)
+    fail_value(place, fmt::format("'keypoints' has {} numbers; they are x y v of each", count));
+  keypoints.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject* number = numbers[i];
+    if (PyLong_CheckExact(number)) {
+      keypoints[i] = number_of(number, "keypoints", place);
+      continue;
+    }
+    if (!PyFloat_CheckExact(number) && !PyFloat_Check(number) && !PyLong_Check(number))
       throw Unusual(place.text() + ": 'keypoints' holds numbers of another kind");
-    keypoints[i] = number_of(numbers[i], "keypoints", place);
+    keypoints[i] = number_of(number, "keypoints", place);
   }
-  return keypoints;
 }
 
 }  // namespace millrace::python

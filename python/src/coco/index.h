@@ -41,8 +41,8 @@ struct Index {
     PyObject* found = find(of_image, image_id);
     if (!found) return;
     const Items items(found, list, {list, 0});
+    const std::string name = fmt::format("image {}: {}", image_id, list);
     for (std::size_t i = 0; i < items.size(); ++i) {
-      const std::string name = fmt::format("image {}: {}", image_id, list);
       const Place place{name.c_str(), i};
       PyObject* one = dict_at(items[i], place);
       // The one that has its id, as loadAnns finds it: of two with one id the later.
@@ -57,9 +57,11 @@ struct Index {
   }
 };
 
-void read_box(PyObject* value, const Place& place, std::span<double, 4> box);
+/// x y width height. Gives the area as Python computes it: numbers of NumPy may be of single
+/// precision.
+double read_box(PyObject* value, const Place& place, std::span<double, 4> box);
 
 /// x y v of each keypoint. Throws Unusual for numbers of other precisions than double.
-std::vector<double> read_keypoints(PyObject* value, const Place& place);
+void read_keypoints(PyObject* value, const Place& place, std::vector<double>& keypoints);
 
 }  // namespace millrace::python

@@ -81,7 +81,7 @@ double ordered_of(PyObject* value, const char* field, const Place& place) {
   return read;
 }
 
-double number_of(PyObject* value, const char* field, const Place& place) {
+double finite_of(PyObject* value, const char* field, const Place& place) {
   const double read = ordered_of(value, field, place);
   if (std::isinf(read)) fail_value(place, fmt::format("'{}' is infinite", field));
   return read;

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -66,10 +67,17 @@ PyObject* dict_at(PyObject* object, const Place& place);
 /// for anything else.
 std::int64_t id_of(PyObject* value, const char* field, const Place& place);
 
-/// A finite number. Throws ValueError or TypeError.
-double number_of(PyObject* value, const char* field, const Place& place);
-/// A number that may be infinite but is not NaN.
+/// A number that may be infinite but is not NaN. Throws ValueError or TypeError.
 double ordered_of(PyObject* value, const char* field, const Place& place);
+/// A finite number.
+double finite_of(PyObject* value, const char* field, const Place& place);
+inline double number_of(PyObject* value, const char* field, const Place& place) {
+  if (PyFloat_CheckExact(value)) {  // as nearly all are
+    const double read = PyFloat_AsDouble(value);
+    if (std::isfinite(read)) return read;
+  }
+  return finite_of(value, field, place);
+}
 
 /// True, False or a number.
 bool flag_of(PyObject* value, const char* field, const Place& place);

@@ -6,13 +6,16 @@ namespace millrace::python {
 
 void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uint32_t& width) {
   const Items size(keys().size.get(dict, place), "size", place);
-  if (size.size() == 2 && PyLong_CheckExact(size[0]) && PyLong_CheckExact(size[1])) {
-    const long h = PyLong_AsLong(size[0]), w = PyLong_AsLong(size[1]);
-    if (h >= 0 && w >= 0 && h <= UINT16_MAX && w <= UINT16_MAX) {  // as nearly all are
-      height = static_cast<std::uint32_t>(h), width = static_cast<std::uint32_t>(w);
-      return;
+  if (size.size() == 2) {
+    PyObject *first = size[0], *second = size[1];
+    if (PyLong_CheckExact(first) && PyLong_CheckExact(second)) {
+      const long h = PyLong_AsLong(first), w = PyLong_AsLong(second);
+      if (h >= 0 && w >= 0 && h <= UINT16_MAX && w <= UINT16_MAX) {  // as nearly all are
+        height = static_cast<std::uint32_t>(h), width = static_cast<std::uint32_t>(w);
+        return;
+      }
+      PyErr_Clear();
     }
-    PyErr_Clear();
   }
   double sides[2] = {-1, -1};
   if (size.size() != 2) fail_value(place, fmt::format("'size' has {} numbers, not 2", size.size()));

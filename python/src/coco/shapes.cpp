@@ -12,6 +12,7 @@ Shape shape_of(PyObject* segmentation, const Place& place) {
     if (PyBytes_Check(counts) || PyUnicode_Check(counts)) {
       shape.kind = Shape::Kind::counts;
       size_of(segmentation, place, shape.height, shape.width);
+      shape.held = nb::borrow(counts);
       shape.counts = text_of(counts, "counts", place);
     } else {
       shape.kind = Shape::Kind::runs;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "millrace/coco/data/annotations.h"
@@ -10,16 +10,17 @@
 
 namespace millrace::python {
 
-/// A segmentation as it was written.
+/// A segmentation as it was written. Made and destroyed with the GIL.
 struct Shape {
   enum class Kind { none, polygons, counts, runs } kind = Kind::none;
   std::uint32_t height = 0, width = 0;  // of counts and runs
-  std::string counts;                   // compressed
+  std::string_view counts;              // compressed; lies in `held`
+  nb::object held;
   coco::Rle runs;
   std::vector<coco::Polygon> polygons;
 };
 
-/// Copies a 'segmentation'; None and [] are none. Throws ValueError or TypeError.
+/// Takes over a 'segmentation'; None and [] are none. Throws ValueError or TypeError.
 Shape shape_of(PyObject* segmentation, const Place& place);
 
 /// The mask, in an image of this size; none: nothing. Throws Error.

@@ -39,7 +39,7 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
 
   std::vector<Shape> shapes;
   std::vector<bool> has_area;
-  std::vector<double> keypoints;
+  std::vector<double> keypoints, points;
   for (const std::int64_t id : view(image_ids)) {
     coco::Image image;
     image.id = id;
@@ -59,7 +59,7 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       PyObject* box = task == Task::segm ? keys().bbox.find(dict) : keys().bbox.get(dict, place);
       if (task != Task::segm) read_box(box, place, one.bbox);
       if (task == Task::keypoints) {
-        const auto points = read_keypoints(keys().keypoints.get(dict, place), place);
+        read_keypoints(keys().keypoints.get(dict, place), place, points);
         one.keypoints = keypoints.size();
         one.keypoint_count = static_cast<std::uint16_t>(points.size() / 3);
         keypoints.insert(keypoints.end(), points.begin(), points.end());
