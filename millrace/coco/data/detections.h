@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "millrace/coco/data/annotations.h"
@@ -54,6 +55,8 @@ class Detections {
 
   Detections() = default;
   explicit Detections(std::span<const Detection> all);
+  /// Those with a box alone.
+  explicit Detections(std::vector<Record> boxes) : records_(std::move(boxes)) {}
 
   std::size_t size() const { return records_.size(); }
   bool empty() const { return records_.empty(); }

@@ -1,11 +1,13 @@
 // Detections from Python's dicts and arrays.
 #include <fmt/format.h>
 #include <tbb/parallel_for.h>
+#include <tbb/parallel_reduce.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "millrace/base/errors.h"
@@ -232,14 +234,13 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
 
 Found found_of_rows(const Rows& rows, bool single) {
   const nb::gil_scoped_release free;
-  Found found;
-  found.area = coco::AreaFrom::given;
-  for (std::size_t i = 0; i < rows.shape(0); ++i) {
+  constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  std::vector<Detections::Record> records(rows.shape(0));
+  const auto read = [&](std::size_t i) {  // gives the place of a number that is not one
     const double* row = rows.data() + 7 * i;
-    for (int k = 0; k < 7; ++k)
-      if (std::isnan(row[k]) || (k != 5 && std::isinf(row[k])))
-        throw Error(fmt::format("results[{}, {}] is not a finite number", i, k));
-    Detections::Record one;
+    for (std::size_t k = 0; k < 7; ++k)
+      if (std::isnan(row[k]) || (k != 5 && std::isinf(row[k]))) return 7 * i + k;
+    Detections::Record& one = records[i];
     one.image_id = static_cast<std::int64_t>(row[0]);
     one.category_id = static_cast<std::int64_t>(row[6]);
     std::copy_n(row + 1, 4, one.bbox.begin());
@@ -247,8 +248,24 @@ Found found_of_rows(const Rows& rows, bool single) {
     one.score = row[5];
     one.area =
         single ? double{static_cast<float>(row[3]) * static_cast<float>(row[4])} : row[3] * row[4];
-    found.all.add(one);
-  }
+    return kNone;
+  };
+  const std::size_t wrong = coco::in_arena(0, [&] {
+    using Range = tbb::blocked_range<std::size_t>;
+    return tbb::parallel_reduce(
+        Range(0, records.size(), 4096), kNone,
+        [&](const Range& range, std::size_t first) {
+          for (std::size_t i = range.begin(); i < range.end(); ++i)
+            first = std::min(first, read(i));
+          return first;
+        },
+        [](std::size_t a, std::size_t b) { return std::min(a, b); });
+  });
+  if (wrong != kNone)
+    throw Error(fmt::format("results[{}, {}] is not a finite number", wrong / 7, wrong % 7));
+  Found found;
+  found.area = coco::AreaFrom::given;
+  found.all = Detections(std::move(records));
   return found;
 }
 
