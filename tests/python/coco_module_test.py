@@ -47,8 +47,6 @@ def test_the_stub_names_what_there_is() -> None:
 
 def test_it_takes_the_place_of_pycocotools() -> None:
     code = """
-import pytest
-
 import millrace.coco
 millrace.coco.init_as_pycocotools()
 import pycocotools, pycocotools.mask as mask_util

@@ -39,7 +39,7 @@ double read_box(PyObject* value, const Place& place, std::span<double, 4> box) {
   for (std::size_t i = 0; i < 4; ++i) {
     PyObject* number = numbers[i];
     box[i] = number_of(number, "bbox", place);
-    plain = plain && (PyFloat_CheckExact(number) || PyLong_CheckExact(number));
+    plain = plain && is_plain_number(number);
   }
   if (plain) return box[2] * box[3];
   const nb::object area = nb::steal(PyNumber_Multiply(numbers[2], numbers[3]));
@@ -55,11 +55,7 @@ void read_keypoints(PyObject* value, const Place& place, std::vector<double>& ke
   keypoints.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     PyObject* number = numbers[i];
-    if (PyLong_CheckExact(number)) {
-      keypoints[i] = number_of(number, "keypoints", place);
-      continue;
-    }
-    if (!PyFloat_CheckExact(number) && !PyFloat_Check(number) && !PyLong_Check(number))
+    if (!is_plain_number(number) && !PyFloat_Check(number) && !PyLong_Check(number))
       throw Unusual(place.text() + ": 'keypoints' holds numbers of another kind");
     keypoints[i] = number_of(number, "keypoints", place);
   }

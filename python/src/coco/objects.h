@@ -67,12 +67,17 @@ PyObject* dict_at(PyObject* object, const Place& place);
 /// for anything else.
 std::int64_t id_of(PyObject* value, const char* field, const Place& place);
 
+/// Whether it is one of Python's own numbers, as nearly all are.
+inline bool is_plain_number(PyObject* value) {
+  return PyFloat_CheckExact(value) || PyLong_CheckExact(value);
+}
+
 /// A number that may be infinite but is not NaN. Throws ValueError or TypeError.
 double ordered_of(PyObject* value, const char* field, const Place& place);
 /// A finite number.
 double finite_of(PyObject* value, const char* field, const Place& place);
 inline double number_of(PyObject* value, const char* field, const Place& place) {
-  if (PyFloat_CheckExact(value)) {  // as nearly all are
+  if (PyFloat_CheckExact(value)) {
     const double read = PyFloat_AsDouble(value);
     if (std::isfinite(read)) return read;
   }
