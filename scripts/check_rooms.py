@@ -62,8 +62,9 @@ FOLDERS = {
     "cli/bench": ["cli"],
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench"],
+    "cli/inspect": ["cli"],
     "cli/predict": ["cli"],
-    "cli/commands": ["cli/check_gpu", "cli/predict", "cli/replay"],
+    "cli/commands": ["cli/check_gpu", "cli/inspect", "cli/predict", "cli/replay"],
     "python/src/coco": ["coco/evaluation"],
     "python/src/flow": ["dataflow"],
 }
