@@ -1,7 +1,7 @@
 // Images with objects as pictures of a page's gallery.
 #pragma once
 
-#include <opencv2/core/mat.hpp>
+#include <opencv2/core/types.hpp>
 #include <string>
 #include <vector>
 
@@ -10,12 +10,12 @@
 
 namespace millrace::cli {
 
-/// A JPEG of an image (H, W, 3), 8-bit RGB, made smaller if a side is longer than `side` pixels.
-std::string thumbnail(const cv::Mat& rgb, int side);
-
 /// How far outlines may be off, in pixels of an image of this size, so that nobody sees it on a
 /// thumbnail of `side` pixels.
 double outline_tolerance(cv::Size image, int side);
+
+/// The edge of a shape as an SVG path; "" without a shape. See coco::outline_path.
+std::string outline_of(const coco::Segmentation& shape, double tolerance);
 
 /// Annotated objects, boxes and shapes in pixels of one image; crowds are noted as such.
 std::vector<page::Shape> annotated(const Instances& objects, double tolerance);

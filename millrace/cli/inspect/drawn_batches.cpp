@@ -10,12 +10,14 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/page_pictures.h"
 #include "millrace/coco/drawing/draw.h"
+#include "millrace/coco/drawing/page_picture.h"
 #include "millrace/dataflow/detection/geometry.h"
 
 namespace millrace::cli {
 namespace {
 
-constexpr int kBatchThumbnail = 400;  // pixels of the longer side
+constexpr int kBatchThumbnail = 480;         // pixels of the longer side
+constexpr std::size_t kBatchBytes = 40'000;  // of a thumbnail
 
 /// Stripes over what lies outside of the image in its slot.
 void hatch(cv::Mat3b slot, cv::Size image) {
@@ -61,7 +63,7 @@ page::Picture picture_of(const Batch& batch, std::size_t i, std::int64_t number)
                              image.original_height, image.width, image.height),
       .width = slot.width,
       .height = slot.height,
-      .jpeg = thumbnail(slot_of(batch, i), kBatchThumbnail),
+      .jpeg = coco::thumbnail(slot_of(batch, i), kBatchBytes, kBatchThumbnail),
       .shapes = annotated(batch.objects[i], outline_tolerance(slot, kBatchThumbnail)),
       .figures = {{"objects", static_cast<double>(std::ssize(batch.objects[i].boxes) - crowds)},
                   {"% padding", 100 * padding}},

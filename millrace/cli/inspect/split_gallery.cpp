@@ -11,12 +11,14 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/cli/page_pictures.h"
+#include "millrace/coco/drawing/page_picture.h"
 #include "millrace/dataflow/detection/decode.h"
 
 namespace millrace::cli {
 namespace {
 
-constexpr int kPhotoThumbnail = 320;  // pixels of the longer side
+constexpr int kPhotoThumbnail = 320;         // pixels of the longer side
+constexpr std::size_t kPhotoBytes = 18'000;  // of a thumbnail
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 /// What is known of an image; -1 where it has no object.

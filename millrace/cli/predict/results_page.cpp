@@ -10,7 +10,7 @@
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/page_pictures.h"
-#include "millrace/coco/drawing/outline.h"
+#include "millrace/coco/drawing/page_picture.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/page/html.h"
 #include "millrace/page/page.h"
@@ -39,7 +39,7 @@ page::Shape shape_of(const nlohmann::json& record, int label, double tolerance) 
   const auto mask = record.find("segmentation");
   if (mask == record.end()) return shape;
   const auto& size = mask->at("size");
-  shape.outline = coco::outline(
+  shape.outline = coco::outline_path(
       coco::decode_counts(mask->at("counts").get<std::string>(), size.at(0).get<std::uint32_t>(),
                           size.at(1).get<std::uint32_t>()),
       tolerance);
@@ -110,11 +110,11 @@ page::Picture ResultsPage::picture(const PhotoResult& photo,
   if (objects == 0) picture.tags.emplace_back("nothing found");
   if (!photo.fault.empty()) picture.tags.emplace_back("failed");
   try {
-    picture.jpeg = thumbnail(
+    picture.jpeg = coco::thumbnail(
         decode_rgb(read_file(photo.file), photo.file.string(), cv::Size(photo.width, photo.height),
                    /*strict=*/false,
                    cv::Size(std::min(photo.width, kPhotoSide), std::min(photo.height, kPhotoSide))),
-        kPhotoSide);
+        kPhotoBytes, kPhotoSide);
   } catch (const std::exception& problem) {  // OpenCV's, too; the file may be gone by now
     picture.caption = sentence_of(problem.what());
   }
@@ -134,10 +134,10 @@ void ResultsPage::write() const {
 }
 
 std::string ResultsPage::html(const std::vector<page::Picture>& shown) const {
-  page::Page page{.title = "What was found",
-                  .subtitle = fmt::format("Objects that score {:g} or more; "
-                                          "<code>detections.json</code> has all.",
-                                          prediction_.score)};
+  page::Page page{
+      .title = "What was found",
+      .subtitle = fmt::format("Objects that score {:g} or more; <code>{}</code> has all.",
+                              prediction_.score, photos_ > 0 ? "detections.json" : "NAME.jsonl")};
   if (photos_ > 0) {
     page.top = page::tiles(std::vector<page::Tile>{
         {std::to_string(objects_), "objects"},
