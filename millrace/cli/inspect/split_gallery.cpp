@@ -137,9 +137,8 @@ page::Picture picture_of(const Source<Sample>& source, const SeenData& data,
     picture.shapes = annotated(sample.objects, outline_tolerance(image.original, kPhotoThumbnail));
     const Decode decode{.strict = false, .short_side = kPhotoThumbnail};
     const auto decoded = decode(std::move(sample));
-    picture.jpeg =
-        thumbnail(decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.held(),
-                  kPhotoThumbnail);
+    const auto pixels = decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.held();
+    picture.jpeg = coco::thumbnail(pixels, kPhotoBytes, kPhotoThumbnail);
   } catch (const DataError& problem) {
     picture.caption = sentence_of(problem.what());
     picture.tags.emplace_back("cannot be read");

@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using page::escaped;
 
-constexpr int kPhotoSide = 320;          // pixels of a thumbnail
+constexpr int kPhotoSide = 320;              // pixels of a thumbnail
+constexpr std::size_t kPhotoBytes = 15'000;  // likewise
 constexpr double kLeastShown = 0.3;      // scores that the page can show, unless --score is lower
 constexpr std::size_t kMostShapes = 60;  // of a photo: those of the highest scores
 
