@@ -62,8 +62,12 @@ class Inspector {
     const auto resize = only_resize(recipe_.stages);
     if (train.source) found_.train = chapter_of(train, resize);
     draw_batches_of(train, !found_.train || !resize);
-    if (!data.val.empty() && has_root()) found_.val = chapter_of_val(train.classes);
-    if (data.val.empty()) found_.notes.push_back("There is no validation split (data.val is '').");
+    if (data.val.empty())
+      found_.notes.push_back("There is no validation split (data.val is '').");
+    else if (data.val == data.train && recipe_.sources.empty())
+      found_.notes.push_back("data.val is data.train: scores will tell nothing new.");
+    else if (has_root())
+      found_.val = chapter_of_val(train.classes);
     settle();
     return std::move(found_);
   }
