@@ -36,6 +36,7 @@ FOLDERS = {
     "doctor": ["dataflow/stages"],
     "formats/files": ["coco/data", "dataflow/image"],
     "formats": ["formats/files"],
+    "formats/writers": ["formats"],
     "weights": ["base"],
     "onnx": ["weights"],
     "detector": ["dataflow/detection", "onnx"],
