@@ -170,7 +170,7 @@ class VocReader {
     if (!open) return;
     for (const auto& [line, why] : file.faults)
       tell(findings(), kLabelUnreadable, label, line, why);
-    const auto masks = masks_of(file, *open, stem_of(*image));
+    const auto masks = masks_of(file, *open, label);
     for (std::size_t i = 0; i < file.objects.size(); ++i)
       add(*open, file.objects[i], masks.empty() ? coco::Rle() : masks[i], label);
   }
@@ -206,10 +206,13 @@ class VocReader {
 
   /// The masks of the objects in SegmentationObject, none for those without; empty: there is no
   /// such file. Value k is the k-th object's if their boxes fit, else that of the best fitting.
-  std::vector<coco::Rle> masks_of(const VocFile& file, const OpenImage& image,
-                                  const std::string& stem) {
-    const auto place = masks_ ? joined_place(*masks_, stem + ".png") : Place();
-    if (!masks_ || !folder_.has_file(place)) return {};
+  std::vector<coco::Rle> masks_of(const VocFile& file, const OpenImage& image, const Place& label) {
+    if (!masks_) return {};
+    // SegmentationObject/x/a.png for Annotations/x/a.xml
+    const auto below = label.substr(label.find('/') + 1);
+    const auto place =
+        joined_place(*masks_, below.substr(0, below.size() - extension_of(below).size()) + ".png");
+    if (!folder_.has_file(place)) return {};
     std::vector<coco::Rle> masks(file.objects.size());
     constexpr std::uint32_t kVoid = 255;  // borders and what is not to be judged
     constexpr std::size_t kMostObjects = 65535;
