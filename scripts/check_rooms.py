@@ -35,6 +35,7 @@ FOLDERS = {
     "dataflow/stages": ["dataflow/store"],
     "dataflow": ["dataflow/serving", "dataflow/stages"],
     "doctor": ["dataflow/stages"],
+    "advice": ["doctor"],
     "weights": ["base"],
     "onnx": ["weights"],
     "detector": ["dataflow/detection", "onnx"],
@@ -62,8 +63,9 @@ FOLDERS = {
     "cli/bench": ["cli"],
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench"],
+    "cli/init": ["advice", "cli"],
     "cli/predict": ["cli"],
-    "cli/commands": ["cli/check_gpu", "cli/predict", "cli/replay"],
+    "cli/commands": ["cli/check_gpu", "cli/init", "cli/predict", "cli/replay"],
     "python/src/coco": ["coco/evaluation"],
     "python/src/flow": ["dataflow"],
 }
