@@ -55,15 +55,15 @@ bool have_shapes(const coco::Dataset& data) {
   return 2 * shapes > std::ssize(data.annotations);
 }
 
-DataSplit data_split(const formats::Split& split, const std::vector<std::string>& classes) {
+DataSplit split_for(const formats::Split& split, const std::vector<std::string>& classes) {
   return {split.data, split.images, classes, find_categories(*split.data, classes)};
 }
 
-SeenData seen(const DataSplit& split, const ResizeRule& resize) {
+SeenData seen_of(const DataSplit& split, const ResizeRule& resize) {
   return seen_data(DetectionSource(split, /*filter_empty=*/true), split.classes, resize);
 }
 
-std::string count_text(std::size_t count, std::string_view noun) {
+std::string number_of(std::size_t count, std::string_view noun) {
   return counted(static_cast<long long>(count), noun);
 }
 
@@ -88,8 +88,8 @@ class Init {
 
   void look_at_data() {
     report_.say("data", fmt::format("{}: {} ({}), {}, {}", arguments_.data.string(), data_.format,
-                                    data_.why, count_text(data_.train.data->images.size(), "image"),
-                                    count_text(data_.train.data->annotations.size(), "object")));
+                                    data_.why, number_of(data_.train.data->images.size(), "image"),
+                                    number_of(data_.train.data->annotations.size(), "object")));
     draft_.type = arguments_.model;
     if (draft_.type.empty())
       draft_.type = have_shapes(*data_.train.data) ? "maskrcnn" : "fasterrcnn";
@@ -110,7 +110,7 @@ class Init {
 
   std::string split_sizes() const {
     return fmt::format("{} to train on, {} to evaluate on",
-                       count_text(data_.train.data->images.size(), "image"),
+                       number_of(data_.train.data->images.size(), "image"),
                        data_.val->data->images.size());
   }
 
@@ -136,10 +136,9 @@ class Init {
     auto text = split_sizes();
     if (division.copies > 0)
       text += fmt::format("; {} with the image that they copy",
-                          count_text(division.copies, "near-copy"));
+                          number_of(division.copies, "near-copy"));
     if (division.scenes > 0)
-      text +=
-          fmt::format("; {} with the others of the scene", count_text(division.scenes, "frame"));
+      text += fmt::format("; {} with the others of the scene", number_of(division.scenes, "frame"));
     if (division.cut > 0)
       text += fmt::format(
           "; {} images look alike, as frames of one video do, and were cut by the order of their "
@@ -178,10 +177,10 @@ class Init {
   void choose() {
     for (const auto& category : data_.train.data->categories)
       classes_.emplace_back(data_.train.data->text(category.name));
-    const auto train = data_split(data_.train, classes_), val = data_split(*data_.val, classes_);
-    const auto original = seen(train, {});
+    const auto train = split_for(data_.train, classes_), val = split_for(*data_.val, classes_);
+    const auto original = seen_of(train, {});
     draft_.sides = advice::choose_sides(original, machine_);
-    const auto resized = seen(train, [&](cv::Size size) { return draft_.sides.of(size); });
+    const auto resized = seen_of(train, [&](cv::Size size) { return draft_.sides.of(size); });
     const auto counts = class_counts(original);
     for (std::size_t k = 0; k < classes_.size(); ++k)
       draft_.classes.emplace_back(classes_[k], counts[k].objects);
@@ -260,7 +259,7 @@ class Init {
   void say_choices() {
     const auto& sides = draft_.sides;
     report_.say("model", fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
-                                     count_text(classes_.size(), "class")));
+                                     number_of(classes_.size(), "class")));
     report_.say("sizes",
                 fmt::format("short side {} of {} pixels: a tenth of the objects is under {:.0f}{}",
                             sides.largest(), sides.own_side, sides.small_object,
@@ -277,9 +276,9 @@ class Init {
                       100 * (1 - anchors.published.all.recall(0))));
     report_.say("schedule",
                 fmt::format("{}, {} of {}",
-                            count_text(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),
-                            count_text(static_cast<std::size_t>(draft_.plan.steps), "step"),
-                            count_text(static_cast<std::size_t>(draft_.batch), "image")));
+                            number_of(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),
+                            number_of(static_cast<std::size_t>(draft_.plan.steps), "step"),
+                            number_of(static_cast<std::size_t>(draft_.batch), "image")));
   }
 
   void write() {
@@ -300,7 +299,7 @@ class Init {
     }
     if (placed.copied > 0)
       report_.say("copied", fmt::format("{}: this file system has no links",
-                                        count_text(placed.copied, "image")));
+                                        number_of(placed.copied, "image")));
     report_.say("wrote", fmt::format("{} and {}", draft_.file, draft_.root));
     report_.json["config"] = draft_.file;
   }

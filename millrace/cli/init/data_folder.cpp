@@ -33,8 +33,8 @@ void make_folder(const fs::path& folder) {
   if (problem) throw Error(fmt::format("{}: {}", folder.string(), problem.message()));
 }
 
-void place(const fs::path& image, const fs::path& link, const fs::path& final_link,
-           PlacedImages& placed) {
+void link_or_copy(const fs::path& image, const fs::path& link, const fs::path& final_link,
+                  PlacedImages& placed) {
   make_folder(link.parent_path());
   std::error_code problem;
   const auto target = fs::absolute(image).lexically_normal();
@@ -71,7 +71,8 @@ PlacedImages write_split(const formats::Split& split, const fs::path& root,
     const std::string name(data.text(image.file_name));
     const auto own = own_name(name, image.id, taken);
     renamed = renamed || own != name;
-    place(split.images / name, root / split.name / own, final_root / split.name / own, placed);
+    link_or_copy(split.images / name, root / split.name / own, final_root / split.name / own,
+                 placed);
     records.add_image(image.id, own, image.width, image.height);
   }
   const auto file = root / "annotations" / ("instances_" + split.name + ".json");

@@ -34,7 +34,8 @@ std::string joined_names(const std::vector<formats::Split>& splits) {
 }
 
 /// Takes the first split of a canonical name out of the list.
-std::optional<formats::Split> take(std::vector<formats::Split>& splits, std::string_view name) {
+std::optional<formats::Split> take_split(std::vector<formats::Split>& splits,
+                                         std::string_view name) {
   const auto found = std::ranges::find_if(splits, [&](const formats::Split& one) {
     return formats::split_name(one.name).value_or(one.name) == name;
   });
@@ -101,8 +102,8 @@ SourceData read_source(const fs::path& folder) {
       std::string(detected.format->title), detected.why, {}, {}, {}, coco::Findings(kAll)};
   data.format = data.format.substr(0, data.format.find(':'));
   auto splits = detected.format->read(listing, data.findings);
-  auto train = take(splits, "train");
-  if (train) data.val = take(splits, "val");
+  auto train = take_split(splits, "train");
+  if (train) data.val = take_split(splits, "val");
   if (!train && splits.size() == 1) {
     train = std::move(splits.front());
     splits.clear();

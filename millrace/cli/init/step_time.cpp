@@ -14,8 +14,8 @@
 namespace millrace::cli {
 namespace {
 
-constexpr std::size_t kUntimed = 2, kFewest = 3, kMost = 10;  // steps
-constexpr double kLongest = 20;                               // seconds
+constexpr std::size_t kUntimed = 2, kFewestTimed = 3, kMostTimed = 10;  // steps
+constexpr double kLongest = 20;                                         // seconds
 
 /// Times from the end of one step to the end of the next, and ends the training.
 class TimeWholeSteps final : public Callback {
@@ -28,7 +28,7 @@ class TimeWholeSteps final : public Callback {
         if (name == "loss") result_.first_loss = value;
     ends_.push_back(seconds_since(start_));
     const auto timed = ends_.size() - std::min(ends_.size(), kUntimed);
-    if (timed >= kMost || (timed >= kFewest && ends_.back() > kLongest))
+    if (timed >= kMostTimed || (timed >= kFewestTimed && ends_.back() > kLongest))
       state.stop("the steps were timed");
   }
   void after_train(TrainState&) override {
@@ -57,7 +57,7 @@ StepTime measure_steps(const Recipe& recipe) {
     CallbackList callbacks;
     callbacks.add("time", std::make_unique<TimeWholeSteps>(result));
     auto plan = session.plan(*detector, data);
-    plan.train.max_steps = kUntimed + kMost;
+    plan.train.max_steps = kUntimed + kMostTimed;
     plan.train.epochs = 1e9;
     Trainer(std::move(plan), std::move(callbacks)).run();
   }
