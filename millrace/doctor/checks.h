@@ -5,9 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,17 +13,14 @@
 #include <vector>
 
 #include "millrace/base/digest.h"
+#include "millrace/coco/data/check_records.h"
+#include "millrace/coco/data/findings.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/doctor/findings.h"
 #include "millrace/engine/source.h"
 
 namespace millrace {
 namespace coco {
-
-/// As `read_dataset`, but reports each record that breaks its rules and leaves it out. nullptr, and
-/// a finding with the byte, if the file as a whole cannot be read.
-std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json, Findings& findings);
 
 /// Boxes, areas and, `with_shapes`, shapes of these categories' objects. Returns how many images
 /// have an object to learn: one that is no crowd, is not ignored and `has_pixels`.
