@@ -27,6 +27,10 @@ constexpr std::string_view kSkipped[] = {"image-missing", "image-size", "image-u
 constexpr std::string_view kTold[] = {"class-imbalance", "box-elongated", "image-empty",
                                       "image-unannotated", "image-unlabelled"};
 
+/// What a reader tells with the label's file and line, and the doctor tells too.
+constexpr std::pair<std::string_view, std::string_view> kToldTwice[] = {
+    {"label-outside", "box-outside"}, {"label-empty", "box-unusable"}};
+
 std::string joined_names(const std::vector<formats::Split>& splits) {
   std::vector<std::string> names;
   for (const auto& split : splits) names.push_back("'" + split.name + "'");
@@ -218,7 +222,16 @@ std::vector<std::string> leaks(const SourceData& data) {
 std::vector<std::string> sentences(const coco::Findings& findings) {
   constexpr const char* kWords[] = {"error", "warning", "note"};
   std::vector<std::string> result;
-  for (const auto& [kind, count, examples] : findings.sorted()) {
+  const auto all = findings.sorted();
+  const auto is_told_twice = [&](std::string_view name) {
+    return std::ranges::any_of(kToldTwice, [&](const auto& pair) {
+      return pair.second == name && std::ranges::any_of(all, [&](const coco::Finding& one) {
+               return one.kind.name == pair.first;
+             });
+    });
+  };
+  for (const auto& [kind, count, examples] : all) {
+    if (is_told_twice(kind.name)) continue;
     if (kind.severity == coco::Severity::note && std::ranges::count(kTold, kind.name) == 0)
       continue;
     auto text = fmt::format("{}: {}", kWords[static_cast<std::size_t>(kind.severity)], kind.what);
