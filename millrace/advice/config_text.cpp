@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "millrace/base/config.h"
 #include "millrace/base/text.h"
@@ -150,12 +151,39 @@ void add_data(const Draft& draft, Text& text) {
             against.empty() ? "half of the images are mirrored" : "not mirrored: " + against);
 }
 
+/// The tables of a [model] that weights determine.
+void add_given(const std::vector<ConfigLine>& given, Text& text) {
+  std::map<std::string, std::vector<ConfigLine>> tables;  // "" before the others
+  for (const auto& line : given) {
+    const auto dot = line.key.rfind('.');
+    const bool is_nested = dot != std::string::npos;
+    tables[is_nested ? line.key.substr(0, dot) : ""].push_back(
+        {is_nested ? line.key.substr(dot + 1) : line.key, line.value, line.comment});
+  }
+  for (const auto& [name, lines] : tables) {
+    if (!name.empty()) text.table("model." + name);
+    text.lines(lines);
+  }
+}
+
+void add_results(const Draft& draft, Text& text) {
+  if (draft.most_objects <= 80) return;
+  text.table("model.test");
+  text.line("detections_per_img", fmt::format("{}", (draft.most_objects * 5 / 4 + 99) / 100 * 100),
+            fmt::format("up to {} objects are annotated in an image", draft.most_objects));
+}
+
 void add_model(const Draft& draft, Text& text) {
   const bool retinanet = draft.type == "retinanet";
   text.table("model");
   text.line("type", toml(draft.type),
             draft.type == "maskrcnn" ? "boxes and masks: the objects have shapes" : "boxes");
   text.lines(draft.network.model);
+  if (draft.network.is_given) {
+    add_given(draft.network.given, text);
+    add_results(draft, text);
+    return;
+  }
   text.table("model.backbone");
   text.lines(draft.network.backbone);
   if (!draft.network.pyramid.empty()) {
@@ -203,12 +231,7 @@ void add_model(const Draft& draft, Text& text) {
     text.table("model.head");
     text.line("norm", toml("gn"), "as the backbone");
   }
-  if (draft.most_objects > 80) {
-    text.table("model.test");
-    text.line("detections_per_img",
-              fmt::format("{}", (draft.most_objects * 5 / 4 + 99) / 100 * 100),
-              fmt::format("up to {} objects are annotated in an image", draft.most_objects));
-  }
+  add_results(draft, text);
 }
 
 void add_training(const Draft& draft, Text& text) {

@@ -56,6 +56,14 @@ Network network_from(const WeightFacts& weights, const Machine& machine) {
   Network network;
   network.start = weights.detects ? Start::detector : Start::backbone;
   network.what = title_of(weights.backbone);
+  if (!weights.type.empty()) {
+    network.start = Start::detector;
+    network.is_given = true;
+    network.model.push_back({"weights", quoted(weights.file), "rows of classes are taken by name"});
+    for (const auto& [key, value] : weights.options)
+      network.given.push_back({key, value, "as these weights were trained"});
+    return network;
+  }
   network.model.push_back(
       {"weights", quoted(weights.file),
        weights.detects ? "a trained detector; its classes are replaced" : "trained on ImageNet"});

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "millrace/advice/choices.h"
@@ -19,6 +20,10 @@ struct WeightFacts {
   bool group_norm = false;
   std::int64_t pyramid = 0;  // channels of its feature pyramid; 0: it has none
   bool detects = false;      // it has the heads of a detector
+  /// Of weights that say how they were trained (weights/model_card.h): the detector, and what of
+  /// [model] is not as by default, "anchors.sizes" and its TOML.
+  std::string type;
+  std::vector<std::pair<std::string, std::string>> options;
 };
 
 /// A line of a configuration: TOML, and a comment without its "#".
@@ -31,6 +36,9 @@ struct Network {
   Start start = Start::random;
   std::string what;  // "ResNet-18"
   std::vector<ConfigLine> model, backbone, pyramid;
+  /// Keys of [model] as weights that were trained here have them; there is nothing to choose then.
+  std::vector<ConfigLine> given;
+  bool is_given = false;
 };
 
 /// From weights. Pixels as the code base that the names are of prepares them.

@@ -71,11 +71,14 @@ std::string number_of(std::size_t count, std::string_view noun) {
 class Init {
  public:
   explicit Init(const InitArguments& arguments)
-      : arguments_(arguments), machine_(this_machine()), data_(read_source(arguments.data)) {}
+      : arguments_(arguments), machine_(this_machine()), data_(read_source(arguments.data)) {
+    const auto file = arguments.weights.empty() ? find_weights(machine_) : arguments.weights;
+    if (!file.empty()) weights_ = weight_facts(file);
+  }
 
   InitReport run() {
     look_at_data();
-    choose_network();
+    say_network();
     choose();
     write();
     measure();
@@ -90,9 +93,7 @@ class Init {
     report_.say("data", fmt::format("{}: {} ({}), {}, {}", arguments_.data.string(), data_.format,
                                     data_.why, number_of(data_.train.data->images.size(), "image"),
                                     number_of(data_.train.data->annotations.size(), "object")));
-    draft_.type = arguments_.model;
-    if (draft_.type.empty())
-      draft_.type = have_shapes(*data_.train.data) ? "maskrcnn" : "fasterrcnn";
+    draft_.type = type();
     examine(data_, /*masks=*/draft_.type == "maskrcnn");
     report_.json["findings"] = Json::array();
     for (const auto& sentence : sentences(data_.findings)) {
@@ -106,6 +107,15 @@ class Init {
       report_.say("split", "as the folder has it: " + split_sizes() + leak_text());
     else
       say_division(divide(data_, kSeed));
+  }
+
+  /// The detector: the one that was asked for, that of the weights, or what the labels allow.
+  std::string type() const {
+    const bool shapes = have_shapes(*data_.train.data);
+    if (!arguments_.model.empty()) return arguments_.model;
+    if (weights_ && !weights_->type.empty())
+      return weights_->type == "maskrcnn" && !shapes ? "fasterrcnn" : weights_->type;
+    return shapes ? "maskrcnn" : "fasterrcnn";
   }
 
   std::string split_sizes() const {
@@ -158,19 +168,18 @@ class Init {
            (names.size() > shown ? fmt::format(" and {} more classes", names.size() - shown) : "");
   }
 
-  void choose_network() {
-    auto file = arguments_.weights;
-    const bool found = file.empty() && !(file = find_weights(machine_)).empty();
-    if (file.empty()) {
+  void say_network() {
+    if (weights_) {
+      draft_.network = advice::network_from(*weights_, machine_);
+      report_.say("weights", fmt::format("{}{}: {}", weights_->file,
+                                         arguments_.weights.empty() ? " (found there)" : "",
+                                         draft_.network.what));
+    } else {
       draft_.network = advice::network_from_nothing(machine_);
       report_.say(
           "weights",
           "none were given or found: it starts from random values, which takes many images "
           "and long; the head of the configuration says what to fetch, and where to put it");
-    } else {
-      draft_.network = advice::network_from(weight_facts(file), machine_);
-      report_.say("weights", fmt::format("{}{}: {}", file, found ? " (found there)" : "",
-                                         draft_.network.what));
     }
   }
 
@@ -346,6 +355,7 @@ class Init {
   const InitArguments& arguments_;
   const advice::Machine machine_;
   SourceData data_;
+  std::optional<advice::WeightFacts> weights_;  // nothing: random values
   std::vector<std::string> classes_;
   advice::Draft draft_;
   InitReport report_;

@@ -16,8 +16,10 @@
 #include "millrace/plugins/loader.h"
 #include "millrace/trainer/cluster/processors.h"
 #include "millrace/trainer/run/device.h"
+#include "millrace/trainer/run/recipe.h"
 #include "millrace/weights/class_rows.h"
 #include "millrace/weights/formats.h"
+#include "millrace/weights/model_card.h"
 #include "millrace/weights/schemes.h"
 
 namespace millrace::cli {
@@ -55,6 +57,20 @@ std::string backbone_of(const std::map<std::string, at::Tensor>& tensors) {
       {{true, 23}, "resnet101"}};
   const auto found = kKnown.find({bottleneck, blocks.size()});
   return found == kKnown.end() ? "" : found->second;
+}
+
+/// What of a model's options is not as by default for its type.
+void add_options(const ModelCard& card, advice::WeightFacts& facts) {
+  const auto* type = card.model.find("type");
+  if (!type || !std::holds_alternative<std::string>(type->data)) return;
+  facts.type = std::get<std::string>(type->data);
+  const auto plain =
+      resolve(parse_config(fmt::format("[model]\ntype = {}", value_text(*type)), "card"));
+  for (const auto& [key, value] : leaves(of_weights(card.model))) {
+    const auto* usual = plain.model.find_path(key);
+    if (key != "type" && key != "weights" && (!usual || value_text(*usual) != value_text(*value)))
+      facts.options.emplace_back(key, value_text(*value));
+  }
 }
 
 }  // namespace
@@ -101,6 +117,7 @@ advice::WeightFacts weight_facts(const std::string& file) {
       level != tensors.end())
     facts.pyramid = level->second.size(0);
   facts.detects = classes_of(translated).has_value();
+  if (const auto card = read_card(file)) add_options(*card, facts);
   return facts;
 }
 
