@@ -38,6 +38,7 @@ FOLDERS = {
     "advice": ["doctor"],
     "formats/files": ["coco/data", "dataflow/image"],
     "formats": ["formats/files"],
+    "formats/writers": ["formats"],
     "weights": ["base"],
     "onnx": ["weights"],
     "detector": ["dataflow/detection", "onnx"],

@@ -29,6 +29,6 @@ int main(int argc, char** argv) {
   return *run(
       argc, argv,
       {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_pack, add_convert, add_doctor,
-       add_init, add_export, add_config, add_list, add_bench, add_serve, add_check_gpu},
+       add_export, add_config, add_import, add_init, add_list, add_bench, add_serve, add_check_gpu},
       /*all=*/true, text_of_libtorch);
 }

@@ -137,19 +137,22 @@ class MasksReader {
 
   void add_image(const Place& image, std::vector<ReadMask>& masks) {
     auto& findings = builder_.findings();
-    const auto split = builder_.split(
-        split_of_path(masks[0].place) == kWhole ? split_of_path(image)
-                                                : split_of_path(masks[0].place),
-        files_.kind == MaskKind::cityscapes ? folder_of(folder_of(image)) : folder_of(image));
+    auto name = split_of_path(image);
+    if (name == kWhole && !masks.empty()) name = split_of_path(masks[0].place);
+    const bool has_cities = files_.kind == MaskKind::cityscapes;
+    const auto split =
+        builder_.split(name, has_cities ? folder_of(folder_of(image)) : folder_of(image));
     for (const auto& mask : masks)  // objects that are not known would be learned as background
       if (!mask.fault.empty() && files_.kind != MaskKind::objects) {
         tell(findings, kFileUnreadable, mask.place, 0, mask.fault);
         return;
       }
     // The image's size as stored or as EXIF turns it, whichever the mask has.
-    const auto open = builder_.add_image(
-        split, image, masks[0].fault.empty() ? std::optional(masks[0].size) : std::nullopt,
-        {masks[0].place});
+    std::optional<ImageSize> size;
+    if (!masks.empty() && masks[0].fault.empty()) size = masks[0].size;
+    const auto open =
+        builder_.add_image(split, image, size,
+                           {masks.empty() ? std::string_view() : std::string_view(masks[0].place)});
     if (!open) return;
     for (auto& mask : masks) {
       if (mask.fault.empty() && mask.size != open->size)

@@ -117,12 +117,20 @@ class VocReader {
   }
 
   void read_listed(const std::vector<ListedId>& ids, const std::vector<Place>& files) {
-    std::map<std::string, Place> by_stem;
-    for (const auto& file : files) by_stem.emplace(stem_of(file), file);
+    std::map<std::string, Place> by_name;  // "a" and "x/a" of "Annotations/x/a.xml"
+    for (const auto& file : files) {
+      auto name = file.substr(0, file.size() - extension_of(file).size());
+      for (;;) {
+        by_name.emplace(name, file);
+        const auto slash = name.find('/');
+        if (slash == std::string::npos) break;
+        name.erase(0, slash + 1);
+      }
+    }
     for (const auto& one : ids) {
-      const auto stem = stem_of(one.id);
-      const auto found = by_stem.contains(one.id) ? by_stem.find(one.id) : by_stem.find(stem);
-      if (found != by_stem.end()) {
+      auto found = by_name.find(one.id);
+      if (found == by_name.end()) found = by_name.find(stem_of(one.id));
+      if (found != by_name.end()) {
         read(one.split, found->second);
         continue;
       }

@@ -84,6 +84,11 @@ MaskFiles find_masks(const Listing& folder) {
       files.masks[*chosen[i]].push_back(places[i]);
     else
       files.without_image.push_back(places[i]);
+  if (are_objects)  // an empty folder: the image has no objects
+    for (const auto& place : folder.folders())
+      if (!mask_folder_of(place).empty())
+        if (const auto image = images.by_stem(name_of_folder(place), place))
+          files.masks.try_emplace(*image);
   std::set<Place> folders;
   for (const auto& [image, masks] : files.masks) folders.insert(folder_of(image));
   for (const auto& image : images.images())
