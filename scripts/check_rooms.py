@@ -67,8 +67,9 @@ FOLDERS = {
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench"],
     "cli/init": ["advice", "cli"],
+    "cli/inspect": ["cli"],
     "cli/predict": ["cli"],
-    "cli/commands": ["cli/check_gpu", "cli/init", "cli/predict", "cli/replay"],
+    "cli/commands": ["cli/check_gpu", "cli/init", "cli/inspect", "cli/predict", "cli/replay"],
     "python/src/coco": ["coco/evaluation"],
     "python/src/flow": ["dataflow"],
 }

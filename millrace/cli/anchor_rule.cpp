@@ -57,17 +57,17 @@ std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& mod
   return rule;
 }
 
-std::vector<double> anchor_sizes(const Config& model) {
-  std::vector<double> sizes;
-  const auto* list = model.find_path("anchors.sizes");
+std::vector<double> numbers(const Config& model, std::string_view path) {
+  std::vector<double> found;
+  const auto* list = model.find_path(path);
   const auto* values = list ? std::get_if<Config::Array>(&list->data) : nullptr;
-  if (!values) return sizes;
+  if (!values) return found;
   for (const auto& value : *values) {
     const auto* whole = std::get_if<std::int64_t>(&value.data);
     const auto* real = std::get_if<double>(&value.data);
-    sizes.push_back(whole ? static_cast<double>(*whole) : real ? *real : 0);
+    found.push_back(whole ? static_cast<double>(*whole) : real ? *real : 0);
   }
-  return sizes;
+  return found;
 }
 
 }  // namespace millrace::cli

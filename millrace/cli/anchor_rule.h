@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "millrace/base/config.h"
@@ -16,7 +17,7 @@ namespace millrace::cli {
 std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& model,
                                       std::int64_t divisor, const std::vector<double>& sizes = {});
 
-/// anchors.sizes of a [model] table; empty: it has none.
-std::vector<double> anchor_sizes(const Config& model);
+/// The list of numbers at a path of a [model] table, "anchors.sizes"; empty: it has none.
+std::vector<double> numbers(const Config& model, std::string_view path);
 
 }  // namespace millrace::cli

@@ -69,7 +69,7 @@ for (const root of document.querySelectorAll("div.gallery")) {
     fields.scoreText = output;
   }
   const sizes = document.createElement("input");
-  Object.assign(sizes, { type: "range", min: 120, max: 480, step: 20, value: 220 });
+  Object.assign(sizes, { type: "range", min: 120, max: 480, step: 20, value: both ? 320 : 220 });
   add("size", "Size", sizes);
   tools.hidden = false;
   tools.addEventListener("submit", event => event.preventDefault());
@@ -134,7 +134,7 @@ for (const root of document.querySelectorAll("div.gallery")) {
   }
 
   // The grid. One card can be reached by the tabulator, the others by arrows.
-  let order = pictures, current = pictures[0];
+  let order = pictures, current = pictures[0], enlarged = false;
   function place(picture, focus) {
     current.card.tabIndex = -1;
     current = picture;
@@ -168,7 +168,7 @@ for (const root of document.querySelectorAll("div.gallery")) {
   place(current, false);
   list.addEventListener("focusin", event => {
     const picture = pictures.find(one => one.card === event.target);
-    if (picture) place(picture, false);
+    if (picture && !enlarged) place(picture, false);  // closing the larger view focuses where it was opened
   });
   list.addEventListener("keydown", event => {
     const at = order.indexOf(current);
@@ -200,6 +200,7 @@ for (const root of document.querySelectorAll("div.gallery")) {
     view.querySelector(".panes").replaceChildren(...panes(picture, true));
     view.querySelector("ul").innerHTML = visible(picture).sort((a, b) => a.kind - b.kind || b.score - a.score)
       .map(one => `<li style="--c: ${colourOf(one)}">${both ? ["found", "annotated"][one.kind] + ": " : ""}${html(wordsOf(one))}</li>`).join("");
+    enlarged = true;
     if (!view.open) view.showModal();
     label();
   }
@@ -224,7 +225,7 @@ for (const root of document.querySelectorAll("div.gallery")) {
   next.addEventListener("click", () => step(1));
   close.addEventListener("click", () => view.close());
   view.addEventListener("click", event => { if (event.target === view) view.close(); });
-  view.addEventListener("close", () => current.card.focus());
+  view.addEventListener("close", () => { enlarged = false; current.card.focus(); });
   view.addEventListener("keydown", event => {
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
     if (event.key === "Home") enlarge(order[0]);

@@ -70,7 +70,7 @@ line.unsure { stroke: var(--grey); } circle.unsure { fill: var(--grey); }
 line.better, line.worse, line.unsure { stroke-width: 2; }
 .lines .curve { stroke-width: 1.8; } .lines .cursor { stroke: var(--soft); } .lines output { display: block; min-height: 1.5em;
   font-size: 13px; font-variant-numeric: tabular-nums; }
-.lines .plot { touch-action: pan-y; cursor: crosshair; }
+.plot { overflow: visible; } .lines .plot { touch-action: pan-y; cursor: crosshair; }
 .c0 { stroke: var(--s0); } .c1 { stroke: var(--s1); } .c2 { stroke: var(--s2); } .c3 { stroke: var(--s3); }
 .c4 { stroke: var(--s4); } .c5 { stroke: var(--s5); } .c6 { stroke: var(--s6); } .c7 { stroke: var(--s7); }
 circle.c0 { fill: var(--s0); } circle.c1 { fill: var(--s1); } circle.c2 { fill: var(--s2); } circle.c3 { fill: var(--s3); }
@@ -82,17 +82,18 @@ circle.c4 { fill: var(--s4); } circle.c5 { fill: var(--s5); } circle.c6 { fill: 
 .scale { float: right; font-size: 13px; color: var(--soft); }
 .lines:has(.scale :checked) .linear, .lines:not(:has(.scale :checked)) .log { display: none; }
 .tools { display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: end; margin: 12px 0; font-size: 13px; }
-.tools label { display: grid; gap: 2px; color: var(--soft); max-width: 100%; }
+.tools label { color: var(--soft); max-width: 100%; }
+.tools select, .tools input { display: block; margin-top: 2px; }
 .tools select { max-width: 260px; } .tools select, .tools input, .view button { font: inherit; color: var(--ink); }
 .tools select, .view button { background: var(--raised); border: 1px solid var(--line); border-radius: 6px; padding: 4px 8px; }
 .tools output { color: var(--ink); font-variant-numeric: tabular-nums; }
 .cards { list-style: none; margin: 0; padding: 0; display: grid; gap: 12px;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, var(--card, 220px)), 1fr)); }
-.card { display: block; width: 100%; height: 100%; padding: 6px; border: 1px solid var(--line); border-radius: 8px;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, var(--card, 260px)), 1fr)); }
+.card { display: flex; flex-direction: column; justify-content: flex-start; width: 100%; height: 100%; padding: 6px; border: 1px solid var(--line); border-radius: 8px;
   background: var(--raised); color: inherit; font: inherit; text-align: left; cursor: zoom-in; }
 .card b, .card small { display: block; overflow-wrap: anywhere; }
 .card b { font-size: 13px; } .card small { font-size: 12px; color: var(--soft); }
-.panes { display: flex; gap: 4px; margin-bottom: 4px; }
+.card .panes { width: 100%; } .panes { display: flex; gap: 4px; margin-bottom: 4px; }
 .pane { flex: 1; position: relative; display: block; min-width: 0; align-self: start; }
 .pane img { display: block; width: 100%; height: auto; border-radius: 3px; background: var(--line); }
 .pane .lost { display: block; background: var(--line); border-radius: 3px; }

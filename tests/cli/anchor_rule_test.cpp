@@ -89,9 +89,9 @@ TEST(AnchorRule, TakesOtherSizesAndIsNoneForOtherDetectors) {
   ASSERT_TRUE(rule);
   EXPECT_EQ(rule->levels[0].cells[1], (Box{-4, -4, 4, 4}));
   EXPECT_FALSE(anchor_rule("mine", parse_config("", "test"), 32));
-  EXPECT_EQ(anchor_sizes(parse_config("anchors.sizes = [8, 16.5]", "test")),
+  EXPECT_EQ(numbers(parse_config("anchors.sizes = [8, 16.5]", "test"), "anchors.sizes"),
             (std::vector<double>{8, 16.5}));
-  EXPECT_TRUE(anchor_sizes(parse_config("", "test")).empty());
+  EXPECT_TRUE(numbers(parse_config("", "test"), "anchors.sizes").empty());
 }
 
 }  // namespace
