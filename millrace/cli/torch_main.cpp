@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   millrace::survive_file_size_limit();
   return *run(argc, argv,
               {add_run, add_eval, add_coco_eval, add_predict, add_report, add_sample, add_import,
-               add_inspect, add_pack, add_convert, add_doctor, add_export, add_config, add_list,
+               add_init, add_inspect, add_pack, add_convert, add_doctor, add_export, add_config, add_list,
                add_bench, add_serve, add_check_gpu},
               /*all=*/true, text_of_libtorch);
 }
