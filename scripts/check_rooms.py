@@ -58,10 +58,11 @@ FOLDERS = {
     "video": ["base", "video/files"],
     "cli": ["coco/analysis", "doctor", "export", "plugins", "trainer/run", "video"],
     "cli/bench": ["cli"],
+    "cli/describe": ["cli"],
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench", "models/maskrcnn"],
     "cli/predict": ["cli"],
-    "cli/commands": ["cli/check_gpu", "cli/predict", "cli/replay"],
+    "cli/commands": ["cli/check_gpu", "cli/describe", "cli/predict", "cli/replay"],
     "python/src/coco": ["coco/evaluation"],
     "python/src/flow": ["dataflow"],
 }

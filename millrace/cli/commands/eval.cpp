@@ -67,6 +67,13 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
                lost > 0 ? fmt::format("; {} left out, scored as without detections",
                                       counted(lost, "image"))
                         : "");
+    suggest_next(
+        arguments.out.empty()
+            ? std::string("the same command with --out FILE, whose errors trainer coco-eval "
+                          "--analyze takes apart")
+            : fmt::format("trainer coco-eval --gt {} --dt {} --iou {} --analyze",
+                          find_split(recipe.data, recipe.data.val).annotations.string(),
+                          arguments.out.string(), scores->masks ? "segm" : "bbox"));
   }
   return kDone;
 }

@@ -49,6 +49,20 @@ void make_sample_on_first_use(const Recipe& recipe, const Cluster& cluster = Clu
   cluster.meet("sample data sets");
 }
 
+/// The last line of the log.
+void log_next(const RunEnd& end) {
+  const auto folder = end.folder.string();
+  if (end.training.signalled)
+    return spdlog::info("next: the same command with --resume goes on from there");
+  spdlog::info(
+      "next: {}trainer report {}; trainer predict {} PHOTOS --out found; trainer export {} "
+      "--to model.onnx",
+      std::filesystem::exists(end.folder / "pictures")
+          ? fmt::format("look at {}; ", (end.folder / "pictures").string())
+          : "",
+      folder, folder, folder);
+}
+
 int run(const RunArguments& arguments) {
   const ExitAtSignal at_signal(kStoppedEarly, "ended at once: there was no step to save");
   survive_broken_pipes();
@@ -76,7 +90,9 @@ int run(const RunArguments& arguments) {
       options.resumed = find_run(options.output, identity_of(options.config_file, recipe.tree),
                                  resume_mode(arguments.resume));
     make_sample_on_first_use(recipe, cluster);
-    return run_training(session, options).training.signalled ? kStoppedEarly : kDone;
+    const auto end = run_training(session, options);
+    log_next(end);
+    return end.training.signalled ? kStoppedEarly : kDone;
   });
 }
 
