@@ -57,6 +57,8 @@ std::string program_version() {
   return "trainer " MILLRACE_VERSION + (revision.empty() ? "" : " (" + revision + ")");
 }
 
+std::string revision_day() { return MILLRACE_REVISION_DAY; }
+
 std::string build_facts() {
   const std::string revision = MILLRACE_REVISION;
   return fmt::format("revision {}\nbuilt by {} as " MILLRACE_BUILT_AS ", with " MILLRACE_BUILT_WITH

@@ -1,6 +1,7 @@
 // trainer man: the manual page.
 #include "millrace/cli/command.h"
 #include "millrace/cli/describe/man_page.h"
+#include "millrace/cli/program.h"
 
 namespace millrace::cli {
 namespace {
@@ -10,7 +11,7 @@ struct ManArguments {
 };
 
 int man(const ManArguments& arguments) {
-  print_text(man_page(describe_commands(*arguments.program), MILLRACE_VERSION));
+  print_text(man_page(describe_commands(*arguments.program), MILLRACE_VERSION, revision_day()));
   suggest_next("trainer man | man -l -");
   return kDone;
 }

@@ -122,16 +122,17 @@ weights.md, predict.md, export.md.
 
 }  // namespace
 
-std::string man_page(const CommandDoc& program, const std::string& version) {
+std::string man_page(const CommandDoc& program, const std::string& version,
+                     const std::string& day) {
   auto text = fmt::format(
-      ".TH TRAINER 1 \"\" \"Millrace {}\" \"User Commands\"\n"
+      ".TH TRAINER 1 \"{}\" \"Millrace {}\" \"User Commands\"\n"
       ".SH NAME\ntrainer \\- train object detectors from a TOML file\n"
       ".SH SYNOPSIS\n.B trainer\n[\\fIoptions\\fR] \\fIcommand\\fR [\\fIarguments\\fR]\n"
       ".SH DESCRIPTION\n{}\n"
       "Standard output has results, standard error what happens; on a terminal a command ends by "
       "saying what to do next.\n"
       "Each command has \\fB\\-\\-help\\fR.\n",
-      roff(version), sentence(program.doc));
+      day, roff(version), sentence(program.doc));
   text += ".SH OPTIONS\n" + arguments_of(program);
   text += ".SH COMMANDS\n";
   for (const auto* command : all_commands(program))

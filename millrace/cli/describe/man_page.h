@@ -7,7 +7,7 @@
 
 namespace millrace::cli {
 
-/// trainer(1), in the language of man(7). `version`: "0.1.0".
-std::string man_page(const CommandDoc& program, const std::string& version);
+/// trainer(1), in the language of man(7). `version`: "0.1.0"; `day`: "2026-11-23", or empty.
+std::string man_page(const CommandDoc& program, const std::string& version, const std::string& day);
 
 }  // namespace millrace::cli
