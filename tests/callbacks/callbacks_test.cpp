@@ -186,9 +186,9 @@ TEST(ProgressLine, FitsTheTerminal) {
             "data wait 2%  lr 0.02");
   // What matters least is left out first, and what is left is whole.
   EXPECT_EQ(progress_line(figures, 59),
-            "epoch 2.25/12  [===>              ]  12:33 left  loss 0.812");
+            "epoch 2.25/12  [====>             ]  12:33 left  loss 0.812");
   EXPECT_EQ(progress_line(figures, 79),
-            "epoch 2.25/12  [====>                  ]  12:33 left  loss 0.812  12.3 images/s");
+            "epoch 2.25/12  [=>      ]  step 345/1536  12:33 left  loss 0.812  12.3 images/s");
   EXPECT_EQ(
       progress_line(figures, 199),
       "epoch 2.25/12  [=====>                  ]  step 345/1536  12:33 left  loss 0.812 (mask "
