@@ -118,8 +118,11 @@ int predict(const PredictArguments& arguments) {
   const auto failed = predict_videos(prediction, videos);
   tell_of(photos, files.size(), "image", arguments.out);
   tell_of(failed, videos.size(), "video", arguments.out);
-  suggest_next(fmt::format("look at {}; --score draws more or less than what scores {} and above",
-                           arguments.out.string(), arguments.score));
+  const auto page = arguments.out / "index.html";
+  suggest_next(
+      fmt::format("{}; --score draws more or less than what scores {} and above",
+                  fs::exists(page) ? "open " + page.string() : "look at " + arguments.out.string(),
+                  arguments.score));
   return kDone;
 }
 

@@ -51,16 +51,17 @@ void make_sample_on_first_use(const Recipe& recipe, const Cluster& cluster = Clu
 
 /// The last line of the log.
 void log_next(const RunEnd& end) {
-  const auto folder = end.folder.string();
   if (end.training.signalled)
     return spdlog::info("next: the same command with --resume goes on from there");
-  spdlog::info(
-      "next: {}trainer report {}; trainer predict {} PHOTOS --out found; trainer export {} "
-      "--to model.onnx",
-      std::filesystem::exists(end.folder / "pictures")
-          ? fmt::format("look at {}; ", (end.folder / "pictures").string())
-          : "",
-      folder, folder, folder);
+  const auto folder = end.folder.string();
+  const auto page = end.folder / "report.html", pictures = end.folder / "pictures";
+  std::string look = "trainer report " + folder;
+  if (std::filesystem::exists(page))
+    look = "open " + page.string();
+  else if (std::filesystem::exists(pictures))
+    look = fmt::format("look at {}; {}", pictures.string(), look);
+  spdlog::info("next: {}; trainer predict {} PHOTOS --out found; trainer export {} --to model.onnx",
+               look, folder, folder);
 }
 
 int run(const RunArguments& arguments) {

@@ -125,7 +125,9 @@ Json option_schema(const OptionHelp& option) {
   schema["description"] =
       option.legal.empty() ? option.doc : fmt::format("{} ({})", option.doc, option.legal);
   const auto preset = json_of(*parse_config("value = " + option.value, "default").find("value"));
-  if (preset != "") schema["default"] = preset;
+  const bool is_missing =
+      preset == "" || (preset.is_array() && preset.size() < option.limits.least);
+  if (!is_missing) schema["default"] = preset;
   return schema;
 }
 
