@@ -214,6 +214,17 @@ class Doctor {
   Findings across_;
 };
 
+/// What a person does about the report.
+std::string next_of(const DoctorReport& report, const std::string& config) {
+  const auto first = std::ranges::find(
+      report.findings, error, [](const LocatedFinding& one) { return one.finding.kind.severity; });
+  if (first != report.findings.end())
+    return fmt::format("mend the errors, first {} of {}; docs/doctor.md says how",
+                       first->finding.kind.name, first->where);
+  return fmt::format("trainer run {}{}", config,
+                     report.findings.empty() ? "" : "; training goes on with what is left");
+}
+
 int doctor(const DoctorArguments& arguments) {
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // the data here are examined, not a server's
@@ -223,10 +234,12 @@ int doctor(const DoctorArguments& arguments) {
                                     static_cast<std::size_t>(threads));
   tbb::task_arena arena(threads);
   const auto report = arena.execute([&] { return Doctor(recipe, arguments).examine(); });
-  if (arguments.json)
+  if (arguments.json) {
     print(to_json(report));
-  else
+  } else {
     fmt::print("{}", to_text(report));
+    suggest_next(next_of(report, arguments.config.file));
+  }
   return report.kinds(error) > 0 ? kFailed : kDone;
 }
 
