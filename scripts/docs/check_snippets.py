@@ -3,11 +3,11 @@
 
 usage: check_snippets.py TRAINER [ROOT]
 
-TOML is parsed, and `trainer config` must accept it: a part of a file stands on configs/maskrcnn.toml
-or on what a comment names (pages.py). Of each line that calls `trainer` the command, its options and
-the keys of --set must exist, also where it stands in a sentence; so must targets of make, scripts,
-and options that a sentence names in code. Tutorials, which need a compiler, are run by
-tests/install; C++ is compiled by tests/docs.
+TOML is parsed, and `trainer config` must accept it: a part of a file stands on
+configs/maskrcnn.toml or on what a comment names (pages.py). Of each line that calls `trainer` the
+command, its options and the keys of --set must exist, also where it stands in a sentence; so must
+targets of make, scripts, and options that a sentence names in code. tests/docs compiles C++ and
+follows the tutorials.
 """
 
 import json
@@ -30,7 +30,8 @@ PLUGIN_TABLES = {"callbacks.announce_best", "callbacks.draw_loss"}  # of example
 PLUGIN_KEYS = {"model.head.box_loss"}
 FILES = re.compile(r"\.(safetensors|onnx|json|jsonl|csv|md|so|cpp|h|py|toml|txt|pub|key|svg|data)$")
 DOTTED = re.compile(r"([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+)(?: = .*)?")
-TABLE = re.compile(r"\[{1,2}((?:data|model|train|optimizer|schedule|callbacks)(?:\.[a-z0-9_]+)*)\]{1,2}")
+TABLE = re.compile(r"\[{1,2}((?:data|model|train|optimizer|schedule|callbacks)"
+                   r"(?:\.[a-z0-9_]+)*)\]{1,2}")
 OPERATORS = re.compile(r"[|&;<>()]+")
 
 
@@ -74,7 +75,8 @@ class Program:
         """What `trainer config` has against a file; empty: nothing."""
         ended = subprocess.run([self.trainer, "config", str(config)], capture_output=True,
                                text=True, cwd=config.parent)
-        return "" if ended.returncode == 0 else ended.stderr.strip().removeprefix("trainer: error: ")
+        said = ended.stderr.strip().removeprefix("trainer: error: ")
+        return said if ended.returncode else ""
 
 
 def toml_problems(program: Program, root: pathlib.Path, snippet: Snippet) -> Iterator[str]:

@@ -6,7 +6,7 @@ A comment in front of a snippet says how it is checked, and does not show:
     <!-- check: after CODE -->                C++: declarations that it needs
     <!-- check: inside CODE -->               C++: statements, which these declarations precede
     <!-- check: base FILE -->                 TOML: a part of a file that inherits FILE
-    <!-- check: stages -->                    TOML: stages between `decode` and `group_by_aspect_ratio`
+    <!-- check: stages -->                    TOML: stages after `decode`
     <!-- check: file NAME -->                 a whole file of a tutorial
     <!-- check: diff NAME -->                 a change to that file
     <!-- check: output -->                    what the commands before print, but for figures
@@ -19,8 +19,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+]*)[ \t]*\n(?P<text>.*?)^(?P=indent)```[ \t]*$",
-                   re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+]*)[ \t]*\n(?P<text>.*?)"
+                   r"^(?P=indent)```[ \t]*$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?<=\n\n)(?:(?: {4}[^\n]*|[ \t]*)\n)+")
 CHECK = re.compile(r"<!-- check: (?P<how>\w+)(?P<rest>(?:(?!-->).)*)-->\s*\Z", re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -64,7 +64,8 @@ def snippets(root: pathlib.Path, page: pathlib.Path) -> list[Snippet]:
     for match in INDENTED.finditer(blank):
         if match[0].strip():
             lines = [line[4:] for line in match[0].splitlines(keepends=True)]
-            found.append((match.start(), "", "".join(line or "\n" for line in lines).rstrip() + "\n"))
+            body = "".join(line or "\n" for line in lines).rstrip() + "\n"
+            found.append((match.start(), "", body))
     result = []
     for start, language, body in sorted(found):
         check = CHECK.search(text[:start])

@@ -25,8 +25,9 @@ class Checks(unittest.TestCase):
                 (root / f"docs/{number}.md").write_text(f"# Page\n\n{page}")
             (root / "configs").symlink_to(ROOT / "configs")
             (root / "Makefile").write_text("run:\n")
-            ended = subprocess.run([sys.executable, ROOT / "scripts/docs/check_snippets.py", TRAINER,
-                                    folder], capture_output=True, text=True)
+            check = ROOT / "scripts/docs/check_snippets.py"
+            ended = subprocess.run([sys.executable, check, TRAINER, folder], capture_output=True,
+                                   text=True)
             self.assertEqual(ended.returncode, int("as the program has it" not in ended.stdout))
             return ended.stdout
 
@@ -43,7 +44,8 @@ class Checks(unittest.TestCase):
             ("```toml\n[data]\nflop = 0.25\n```\n", 3, "unknown key 'flop'"),
             ("```toml\nflip = \n```\n", 3, "Invalid value"),
             ("```toml\n[data]\nflip = 2.0\n```\n", 3, "flip"),
-            ("<!-- check: stages -->\n```toml\n[[data.stages]]\ntype = \"blurr\"\n```\n", 4, "blurr"),
+            ("<!-- check: stages -->\n```toml\n[[data.stages]]\ntype = \"blurr\"\n```\n", 4,
+             "blurr"),
             ("    trainer runn configs/maskrcnn.toml\n", 3, "trainer has no command 'runn'"),
             ("```sh\ntrainer run a.toml \\\n  --sett a=1\n```\n", 4,
              "trainer run has no option --sett"),

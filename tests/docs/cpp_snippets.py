@@ -41,5 +41,6 @@ for page in pages:
 
 whole = "".join(f"#include {one}\n" for one in dict.fromkeys(includes))
 for number, body in enumerate([*bodies, *files.values()]):
-    whole += f"\nnamespace page_snippet_{number} {{\nusing namespace millrace;\n{body}}}  // page_snippet_{number}\n"
+    name = f"page_snippet_{number}"
+    whole += f"\nnamespace {name} {{\nusing namespace millrace;\n{body}}}  // {name}\n"
 out.write_text(whole)

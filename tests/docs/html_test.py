@@ -25,6 +25,9 @@ def sphinx_is_there() -> bool:
 
 
 class Html(unittest.TestCase):
+    folder: tempfile.TemporaryDirectory[str]
+    html: pathlib.Path
+
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
