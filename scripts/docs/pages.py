@@ -9,6 +9,7 @@ A comment in front of a snippet says how it is checked, and does not show:
     <!-- check: stages -->                    TOML: stages after `decode`
     <!-- check: file NAME -->                 a whole file of a tutorial
     <!-- check: diff NAME -->                 a change to that file
+    <!-- check: fails -->                     commands of a tutorial that end with exit code 2
     <!-- check: output -->                    what the commands before print, but for figures
 """
 
