@@ -101,8 +101,11 @@ lint: setup ## check the format, the width of lines, and the arrows between fold
 	@scripts/check_columns.py
 	@scripts/check_rooms.py
 
-docs: ## check that the links in the Markdown pages lead somewhere
+docs: build setup_python ## check the pages and make build/docs/html/index.html of them, with a reference from the program
+	@scripts/setup_python docs
 	@scripts/check_links.py
+	@scripts/docs/check_snippets.py $(trainer)
+	@.deps/python/bin/python scripts/docs/make_html.py $(trainer)
 
 clean: ## remove what was built; libtorch in .deps/ stays
 	rm -rf build
