@@ -17,6 +17,7 @@ MOST_FILES = 40  # in a folder, those of its folders not counted
 FOLDERS = {
     "base": [],
     "base/process": ["base"],
+    "migration": ["base"],
     "engine": ["base"],
     "coco/masks": ["base"],
     "coco/data": ["coco/masks"],
@@ -56,7 +57,7 @@ FOLDERS = {
     "plugins/cuda": ["models/ops", "plugins", "trainer/cluster"],
     "video/files": [],
     "video": ["base", "video/files"],
-    "cli": ["coco/analysis", "doctor", "export", "plugins", "trainer/run", "video"],
+    "cli": ["coco/analysis", "doctor", "export", "migration", "plugins", "trainer/run", "video"],
     "cli/bench": ["cli"],
     "cli/replay": ["cli"],
     "cli/check_gpu": ["cli/bench", "models/maskrcnn"],

@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
   restore_library_path();
   millrace::hold_stop_signals();
   millrace::survive_file_size_limit();
-  return *run(argc, argv,
-              {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_pack, add_convert,
-               add_doctor, add_export, add_config, add_list, add_bench, add_serve, add_check_gpu},
-              /*all=*/true, text_of_libtorch);
+  return *run(
+      argc, argv,
+      {add_run, add_eval, add_coco_eval, add_predict, add_sample, add_pack, add_convert, add_doctor,
+       add_export, add_config, add_import_config, add_list, add_bench, add_serve, add_check_gpu},
+      /*all=*/true, text_of_libtorch);
 }
