@@ -245,8 +245,8 @@ class MmRules {
   void read_neck(bool retina) {
     const std::string path = "model.neck";
     if (!t_.look(path))
-      throw ConfigError(t_.look("model").where() + ": " +
-                        "no neck: the models here have a feature pyramid (FPN)");
+      throw ConfigError(t_.look("model").where() +
+                        ": no neck: the models here have a feature pyramid (FPN)");
     must(path + ".type", {"FPN"});
     t_.read(path + ".in_channels"), t_.read(path + ".start_level");
     copy(path + ".out_channels", "model.fpn.out_channels");
