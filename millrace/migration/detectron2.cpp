@@ -240,8 +240,6 @@ class Rules {
     if (!found) return;
     if (const auto* flag = std::get_if<bool>(&found.value->data))
       t_.put(ours, Config::Data(*flag), found);
-    else if (const auto* text = std::get_if<std::string>(&found.value->data))
-      t_.put(ours, Config::Data(*text), found);
     else if (found.value->is_list())
       t_.put(ours, found.reals(), found);
     else
@@ -701,7 +699,7 @@ class Rules {
       batch.fail(
           fmt::format("it does not divide into whole images for each of {}; --gpus says for "
                       "how many processes the recipe is meant",
-                      counted(gpus, "process")));
+                      counted(gpus, "GPU")));
     t_.put("data.batch_size", static_cast<double>(images / gpus), batch,
            gpus == 1 ? "" : fmt::format("{} / {} processes", images, gpus));
     t_.put("optimizer.lr_batch", static_cast<double>(images), batch);
@@ -785,7 +783,8 @@ class Rules {
         t_.leave_out(t_.read("TEST.EVAL_PERIOD"),
                      "evaluated each epoch; callbacks.evaluate.every says how often");
     }
-    if (is_set("OUTPUT_DIR")) copy("OUTPUT_DIR", "train.output");
+    if (const auto folder = t_.read("OUTPUT_DIR"); is_set("OUTPUT_DIR"))
+      t_.put("train.output", Config::Data(folder.text()), folder);
     const auto seed = t_.read("SEED");
     if (seed.integer() >= 0)
       t_.put("train.seed", seed.real(), seed);

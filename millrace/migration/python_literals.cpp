@@ -196,9 +196,11 @@ class Expressions {
 
   Value expression() {
     if (++depth_ > kDeepest) tokens_.fail("brackets are nested too deeply");
+    const auto place = tokens_.place();
     auto left = term();
     while (tokens_.is("+") || tokens_.is("-")) {
       const auto sign = tokens_.take().text;
+      left.place = place;
       left = combined(sign, std::move(left), term());
     }
     --depth_;
@@ -245,9 +247,11 @@ class Expressions {
   }
 
   Value term() {
+    const auto place = tokens_.place();
     auto left = unary();
     while (tokens_.is("*") || tokens_.is("/") || tokens_.is("//") || tokens_.is("%")) {
       const auto sign = tokens_.take().text;
+      left.place = place;
       left = combined(sign, std::move(left), unary());
     }
     return left;
