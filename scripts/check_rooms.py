@@ -17,6 +17,7 @@ MOST_FILES = 40  # in a folder, those of its folders not counted
 FOLDERS = {
     "base": [],
     "base/process": ["base"],
+    "migration": ["base"],
     "engine": ["base"],
     "page": ["base"],
     "coco/masks": ["base"],
@@ -62,8 +63,8 @@ FOLDERS = {
     "plugins/cuda": ["models/ops", "plugins", "trainer/cluster"],
     "video/files": [],
     "video": ["base", "video/files"],
-    "cli": ["doctor", "export", "formats", "models/maskrcnn", "models/retinanet", "plugins",
-            "report", "trainer/run", "video"],
+    "cli": ["doctor", "export", "formats", "migration", "models/maskrcnn", "models/retinanet",
+            "plugins", "report", "trainer/run", "video"],
     "cli/bench": ["cli"],
     "cli/describe": ["cli"],
     "cli/replay": ["cli"],
