@@ -239,7 +239,7 @@ std::optional<std::string> look_masks(const Listing& folder) {
   const auto places = mask_places(folder);
   if (places.empty()) return {};
   const auto files = find_masks(folder);
-  if (files.masks.empty()) return {};
+  if (files.masks.empty() || (files.kind == MaskKind::voc && look_voc(folder))) return {};
   return fmt::format("{} PNG files in folders of masks, such as {}", places.size(), places[0]);
 }
 

@@ -91,7 +91,7 @@ TEST(Voc, FaultsAreCountedWithFileAndLine) {
       .file("d.xml", voc_xml("", 60, 40, "d.jpg"));
   const auto splits = folder.read();
   EXPECT_THAT(boxes_of(splits[0], "a.jpg"),
-              ElementsAre("dog 0 0 90 9", "dog 20 9 10 21", "dog 4 4 0 5"));
+              ElementsAre("dog 0 0 90 9", "dog 19 8 11 22", "dog 4 4 0 5"));
   EXPECT_THAT(names_of_images(splits[0]), ElementsAre("a.jpg", "b.jpg"));
   EXPECT_THAT(folder.found(),
               ElementsAre("label-difficult 1", "label-empty 1", "label-file-unreadable 1",
