@@ -10,6 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/text.h"
 #include "millrace/formats/all_formats.h"
 #include "millrace/formats/faults.h"
 #include "millrace/formats/files/image_finder.h"
@@ -282,7 +283,8 @@ std::optional<std::string> look_voc(const Listing& folder) {
   const auto files = xml_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
     if (begins_as_voc(folder.path(files[i])))
-      return fmt::format("{} XML files with an <annotation>, such as {}", files.size(), files[i]);
+      return fmt::format("{} with an <annotation>, such as {}",
+                         counted(std::ssize(files), "XML file"), files[i]);
   return {};
 }
 

@@ -8,6 +8,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/text.h"
 #include "millrace/formats/all_formats.h"
 #include "millrace/formats/faults.h"
 #include "millrace/formats/files/image_finder.h"
@@ -262,11 +263,10 @@ std::optional<std::string> look_yolo(const Listing& folder) {
       sound += reads_as_labels(folder.path(label)) ? 1 : 0;
     }
   }
+  const auto files = counted(static_cast<long long>(labels), "text file");
   if (!yaml.empty() && labels > 0)
-    return fmt::format("{} names its classes, and {} images have a .txt file such as {}", yaml[0],
-                       labels, first);
-  if (sound > 0)
-    return fmt::format("{} images have a .txt file of numbers such as {}", labels, first);
+    return fmt::format("{} of classes, and {} beside images, such as {}", yaml[0], files, first);
+  if (sound > 0) return fmt::format("{} of numbers beside images, such as {}", files, first);
   return {};
 }
 
