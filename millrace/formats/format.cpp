@@ -17,12 +17,13 @@ std::span<const Format> formats() {
       Format{"csv", "tables of boxes: a CSV file per split", look_csv, read_csv, write_csv},
       Format{"labelme", "LabelMe: a JSON file per image", look_labelme, read_labelme,
              write_labelme},
-      Format{"masks", "PNG masks: one per image, a value per object", look_masks, read_masks,
+      Format{"masks", "PNG masks: a file per image, a value per object", look_masks, read_masks,
              write_masks},
-      Format{"object-masks", "PNG masks: one per object", nullptr, read_masks, write_object_masks},
+      Format{"object-masks", "PNG masks: a file per object", nullptr, read_masks,
+             write_object_masks},
       Format{"voc", "Pascal VOC: an XML file per image", look_voc, read_voc, write_voc},
-      Format{"yolo", "YOLO boxes: a text file per image", look_yolo, read_yolo, write_yolo},
-      Format{"yolo-segments", "YOLO polygons: a text file per image", nullptr, read_yolo,
+      Format{"yolo", "YOLO: a text file of boxes per image", look_yolo, read_yolo, write_yolo},
+      Format{"yolo-segments", "YOLO: a text file of polygons per image", nullptr, read_yolo,
              write_yolo_segments}};
   return kFormats;
 }

@@ -8,6 +8,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/text.h"
 #include "millrace/formats/all_formats.h"
 #include "millrace/formats/faults.h"
 #include "millrace/formats/files/image_finder.h"
@@ -125,7 +126,8 @@ std::optional<std::string> look_labelme(const Listing& folder) {
   const auto files = json_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
     if (begins_as_labelme(folder.path(files[i])))
-      return fmt::format("{} JSON files, of which {} has \"shapes\"", files.size(), files[i]);
+      return fmt::format("{}, and {} has \"shapes\"", counted(std::ssize(files), "JSON file"),
+                         files[i]);
   return {};
 }
 

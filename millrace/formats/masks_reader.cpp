@@ -11,6 +11,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/text.h"
 #include "millrace/formats/all_formats.h"
 #include "millrace/formats/faults.h"
 #include "millrace/formats/files/mask_files.h"
@@ -239,8 +240,9 @@ std::optional<std::string> look_masks(const Listing& folder) {
   const auto places = mask_places(folder);
   if (places.empty()) return {};
   const auto files = find_masks(folder);
-  if (files.masks.empty()) return {};
-  return fmt::format("{} PNG files in folders of masks, such as {}", places.size(), places[0]);
+  if (files.masks.empty() || (files.kind == MaskKind::voc && look_voc(folder))) return {};
+  return fmt::format("{} in folders of masks, such as {}", counted(std::ssize(places), "PNG file"),
+                     places[0]);
 }
 
 std::vector<Split> read_masks(const Listing& folder, coco::Findings& findings) {

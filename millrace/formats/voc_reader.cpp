@@ -5,10 +5,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/text.h"
 #include "millrace/formats/all_formats.h"
 #include "millrace/formats/faults.h"
 #include "millrace/formats/files/image_finder.h"
@@ -95,6 +97,21 @@ std::vector<ListedId> listed_ids(const Listing& folder) {
   for (const auto* name : {"Main", "Segmentation", "Layout", ""})
     if (auto ids = listed_ids(folder, joined_place(*sets, name)); !ids.empty()) return ids;
   return {};
+}
+
+/// From before the first pixel to after the last; of swapped ones the other way round.
+std::pair<double, double> side_of(double first, double last) {
+  return last < first - 1 ? std::pair(first, last - 1) : std::pair(first - 1, last);
+}
+
+/// The share of a mask's box that is in an object's box.
+double share_inside(const VocObject& object, const coco::Rle& mask) {
+  const Box box = coco::bounding_box(mask);
+  const double width =
+                   std::min<double>(object.x2, box.x2) - std::max<double>(object.x1 - 1, box.x1),
+               height =
+                   std::min<double>(object.y2, box.y2) - std::max<double>(object.y1 - 1, box.y1);
+  return width <= 0 || height <= 0 ? 0 : width * height / double{box.area()};
 }
 
 double overlap(const VocObject& object, const coco::Rle& mask) {
@@ -190,13 +207,9 @@ class VocReader {
   /// xmin ymin xmax ymax are numbers of pixels, counted from 1, that belong to the object.
   void add(const OpenImage& image, const VocObject& object, coco::Rle mask, const Place& label) {
     if (object.difficult) tell(findings(), kDifficult, label, object.line);
-    ReadObject read{.category = builder_.category(object.name),
-                    .x1 = object.x1 - 1,
-                    .y1 = object.y1 - 1,
-                    .x2 = object.x2,
-                    .y2 = object.y2};
-    if (object.x2 < object.x1 || object.y2 < object.y1)  // the first of a pair is the lesser
-      read.x1 = object.x1, read.y1 = object.y1, read.x2 = object.x2 - 1, read.y2 = object.y2 - 1;
+    ReadObject read{.category = builder_.category(object.name)};
+    std::tie(read.x1, read.x2) = side_of(object.x1, object.x2);
+    std::tie(read.y1, read.y2) = side_of(object.y1, object.y2);
     if (!mask.counts.empty())
       read.shape = std::move(mask);
     else if (!object.polygons.empty())
@@ -204,8 +217,22 @@ class VocReader {
     builder_.add(image, std::move(read), {label, object.line});
   }
 
+  /// The object without a mask yet whose box fits a mask best; their number if none does.
+  static std::size_t best_fitting(const VocFile& file, const std::vector<coco::Rle>& masks,
+                                  const coco::Rle& mask) {
+    constexpr double kLeastOverlap = 0.5;
+    std::size_t best = masks.size();
+    double most = kLeastOverlap;
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      if (!masks[i].counts.empty()) continue;
+      if (const double shared = overlap(file.objects[i], mask); shared > most)
+        best = i, most = shared;
+    }
+    return best;
+  }
+
   /// The masks of the objects in SegmentationObject, none for those without; empty: there is no
-  /// such file. Value k is the k-th object's if their boxes fit, else that of the best fitting.
+  /// such file. Value k is the k-th object's if that holds of all, else of the best fitting box.
   std::vector<coco::Rle> masks_of(const VocFile& file, const OpenImage& image, const Place& label) {
     if (!masks_) return {};
     // SegmentationObject/x/a.png for Annotations/x/a.xml
@@ -216,7 +243,7 @@ class VocReader {
     std::vector<coco::Rle> masks(file.objects.size());
     constexpr std::uint32_t kVoid = 255;  // borders and what is not to be judged
     constexpr std::size_t kMostObjects = 65535;
-    constexpr double kLeastOverlap = 0.5;
+    constexpr double kLeastInside = 0.5;
     try {
       const auto picture = read_png_values(folder_.path(place));
       if (picture.coloured) throw Error("is coloured: objects are told by palette positions");
@@ -226,21 +253,16 @@ class VocReader {
                                 picture.height, image.size.width, image.size.height));
       auto values = *masks_of_values(picture, kMostObjects);
       values.erase(kVoid);
-      for (auto& [value, mask] : values) {
-        std::optional<std::size_t> best;
-        double most = kLeastOverlap;
-        for (std::size_t i = 0; i < masks.size(); ++i) {
-          if (!masks[i].counts.empty()) continue;
-          const double shared = overlap(file.objects[i], mask);
-          const bool is_own = i + 1 == value && shared >= kLeastOverlap;
-          if (!is_own && shared <= most) continue;
-          best = i, most = is_own ? 1 : shared;
-        }
-        if (best)
-          masks[*best] = std::move(mask);
+      const bool are_in_order = std::ranges::all_of(values, [&](const auto& one) {
+        return one.first <= masks.size() &&
+               share_inside(file.objects[one.first - 1], one.second) >= kLeastInside;
+      });
+      for (auto& [value, mask] : values)
+        if (const auto k = are_in_order ? value - 1 : best_fitting(file, masks, mask);
+            k < masks.size())
+          masks[k] = std::move(mask);
         else
           tell(findings(), kMaskUnmatched, place, 0, fmt::format("value {}", value));
-      }
     } catch (const Error& problem) {
       tell(findings(), kMaskUnreadable, place, 0, problem.what());
     }
@@ -261,7 +283,8 @@ std::optional<std::string> look_voc(const Listing& folder) {
   const auto files = xml_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
     if (begins_as_voc(folder.path(files[i])))
-      return fmt::format("{} XML files with an <annotation>, such as {}", files.size(), files[i]);
+      return fmt::format("{} with an <annotation>, such as {}",
+                         counted(std::ssize(files), "XML file"), files[i]);
   return {};
 }
 

@@ -8,8 +8,10 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/text.h"
 #include "millrace/formats/all_formats.h"
 #include "millrace/formats/faults.h"
+#include "millrace/formats/files/image_finder.h"
 #include "millrace/formats/files/texts.h"
 #include "millrace/formats/files/yolo_data.h"
 #include "millrace/formats/files/yolo_labels.h"
@@ -71,14 +73,18 @@ std::vector<Place> listed_images(const Listing& folder, const Place& list,
 
 YoloSplit declared_split(const Listing& folder, const std::string& name,
                          const std::vector<Place>& places, coco::Findings& findings) {
-  YoloSplit split{name, places.size() == 1 ? places[0] : Place(), {}};
+  YoloSplit split{name, {}, {}};
   for (const auto& place : places) {
     auto files = folder.has_folder(place)        ? folder.images_below(place)
                  : extension_of(place) == ".txt" ? listed_images(folder, place, findings)
                                                  : std::vector<Place>{place};
-    if (!folder.has_folder(place)) split.images.clear();
     split.files.insert(split.files.end(), files.begin(), files.end());
   }
+  const bool is_folder = places.size() == 1 && folder.has_folder(places[0]);
+  if (is_folder)
+    split.images = places[0];
+  else if (!split.files.empty())
+    split.images = folder_of(split.files[0]);
   return split;
 }
 
@@ -257,11 +263,10 @@ std::optional<std::string> look_yolo(const Listing& folder) {
       sound += reads_as_labels(folder.path(label)) ? 1 : 0;
     }
   }
+  const auto files = counted(static_cast<long long>(labels), "text file");
   if (!yaml.empty() && labels > 0)
-    return fmt::format("{} names its classes, and {} images have a .txt file such as {}", yaml[0],
-                       labels, first);
-  if (sound > 0)
-    return fmt::format("{} images have a .txt file of numbers such as {}", labels, first);
+    return fmt::format("{} of classes, and {} beside images, such as {}", yaml[0], files, first);
+  if (sound > 0) return fmt::format("{} of numbers beside images, such as {}", files, first);
   return {};
 }
 

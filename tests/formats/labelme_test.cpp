@@ -66,6 +66,25 @@ TEST(LabelMe, EachKindOfShapeIsAnObject) {
   EXPECT_THAT(folder.found(), IsEmpty());
 }
 
+TEST(LabelMe, AMaskThatLabelMeWroteIsPlacedWhereLabelMeShowsIt) {
+  Folder folder;
+  folder.image("a.jpg", 60, 40)
+      .file("a.json",
+            labelme_json({labelme_shape(
+                "leaf", "[[5, 6], [6, 8]]", "mask", "null",
+                "\"iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAAAAACcgYFdAAAAEUlEQVR4nGNgZGBiYGRgYAQAACIABh3Y"
+                "QT0AAAAASUVORK5CYII=\"")}));
+  const auto splits = folder.read();
+  const auto& data = *splits[0].data;
+  std::vector<std::uint8_t> bitmap(60 * 40);
+  coco::decode(std::get<coco::Rle>(data.segmentation(data.annotations[0])), bitmap.data());
+  std::vector<std::pair<int, int>> inside;
+  for (int i = 0; i < 60 * 40; ++i)
+    if (bitmap[static_cast<std::size_t>(i)] != 0) inside.emplace_back(i % 60, i / 60);
+  using Pixels = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(inside, (Pixels{{5, 6}, {5, 7}, {6, 7}, {6, 8}}));
+}
+
 TEST(LabelMe, ShapesOfOneGroupAndLabelAreOneObject) {
   Folder folder;
   folder.image("a.jpg", 60, 40)

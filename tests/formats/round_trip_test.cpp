@@ -7,6 +7,7 @@
 #include "millrace/base/files.h"
 #include "millrace/coco/sample/sample.h"
 #include "millrace/formats/import_folder.h"
+#include "millrace/formats/subset.h"
 #include "tests/formats/folders.h"
 #include "tests/support/data.h"
 #include "tests/support/thrown.h"
@@ -191,9 +192,26 @@ TEST(RoundTrip, KeepsWhatEachFormatCanHoldOfGeneratedData) {
   expect_round_trips(scratch / "sample");
 }
 
+/// Forty photos or fewer, with crowds.
+fs::path forty_photos(const testing::Scratch& scratch) {
+  coco::Findings findings(1);
+  auto splits = read_as(testing::data_folder() / "coco_mini", "coco", findings);
+  for (auto& split : splits) {
+    std::size_t left = 20;
+    split.data = subset(*split.data, [&](const coco::Image& image) {
+      const bool has_crowd =
+          std::ranges::any_of(split.data->objects(image), &coco::Annotation::crowd);
+      return (has_crowd || image.id % 3 == 0) && left > 0 && left-- > 0;
+    });
+  }
+  find_format("coco").write(splits, scratch / "forty", findings);
+  return scratch / "forty";
+}
+
 TEST(RoundTrip, KeepsWhatEachFormatCanHoldOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  expect_round_trips(testing::data_folder() / "coco_mini");
+  const testing::Scratch scratch;
+  expect_round_trips(forty_photos(scratch));
 }
 
 TEST(RoundTrip, OfAWholeFolderStaysWhole) {
@@ -213,10 +231,11 @@ TEST(RoundTrip, OfAWholeFolderStaysWhole) {
   }
 }
 
-/// Of PNG masks with a value for each object, overlapped pixels are the later object's.
-TEST(RoundTrip, MasksGiveSharedPixelsToTheLaterObject) {
+/// Of PNG masks with a value for each object, shared pixels are the smaller object's.
+TEST(RoundTrip, MasksGiveSharedPixelsToTheSmallerObject) {
   MILLRACE_NEEDS_DATA("coco_mini");
-  const auto source = testing::data_folder() / "coco_mini";
+  const testing::Scratch photos;
+  const auto source = forty_photos(photos);
   for (const auto* format : {"masks", "voc"}) {
     SCOPED_TRACE(format);
     const bool has_crowds = std::string_view(format) == "masks";
@@ -225,7 +244,7 @@ TEST(RoundTrip, MasksGiveSharedPixelsToTheLaterObject) {
     const auto was = read_as(source, "coco", findings);
     import_folder(source, scratch / "there", "", format, lost);
     const auto is = read_as(scratch / "there", format, findings);
-    std::size_t hidden = 0, compared = 0;
+    std::size_t compared = 0;
     for (std::size_t s = 0; s < was.size(); ++s)
       for (std::size_t n = 0; n < was[s].data->images.size(); ++n) {
         const auto& image = was[s].data->images[n];
@@ -238,11 +257,13 @@ TEST(RoundTrip, MasksGiveSharedPixelsToTheLaterObject) {
           if (objects[i].crowd && !has_crowds) continue;
           const auto whole = mask_in(*was[s].data, image, objects[i]);
           auto left = whole;
-          for (std::size_t j = i + 1; j < objects.size(); ++j)
-            if (!objects[j].crowd || has_crowds)
-              left = coco::difference(left, mask_in(*was[s].data, image, objects[j]));
+          for (std::size_t j = 0; j < objects.size(); ++j) {
+            if (j == i || (objects[j].crowd && !has_crowds)) continue;
+            const auto other_mask = mask_in(*was[s].data, image, objects[j]);
+            if (std::pair(coco::area(other_mask), i) < std::pair(coco::area(whole), j))
+              left = coco::difference(left, other_mask);
+          }
           if (coco::area(left) == 0) {
-            hidden += coco::area(whole) > 0 ? 1 : 0;
             if (!has_crowds) ++next;  // VOC keeps its box
             continue;
           }
@@ -250,7 +271,7 @@ TEST(RoundTrip, MasksGiveSharedPixelsToTheLaterObject) {
           EXPECT_EQ(left, mask_in(*is[s].data, other, *next++));
         }
       }
-    EXPECT_GT(compared, 1000u);
+    EXPECT_GT(compared, 200u);
   }
 }
 

@@ -42,6 +42,44 @@ TEST(Voc, BoxesAreNumbersOfPixelsFromOneOn) {
   EXPECT_THAT(folder.found(), IsEmpty());
 }
 
+/// As LabelImg 1.8.6 wrote it.
+constexpr const char* kLabelImg =
+    "<annotation>\n\t<folder>photos</folder>\n"
+    "\t<filename>a.jpg</filename>\n\t<path>C:\\photos\\a.jpg</path>\n\t<source>\n"
+    "\t\t<database>Unknown</database>\n\t</source>\n\t<size>\n\t\t<width>60</width>\n"
+    "\t\t<height>40</height>\n\t\t<depth>3</depth>\n\t</size>\n\t<segmented>0</segmented>\n"
+    "\t<object>\n\t\t<name>na\u00EFve cat</name>\n\t\t<pose>Unspecified</pose>\n"
+    "\t\t<truncated>1</truncated>\n\t\t<difficult>1</difficult>\n\t\t<bndbox>\n"
+    "\t\t\t<xmin>10</xmin>\n\t\t\t<ymin>5</ymin>\n\t\t\t<xmax>60</xmax>\n"
+    "\t\t\t<ymax>40</ymax>\n\t\t</bndbox>\n\t</object>\n</annotation>\n";
+
+/// As CVAT writes it: numbers with fractions, attributes, no pose.
+constexpr const char* kCvat =
+    "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<annotation>\n"
+    "  <folder></folder>\n  <filename>a.jpg</filename>\n"
+    "  <source><database>Unknown</database><annotation>Unknown</annotation><image>Unknown</image>"
+    "</source>\n  <size><width>60</width><height>40</height><depth></depth></size>\n"
+    "  <segmented>0</segmented>\n  <object>\n    <name>dog</name>\n    <occluded>0</occluded>\n"
+    "    <bndbox><xmin>0.0</xmin><ymin>4.5</ymin><xmax>30.25</xmax><ymax>20.0</ymax></bndbox>\n"
+    "    <attributes><attribute><name>rotation</name><value>0.0</value></attribute></attributes>\n"
+    "  </object>\n</annotation>\n";
+
+TEST(Voc, FilesOfLabellingToolsAreRead) {
+  Folder image;
+  image.image("a.jpg", 60, 40).file("a.xml", kLabelImg);
+  EXPECT_THAT(boxes_of(image.read()[0]), ElementsAre("na\u00EFve cat 9 4 51 36"));
+  EXPECT_THAT(image.found(), ElementsAre("label-difficult 1"));
+  Folder cvat;  // counted from 0: a pixel larger, which is not told
+  cvat.image("JPEGImages/a.jpg", 60, 40)
+      .file("Annotations/a.xml", kCvat)
+      .file("ImageSets/Main/default.txt", "a\n")
+      .file("labelmap.txt", "# label:color_rgb:parts:actions\ndog:128,0,0::\n");
+  const auto splits = cvat.read();
+  EXPECT_EQ(splits[0].name, kWhole);
+  EXPECT_THAT(boxes_of(splits[0]), ElementsAre("dog -1 3.5 31.25 16.5"));
+  EXPECT_THAT(cvat.found(), IsEmpty());
+}
+
 TEST(Voc, SplitsFollowImageSetsAndOthersAreCounted) {
   Folder folder;
   for (const std::string name : {"a", "b", "c", "d"})
@@ -91,7 +129,7 @@ TEST(Voc, FaultsAreCountedWithFileAndLine) {
       .file("d.xml", voc_xml("", 60, 40, "d.jpg"));
   const auto splits = folder.read();
   EXPECT_THAT(boxes_of(splits[0], "a.jpg"),
-              ElementsAre("dog 0 0 90 9", "dog 20 9 10 21", "dog 4 4 0 5"));
+              ElementsAre("dog 0 0 90 9", "dog 19 8 11 22", "dog 4 4 0 5"));
   EXPECT_THAT(names_of_images(splits[0]), ElementsAre("a.jpg", "b.jpg"));
   EXPECT_THAT(folder.found(),
               ElementsAre("label-difficult 1", "label-empty 1", "label-file-unreadable 1",

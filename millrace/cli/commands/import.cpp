@@ -79,8 +79,8 @@ int import_labels(const ImportArguments& arguments) {
     print(json_of_import(imported, findings, arguments));
     return kDone;
   }
-  std::string text = fmt::format("{}: {}{}\n", arguments.source.string(), imported.from->title,
-                                 imported.why.empty() ? "" : "; " + imported.why);
+  auto text = fmt::format("{}: read as {}{}\n", arguments.source.string(), imported.from->name,
+                          imported.why.empty() ? "" : ": " + imported.why);
   for (const auto& split : imported.splits) text += split_text(split);
   text += findings_text(findings);
   text += fmt::format(

@@ -11,8 +11,8 @@ namespace {
 /// Lower-case names of folders that hold masks.
 const std::set<std::string>& folders_of_masks() {
   static const std::set<std::string> names = {
-      "masks",  "mask",     "pedmasks",           "instance_masks",    "instances", "trimaps",
-      "gtfine", "gtcoarse", "segmentationobject", "segmentationclass", "instance",  "gt_masks"};
+      "masks",  "mask",     "pedmasks",           "instance_masks", "instances", "trimaps",
+      "gtfine", "gtcoarse", "segmentationobject", "instance",       "gt_masks"};
   return names;
 }
 
@@ -66,7 +66,9 @@ std::vector<Place> mask_places(const Listing& folder) {
 }
 
 MaskFiles find_masks(const Listing& folder) {
-  const ImageFinder images(folder, folders_of_masks());
+  auto others = folders_of_masks();
+  others.insert("segmentationclass");  // classes without objects
+  const ImageFinder images(folder, others);
   const auto places = mask_places(folder);
   std::vector<std::optional<Place>> by_name, by_folder;
   for (const auto& place : places) {

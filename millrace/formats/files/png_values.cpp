@@ -163,6 +163,7 @@ std::string png_of_values(const PngValues& picture, std::span<const std::uint8_t
     png_set_IHDR(png, info, picture.width, picture.height, static_cast<int>(8 * each),
                  colours.empty() ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);  // of few values, this is smaller
     if (!colours.empty()) png_set_PLTE(png, info, colours.data(), static_cast<int>(colours.size()));
     png_write_info(png, info);
     png_write_image(png, rows.data());

@@ -39,9 +39,9 @@ class DataFile {
       data.names = names_of(root);
       data.keypoint_numbers = keypoint_numbers(root["kpt_shape"]);
       const auto base = root["path"] ? text(root["path"], "path") : std::string();
-      for (const auto* split : {"train", "val", "test"})
+      for (const auto* split : {"train", "val", "validation", "test"})
         if (const auto node = root[split]; node && !node.IsNull())
-          data.splits[split] = places_of(node, split, base);
+          data.splits[*split_name(split)] = places_of(node, split, base);
     } catch (const YAML::Exception& problem) {
       throw Error(fmt::format("{}: {}", at(file_, problem.mark), problem.msg));
     }

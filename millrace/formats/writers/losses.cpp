@@ -25,7 +25,7 @@ constexpr FindingKind kPartsBridged{"lost-parts", note, "objects of several part
 constexpr FindingKind kMaskOutlined{"lost-runs", note, "run-length masks",
                                     "they are written as polygons along the sides of their pixels"};
 constexpr FindingKind kPixelsHidden{"lost-overlap", warning, "masks that others overlap",
-                                    "shared pixels go to the later object"};
+                                    "shared pixels go to the smaller object"};
 constexpr FindingKind kObjectHidden{"lost-hidden", warning, "masks without a pixel of their own",
                                     "they are left out: others cover them, or they are empty"};
 constexpr FindingKind kTooManyObjects{"lost-masks", warning,

@@ -11,12 +11,12 @@
 namespace millrace::formats {
 
 struct ValuePicture {
-  PngValues picture;        // value k + 1: object k, the later of two; 0: none
+  PngValues picture;        // value k + 1: object k, 0: none
   std::vector<bool> shown;  // whether object k has a pixel
 };
 
-/// Tells which masks lose pixels to later ones. Objects without a shape, and crowds unless
-/// `with_crowds`, have no pixel.
+/// Shared pixels go to the smallest object, of equal ones to the later. Tells which masks lose
+/// some. Objects without a shape, and crowds unless `with_crowds`, have no pixel.
 ValuePicture value_picture(const coco::Dataset& data, const coco::Image& image, bool with_crowds,
                            coco::Findings& findings);
 
