@@ -52,7 +52,7 @@ std::string list_text(const std::vector<double>& values) {
 Distribution distribution(std::string id, std::string title, std::string unit,
                           const std::vector<double>& values, std::vector<double> edges) {
   const double most = values.empty() ? 0 : std::ranges::max(values);
-  while (edges.size() > 2 && edges[edges.size() - 1] > most) edges.pop_back();
+  while (edges.size() > 2 && edges.back() >= most) edges.pop_back();
   return {.id = std::move(id),
           .title = std::move(title),
           .unit = std::move(unit),
@@ -68,7 +68,7 @@ std::string of_sizes(const SplitView& split, const std::vector<double>& sizes) {
       "that the detector sees ({}).",
       pixels(quantile(sizes, .5)), pixels(quantile(sizes, .1)), split.seen);
   const double tiny = share_if(sizes, [](double size) { return size < kTinyPixels; });
-  if (tiny > 0)
+  if (tiny >= 0.001)
     text += fmt::format(
         " {} are below {:.0f} pixels: a stride of 4 leaves them less than 4 x 4 places.",
         percent(tiny), kTinyPixels);
@@ -88,11 +88,14 @@ std::string of_ratios(const std::vector<double>& ratios, const DataContext& cont
 std::string of_counts(const std::vector<double>& counts) {
   double sum = 0;
   for (const double count : counts) sum += count;
-  return fmt::format(
-      "{:.1f} objects an image on average, half of the images have {:.0f} or fewer, "
-      "the fullest {:.0f}; {} have none.",
+  auto text = fmt::format(
+      "{:.1f} objects an image on average; half of the images have {:.0f} or fewer, the fullest "
+      "{:.0f}.",
       sum / std::max<double>(1, static_cast<double>(counts.size())), quantile(counts, .5),
-      std::ranges::max(counts), counted(std::ranges::count(counts, 0.), "image"));
+      std::ranges::max(counts));
+  if (const auto none = std::ranges::count(counts, 0.); none > 0)
+    text += fmt::format(" {} without any.", counted(none, "image"));
+  return text;
 }
 
 std::string of_images_sizes(const SplitView& split) {
@@ -171,14 +174,18 @@ class Remarks {
       text +=
           fmt::format(": the anchors' sizes are {} pixels, and half of those objects are below {}",
                       list_text(context_.anchor_sizes), pixels(quantile(missed, .5)));
+    constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // shares of the objects
+    const bool is_bad = 1 - below < kFewLearned || sums.all.share(Reach::nothing) > kManyLost;
     if (context_.advice)
-      warn("anchor-sizes",
+      all_.push_back(
+          {"anchor-sizes",
            text + fmt::format(". With model.anchors.sizes = {}, {} would have one instead of {}. A "
                               "region proposal network that was trained with other sizes learns "
                               "these anew.",
                               list_text(context_.advice->sizes),
                               percent(context_.advice->foreground_then),
-                              percent(context_.advice->foreground_now)));
+                              percent(context_.advice->foreground_now)),
+           is_bad});
     else
       note("anchor-sizes", text +
                                ". No other sizes, each twice the last, do better by more than a "
@@ -342,9 +349,11 @@ std::vector<Distribution> distributions(const SplitView& split, const DataContex
                    {0, .1, .2, .33, .5, .67, .8, 1, 1.25, 1.5, 2, 3, 5, 10}),
       of_ratios(ratios, context));
   const auto counts = objects_per_image(split.data);
-  add(distribution("objects_per_image", "Objects of an image", "objects", counts,
-                   {0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500}),
-      of_counts(counts));
+  auto per_image =
+      distribution("objects_per_image", "Objects of an image", "objects", counts,
+                   {0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500});
+  ++per_image.most;  // whole numbers: the last bin ends before the next one
+  add(std::move(per_image), of_counts(counts));
   add(distribution("image_size", "Sizes of images", "longer side in pixels, of the file",
                    of_images(split.data, longer_side),
                    {0, 128, 192, 256, 320, 480, 640, 800, 1024, 1280, 1600, 2048, 3072, 4096, 6144,
