@@ -179,12 +179,12 @@ class Remarks {
     if (context_.advice)
       all_.push_back(
           {"anchor-sizes",
-           text + fmt::format(". With model.anchors.sizes = {}, {} would have one instead of {}. A "
-                              "region proposal network that was trained with other sizes learns "
-                              "these anew.",
-                              list_text(context_.advice->sizes),
-                              percent(context_.advice->foreground_then),
-                              percent(context_.advice->foreground_now)),
+           text +
+               fmt::format(
+                   ". With model.anchors.sizes = {}, {} would have one instead of {}. Weights that "
+                   "were trained with other anchors learn these anew.",
+                   list_text(context_.advice->sizes), percent(context_.advice->foreground_then),
+                   percent(context_.advice->foreground_now)),
            is_bad});
     else
       note("anchor-sizes", text +
@@ -198,9 +198,12 @@ class Remarks {
     if (tiny < 0.1) return;
     warn("tiny-objects",
          fmt::format("{} of the objects are below {:.0f} pixels when the detector sees them ({}), "
-                     "and such are found badly: raise data.short_side and data.max_side as far as "
-                     "memory allows, or train on crops of the photos (stage random_crop).",
-                     percent(tiny), kTinyPixels, train_.seen));
+                     "and such are found badly: {}.",
+                     percent(tiny), kTinyPixels, train_.seen,
+                     train_.is_sampled
+                         ? "let the stages make larger images, or mix fewer photos"
+                         : "raise data.short_side and data.max_side as far as memory allows, or "
+                           "train on crops of the photos (stage random_crop)"));
   }
 
   void ratios() {
@@ -215,10 +218,13 @@ class Remarks {
     if (flat > 0.05) wanted.insert(wanted.begin(), low / 2);
     if (tall > 0.05) wanted.push_back(high * 2);
     if (wanted.size() == context_.anchor_ratios.size()) return;
-    warn("long-objects",
-         fmt::format("{} of the objects are flatter or taller than the anchors ({}) by half: set "
+    constexpr double kMany = 0.25;  // of the objects
+    all_.push_back(
+        {"long-objects",
+         fmt::format("{} of the objects are flatter or taller than the anchors ({}) by half: try "
                      "model.anchors.aspect_ratios = {}.",
-                     percent(flat + tall), list_text(context_.anchor_ratios), list_text(wanted)));
+                     percent(flat + tall), list_text(context_.anchor_ratios), list_text(wanted)),
+         flat + tall > kMany});
   }
 
   void density() {
@@ -242,10 +248,11 @@ class Remarks {
     if (train_.is_sampled || context_.short_side == 0) return;
     const double median = quantile(of_images(train_.data, scale), .5);
     if (median > 1.3)
-      note("enlarged", fmt::format("Half of the images are enlarged {:.1f} times or more: a "
-                                   "smaller data.short_side than {} costs less and loses nothing "
-                                   "that the photos have.",
-                                   median, context_.short_side));
+      note("enlarged",
+           fmt::format("Half of the images are enlarged {:.1f} times or more. That helps to find "
+                       "small objects, and takes time: where objects are large, a smaller "
+                       "data.short_side than {} will do.",
+                       median, context_.short_side));
     if (median < 0.4)
       note("shrunk", fmt::format("Half of the images are shrunk to {:.2f} of their size or less: "
                                  "small objects are lost; raise data.short_side (now {}), or train "
