@@ -94,9 +94,10 @@ TEST_F(Predict, WritesAPageThatCountsWhatItShows) {
   for (const auto& category : read_json(out / "images.json")["categories"]) {
     const auto count = objects[category["id"].get<std::int64_t>()];
     all += count;
-    if (count > 0)
+    if (count > 0) {
       EXPECT_THAT(page, ContainsRegex(category["name"].get<std::string>() + "</th><td>" +
                                       std::to_string(count) + "</td>"));
+    }
   }
   EXPECT_THAT(page, HasSubstr("<b>" + std::to_string(all) + "</b><span>objects</span>"));
   EXPECT_THAT(page, HasSubstr("<b>10</b><span>photos</span>"));
