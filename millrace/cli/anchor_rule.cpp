@@ -1,5 +1,7 @@
 #include "millrace/cli/anchor_rule.h"
 
+#include <utility>
+
 #include "millrace/models/maskrcnn/options.h"
 #include "millrace/models/retinanet/options.h"
 
@@ -44,9 +46,10 @@ std::optional<AnchorRule> anchor_rule(const std::string& type, const Config& mod
                                       std::int64_t divisor, const std::vector<double>& sizes) {
   auto table = model;
   if (!sizes.empty()) {
-    Config::Array list;
-    for (const double size : sizes) list.emplace_back(size, Origin{});
-    table.set_path("anchors.sizes", {std::move(list), {}});
+    Config list;
+    auto& values = list.data.emplace<Config::Array>(sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) values[i].data = sizes[i];
+    table.set_path("anchors.sizes", std::move(list));
   }
   std::optional<AnchorRule> rule;
   if (type == "maskrcnn") rule = rule_of_stages<MaskRcnnOptions>(table);

@@ -263,7 +263,7 @@ CoverageSummary summary(const SeenData& data, const std::vector<ObjectCoverage>&
       ++counts->objects;
       ++counts->reached[static_cast<std::size_t>(coverage[i].reach)];
       for (std::size_t t = 0; t < counts->recalled.size(); ++t)
-        counts->recalled[t] += coverage[i].best_iou >= CoverageCounts::kIou[t];
+        counts->recalled[t] += coverage[i].best_iou >= static_cast<float>(CoverageCounts::kIou[t]);
     }
   }
   return result;

@@ -103,8 +103,6 @@ TEST_F(Inspect, SaysWhichAnchorsWouldFit) {
 
 TEST_F(Inspect, ShowsRecipesThatMixPhotosByTheirBatches) {
   const auto config = write_heir(in_folder("mixed.toml"), R"(
-[data]
-aspect_grouping = false
 [[data.stages]]
 type = "read"
 [[data.stages]]
@@ -119,6 +117,8 @@ type = "copy_paste"
 type = "mosaic"
 width = 96
 height = 96
+[[data.stages]]
+type = "group_by_aspect_ratio"
 [[data.stages]]
 type = "pad"
 )");

@@ -83,7 +83,7 @@ def test_inspect_shows_each_image_of_the_batches(inspected: pathlib.Path,
     assert chromium.evaluate(cards) == 8
     assert chromium.evaluate("document.querySelectorAll('#batches-gallery svg path').length") > 0
     sections = chromium.evaluate("[...document.querySelectorAll('section')].map(one => one.id)")
-    assert sections == ["batches", "photos", "validation", "figures", "anchors", "classes"]
+    assert sections == ["batches", "figures", "anchors", "classes", "photos", "validation"]
 
 
 def test_predict_counts_what_is_in_the_results(predicted: pathlib.Path,

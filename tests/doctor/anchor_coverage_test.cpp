@@ -240,7 +240,7 @@ TEST(BetterSizes, FindsThoseThatFitTheObjectsAndKeepsThoseThatDo) {
   ASSERT_TRUE(advice);
   EXPECT_EQ(advice->sizes, (std::vector<double>{8, 16, 32, 64, 128}));
   EXPECT_EQ(advice->foreground_now, 0);
-  EXPECT_GT(advice->foreground_then, 0.2);
+  EXPECT_GT(advice->foreground_then, 0.1);
   EXPECT_FALSE(better_sizes(data, advice->sizes, rule_of));
   EXPECT_FALSE(better_sizes({}, {32, 64, 128, 256, 512}, rule_of));
 }

@@ -115,11 +115,11 @@ int predict(const PredictArguments& arguments) {
   make_writable_folder(arguments.out);
   const Prediction prediction{session,      *detector,     split,
                               weights.file, arguments.out, arguments.score};
-  ResultsPage page(prediction);
+  ResultsPage shown(prediction);
   FailedPhotos photos;
-  if (!files.empty()) photos = predict_photos(prediction, files, page);
-  const auto failed = predict_videos(prediction, videos, page);
-  if (!videos.empty()) page.write();
+  if (!files.empty()) photos = predict_photos(prediction, files, shown);
+  const auto failed = predict_videos(prediction, videos, shown);
+  if (!videos.empty()) shown.write();
   tell_of(photos, files.size(), "image", arguments.out);
   tell_of(failed, videos.size(), "video", arguments.out);
   const auto page = arguments.out / "index.html";

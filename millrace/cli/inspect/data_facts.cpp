@@ -52,7 +52,7 @@ std::string list_text(const std::vector<double>& values) {
 Distribution distribution(std::string id, std::string title, std::string unit,
                           const std::vector<double>& values, std::vector<double> edges) {
   const double most = values.empty() ? 0 : std::ranges::max(values);
-  while (edges.size() > 2 && edges[edges.size() - 1] > most) edges.pop_back();
+  while (edges.size() > 2 && edges.back() >= most) edges.pop_back();
   return {.id = std::move(id),
           .title = std::move(title),
           .unit = std::move(unit),
@@ -68,7 +68,7 @@ std::string of_sizes(const SplitView& split, const std::vector<double>& sizes) {
       "that the detector sees ({}).",
       pixels(quantile(sizes, .5)), pixels(quantile(sizes, .1)), split.seen);
   const double tiny = share_if(sizes, [](double size) { return size < kTinyPixels; });
-  if (tiny > 0)
+  if (tiny >= 0.001)
     text += fmt::format(
         " {} are below {:.0f} pixels: a stride of 4 leaves them less than 4 x 4 places.",
         percent(tiny), kTinyPixels);
@@ -88,11 +88,14 @@ std::string of_ratios(const std::vector<double>& ratios, const DataContext& cont
 std::string of_counts(const std::vector<double>& counts) {
   double sum = 0;
   for (const double count : counts) sum += count;
-  return fmt::format(
-      "{:.1f} objects an image on average, half of the images have {:.0f} or fewer, "
-      "the fullest {:.0f}; {} have none.",
+  auto text = fmt::format(
+      "{:.1f} objects an image on average; half of the images have {:.0f} or fewer, the fullest "
+      "{:.0f}.",
       sum / std::max<double>(1, static_cast<double>(counts.size())), quantile(counts, .5),
-      std::ranges::max(counts), counted(std::ranges::count(counts, 0.), "image"));
+      std::ranges::max(counts));
+  if (const auto none = std::ranges::count(counts, 0.); none > 0)
+    text += fmt::format(" {} without any.", counted(none, "image"));
+  return text;
 }
 
 std::string of_images_sizes(const SplitView& split) {
@@ -171,14 +174,18 @@ class Remarks {
       text +=
           fmt::format(": the anchors' sizes are {} pixels, and half of those objects are below {}",
                       list_text(context_.anchor_sizes), pixels(quantile(missed, .5)));
+    constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // shares of the objects
+    const bool is_bad = 1 - below < kFewLearned || sums.all.share(Reach::nothing) > kManyLost;
     if (context_.advice)
-      warn("anchor-sizes",
-           text + fmt::format(". With model.anchors.sizes = {}, {} would have one instead of {}. A "
-                              "region proposal network that was trained with other sizes learns "
-                              "these anew.",
-                              list_text(context_.advice->sizes),
-                              percent(context_.advice->foreground_then),
-                              percent(context_.advice->foreground_now)));
+      all_.push_back(
+          {"anchor-sizes",
+           text +
+               fmt::format(
+                   ". With model.anchors.sizes = {}, {} would have one instead of {}. Weights that "
+                   "were trained with other anchors learn these anew.",
+                   list_text(context_.advice->sizes), percent(context_.advice->foreground_then),
+                   percent(context_.advice->foreground_now)),
+           is_bad});
     else
       note("anchor-sizes", text +
                                ". No other sizes, each twice the last, do better by more than a "
@@ -191,9 +198,12 @@ class Remarks {
     if (tiny < 0.1) return;
     warn("tiny-objects",
          fmt::format("{} of the objects are below {:.0f} pixels when the detector sees them ({}), "
-                     "and such are found badly: raise data.short_side and data.max_side as far as "
-                     "memory allows, or train on crops of the photos (stage random_crop).",
-                     percent(tiny), kTinyPixels, train_.seen));
+                     "and such are found badly: {}.",
+                     percent(tiny), kTinyPixels, train_.seen,
+                     train_.is_sampled
+                         ? "let the stages make larger images, or mix fewer photos"
+                         : "raise data.short_side and data.max_side as far as memory allows, or "
+                           "train on crops of the photos (stage random_crop)"));
   }
 
   void ratios() {
@@ -208,10 +218,13 @@ class Remarks {
     if (flat > 0.05) wanted.insert(wanted.begin(), low / 2);
     if (tall > 0.05) wanted.push_back(high * 2);
     if (wanted.size() == context_.anchor_ratios.size()) return;
-    warn("long-objects",
-         fmt::format("{} of the objects are flatter or taller than the anchors ({}) by half: set "
+    constexpr double kMany = 0.25;  // of the objects
+    all_.push_back(
+        {"long-objects",
+         fmt::format("{} of the objects are flatter or taller than the anchors ({}) by half: try "
                      "model.anchors.aspect_ratios = {}.",
-                     percent(flat + tall), list_text(context_.anchor_ratios), list_text(wanted)));
+                     percent(flat + tall), list_text(context_.anchor_ratios), list_text(wanted)),
+         flat + tall > kMany});
   }
 
   void density() {
@@ -235,10 +248,11 @@ class Remarks {
     if (train_.is_sampled || context_.short_side == 0) return;
     const double median = quantile(of_images(train_.data, scale), .5);
     if (median > 1.3)
-      note("enlarged", fmt::format("Half of the images are enlarged {:.1f} times or more: a "
-                                   "smaller data.short_side than {} costs less and loses nothing "
-                                   "that the photos have.",
-                                   median, context_.short_side));
+      note("enlarged",
+           fmt::format("Half of the images are enlarged {:.1f} times or more. That helps to find "
+                       "small objects, and takes time: where objects are large, a smaller "
+                       "data.short_side than {} will do.",
+                       median, context_.short_side));
     if (median < 0.4)
       note("shrunk", fmt::format("Half of the images are shrunk to {:.2f} of their size or less: "
                                  "small objects are lost; raise data.short_side (now {}), or train "
@@ -342,9 +356,11 @@ std::vector<Distribution> distributions(const SplitView& split, const DataContex
                    {0, .1, .2, .33, .5, .67, .8, 1, 1.25, 1.5, 2, 3, 5, 10}),
       of_ratios(ratios, context));
   const auto counts = objects_per_image(split.data);
-  add(distribution("objects_per_image", "Objects of an image", "objects", counts,
-                   {0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500}),
-      of_counts(counts));
+  auto per_image =
+      distribution("objects_per_image", "Objects of an image", "objects", counts,
+                   {0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500});
+  ++per_image.most;  // whole numbers: the last bin ends before the next one
+  add(std::move(per_image), of_counts(counts));
   add(distribution("image_size", "Sizes of images", "longer side in pixels, of the file",
                    of_images(split.data, longer_side),
                    {0, 128, 192, 256, 320, 480, 640, 800, 1024, 1280, 1600, 2048, 3072, 4096, 6144,

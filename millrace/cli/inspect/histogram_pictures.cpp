@@ -22,7 +22,7 @@ void put_text(cv::Mat& picture, const std::string& text, cv::Point at, double si
 }
 
 void draw_chart(cv::Mat picture, const Distribution& one) {
-  constexpr int kLeft = 60, kTop = 50, kBelow = 64, kRight = 24;
+  constexpr int kLeft = 76, kTop = 50, kBelow = 64, kRight = 24;
   const auto [edges, counts] = closed_bins(one);
   put_text(picture, one.title, {kLeft, 30}, 0.7, kInk);
   const int width = picture.cols - kLeft - kRight, height = picture.rows - kTop - kBelow;
@@ -30,7 +30,7 @@ void draw_chart(cv::Mat picture, const Distribution& one) {
   for (const double part : {0., .5, 1.}) {
     const int y = kTop + height - static_cast<int>(part * height);
     cv::line(picture, {kLeft, y}, {kLeft + width, y}, part == 0 ? kSoft : kLines);
-    put_text(picture, fmt::format("{:.3g}", part * static_cast<double>(most)), {8, y + 5}, 0.42,
+    put_text(picture, fmt::format("{:.0f}", part * static_cast<double>(most)), {8, y + 5}, 0.42,
              kSoft);
   }
   const auto bins = static_cast<int>(counts.size());

@@ -57,7 +57,8 @@ std::string batches_html(const Inspection& found) {
       "The first batches of the training, as the detector gets them: after all stages, with the "
       "boxes and masks that it learns. Stripes are padding, which no image fills. {} of {} drawn "
       "here; ",
-      counted(std::ssize(batches.pictures), "image"), counted(std::ssize(batches.files), "batch"));
+      counted(std::ssize(batches.pictures), "image"),
+      batches.files.size() == 1 ? "1 batch" : fmt::format("{} batches", batches.files.size()));
   std::vector<std::string> names;
   for (const auto& file : batches.files) names.push_back(file.filename().string());
   text += joined(names) + " beside this page " + (names.size() == 1 ? "has it" : "have them") +
@@ -113,7 +114,7 @@ std::string anchors_html(const SplitView& split) {
   for (std::size_t k = 0; k < names.size(); ++k) add(names[k], sums.by_size[k]);
   add("all", sums.all);
   const std::vector<page::Column> columns = {{"pixels seen", true}, {"objects"},
-                                             {"learned, % "},       {"by best anchors alone, %"},
+                                             {"learned, %"},        {"by best anchors alone, %"},
                                              {"by no anchor, %"},   {"recall at 0.5, %"},
                                              {"recall at 0.7, %"}};
   return page::table(columns, rows, "narrow") +
@@ -165,10 +166,6 @@ std::string inspect_page(const Inspection& found) {
   page.top = tiles_of(found) + remarks_html(found.remarks);
   for (const auto& note : found.notes) page.top += paragraph(note);
   page.sections.push_back({"batches", "Batches", batches_html(found)});
-  for (const auto* split : {&found.train, &found.val})
-    if (*split)
-      page.sections.push_back({split == &found.train ? "photos" : "validation",
-                               "Images of " + (*split)->view.name, photos_html(**split)});
   const auto& learned = found.learned();
   const auto of = fmt::format("Of {} of {}: {}.", counted(std::ssize(learned.data.images), "image"),
                               learned.name, learned.seen);
@@ -178,6 +175,10 @@ std::string inspect_page(const Inspection& found) {
   if (!learned.coverage.empty())
     page.sections.push_back({"anchors", "What the anchors reach", anchors_html(learned)});
   page.sections.push_back({"classes", "Classes", classes_html(found)});
+  for (const auto* split : {&found.train, &found.val})
+    if (*split)
+      page.sections.push_back({split == &found.train ? "photos" : "validation",
+                               "Images of " + (*split)->view.name, photos_html(**split)});
   page.footer = "Made by <code>trainer inspect</code>.";
   return page.html();
 }

@@ -110,11 +110,13 @@ class Choice {
     for (const auto k : order) add(wanted.at(static_cast<std::int32_t>(k)), "first of its class");
   }
 
-  /// As many as there is room for, at equal distances.
+  /// As many of the others as there is room for, at equal distances.
   void evenly() {
-    const auto all = data_.images.size();
-    const auto room = std::min(most_ - std::min(most_, tags_.size()), all);
-    for (std::size_t k = 0; k < room; ++k) add(k * all / room, "any");
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < data_.images.size(); ++i)
+      if (!tags_.contains(i)) others.push_back(i);
+    const auto room = std::min(most_ - std::min(most_, tags_.size()), others.size());
+    for (std::size_t k = 0; k < room; ++k) add(others[k * others.size() / room], "any");
   }
 
   const SeenData& data_;

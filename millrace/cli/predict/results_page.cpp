@@ -23,7 +23,7 @@ using page::escaped;
 
 constexpr int kPhotoSide = 320;              // pixels of a thumbnail
 constexpr std::size_t kPhotoBytes = 15'000;  // likewise
-constexpr double kLeastShown = 0.3;      // scores that the page can show, unless --score is lower
+constexpr double kLeastShown = 0.2;      // scores that the page can show: these, or half of --score
 constexpr std::size_t kMostShapes = 60;  // of a photo: those of the highest scores
 
 /// The records of a photo as written into detections.json.
@@ -77,7 +77,7 @@ void ResultsPage::add_photos(const PhotoResults& results) {
     if (photo.width == 0) return;
     const bool shown = is_chosen(photos_++, all, static_cast<std::int64_t>(kMostPhotos));
     const double tolerance = outline_tolerance({photo.width, photo.height}, kPhotoSide);
-    const double least = std::min(kLeastShown, prediction_.score);
+    const double least = std::min(kLeastShown, prediction_.score / 2);
     std::set<std::ptrdiff_t> seen;
     std::vector<page::Shape> shapes;
     for (const auto& record : records(found)) {
@@ -107,7 +107,8 @@ page::Picture ResultsPage::picture(const PhotoResult& photo,
     ++(shape.score >= prediction_.score ? objects : unsure);
     best = std::max(best, shape.score);
   }
-  picture.figures = {{"objects", objects}, {"below the score", unsure}, {"best score", best}};
+  picture.figures = {{"objects", objects}, {"unsure", unsure}};
+  if (best > 0) picture.figures.emplace_back("best score", best);
   if (objects == 0) picture.tags.emplace_back("nothing found");
   if (!photo.fault.empty()) picture.tags.emplace_back("failed");
   try {
@@ -159,8 +160,8 @@ std::string ResultsPage::html(const std::vector<page::Picture>& shown) const {
                           .categories = prediction_.split.classes,
                           .pictures = shown,
                           .score = prediction_.score};
-    page.sections.push_back({"photos", "Photos", text + page::gallery(gallery)});
     page.sections.push_back({"classes", "Classes", counts_html()});
+    page.sections.push_back({"photos", "Photos", text + page::gallery(gallery)});
   }
   if (!videos_.empty()) page.sections.push_back({"videos", "Videos", videos_html()});
   page.footer = "Made by <code>trainer predict</code>.";
