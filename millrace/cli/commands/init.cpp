@@ -32,7 +32,7 @@ constexpr std::uint64_t kSeed = 1;  // of the division, and train.seed
 
 struct InitArguments {
   fs::path out, data;
-  std::string model, weights;
+  std::string format, model, weights;
   bool json = false;
 };
 
@@ -71,7 +71,9 @@ std::string number_of(std::size_t count, std::string_view noun) {
 class Init {
  public:
   explicit Init(const InitArguments& arguments)
-      : arguments_(arguments), machine_(this_machine()), data_(read_source(arguments.data)) {
+      : arguments_(arguments),
+        machine_(this_machine()),
+        data_(read_source(arguments.data, arguments.format)) {
     const auto file = arguments.weights.empty() ? find_weights(machine_) : arguments.weights;
     if (!file.empty()) weights_ = weight_facts(file);
   }
@@ -214,6 +216,7 @@ class Init {
   std::string command() const {
     auto text =
         fmt::format("trainer init {} --data {}", arguments_.out.string(), arguments_.data.string());
+    if (!arguments_.format.empty()) text += " --format " + arguments_.format;
     if (!arguments_.model.empty()) text += " --model " + arguments_.model;
     if (!arguments_.weights.empty()) text += " --weights " + arguments_.weights;
     return text;
@@ -397,6 +400,12 @@ void add_init(CLI::App& app, Action& action) {
           "folder with photos and labels: COCO, Pascal VOC, YOLO, PNG masks, LabelMe or CSV")
       ->type_name("PATH")
       ->required();
+  command
+      .add_option(
+          "--format", arguments.format,
+          "what PATH is, where it cannot be told or is told wrong: coco, csv, labelme, masks, "
+          "voc or yolo")
+      ->type_name("NAME");
   command
       .add_option("--model", arguments.model,
                   "the detector; default: maskrcnn if the objects have shapes, else fasterrcnn")

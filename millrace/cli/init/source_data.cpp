@@ -99,9 +99,11 @@ std::set<std::int64_t> skipped_images(const coco::Findings& findings) {
 
 }  // namespace
 
-SourceData read_source(const fs::path& folder) {
+SourceData read_source(const fs::path& folder, const std::string& format) {
   const formats::Listing listing(folder);
-  const auto detected = formats::detect_format(listing);
+  const auto detected = format.empty()
+                            ? formats::detect_format(listing)
+                            : formats::Detected{&formats::find_format(format), "by --format"};
   SourceData data{
       std::string(detected.format->title), detected.why, {}, {}, {}, coco::Findings(kAll)};
   data.format = data.format.substr(0, data.format.find(':'));

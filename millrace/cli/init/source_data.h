@@ -23,9 +23,9 @@ struct SourceData {
   coco::Findings findings;          // of the reader
 };
 
-/// Reads a folder. Throws ConfigError for one that is not there, has no labels, or whose splits
-/// cannot be told apart; Error if it cannot be read.
-SourceData read_source(const std::filesystem::path& folder);
+/// Reads a folder; `format`: its name, empty: as its files tell. Throws ConfigError for one that is
+/// not there, has no labels, or whose splits cannot be told apart; Error if it cannot be read.
+SourceData read_source(const std::filesystem::path& folder, const std::string& format);
 
 /// Examines the splits; what is found is added to `data.findings`, and images that training would
 /// skip are taken out. `masks`: shapes are learned. Throws ConfigError if nothing is left to train
