@@ -105,6 +105,17 @@ TEST_F(InitTest, WritesAConfigurationThatIsAcceptedAndTrains) {
   successful(trainer({"doctor", config}));
 }
 
+TEST_F(TrainerOnData, InitReadsAFolderInCocosLayoutAsItIs) {
+  const auto out = in_folder("as_it_is");
+  const auto outcome = successful(trainer({"init", out, "--data", data_}));
+  EXPECT_THAT(outcome.out, HasSubstr("as the folder has it"));
+  EXPECT_FALSE(fs::exists(out / "data"));
+  const auto text = read_text(out / "config.toml");
+  EXPECT_THAT(text, AllOf(HasSubstr("root = \"" + data_.string() + '"'),
+                          HasSubstr("train = \"train2017\""), HasSubstr("val = \"val2017\"")));
+  successful(trainer({"doctor", out / "config.toml", "--images", "none"}));
+}
+
 TEST_F(InitTest, GivesTheSameBytesAgain) {
   successful(init());
   const auto once = contents(out());

@@ -199,9 +199,10 @@ class Init {
       draft_.most_objects = std::max(draft_.most_objects, static_cast<std::size_t>(count));
     draft_.command = command();
     draft_.file = config_file().string();
-    draft_.root = (arguments_.out / "data").string();
+    draft_.root = (data_.is_ready ? arguments_.data : arguments_.out / "data").string();
     draft_.output = (arguments_.out / "runs").string();
-    draft_.about_root = fmt::format("the images are links to {}", arguments_.data.string());
+    draft_.about_root = data_.is_ready ? "in COCO's layout, as it is"
+                                       : "the images are links to " + arguments_.data.string();
     draft_.machine = machine_;
     draft_.train = text_of_split(data_.train, original.images.size());
     draft_.val = text_of_split(*data_.val, data_.val->data->images.size());
@@ -299,7 +300,8 @@ class Init {
       PartFolder folder(arguments_.out, PartFolder::Existing::refuse);
       const auto root = folder.path() / "data", final_root = arguments_.out / "data";
       for (const auto* split : {&data_.train, &*data_.val}) {
-        if (split == &*data_.val && split->name == data_.train.name) continue;
+        const bool is_same = split == &*data_.val && split->name == data_.train.name;
+        if (is_same || data_.is_ready) continue;
         const auto some = write_split(*split, root, final_root);
         placed.linked += some.linked;
         placed.copied += some.copied;
@@ -312,7 +314,9 @@ class Init {
     if (placed.copied > 0)
       report_.say("copied", fmt::format("{}: this file system has no links",
                                         number_of(placed.copied, "image")));
-    report_.say("wrote", fmt::format("{} and {}", draft_.file, draft_.root));
+    report_.say("wrote", data_.is_ready
+                             ? fmt::format("{}; it reads {} as it is", draft_.file, draft_.root)
+                             : fmt::format("{} and {}", draft_.file, draft_.root));
     report_.json["config"] = draft_.file;
   }
 

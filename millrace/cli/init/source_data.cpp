@@ -97,6 +97,12 @@ std::set<std::int64_t> skipped_images(const coco::Findings& findings) {
   return ids;
 }
 
+/// Whether a split lies where `data.root` = `folder` looks for it.
+bool has_layout(const fs::path& folder, const formats::Split& split) {
+  return (split.images / "").lexically_normal() == (folder / split.name / "").lexically_normal() &&
+         fs::is_regular_file(folder / "annotations" / ("instances_" + split.name + ".json"));
+}
+
 }  // namespace
 
 SourceData read_source(const fs::path& folder, const std::string& format) {
@@ -120,6 +126,8 @@ SourceData read_source(const fs::path& folder, const std::string& format) {
         folder.string(), joined_names(splits)));
   data.train = std::move(*train);
   for (const auto& split : splits) data.unused.push_back(split.name);
+  data.is_ready = detected.format->name == "coco" && data.val && has_layout(folder, data.train) &&
+                  has_layout(folder, *data.val);
   if (data.train.data->images.empty())
     throw ConfigError(
         fmt::format("{} ({}): there is no image to train on", folder.string(), data.format));
@@ -159,6 +167,8 @@ void examine(SourceData& data, bool masks) {
     split.data.classes = named[0].data.classes;
     split.data.category_ids = find_categories(*split.data.annotations, split.data.classes);
   }
+  for (const auto& one : data.findings.sorted())
+    data.is_ready = data.is_ready && one.kind.severity != coco::Severity::error;
   check_classes(named, count_classes(named), data.findings);
   check_copies(marked, data.findings);
   if (data.train.data->images.empty())

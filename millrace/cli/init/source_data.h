@@ -20,7 +20,10 @@ struct SourceData {
   formats::Split train;
   std::optional<formats::Split> val;
   std::vector<std::string> unused;  // splits that are neither
-  coco::Findings findings;          // of the reader
+  coco::Findings findings;          // of the reader, then of the doctor
+  /// A configuration may read the folder as it is: it has COCO's layout with both splits, and
+  /// nothing in it had to be left out.
+  bool is_ready = false;
 };
 
 /// Reads a folder; `format`: its name, empty: as its files tell. Throws ConfigError for one that is
