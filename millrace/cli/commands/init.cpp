@@ -127,7 +127,9 @@ class Init {
   }
 
   std::string leak_text() {
-    const auto found = leaks(data_);
+    const auto compared = leaks(data_);
+    if (!compared) return "";
+    const auto& found = *compared;
     report_.json["leaks"] = found;
     if (found.empty()) return "; none of these is a near-copy of one of those";
     return fmt::format(

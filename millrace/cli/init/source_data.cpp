@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -11,6 +12,7 @@
 #include "millrace/advice/likeness.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/image_progress.h"
 #include "millrace/coco/data/subset.h"
 #include "millrace/doctor/checks.h"
 
@@ -146,7 +148,9 @@ void examine(SourceData& data, bool masks) {
     check_categories({split.name, seen}, found);
     coco::check_objects(*split.data, seen.category_ids, masks, found);
     const auto how = split.data->images.size() > kDecoded ? ImageCheck::heads : ImageCheck::decode;
-    auto marks = check_images(seen, how, found, [] {});
+    check_file_names(seen, found);
+    ImageProgress progress("examining " + split.name, split.data->images.size());
+    auto marks = check_images(seen, how, found, std::ref(progress));
     const auto skipped = skipped_images(found);
     data.findings.append(found);
     std::vector<std::size_t> kept;
@@ -183,7 +187,8 @@ void examine(SourceData& data, bool masks) {
 Division divide(SourceData& data, std::uint64_t seed) {
   const auto& all = *data.train.data;
   const auto names = file_names(data.train);
-  const auto sketches = advice::sketch_images(as_data_split(data.train), [] {});
+  ImageProgress progress("comparing", names.size());
+  const auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
   const auto groups = advice::group_images(names, sketches);
   std::vector<advice::SplitImage> images(all.images.size());
   for (std::size_t i = 0; i < images.size(); ++i) {
@@ -215,11 +220,12 @@ Division divide(SourceData& data, std::uint64_t seed) {
   return division;
 }
 
-std::vector<std::string> leaks(const SourceData& data) {
-  if (!data.val) return {};
+std::optional<std::vector<std::string>> leaks(const SourceData& data) {
   const auto trained = file_names(data.train), evaluated = file_names(*data.val);
-  auto sketches = advice::sketch_images(as_data_split(data.train), [] {});
-  const auto others = advice::sketch_images(as_data_split(*data.val), [] {});
+  if (trained.size() + evaluated.size() > kDecoded) return std::nullopt;
+  ImageProgress progress("comparing", trained.size() + evaluated.size());
+  auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
+  const auto others = advice::sketch_images(as_data_split(*data.val), std::ref(progress));
   sketches.insert(sketches.end(), others.begin(), others.end());
   const auto groups = advice::copy_groups(sketches);
   std::map<std::size_t, std::size_t> first;  // group, image to train on

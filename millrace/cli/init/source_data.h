@@ -45,8 +45,9 @@ struct Division {
 /// Divides the only split (see advice::choose_split) of seed `seed`. REQUIRES: there is no `val`.
 Division divide(SourceData& data, std::uint64_t seed);
 
-/// Images of `val` that are near-copies of some of `train`, "a.jpg as b.jpg".
-std::vector<std::string> leaks(const SourceData& data);
+/// Images of `val` that are near-copies of some of `train`, "a.jpg as b.jpg". Nothing for a data
+/// set so large that comparing would take minutes. REQUIRES: there is a `val`.
+std::optional<std::vector<std::string>> leaks(const SourceData& data);
 
 /// One sentence for each kind of finding that matters, with its first example.
 std::vector<std::string> sentences(const coco::Findings& findings);
