@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -36,15 +37,44 @@ struct InitArguments {
   bool json = false;
 };
 
-/// What the command says, a line each, and the same for scripts.
-struct InitReport {
-  std::vector<std::pair<std::string, std::string>> lines;  // "split", "32 images to train on ..."
+/// Words in lines of 80 columns, those after the first indented.
+std::string in_lines(const std::string& text) {
+  constexpr std::size_t kColumns = 80;
+  std::string result, line;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(' ', begin), text.size());
+    const auto word = text.substr(begin, end - begin);
+    if (line.size() + 1 + word.size() > kColumns && !line.empty()) {
+      result += line + '\n';
+      line = "    " + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    begin = end + 1;
+  }
+  return result + line + '\n';
+}
+
+/// What the command says: paragraphs as they come, or one object for scripts at the end.
+class InitReport {
+ public:
+  explicit InitReport(bool as_json) : as_json_(as_json) {}
+
   Json json = Json::object();
 
   void say(const std::string& what, const std::string& text) {
-    lines.emplace_back(what, text);
     json[what] = text;
+    tell(what + ": " + text);
   }
+  void tell(const std::string& text) { tell_line(in_lines(text)); }
+  void tell_line(const std::string& line) {
+    if (as_json_) return;
+    print_text(line);
+    std::fflush(stdout);
+  }
+
+ private:
+  bool as_json_;
 };
 
 /// Whether most objects have a shape.
@@ -72,20 +102,22 @@ class Init {
  public:
   explicit Init(const InitArguments& arguments)
       : arguments_(arguments),
+        report_(arguments.json),
         machine_(this_machine()),
         data_(read_source(arguments.data, arguments.format)) {
     const auto file = arguments.weights.empty() ? find_weights(machine_) : arguments.weights;
     if (!file.empty()) weights_ = weight_facts(file);
   }
 
-  InitReport run() {
+  /// Returns what scripts get.
+  Json run() {
     look_at_data();
     say_network();
     choose();
     write();
     measure();
     say_next();
-    return std::move(report_);
+    return std::move(report_.json);
   }
 
  private:
@@ -99,7 +131,7 @@ class Init {
     examine(data_, /*masks=*/draft_.type == "maskrcnn");
     report_.json["findings"] = Json::array();
     for (const auto& sentence : sentences(data_.findings)) {
-      report_.lines.emplace_back("", sentence);
+      report_.tell(sentence);
       report_.json["findings"].push_back(sentence);
     }
     if (!data_.unused.empty())
@@ -161,8 +193,7 @@ class Init {
     report_.say("split", text);
     report_.json["classes_not_evaluated"] = division.unvalidated;
     if (!division.unvalidated.empty())
-      report_.lines.emplace_back("", fmt::format("note: to evaluate on there is no object of {}",
-                                                 some(division.unvalidated)));
+      report_.tell("note: to evaluate on there is no object of " + some(division.unvalidated));
   }
 
   static std::string some(const std::vector<std::string>& names) {
@@ -356,18 +387,19 @@ class Init {
          "then: detects"}};
     report_.json["next"] = Json::array();
     for (const auto& [command, what] : next) {
-      report_.lines.emplace_back(report_.json["next"].empty() ? "next" : "", command);
+      report_.tell_line(fmt::format("{:6}{}  # {}\n", report_.json["next"].empty() ? "next:" : "",
+                                    command, what));
       report_.json["next"].push_back(command);
     }
   }
 
   const InitArguments& arguments_;
+  InitReport report_;
   const advice::Machine machine_;
   SourceData data_;
   std::optional<advice::WeightFacts> weights_;  // nothing: random values
   std::vector<std::string> classes_;
   advice::Draft draft_;
-  InitReport report_;
 };
 
 /// Refuses a folder that has something in it; takes an empty one.
@@ -382,13 +414,8 @@ void check_out(const fs::path& out) {
 
 int init(const InitArguments& arguments) {
   check_out(arguments.out);
-  const auto report = Init(arguments).run();
-  if (arguments.json) {
-    print(report.json);
-    return kDone;
-  }
-  for (const auto& [what, text] : report.lines)
-    fmt::print("{}\n", what.empty() ? "  " + text : what + ": " + text);
+  const auto json = Init(arguments).run();
+  if (arguments.json) print(json);
   return kDone;
 }
 
