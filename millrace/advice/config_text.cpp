@@ -140,10 +140,9 @@ void add_data(const Draft& draft, Text& text) {
   text.line("test_batch_size", fmt::format("{}", draft.batch), "images at a time in evaluation");
   const auto& sides = draft.sides;
   text.line("short_side", list_of(sides.short_side),
-            fmt::format("pixels, one at random; the photos have {}, a tenth of the objects is then "
-                        "under {:.0f}",
-                        sides.own_side, sides.small_object));
-  text.line("max_side", fmt::format("{}", sides.max_side), "pixels of the longer side, at most");
+            fmt::format("pixels, one at random; the images have {}", sides.own_side));
+  text.line("max_side", fmt::format("{}", sides.max_side),
+            fmt::format("pixels; a tenth of the objects is under {:.0f} then", sides.small_object));
   std::vector<std::string> names;
   for (const auto& [name, objects] : draft.classes) names.push_back(name);
   const auto against = reason_against_flips(names);
@@ -193,10 +192,9 @@ void add_model(const Draft& draft, Text& text) {
   const auto& anchors = draft.anchors;
   text.table("model.anchors");
   const auto of = [](const CoverageSummary& summary) { return percent(1 - summary.all.recall(0)); };
-  text.line(
-      "sizes", list_of(anchors.sizes),
-      fmt::format("pixels; {} of the objects overlap no anchor by half (of those published {})",
-                  of(anchors.chosen), of(anchors.published)));
+  text.line("sizes", list_of(anchors.sizes),
+            fmt::format("pixels; {} of objects overlap none by half (published: {})",
+                        of(anchors.chosen), of(anchors.published)));
   if (anchors.ratios.size() > 3)
     text.line("aspect_ratios", list_of(anchors.ratios), "height / width: some objects are long");
   if (retinanet) text.line("scales_per_octave", "3", "sizes a level, as published");

@@ -25,6 +25,15 @@ std::map<std::string, std::string> contents(const fs::path& folder) {
   return files;
 }
 
+/// What was printed, without the ends of its lines.
+std::string words_of(const Outcome& outcome) {
+  std::string words = outcome.out;
+  std::ranges::replace(words, '\n', ' ');
+  for (auto at = words.find("  "); at != std::string::npos; at = words.find("  "))
+    words.erase(at, 1);
+  return words;
+}
+
 class InitTest : public TrainerOnData {
  protected:
   InitTest() {
@@ -81,7 +90,7 @@ TEST_F(InitTest, WritesAConfigurationThatIsAcceptedAndTrains) {
     json["images"].push_back(image);
   });
   const auto outcome = successful(init());
-  EXPECT_THAT(outcome.out, HasSubstr("near-copy"));
+  EXPECT_THAT(words_of(outcome), HasSubstr("near-copy"));
   EXPECT_THAT(outcome.out, HasSubstr("trainer run " + (out() / "config.toml").string()));
 
   const auto train = split("train"), val = split("val");
@@ -103,6 +112,17 @@ TEST_F(InitTest, WritesAConfigurationThatIsAcceptedAndTrains) {
   successful(trainer(with_settings({"run", config}, kTrainOnly + Words{"train.max_steps=2"})));
   EXPECT_TRUE(fs::exists(out() / "runs" / "config-1" / "metrics.jsonl"));
   successful(trainer({"doctor", config}));
+}
+
+TEST_F(TrainerOnData, InitReadsAFolderInCocosLayoutAsItIs) {
+  const auto out = in_folder("as_it_is");
+  const auto outcome = successful(trainer({"init", out, "--data", data_}));
+  EXPECT_THAT(words_of(outcome), HasSubstr("as the folder has it"));
+  EXPECT_FALSE(fs::exists(out / "data"));
+  const auto text = read_text(out / "config.toml");
+  EXPECT_THAT(text, AllOf(HasSubstr("root = \"" + data_.string() + '"'),
+                          HasSubstr("train = \"train2017\""), HasSubstr("val = \"val2017\"")));
+  successful(trainer({"doctor", out / "config.toml", "--images", "none"}));
 }
 
 TEST_F(InitTest, GivesTheSameBytesAgain) {
@@ -128,7 +148,7 @@ TEST_F(InitTest, TenPhotosWithMistakesGiveAConfigurationAndASentenceForEach) {
                "<object><name>stra</name><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>900</xmax>"
                "<ymax>60</ymax></bndbox></object>");
   const auto outcome = successful(trainer({"init", out(), "--data", voc}));
-  EXPECT_THAT(outcome.out, HasSubstr("beyond their image"));
+  EXPECT_THAT(words_of(outcome), HasSubstr("beyond their image"));
   EXPECT_THAT(outcome.out, HasSubstr("Annotations/"));
   EXPECT_THAT(read_text(out() / "config.toml"), HasSubstr("type = \"fasterrcnn\""));
   successful(trainer({"config", out() / "config.toml"}));
@@ -160,7 +180,7 @@ TEST_F(InitTest, DividesThreeImagesAndEvaluatesOneOnItself) {
   EXPECT_EQ(split("val")["images"].size(), 1U);
   fs::remove_all(out());
   keep(1);
-  EXPECT_THAT(successful(init()).out, HasSubstr("evaluates on what it trains on"));
+  EXPECT_THAT(words_of(successful(init())), HasSubstr("evaluates on what it trains on"));
 }
 
 TEST_F(InitTest, TakesThousandsOfClassesAndLeavesOutThoseWithoutObjects) {

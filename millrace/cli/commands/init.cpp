@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -32,19 +33,48 @@ constexpr std::uint64_t kSeed = 1;  // of the division, and train.seed
 
 struct InitArguments {
   fs::path out, data;
-  std::string model, weights;
+  std::string format, model, weights;
   bool json = false;
 };
 
-/// What the command says, a line each, and the same for scripts.
-struct InitReport {
-  std::vector<std::pair<std::string, std::string>> lines;  // "split", "32 images to train on ..."
+/// Words in lines of 80 columns, those after the first indented.
+std::string in_lines(const std::string& text) {
+  constexpr std::size_t kColumns = 80;
+  std::string result, line;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(' ', begin), text.size());
+    const auto word = text.substr(begin, end - begin);
+    if (line.size() + 1 + word.size() > kColumns && !line.empty()) {
+      result += line + '\n';
+      line = "    " + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    begin = end + 1;
+  }
+  return result + line + '\n';
+}
+
+/// What the command says: paragraphs as they come, or one object for scripts at the end.
+class InitReport {
+ public:
+  explicit InitReport(bool as_json) : as_json_(as_json) {}
+
   Json json = Json::object();
 
   void say(const std::string& what, const std::string& text) {
-    lines.emplace_back(what, text);
     json[what] = text;
+    tell(what + ": " + text);
   }
+  void tell(const std::string& text) { tell_line(in_lines(text)); }
+  void tell_line(const std::string& line) {
+    if (as_json_) return;
+    print_text(line);
+    std::fflush(stdout);
+  }
+
+ private:
+  bool as_json_;
 };
 
 /// Whether most objects have a shape.
@@ -71,19 +101,23 @@ std::string number_of(std::size_t count, std::string_view noun) {
 class Init {
  public:
   explicit Init(const InitArguments& arguments)
-      : arguments_(arguments), machine_(this_machine()), data_(read_source(arguments.data)) {
+      : arguments_(arguments),
+        report_(arguments.json),
+        machine_(this_machine()),
+        data_(read_source(arguments.data, arguments.format)) {
     const auto file = arguments.weights.empty() ? find_weights(machine_) : arguments.weights;
     if (!file.empty()) weights_ = weight_facts(file);
   }
 
-  InitReport run() {
+  /// Returns what scripts get.
+  Json run() {
     look_at_data();
     say_network();
     choose();
     write();
     measure();
     say_next();
-    return std::move(report_);
+    return std::move(report_.json);
   }
 
  private:
@@ -97,7 +131,7 @@ class Init {
     examine(data_, /*masks=*/draft_.type == "maskrcnn");
     report_.json["findings"] = Json::array();
     for (const auto& sentence : sentences(data_.findings)) {
-      report_.lines.emplace_back("", sentence);
+      report_.tell(sentence);
       report_.json["findings"].push_back(sentence);
     }
     if (!data_.unused.empty())
@@ -125,7 +159,9 @@ class Init {
   }
 
   std::string leak_text() {
-    const auto found = leaks(data_);
+    const auto compared = leaks(data_);
+    if (!compared) return "";
+    const auto& found = *compared;
     report_.json["leaks"] = found;
     if (found.empty()) return "; none of these is a near-copy of one of those";
     return fmt::format(
@@ -157,8 +193,7 @@ class Init {
     report_.say("split", text);
     report_.json["classes_not_evaluated"] = division.unvalidated;
     if (!division.unvalidated.empty())
-      report_.lines.emplace_back("", fmt::format("note: to evaluate on there is no object of {}",
-                                                 some(division.unvalidated)));
+      report_.tell("note: to evaluate on there is no object of " + some(division.unvalidated));
   }
 
   static std::string some(const std::vector<std::string>& names) {
@@ -197,9 +232,10 @@ class Init {
       draft_.most_objects = std::max(draft_.most_objects, static_cast<std::size_t>(count));
     draft_.command = command();
     draft_.file = config_file().string();
-    draft_.root = (arguments_.out / "data").string();
+    draft_.root = (data_.is_ready ? arguments_.data : arguments_.out / "data").string();
     draft_.output = (arguments_.out / "runs").string();
-    draft_.about_root = fmt::format("the images are links to {}", arguments_.data.string());
+    draft_.about_root = data_.is_ready ? "in COCO's layout, as it is"
+                                       : "the images are links to " + arguments_.data.string();
     draft_.machine = machine_;
     draft_.train = text_of_split(data_.train, original.images.size());
     draft_.val = text_of_split(*data_.val, data_.val->data->images.size());
@@ -214,6 +250,7 @@ class Init {
   std::string command() const {
     auto text =
         fmt::format("trainer init {} --data {}", arguments_.out.string(), arguments_.data.string());
+    if (!arguments_.format.empty()) text += " --format " + arguments_.format;
     if (!arguments_.model.empty()) text += " --model " + arguments_.model;
     if (!arguments_.weights.empty()) text += " --weights " + arguments_.weights;
     return text;
@@ -296,7 +333,8 @@ class Init {
       PartFolder folder(arguments_.out, PartFolder::Existing::refuse);
       const auto root = folder.path() / "data", final_root = arguments_.out / "data";
       for (const auto* split : {&data_.train, &*data_.val}) {
-        if (split == &*data_.val && split->name == data_.train.name) continue;
+        const bool is_same = split == &*data_.val && split->name == data_.train.name;
+        if (is_same || data_.is_ready) continue;
         const auto some = write_split(*split, root, final_root);
         placed.linked += some.linked;
         placed.copied += some.copied;
@@ -309,7 +347,9 @@ class Init {
     if (placed.copied > 0)
       report_.say("copied", fmt::format("{}: this file system has no links",
                                         number_of(placed.copied, "image")));
-    report_.say("wrote", fmt::format("{} and {}", draft_.file, draft_.root));
+    report_.say("wrote", data_.is_ready
+                             ? fmt::format("{}; it reads {} as it is", draft_.file, draft_.root)
+                             : fmt::format("{} and {}", draft_.file, draft_.root));
     report_.json["config"] = draft_.file;
   }
 
@@ -347,18 +387,19 @@ class Init {
          "then: detects"}};
     report_.json["next"] = Json::array();
     for (const auto& [command, what] : next) {
-      report_.lines.emplace_back(report_.json["next"].empty() ? "next" : "", command);
+      report_.tell_line(fmt::format("{:6}{}  # {}\n", report_.json["next"].empty() ? "next:" : "",
+                                    command, what));
       report_.json["next"].push_back(command);
     }
   }
 
   const InitArguments& arguments_;
+  InitReport report_;
   const advice::Machine machine_;
   SourceData data_;
   std::optional<advice::WeightFacts> weights_;  // nothing: random values
   std::vector<std::string> classes_;
   advice::Draft draft_;
-  InitReport report_;
 };
 
 /// Refuses a folder that has something in it; takes an empty one.
@@ -373,13 +414,8 @@ void check_out(const fs::path& out) {
 
 int init(const InitArguments& arguments) {
   check_out(arguments.out);
-  const auto report = Init(arguments).run();
-  if (arguments.json) {
-    print(report.json);
-    return kDone;
-  }
-  for (const auto& [what, text] : report.lines)
-    fmt::print("{}\n", what.empty() ? "  " + text : what + ": " + text);
+  const auto json = Init(arguments).run();
+  if (arguments.json) print(json);
   return kDone;
 }
 
@@ -397,6 +433,12 @@ void add_init(CLI::App& app, Action& action) {
           "folder with photos and labels: COCO, Pascal VOC, YOLO, PNG masks, LabelMe or CSV")
       ->type_name("PATH")
       ->required();
+  command
+      .add_option(
+          "--format", arguments.format,
+          "what PATH is, where it cannot be told or is told wrong: coco, csv, labelme, masks, "
+          "voc or yolo")
+      ->type_name("NAME");
   command
       .add_option("--model", arguments.model,
                   "the detector; default: maskrcnn if the objects have shapes, else fasterrcnn")

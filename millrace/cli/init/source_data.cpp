@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -11,6 +12,7 @@
 #include "millrace/advice/likeness.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/image_progress.h"
 #include "millrace/coco/data/subset.h"
 #include "millrace/doctor/checks.h"
 
@@ -97,11 +99,19 @@ std::set<std::int64_t> skipped_images(const coco::Findings& findings) {
   return ids;
 }
 
+/// Whether a split lies where `data.root` = `folder` looks for it.
+bool has_layout(const fs::path& folder, const formats::Split& split) {
+  return (split.images / "").lexically_normal() == (folder / split.name / "").lexically_normal() &&
+         fs::is_regular_file(folder / "annotations" / ("instances_" + split.name + ".json"));
+}
+
 }  // namespace
 
-SourceData read_source(const fs::path& folder) {
+SourceData read_source(const fs::path& folder, const std::string& format) {
   const formats::Listing listing(folder);
-  const auto detected = formats::detect_format(listing);
+  const auto detected = format.empty()
+                            ? formats::detect_format(listing)
+                            : formats::Detected{&formats::find_format(format), "by --format"};
   SourceData data{
       std::string(detected.format->title), detected.why, {}, {}, {}, coco::Findings(kAll)};
   data.format = data.format.substr(0, data.format.find(':'));
@@ -118,6 +128,8 @@ SourceData read_source(const fs::path& folder) {
         folder.string(), joined_names(splits)));
   data.train = std::move(*train);
   for (const auto& split : splits) data.unused.push_back(split.name);
+  data.is_ready = detected.format->name == "coco" && data.val && has_layout(folder, data.train) &&
+                  has_layout(folder, *data.val);
   if (data.train.data->images.empty())
     throw ConfigError(
         fmt::format("{} ({}): there is no image to train on", folder.string(), data.format));
@@ -136,7 +148,9 @@ void examine(SourceData& data, bool masks) {
     check_categories({split.name, seen}, found);
     coco::check_objects(*split.data, seen.category_ids, masks, found);
     const auto how = split.data->images.size() > kDecoded ? ImageCheck::heads : ImageCheck::decode;
-    auto marks = check_images(seen, how, found, [] {});
+    check_file_names(seen, found);
+    ImageProgress progress("examining " + split.name, split.data->images.size());
+    auto marks = check_images(seen, how, found, std::ref(progress));
     const auto skipped = skipped_images(found);
     data.findings.append(found);
     std::vector<std::size_t> kept;
@@ -157,6 +171,8 @@ void examine(SourceData& data, bool masks) {
     split.data.classes = named[0].data.classes;
     split.data.category_ids = find_categories(*split.data.annotations, split.data.classes);
   }
+  for (const auto& one : data.findings.sorted())
+    data.is_ready = data.is_ready && one.kind.severity != coco::Severity::error;
   check_classes(named, count_classes(named), data.findings);
   check_copies(marked, data.findings);
   if (data.train.data->images.empty())
@@ -171,7 +187,8 @@ void examine(SourceData& data, bool masks) {
 Division divide(SourceData& data, std::uint64_t seed) {
   const auto& all = *data.train.data;
   const auto names = file_names(data.train);
-  const auto sketches = advice::sketch_images(as_data_split(data.train), [] {});
+  ImageProgress progress("comparing", names.size());
+  const auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
   const auto groups = advice::group_images(names, sketches);
   std::vector<advice::SplitImage> images(all.images.size());
   for (std::size_t i = 0; i < images.size(); ++i) {
@@ -203,11 +220,12 @@ Division divide(SourceData& data, std::uint64_t seed) {
   return division;
 }
 
-std::vector<std::string> leaks(const SourceData& data) {
-  if (!data.val) return {};
+std::optional<std::vector<std::string>> leaks(const SourceData& data) {
   const auto trained = file_names(data.train), evaluated = file_names(*data.val);
-  auto sketches = advice::sketch_images(as_data_split(data.train), [] {});
-  const auto others = advice::sketch_images(as_data_split(*data.val), [] {});
+  if (trained.size() + evaluated.size() > kDecoded) return std::nullopt;
+  ImageProgress progress("comparing", trained.size() + evaluated.size());
+  auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
+  const auto others = advice::sketch_images(as_data_split(*data.val), std::ref(progress));
   sketches.insert(sketches.end(), others.begin(), others.end());
   const auto groups = advice::copy_groups(sketches);
   std::map<std::size_t, std::size_t> first;  // group, image to train on
