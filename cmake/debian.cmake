@@ -9,14 +9,13 @@ set(CPACK_PACKAGE_CONTACT "the Millrace authors <millrace@packages.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains object detectors from a TOML file")
 set(CPACK_PACKAGE_DESCRIPTION
 "Millrace trains Mask, Faster and Cascade R-CNN and RetinaNet natively: a
- data flow of pluggable stages feeds a trainer with callbacks. It also
- evaluates by COCO's rules, checks data sets, predicts and exports.
- .
- libtorch is not in this package: install torch with pip, or set LIBTORCH
- to the folder of one.")
+data flow of pluggable stages feeds a trainer with callbacks. It also
+evaluates by COCO's rules, checks data sets, predicts and exports.
+
+libtorch is not in this package: install torch with pip, or set LIBTORCH
+to the folder of one.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_SOURCE_DIR}/build)
-set(CPACK_STRIP_FILES ON)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_tree.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)

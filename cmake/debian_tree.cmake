@@ -1,10 +1,10 @@
 # Run by CPack between `cmake --install` and packing: makes the installation what Debian's policy
-# wants, and takes out what plug-ins and other programs are compiled with.
+# wants, and takes out the Python package and what plug-ins and other programs are compiled with.
 set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
 set(doc ${root}/share/doc/millrace)
 
 file(GLOB compiled_with ${root}/include ${root}/lib/cmake ${root}/lib/libmillrace_predict*
-     ${root}/share/millrace/examples ${root}/bin/*_test)
+     ${root}/millrace ${root}/share/millrace/examples ${root}/bin/*_test)
 if(compiled_with)
   file(REMOVE_RECURSE ${compiled_with})
 endif()
@@ -15,6 +15,7 @@ file(GLOB objects ${root}/bin/trainer* ${root}/lib/millrace/*.so ${root}/lib/mil
 foreach(object IN LISTS objects)
   file(RPATH_REMOVE FILE ${object})
 endforeach()
+execute_process(COMMAND strip --strip-unneeded ${objects} COMMAND_ERROR_IS_FATAL ANY)
 
 file(MAKE_DIRECTORY ${root}/share/zsh/vendor-completions)
 file(RENAME ${root}/share/zsh/site-functions/_trainer ${root}/share/zsh/vendor-completions/_trainer)
