@@ -6,10 +6,11 @@ usage: check_snippets.py TRAINER [ROOT]
 TOML is parsed, and `trainer config` must accept it: a part of a file stands on
 configs/maskrcnn.toml or on what a comment names (pages.py). Of each line that calls `trainer` the
 command, its options and the keys of --set must exist, also where it stands in a sentence; so must
-targets of make, scripts, and options that a sentence names in code. tests/docs compiles C++ and
-follows the tutorials.
+targets of make, scripts, and options that a sentence names in code. Python and shell must parse.
+tests/docs compiles C++ and follows the tutorials.
 """
 
+import ast
 import json
 import os
 import pathlib
@@ -156,6 +157,18 @@ def command_problems(program: Program, root: pathlib.Path, line: str) -> Iterato
                 yield f"--set {key}: there is no such key"
 
 
+def syntax_problems(snippet: Snippet) -> Iterator[str]:
+    if snippet.language == "python":
+        try:
+            ast.parse(snippet.text)
+        except SyntaxError as error:
+            yield f"line {error.lineno} of the snippet: {error.msg}"
+    elif snippet.language == "sh":
+        ended = subprocess.run(["bash", "-n"], input=snippet.text, capture_output=True, text=True)
+        if ended.returncode:
+            yield ended.stderr.strip()
+
+
 def shell_lines(snippet: Snippet) -> Iterator[tuple[int, str]]:
     """Commands with their lines, `\\` at the end of a line joined."""
     lines = snippet.text.splitlines()
@@ -192,7 +205,9 @@ def problems(program: Program, root: pathlib.Path, page: pathlib.Path) -> Iterat
         if snippet.language == "toml":
             for one in toml_problems(program, root, snippet):
                 yield f"{snippet.place}: {one}"
-        elif snippet.language in ("", "sh", "console") and snippet.how != "output":
+        for one in syntax_problems(snippet):
+            yield f"{snippet.place}: {one}"
+        if snippet.language in ("", "sh", "console") and snippet.how != "output":
             for line, text in shell_lines(snippet):
                 for one in command_problems(program, root, text):
                     yield f"{page}:{snippet.line + line + bool(snippet.language)}: {one}"

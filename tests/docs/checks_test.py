@@ -51,6 +51,8 @@ class Checks(unittest.TestCase):
              "trainer run has no option --sett"),
             ("    mpirun -np 2 bin/trainer eval a.toml --set=data.flop=1\n", 3,
              "--set data.flop: there is no such key"),
+            ("```python\nfor batch in flow\n```\n", 3, "expected ':'"),
+            ("```sh\nfor name in a b; do echo $name\n```\n", 3, "syntax error"),
             ("Try `trainer bench datflow a.toml --jsn`.\n", 3, "no option --jsn"),
             ("Set `data.flop`.\n", 3, "there is no option data.flop"),
             ("Set `rpn.nms_threshold = 0.5`.\n", 3, "there is no option rpn.nms_threshold"),
