@@ -6,8 +6,8 @@ usage: check_snippets.py TRAINER [ROOT]
 TOML is parsed, and `trainer config` must accept it: a part of a file stands on
 configs/maskrcnn.toml or on what a comment names (pages.py). Of each line that calls `trainer` the
 command, its options and the keys of --set must exist, also where it stands in a sentence; so must
-targets of make, scripts, and options that a sentence names in code. Python and shell must parse.
-tests/docs compiles C++ and follows the tutorials.
+targets of make, scripts, and options that a sentence names in code. Python and shell must parse,
+and docs/index.md must list every page of docs/. tests/docs compiles C++ and follows the tutorials.
 """
 
 import ast
@@ -22,7 +22,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 
-from pages import IN_CODE, ROOT, Snippet, prose, snippets, tracked
+from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
 from reference import commands_of
 
 # What was true when it was written.
@@ -216,6 +216,17 @@ def problems(program: Program, root: pathlib.Path, page: pathlib.Path) -> Iterat
         yield f"{page}:{line}: {one}"
 
 
+def unlisted(root: pathlib.Path, pages: list[pathlib.Path]) -> Iterator[str]:
+    index = pathlib.Path("docs/index.md")
+    if index not in pages:
+        return
+    links = {os.path.normpath(index.parent / match["to"].partition("#")[0])
+             for match in LINK.finditer((root / index).read_text(encoding="utf-8"))}
+    for page in pages:
+        if page.parts[0] == "docs" and page != index and str(page) not in links:
+            yield f"{page}:1: docs/index.md does not list it"
+
+
 def main() -> int:
     if len(sys.argv) not in (2, 3):
         print(__doc__, file=sys.stderr)
@@ -224,6 +235,7 @@ def main() -> int:
     program = Program(str(pathlib.Path(sys.argv[1]).absolute()))
     pages = [page for page in tracked(root, "*.md") if not str(page).startswith(HISTORY)]
     found = [one for page in pages for one in problems(program, root, page)]
+    found += unlisted(root, pages)
     print("\n".join(found) or f"the snippets of {len(pages)} pages are as the program has it")
     return bool(found)
 
