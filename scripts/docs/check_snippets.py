@@ -220,8 +220,10 @@ def unlisted(root: pathlib.Path, pages: list[pathlib.Path]) -> Iterator[str]:
     index = pathlib.Path("docs/index.md")
     if index not in pages:
         return
-    links = {os.path.normpath(index.parent / match["to"].partition("#")[0])
-             for match in LINK.finditer((root / index).read_text(encoding="utf-8"))}
+    # A folder of pages has a README.md, which lists them.
+    links = {os.path.normpath(page.parent / match["to"].partition("#")[0])
+             for page in pages if page == index or page.match("docs/*/README.md")
+             for match in LINK.finditer((root / page).read_text(encoding="utf-8"))}
     for page in pages:
         if page.parts[0] == "docs" and page != index and str(page) not in links:
             yield f"{page}:1: docs/index.md does not list it"
