@@ -6,10 +6,11 @@ usage: check_snippets.py TRAINER [ROOT]
 TOML is parsed, and `trainer config` must accept it: a part of a file stands on
 configs/maskrcnn.toml or on what a comment names (pages.py). Of each line that calls `trainer` the
 command, its options and the keys of --set must exist, also where it stands in a sentence; so must
-targets of make, scripts, and options that a sentence names in code. tests/docs compiles C++ and
-follows the tutorials.
+targets of make, scripts, and options that a sentence names in code. Python and shell must parse,
+and docs/index.md must list every page of docs/. tests/docs compiles C++ and follows the tutorials.
 """
 
+import ast
 import json
 import os
 import pathlib
@@ -21,11 +22,13 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 
-from pages import IN_CODE, ROOT, Snippet, prose, snippets, tracked
+from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
 from reference import commands_of
 
 # What was true when it was written.
 HISTORY = ("CHANGELOG.md", "docs/decisions/")
+# Where sentences name the options and files of other code bases.
+FOREIGN = ("docs/migrating/",)
 PLUGIN_TABLES = {"callbacks.announce_best", "callbacks.draw_loss"}  # of examples and tutorials
 PLUGIN_KEYS = {"model.head.box_loss"}
 FILES = re.compile(r"\.(safetensors|onnx|json|jsonl|csv|md|so|cpp|h|py|toml|txt|pub|key|svg|data)$")
@@ -92,7 +95,7 @@ def toml_problems(program: Program, root: pathlib.Path, snippet: Snippet) -> Ite
         around = ['[[data.stages]]\ntype = "' + name + '"\n'
                   for name in ("read", "decode", "group_by_aspect_ratio", "pad")]
         text = "".join([*around[:2], text, *around[2:]])
-    if "base" not in table:
+    if "base" not in table and snippet.how != "whole":
         base = snippet.rest if snippet.how == "base" else "configs/maskrcnn.toml"
         text = f'base = "{base}"\n{text}'
     with tempfile.TemporaryDirectory() as folder:
@@ -156,6 +159,18 @@ def command_problems(program: Program, root: pathlib.Path, line: str) -> Iterato
                 yield f"--set {key}: there is no such key"
 
 
+def syntax_problems(snippet: Snippet) -> Iterator[str]:
+    if snippet.language == "python":
+        try:
+            ast.parse(snippet.text)
+        except SyntaxError as error:
+            yield f"line {error.lineno} of the snippet: {error.msg}"
+    elif snippet.language == "sh":
+        ended = subprocess.run(["bash", "-n"], input=snippet.text, capture_output=True, text=True)
+        if ended.returncode:
+            yield ended.stderr.strip()
+
+
 def shell_lines(snippet: Snippet) -> Iterator[tuple[int, str]]:
     """Commands with their lines, `\\` at the end of a line joined."""
     lines = snippet.text.splitlines()
@@ -192,13 +207,29 @@ def problems(program: Program, root: pathlib.Path, page: pathlib.Path) -> Iterat
         if snippet.language == "toml":
             for one in toml_problems(program, root, snippet):
                 yield f"{snippet.place}: {one}"
-        elif snippet.language in ("", "sh", "console") and snippet.how != "output":
+        for one in syntax_problems(snippet):
+            yield f"{snippet.place}: {one}"
+        if snippet.language in ("", "sh", "console") and snippet.how != "output":
             for line, text in shell_lines(snippet):
                 for one in command_problems(program, root, text):
                     yield f"{page}:{snippet.line + line + bool(snippet.language)}: {one}"
-    text = (root / page).read_text(encoding="utf-8")
-    for line, one in prose_problems(program, root, text):
-        yield f"{page}:{line}: {one}"
+    if not str(page).startswith(FOREIGN):
+        text = (root / page).read_text(encoding="utf-8")
+        for line, one in prose_problems(program, root, text):
+            yield f"{page}:{line}: {one}"
+
+
+def unlisted(root: pathlib.Path, pages: list[pathlib.Path]) -> Iterator[str]:
+    index = pathlib.Path("docs/index.md")
+    if index not in pages:
+        return
+    # A folder of pages has a README.md, which lists them.
+    links = {os.path.normpath(page.parent / match["to"].partition("#")[0])
+             for page in pages if page == index or page.match("docs/*/README.md")
+             for match in LINK.finditer((root / page).read_text(encoding="utf-8"))}
+    for page in pages:
+        if page.parts[0] == "docs" and page != index and str(page) not in links:
+            yield f"{page}:1: docs/index.md does not list it"
 
 
 def main() -> int:
@@ -209,6 +240,7 @@ def main() -> int:
     program = Program(str(pathlib.Path(sys.argv[1]).absolute()))
     pages = [page for page in tracked(root, "*.md") if not str(page).startswith(HISTORY)]
     found = [one for page in pages for one in problems(program, root, page)]
+    found += unlisted(root, pages)
     print("\n".join(found) or f"the snippets of {len(pages)} pages are as the program has it")
     return bool(found)
 

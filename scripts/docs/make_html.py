@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LANGUAGES = {"h": "cpp", "cpp": "cpp", "cu": "cpp", "cuh": "cpp", "c": "c", "py": "python",
              "toml": "toml", "cmake": "cmake", "sh": "sh", "yaml": "yaml", "json": "json",
              "in": "none"}
-LISTS = (pathlib.Path("docs/index.md"), pathlib.Path("docs/decisions/README.md"))
+INDEX = pathlib.Path("docs/index.md")
 REFERENCE = pathlib.Path("docs/reference.md")
 
 
@@ -42,6 +42,7 @@ class Site:
         self.root = root
         self.pages = set(tracked(ROOT, "*.md"))
         self.files = set(tracked(ROOT))
+        self.lists = [INDEX, *sorted(page for page in self.pages if page.match("docs/*/README.md"))]
         self.sources: set[pathlib.Path] = set()  # shown since a page links to them
         self.listed: set[pathlib.Path] = set()  # in the contents
 
@@ -66,7 +67,7 @@ class Site:
 
     def add_page(self, page: pathlib.Path) -> None:
         text = (ROOT / page).read_text(encoding="utf-8")
-        contents = self.contents(page, text) if page in LISTS else ""
+        contents = self.contents(page, text) if page in self.lists else ""
         # Code keeps what looks like a link in it.
         kept: list[str] = []
 
@@ -117,9 +118,9 @@ class Site:
             self.write(REFERENCE.parent / "reference" / f"{name}.md", text)
 
     def add_all(self, trainer: str) -> None:
-        for page in [*LISTS, *sorted(self.pages - set(LISTS))]:
+        for page in [*self.lists, *sorted(self.pages - set(self.lists))]:
             self.add_page(page)
-        for page in self.pages - self.listed - set(LISTS):
+        for page in self.pages - self.listed - set(self.lists):
             if page.parts[0] != "docs":  # those of docs/ must be in the contents
                 self.write(page, "---\norphan: true\n---\n\n"
                            + (self.root / page).read_text(encoding="utf-8"))

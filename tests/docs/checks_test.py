@@ -15,14 +15,16 @@ TRAINER = sys.argv.pop(1)
 
 
 class Checks(unittest.TestCase):
-    def check(self, *pages: str) -> str:
-        """What is said of docs/0.md, docs/1.md ..."""
+    def check(self, *pages: str, index: str = "") -> str:
+        """What is said of docs/0.md, docs/1.md ... and, if there is one, docs/index.md."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             subprocess.run(["git", "init", "-q", folder], check=True)
             (root / "docs").mkdir()
             for number, page in enumerate(pages):
                 (root / f"docs/{number}.md").write_text(f"# Page\n\n{page}")
+            if index:
+                (root / "docs/index.md").write_text(index)
             (root / "configs").symlink_to(ROOT / "configs")
             (root / "Makefile").write_text("run:\n")
             check = ROOT / "scripts/docs/check_snippets.py"
@@ -51,6 +53,8 @@ class Checks(unittest.TestCase):
              "trainer run has no option --sett"),
             ("    mpirun -np 2 bin/trainer eval a.toml --set=data.flop=1\n", 3,
              "--set data.flop: there is no such key"),
+            ("```python\nfor batch in flow\n```\n", 3, "expected ':'"),
+            ("```sh\nfor name in a b; do echo $name\n```\n", 3, "syntax error"),
             ("Try `trainer bench datflow a.toml --jsn`.\n", 3, "no option --jsn"),
             ("Set `data.flop`.\n", 3, "there is no option data.flop"),
             ("Set `rpn.nms_threshold = 0.5`.\n", 3, "there is no option rpn.nms_threshold"),
@@ -65,6 +69,10 @@ class Checks(unittest.TestCase):
                 self.assertEqual(len(about), 1, about)
                 self.assertTrue(about[0].startswith(f"docs/{number}.md:{line}: "), about[0])
                 self.assertIn(wanted, about[0])
+
+    def test_a_page_that_the_index_does_not_list_is_reported(self) -> None:
+        said = self.check("A page.\n", "Another.\n", index="See [a page](0.md).\n")
+        self.assertEqual(said, "docs/1.md:1: docs/index.md does not list it\n")
 
 
 if __name__ == "__main__":
