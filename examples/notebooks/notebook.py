@@ -18,9 +18,10 @@ def sample(folder: str = "data/sample", train: int = 256, val: int = 128) -> Pat
 
 
 def trainer(*arguments: object) -> str:
-    """Runs `trainer` and returns what it prints. RuntimeError with the end of its log if it fails."""
-    built = [str(one) for one in sorted(ROOT.glob("build/*/bin/trainer"))]
-    program = os.environ.get("MILLRACE_TRAINER") or shutil.which("trainer") or next(iter(built), None)
+    """Runs `trainer` and returns what it prints. RuntimeError with the end of its log where it
+    fails."""
+    program = os.environ.get("MILLRACE_TRAINER") or shutil.which("trainer")
+    program = program or next(map(str, sorted(ROOT.glob("build/*/bin/trainer"))), None)
     if program is None:
         raise RuntimeError("no program `trainer`: `make build` makes it")
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
