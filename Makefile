@@ -50,6 +50,7 @@ test: all ## run the tests, except those labelled slow
 test-all: all ## run all tests, also beside peers in Python
 	@scripts/setup_python peers
 	@scripts/setup_python export
+	@scripts/setup_python notebooks
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
 
 # The rooms without torch; libtorch itself is not instrumented, nor is Python under ThreadSanitizer.

@@ -64,7 +64,7 @@ def draw(
 
 
 def annotated(coco: Any, folder: str | os.PathLike[str], image_id: int) -> Image.Image:
-    """An image of a `millrace.coco.COCO` with its objects: boxes, masks where there are some, names.
+    """An image of a `millrace.coco.COCO` with its objects: boxes, names, masks where there are any.
 
     `folder`: where the images are. OSError for a file that is not there."""
     return _with_objects(coco, folder, image_id, coco.loadAnns(coco.getAnnIds(imgIds=[image_id])))

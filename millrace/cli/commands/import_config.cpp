@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,24 @@ struct ImportArguments {
   std::vector<std::string> overrides;
 };
 
+/// Whether two values are the same to an option: 1 and 1.0, 0.5 and [0.5].
+bool alike(const Config& a, const Config& b) {
+  const auto* list = std::get_if<Config::Array>(&a.data);
+  const auto* other = std::get_if<Config::Array>(&b.data);
+  if (list && other) return std::ranges::equal(*list, *other, alike);
+  if (list || other)
+    return (list ? *list : *other).size() == 1 &&
+           alike((list ? *list : *other).front(), list ? b : a);
+  const auto number = [](const Config& value) -> std::optional<double> {
+    if (const auto* whole = std::get_if<std::int64_t>(&value.data))
+      return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value.data)) return *real;
+    return std::nullopt;
+  };
+  if (number(a) && number(b)) return *number(a) == *number(b);
+  return value_text(a) == value_text(b);
+}
+
 /// A tree without the values that are the same without them.
 Config without_defaults(const Config& table, const Config& complete, const Config& usual,
                         const std::string& path = "") {
@@ -36,8 +56,7 @@ Config without_defaults(const Config& table, const Config& complete, const Confi
     }
     const auto* given = complete.find_path(at);
     const auto* otherwise = usual.find_path(at);
-    const bool says_nothing =
-        given && otherwise && value_text(*given) == value_text(*otherwise) && at != "model.type";
+    const bool says_nothing = given && otherwise && alike(*given, *otherwise) && at != "model.type";
     if (!says_nothing) kept.set(key, value);
   }
   return kept;
