@@ -51,7 +51,7 @@ std::string differences(std::span<const RunFiles> runs) {
     if (different.size() > 1) rows.push_back(std::move(row));
   }
   if (rows.empty()) return "<p>The configurations are the same.</p>\n";
-  return fmt::format("<p>{} differ:</p>\n", counted(static_cast<long long>(rows.size()), "value")) +
+  return fmt::format("<p>Values that differ: {}.</p>\n", rows.size()) +
          page::table(columns, rows, "wrapped");
 }
 

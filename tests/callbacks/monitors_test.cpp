@@ -12,6 +12,7 @@
 #include "tests/callbacks/training.h"
 #include "tests/support/log.h"
 #include "tests/support/python.h"
+#include "tests/support/wait.h"
 
 namespace millrace::testing {
 namespace {
@@ -250,6 +251,78 @@ TEST(PicturesCallback, EndsNoTrainingWhereAnImageCannotBeDrawn) {
            .declared = {{"pictures", "every = '1 epoch'"}},
            .before_step = [&](TrainState& s) { s.folder = scratch / "file"; }}();
   EXPECT_THAT(log.take(), HasSubstr("callback 'pictures': no more pictures of step 5: "));
+}
+
+const Declared kReported = {
+    {"log", "every = '2 steps'"}, {"evaluate", "every = '1 epoch'"}, {"report", ""}};
+
+std::string report_of(const std::filesystem::path& run) { return read_file(run / "report.html"); }
+
+TEST(ReportCallback, WritesAPageOfTheWholeTraining) {
+  const Scratch scratch;
+  for (const std::string mode : {"inline", "score_in_background", "background"}) {
+    auto declared = kReported;
+    declared[1].second += fmt::format("\nmode = '{}'", mode);
+    declared.emplace_back("checkpoint", "");
+    const auto end = Training{.folder = scratch / mode, .declared = declared}();
+    EXPECT_EQ(end.at.step, 15);
+    const auto html = report_of(scratch / mode);
+    EXPECT_THAT(html, HasSubstr("done after step 15"));
+    EXPECT_THAT(html, HasSubstr("Scores of step 15 over "));
+    EXPECT_TRUE(html.ends_with("</html>\n"));
+  }
+}
+
+TEST(ReportCallback, APageIsThereOnceAnEvaluationIs) {
+  const Scratch scratch;
+  bool was_there = false;
+  Training{.folder = scratch / "run", .declared = kReported, .before_step = [&](TrainState& s) {
+             const auto page = scratch / "run" / "report.html";
+             EXPECT_FALSE(s.at.step < 5 && std::filesystem::exists(page));
+             if (s.at.step != 10) return;
+             EXPECT_TRUE(comes_to([&] { return std::filesystem::exists(page); }));
+             was_there = report_of(scratch / "run").ends_with("</html>\n");
+           }}();
+  EXPECT_TRUE(was_there);
+}
+
+TEST(ReportCallback, ChangesNothingOfATraining) {
+  const Scratch scratch;
+  const Training with{.folder = scratch / "with", .declared = kReported};
+  Training without{.folder = scratch / "without", .declared = kReported};
+  without.declared.pop_back();
+  with(), without();
+  const auto scores = [](const std::filesystem::path& run) {
+    return read_file(run / "scores" / "step-000015.json");
+  };
+  EXPECT_EQ(scores(with.folder), scores(without.folder));
+  EXPECT_EQ(metrics(with.folder).size(), metrics(without.folder).size());
+}
+
+TEST(ReportCallback, ItsFailureEndsNoTraining) {
+  const Scratch scratch;
+  Log log;
+  std::filesystem::create_directories(scratch / "run" / "report.html" / "in the way");
+  const auto end = Training{.folder = scratch / "run", .declared = kReported}();
+  EXPECT_EQ(end.at.step, 15);
+  EXPECT_THAT(log.take(), HasSubstr("warning callback 'report': no new "));
+}
+
+TEST(ReportCallback, SaysWhatEndedTheTraining) {
+  const Scratch scratch;
+  Training run{.folder = scratch / "stopped", .declared = kReported};
+  run.before_step = [](TrainState& s) {
+    if (s.at.step == 7) s.stop("enough <b>");
+  };
+  run();
+  EXPECT_THAT(report_of(run.folder), HasSubstr("stopped by enough &lt;b&gt; after step 8"));
+  run.folder = scratch / "failed";
+  run.before_step = [](TrainState& s) {
+    if (s.at.step == 7) throw Error("the disk is full");
+  };
+  EXPECT_THROW(run(), Error);
+  EXPECT_THAT(report_of(run.folder), HasSubstr("by an error: "));
+  EXPECT_THAT(report_of(run.folder), HasSubstr("the disk is full"));
 }
 
 TEST(Monitors, SayTheSameWhereverTheTrainingWasStopped) {

@@ -32,7 +32,7 @@ TEST(Recipe, IsCompleteFromAModelsNameAlone) {
   std::vector<std::string> names;
   for (const auto& callback : recipe.callbacks) names.push_back(callback.name);
   EXPECT_THAT(names, UnorderedElementsAre("progress", "log", "checkpoint", "evaluate", "pictures",
-                                          "figures", "throughput", "watchdog"));
+                                          "figures", "report", "throughput", "watchdog"));
   const auto text = to_toml(recipe.tree, /*origins=*/true);
   EXPECT_THAT(text, HasSubstr("a.toml:2:8"));
   EXPECT_THAT(text, HasSubstr("slope = 1.0"));

@@ -123,7 +123,7 @@ TEST(Report, RunsAreComparedWithTheFirst) {
   const auto good = folders.make_run("good-1", 1), bad = folders.make_run("bad-1", 60);
   const auto html = page_of({good, bad});
   EXPECT_THAT(html, HasSubstr("bad-1 is worse than good-1 by more than the choice of images"));
-  EXPECT_THAT(html, HasSubstr("1 value differ"));
+  EXPECT_THAT(html, HasSubstr("Values that differ: 1"));
   EXPECT_THAT(html, HasSubstr("optimizer.lr"));
   EXPECT_THAT(page_of({bad, good}), HasSubstr("good-1 is better than bad-1"));
   const auto same = folders.make_run("same-1", 1);
