@@ -114,7 +114,8 @@ class EvaluateDetector final : public Callback,
     if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
     if (!state.failure.empty() || history_.last().empty()) return;
     const auto whose = are_trained() ? "" : " of " + options_.weights;
-    spdlog::info(history_.last_text(whose));
+    log_result(history_.last_text(whose));
+    log_info_in_file("all figures\n" + history_.last_tables());
     spdlog::info(
         "{}{}", history_.best_text(whose),
         options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
@@ -162,10 +163,15 @@ class EvaluateDetector final : public Callback,
                 .empty();
   }
 
-  /// The results file of an evaluation; empty: none.
-  fs::path results_file(const TrainState& state, const Moment& of) const {
-    if (!options_.results) return {};
-    return state.folder / "detections" / prefix() / fmt::format("step-{:06}.json", of.step);
+  /// What an evaluation writes.
+  struct Files {
+    fs::path results;  // empty: none
+    fs::path scores;
+  };
+  Files files_of(const TrainState& state, const Moment& of) const {
+    const fs::path name = fs::path(prefix()) / fmt::format("step-{:06}.json", of.step);
+    return {options_.results ? state.folder / "detections" / name : fs::path(),
+            state.folder / "scores" / name};
   }
 
   /// Takes the scores of the evaluation before, then starts that of `of`.
@@ -184,7 +190,7 @@ class EvaluateDetector final : public Callback,
     const auto& data = *state.validation;
     const auto& cluster = *state.cluster;
     EvaluationRun run{.max_images = options_.images, .keep_detections = options_.results};
-    const auto file = results_file(state, of);
+    const auto files = files_of(state, of);
     const bool of_now = of.step == state.at.step;
     if (of_now && !waits && options_.mode == EvaluationMode::score_in_background) {
       run.watch = state.pass_watch();
@@ -192,9 +198,10 @@ class EvaluateDetector final : public Callback,
       auto& model = are_trained() ? state.model : copy_of(state, of);
       const bool whole = evaluation->detect(model, data.start(share_of(cluster)));
       if (!evaluation->join(cluster, whole)) return;
-      pending_ = std::make_unique<PendingEvaluation>(
-          of, std::launch::async,
-          [=, &cluster](const auto&) { return std::optional(scored(*evaluation, cluster, file)); });
+      pending_ =
+          std::make_unique<PendingEvaluation>(of, std::launch::async, [=, &cluster](const auto&) {
+            return std::optional(scored(*evaluation, cluster, files));
+          });
       return;
     }
     auto& model = of_now && waits && are_trained() ? state.model : copy_of(state, of);
@@ -209,17 +216,17 @@ class EvaluateDetector final : public Callback,
           auto part = std::make_unique<DetectorEvaluation>(data.split, run);
           const bool whole = part->detect(model, data.start(share_of(cluster)));
           if (joins)
-            return part->join(cluster, whole) ? std::optional(scored(*part, cluster, file))
+            return part->join(cluster, whole) ? std::optional(scored(*part, cluster, files))
                                               : std::nullopt;
           part_ = std::move(part);
           return whole ? std::optional(DetectorScores()) : std::nullopt;
         });
   }
 
-  /// The joined scores, with their detections in `file`; empty except on the chief.
+  /// The joined scores, written to `files`; empty except on the chief.
   static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
-                               const fs::path& file) {
-    return cluster.is_chief() ? with_results(joined.scores(), file) : DetectorScores();
+                               const Files& files) {
+    return cluster.is_chief() ? written(joined.scores(), files) : DetectorScores();
   }
 
   /// The scores of `pending`, from all ranks. Nothing if one was cancelled.
@@ -228,7 +235,7 @@ class EvaluateDetector final : public Callback,
     const auto part = std::exchange(part_, nullptr);
     if (!part) return scores;
     if (!part->join(*state.cluster, scores.has_value())) return std::nullopt;
-    return scored(*part, *state.cluster, results_file(state, pending.of()));
+    return scored(*part, *state.cluster, files_of(state, pending.of()));
   }
 
   /// A second model with the weights to be scored, as they were at `of`.
@@ -262,12 +269,28 @@ class EvaluateDetector final : public Callback,
                         name, model.title));
   }
 
-  /// Moves the detections to `file`, unless its name is empty.
-  static DetectorScores with_results(DetectorScores scores, const fs::path& file) {
-    if (!file.empty()) {
-      make_writable_folder(file.parent_path());
-      coco::write_detections(file, std::exchange(scores.detections, {}));
+  /// The scores as `trainer eval --json` has them.
+  static nlohmann::ordered_json to_json(const DetectorScores& scores) {
+    const auto of = [](const coco::Evaluation& one) -> nlohmann::ordered_json {
+      return {{"stats", one.stats},
+              {"category_ids", one.category_ids},
+              {"category_ap", one.category_ap}};
+    };
+    nlohmann::ordered_json json = {{"bbox", of(scores.boxes)}};
+    if (scores.masks) json["segm"] = of(*scores.masks);
+    json["images"] = scores.images;
+    json["detections"] = scores.found;
+    return json;
+  }
+
+  /// Moves the detections to their file, and adds that of the scores.
+  static DetectorScores written(DetectorScores scores, const Files& files) {
+    if (!files.results.empty()) {
+      make_writable_folder(files.results.parent_path());
+      coco::write_detections(files.results, std::exchange(scores.detections, {}));
     }
+    make_writable_folder(files.scores.parent_path());
+    write_file_atomically(files.scores, to_json(scores).dump() + "\n");
     return scores;
   }
 

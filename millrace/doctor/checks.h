@@ -95,6 +95,12 @@ void check_categories(const NamedSplit& split, coco::Findings& findings);
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
 
+/// Classes that may be another's by a slip of the pen ("Dog" or "dgo" beside "dog"), by how many
+/// objects each has: names that differ in case, spaces or signs alone; in one letter, where one has
+/// a twentieth of the other's objects. `check_classes` calls it for the objects to train on.
+void check_class_names(std::span<const std::string> names, std::span<const std::uint64_t> objects,
+                       coco::Findings& findings);
+
 /// The classes with the most and with the fewest objects to train on, except those without any.
 std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table);
 

@@ -57,7 +57,7 @@ TEST_F(Predict, KilledAnywhereGoesOnToTheSameBytes) {
   EXPECT_EQ(whole.exit_code, 1);
   EXPECT_THAT(whole.err, HasSubstr("3 of 24 images failed: "));
   const auto expected = all_in(in_folder("whole"));
-  EXPECT_EQ(expected.size(), 21U + 2U);
+  EXPECT_EQ(expected.size(), 21U + 3U) << "pictures, results and the page";
 
   const auto out = in_folder("killed");
   for (const std::int64_t lines : {2, 9, 17}) {  // the first tells of no file
@@ -77,6 +77,31 @@ TEST_F(Predict, KilledAnywhereGoesOnToTheSameBytes) {
   // Nothing is left to go on with.
   EXPECT_THAT(trainer(into(out)).err, Not(HasSubstr("goes on after ")));
   EXPECT_EQ(all_in(out), expected);
+}
+
+TEST_F(Predict, WritesAPageThatCountsWhatItShows) {
+  const auto weights = model(), folder = photos(12), out = in_folder("out");
+  // All that is found, however unsure.
+  const auto done = trainer({"predict", weights, folder, "--out", out, "--score", "0.2", "--set",
+                             "model.test.score_thresh=0"});
+  EXPECT_THAT(done.err, HasSubstr("2 of 12 images failed: "));
+  const auto page = read_text(out / "index.html");
+  EXPECT_THAT(page, Not(ContainsRegex("(src|href)=\"[a-z]+:[^d]"))) << "a page that loads nothing";
+  std::map<std::int64_t, int> objects;
+  for (const auto& one : read_json(out / "detections.json"))
+    if (one["score"] >= 0.2) ++objects[one["category_id"].get<std::int64_t>()];
+  int all = 0;
+  for (const auto& category : read_json(out / "images.json")["categories"]) {
+    const auto count = objects[category["id"].get<std::int64_t>()];
+    all += count;
+    if (count > 0) {
+      EXPECT_THAT(page, ContainsRegex(category["name"].get<std::string>() + "</th><td>" +
+                                      std::to_string(count) + "</td>"));
+    }
+  }
+  EXPECT_THAT(page, HasSubstr("<b>" + std::to_string(all) + "</b><span>objects</span>"));
+  EXPECT_THAT(page, HasSubstr("<b>10</b><span>photos</span>"));
+  EXPECT_THAT(page, HasSubstr("2 files failed: "));
 }
 
 TEST_F(Predict, OfOtherPhotosOrOptionsBeginsAnew) {
@@ -130,7 +155,9 @@ TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
   const Words all = {"--set", "model.test.score_thresh=0", "--out", out};
   const auto done = successful(trainer(Words{"predict", weights, video} + all));
   EXPECT_THAT(done.out, HasSubstr("street.mp4: 5 frames: "));
-  EXPECT_EQ(all_in(out).size(), 2U) << "no file of photos";
+  EXPECT_EQ(all_in(out).size(), 3U) << "no file of photos";
+  EXPECT_THAT(read_text(out / "index.html"),
+              AllOf(HasSubstr("street.mp4"), Not(HasSubstr("class=\"gallery\""))));
 
   std::istringstream lines(read_text(out / "street.jsonl"));
   std::string line;

@@ -13,6 +13,7 @@
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/predict/photos.h"
+#include "millrace/cli/predict/results_page.h"
 #include "millrace/cli/predict/video.h"
 #include "millrace/coco/data/records.h"
 #include "millrace/dataflow/image/image_file.h"
@@ -74,21 +75,22 @@ Files find_files(const std::vector<fs::path>& paths) {
 }
 
 /// Returns the videos that failed, wholly or in part.
-FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::path>& videos) {
+FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::path>& videos,
+                            ResultsPage& page) {
   FailedPhotos failed;
   std::map<std::string, int> taken;
   for (const auto& video : videos) {
     const auto stem = video.stem().string();
     const auto count = ++taken[stem];
-    std::string fault;
+    VideoResult result{.name = count > 1 ? fmt::format("{}-{}", stem, count) : stem};
     try {
-      fault =
-          predict_video(prediction, video, count > 1 ? fmt::format("{}-{}", stem, count) : stem);
+      result = predict_video(prediction, video, result.name);
     } catch (const Error& problem) {
-      fault = problem.what();
+      result.fault = problem.what();
     }
-    if (fault.empty()) continue;
-    spdlog::warn("failed: {}", fault);
+    page.add_video(result);
+    if (result.fault.empty()) continue;
+    spdlog::warn("failed: {}", result.fault);
     failed.add(video);
   }
   return failed;
@@ -113,11 +115,18 @@ int predict(const PredictArguments& arguments) {
   make_writable_folder(arguments.out);
   const Prediction prediction{session,      *detector,     split,
                               weights.file, arguments.out, arguments.score};
+  ResultsPage shown(prediction);
   FailedPhotos photos;
-  if (!files.empty()) photos = predict_photos(prediction, files);
-  const auto failed = predict_videos(prediction, videos);
+  if (!files.empty()) photos = predict_photos(prediction, files, shown);
+  const auto failed = predict_videos(prediction, videos, shown);
+  if (!videos.empty()) shown.write();
   tell_of(photos, files.size(), "image", arguments.out);
   tell_of(failed, videos.size(), "video", arguments.out);
+  const auto page = arguments.out / "index.html";
+  suggest_next(
+      fmt::format("{}; --score draws more or less than what scores {} and above",
+                  fs::exists(page) ? "open " + page.string() : "look at " + arguments.out.string(),
+                  arguments.score));
   return kDone;
 }
 
@@ -132,10 +141,10 @@ void add_predict(CLI::App& app, Action& action) {
   command.add_option("IMAGE", arguments.images, "image files, folders of them, or videos")
       ->required();
   command
-      .add_option(
-          "--out", arguments.out,
-          "folder for the pictures, detections.json and images.json; of a video NAME.mp4 and "
-          "NAME.jsonl")
+      .add_option("--out", arguments.out,
+                  "folder for the pictures, index.html, detections.json and images.json; of a "
+                  "video NAME.mp4 "
+                  "and NAME.jsonl")
       ->required()
       ->type_name("DIR");
   command

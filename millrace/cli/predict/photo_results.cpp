@@ -140,6 +140,23 @@ void PhotoResults::save() {
   if (!lines_.empty()) append_to(lines_file_, std::exchange(lines_, {}));
 }
 
+void PhotoResults::each(const Use& use) const {
+  const InputFile detections(detections_file_);
+  std::uint64_t begin = 1;  // behind the bracket
+  bool is_head = true;
+  std::string text;
+  each_line(lines_file_, [&](const std::string& one, std::uint64_t) {
+    if (std::exchange(is_head, false)) return true;
+    const auto line = Line::parse(one);
+    const auto end = line.at("end").get<std::uint64_t>();
+    text.resize(end - begin);
+    detections.read(begin, text);
+    begin = end;
+    use(result_in(line), text);
+    return true;
+  });
+}
+
 void PhotoResults::finish(const coco::Dataset& categories) {
   save();
   std::string images = R"({"images":[)";

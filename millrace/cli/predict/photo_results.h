@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "millrace/base/files.h"
@@ -55,6 +57,11 @@ class PhotoResults {
   void add(const PhotoResult& result, const coco::Detections& found);
   /// Writes what was added since the last call.
   void save();
+
+  /// Calls `use` with each file that is done, in their order, and its detections as text: those of
+  /// detections.json with what parts them. REQUIRES: saved, not finished. Throws Error.
+  using Use = std::function<void(const PhotoResult&, std::string_view detections)>;
+  void each(const Use& use) const;
 
   /// Makes detections.json and images.json, whole, of all files. Throws Error.
   void finish(const coco::Dataset& categories);

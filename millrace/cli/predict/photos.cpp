@@ -133,7 +133,8 @@ class PhotoPrediction {
 
 }  // namespace
 
-FailedPhotos predict_photos(const Prediction& prediction, const std::vector<fs::path>& files) {
+FailedPhotos predict_photos(const Prediction& prediction, const std::vector<fs::path>& files,
+                            ResultsPage& page) {
   const auto& session = prediction.session;
   const auto& data = session.recipe().data;
   PhotoResults results(prediction.out, digest_of(prediction, files), data.test_batch_size);
@@ -145,6 +146,9 @@ FailedPhotos predict_photos(const Prediction& prediction, const std::vector<fs::
       return true;
     });
   pass.add_unusable(photos->size());
+  results.save();
+  page.add_photos(results);
+  page.write();
   results.finish(*prediction.split.annotations);
   return results.failed();
 }

@@ -160,7 +160,7 @@ std::string frame_line(const Frame& frame, VideoClock clock, const coco::Detecti
 
 }  // namespace
 
-std::string predict_video(const Prediction& prediction, const fs::path& video,
+VideoResult predict_video(const Prediction& prediction, const fs::path& video,
                           const std::string& name) {
   const auto& split = prediction.split;
   const auto shown_as = prediction.out / (name + ".mp4");
@@ -173,8 +173,7 @@ std::string predict_video(const Prediction& prediction, const fs::path& video,
   PartFile results(prediction.out / (name + ".jsonl"));
   append_to(results.part(), head_line(video, frames.facts(), *split.annotations));
   PredictionProgress progress("frame", 0, frames.facts().frames);
-  std::map<std::string, int> counts;
-  std::int64_t count = 0;
+  VideoResult result{.name = name};
   while (const auto frame = frames.next()) {
     const auto objects = naming(
         video, [&] { return std::move(detect_with(prediction.detector, frame->batch).front()); });
@@ -184,22 +183,23 @@ std::string predict_video(const Prediction& prediction, const fs::path& video,
           one.category_id != kNoCategory)
         found.add(one);
     append_to(results.part(), frame_line(*frame, clock, found));
-    pictures.add(
-        coco::draw_objects(frame->pixels, prediction.overlays(objects, &counts), split.classes),
-        frame->time);
-    progress.show(++count);
+    pictures.add(coco::draw_objects(frame->pixels, prediction.overlays(objects, &result.counts),
+                                    split.classes),
+                 frame->time);
+    progress.show(++result.frames);
   }
-  if (count == 0)
+  if (result.frames == 0)
     throw Error(fmt::format("{}: {}", video.string(),
                             frames.fault().empty() ? "has no frames" : frames.fault()));
   pictures.publish();
   results.publish();
   std::vector<std::string> said;
-  for (const auto& [what, times] : counts) said.push_back(fmt::format("{} {}", times, what));
+  for (const auto& [what, times] : result.counts) said.push_back(fmt::format("{} {}", times, what));
   if (!progress.owns_terminal())
-    print_text(fmt::format("{}: {}: {}\n", shown_as.string(), counted(count, "frame"),
+    print_text(fmt::format("{}: {}: {}\n", shown_as.string(), counted(result.frames, "frame"),
                            said.empty() ? "nothing" : joined(said)));
-  return frames.fault().empty() ? "" : fmt::format("{}: {}", video.string(), frames.fault());
+  if (!frames.fault().empty()) result.fault = fmt::format("{}: {}", video.string(), frames.fault());
+  return result;
 }
 
 }  // namespace millrace::cli

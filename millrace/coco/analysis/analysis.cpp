@@ -94,6 +94,7 @@ Analysis analyze(const Dataset& truth, const Detections& detections, const Evalu
       confusion.add(pairs);
     });
     result.errors = errors.report();
+    result.verdicts = errors.verdicts(detections.size());
     result.confusion = confusion.matrix();
 
     if (draws == 0) return result;

@@ -31,6 +31,7 @@ struct Analysis {
   std::vector<CategoryReport> categories;  // (K) by id
   std::vector<double> precision;  // as of a category: the mean over those that say something
   ErrorReport errors;
+  Verdicts verdicts;
   OperatingPoints operating;
   ConfusionMatrix confusion;  // at the best operating point
   std::optional<Spread> spread;

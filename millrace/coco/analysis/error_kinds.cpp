@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "millrace/coco/evaluation/precision_envelope.h"
@@ -113,13 +114,16 @@ ErrorKinds::ErrorKinds(const Dataset& truth, const Matches& matches)
 void ErrorKinds::add(const ImagePairs& pairs) {
   std::vector<bool> taken(pairs.objects.size()), claimed(pairs.objects.size());
   for (const auto& object : pairs.objects)
-    if (!object.crowd) objects_[object.annotation] = {object.category, Fate::missed};
+    if (!object.crowd) objects_[object.annotation] = {object.category, Fate::missed, 0};
   const auto outcome = [&](std::size_t f) { return matches_.outcome(pairs.found[f].match); };
   for (std::size_t f = 0; f < pairs.found.size(); ++f) {
     const std::size_t o = best_free(pairs, f, taken, /*own_category_only=*/true);
     if (o == pairs.objects.size()) continue;
     taken[o] = true;
-    if (outcome(f).hit & 1) objects_[pairs.objects[o].annotation].fate = Fate::found;
+    if (!(outcome(f).hit & 1)) continue;
+    Object& object = objects_[pairs.objects[o].annotation];
+    object.fate = Fate::found;
+    object.found_at = matches_.detections[pairs.found[f].match].score;
   }
   for (std::size_t f = 0; f < pairs.found.size(); ++f) {
     Verdict& verdict = verdicts_[pairs.found[f].match];
@@ -167,7 +171,7 @@ ErrorKinds::Verdict ErrorKinds::verdict(const ImagePairs& pairs, std::size_t f,
 ErrorReport ErrorKinds::report() const {
   const std::size_t categories = matches_.extent.categories;
   std::vector<ObjectCounts> objects(categories);
-  for (const auto& [category, fate] : objects_) {
+  for (const auto& [category, fate, found_at] : objects_) {
     objects[category].all += fate != Fate::does_not_count;
     objects[category].found += fate == Fate::found;
     objects[category].missed += fate == Fate::missed;
@@ -202,6 +206,18 @@ ErrorReport ErrorKinds::report() const {
   });
   report.all = of_all(report.categories);
   return report;
+}
+
+Verdicts ErrorKinds::verdicts(std::size_t detections) const {
+  Verdicts all{std::vector<std::uint8_t>(detections, Verdicts::kIgnored), {}};
+  static_assert(kHit == Verdicts::kHit && kIgnored == Verdicts::kIgnored);
+  for (std::size_t i = 0; i < verdicts_.size(); ++i)
+    all.detections[matches_.detections[i].detection] = verdicts_[i].what;
+  for (const auto& [category, fate, found_at] : objects_)
+    all.found_at.push_back(fate == Fate::does_not_count ? -1
+                           : fate == Fate::found        ? found_at
+                                                        : std::numeric_limits<double>::quiet_NaN());
+  return all;
 }
 
 }  // namespace millrace::coco

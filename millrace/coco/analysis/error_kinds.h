@@ -46,6 +46,16 @@ struct ErrorReport {
   std::vector<ErrorCosts> categories;  // (K)
 };
 
+/// What became of each detection and each object at IoU .5, detections of all scores counted.
+struct Verdicts {
+  static constexpr std::uint8_t kHit = kErrorKinds, kIgnored = kErrorKinds + 1;
+  /// As the Detections given: an ErrorKind, kHit, or kIgnored for what does not count.
+  std::vector<std::uint8_t> detections;
+  /// As Dataset::annotations: the score of the detection that finds it; NaN: none does; -1: it does
+  /// not count, as crowds.
+  std::vector<double> found_at;
+};
+
 /// Collects errors image by image, from any thread.
 class ErrorKinds {
  public:
@@ -55,6 +65,8 @@ class ErrorKinds {
   void add(const ImagePairs& pairs);
   /// After all images.
   ErrorReport report() const;
+  /// The same, of so many detections given.
+  Verdicts verdicts(std::size_t detections) const;
 
  private:
   /// A detection's error, or one of these.
@@ -68,6 +80,7 @@ class ErrorKinds {
   struct Object {
     std::uint32_t category = 0;
     Fate fate = Fate::does_not_count;
+    double found_at = 0;  // if it is found
   };
 
   Verdict verdict(const ImagePairs& pairs, std::size_t f, const std::vector<bool>& taken,

@@ -6,48 +6,20 @@
 #include <cmath>
 
 #include "millrace/base/text.h"
-#include "millrace/coco/analysis/svg.h"
 #include "millrace/coco/evaluation/summary.h"
+#include "millrace/page/charts.h"
+#include "millrace/page/html.h"
 
 namespace millrace::coco {
-namespace {
 
-std::string begin(double width, double height, std::string_view style, std::string_view about) {
-  return fmt::format(
-      "<svg class=\"{0}\" style=\"max-width: {1:.0f}px\" viewBox=\"0 0 {1:.0f} {2:.0f}\" "
-      "role=\"img\" aria-label=\"{3}\">\n",
-      style, width, height, escaped(about));
-}
-
-void rect(std::string& out, double x, double y, double width, double height, std::string_view style,
-          std::string_view title = "", double opacity = 1) {
-  out +=
-      fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"",
-                  style, x, y, width, height);
-  if (opacity < 1) out += fmt::format(" fill-opacity=\"{:.2f}\"", opacity);
-  out += title.empty() ? "/>\n" : fmt::format("><title>{}</title></rect>\n", escaped(title));
-}
-
-void words(std::string& out, double x, double y, std::string_view style, std::string_view text) {
-  out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style, x, y,
-                     escaped(text));
-}
-
-void stroke(std::string& out, double x1, double y1, double x2, double y2, std::string_view style) {
-  out +=
-      fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-                  style, x1, y1, x2, y2);
-}
-
-/// The least of ... 1, 2, 5, 10, 20 ... that is not less.
-double round_up(double value) {
-  for (double unit = 1e-3;; unit *= 10)
-    for (const double factor : {1., 2., 5.})
-      if (unit * factor >= value) return unit * factor;
-}
-
-}  // namespace
-
+using page::begin_svg;
+using page::Plot;
+using page::PlotAxis;
+using page::PlotPoint;
+using page::rect;
+using page::round_up;
+using page::stroke;
+using page::words;
 std::string error_chart(const ErrorCosts& errors) {
   constexpr double kLabel = 120, kBar = 380, kRow = 30;
   struct Row {
@@ -67,8 +39,8 @@ std::string error_chart(const ErrorCosts& errors) {
   double most = .01;
   for (const Row& row : rows) most = std::max(most, row.cost);
 
-  std::string out = begin(kLabel + kBar + 200, kRow * (static_cast<double>(rows.size()) + .5),
-                          "chart", "AP50 that each kind of error costs");
+  std::string out = begin_svg(kLabel + kBar + 200, kRow * (static_cast<double>(rows.size()) + .5),
+                              "chart", "AP50 that each kind of error costs");
   double y = 0;
   for (const Row& row : rows) {
     if (row.style != rows[0].style && y < kRow * kErrorKinds + 1) y += kRow / 2;
@@ -137,40 +109,11 @@ std::string ap_bar(const CategoryReport& category, const Interval* interval) {
 }
 
 std::string confusion_chart(const Analysis& analysis) {
-  const ConfusionMatrix& matrix = analysis.confusion;
-  const std::size_t n = matrix.categories + 1;
-  const auto side = static_cast<double>(n);
-  const double cell = std::clamp(640 / side, 9., 40.), label = std::min(150., 60 + 4 * cell);
-  const auto name = [&](std::size_t k) -> std::string {
-    return k + 1 == n ? "background" : analysis.categories[k].name;
-  };
-  std::string out = begin(label + cell * side + 4, label + cell * side + 4, "chart matrix",
-                          "Confusion matrix: rows are what is there, columns what was found");
-  out += fmt::format("<g style=\"font-size:{:.0f}px\">\n", std::min(12., cell * .9));
-  for (std::size_t row = 0; row < n; ++row) {
-    const double y = label + cell * static_cast<double>(row);
-    words(out, label - 5, y + cell * .72, "label end", name(row));
-    out += fmt::format(
-        "<text class=\"label\" transform=\"translate({:.1f} {:.1f}) rotate(-90)\">{}</text>\n",
-        y + cell * .72, label - 5, escaped(name(row)));
-    std::int64_t sum = 0;
-    for (std::size_t column = 0; column < n; ++column) sum += matrix.at(row, column);
-    rect(out, label, y, cell * side, cell, "track");
-    for (std::size_t column = 0; column < n; ++column) {
-      const std::int64_t count = matrix.at(row, column);
-      const double share =
-          static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(sum, 1));
-      if (share < .005) continue;  // would not be seen
-      rect(out, label + cell * static_cast<double>(column) + .5, y + .5, cell - 1, cell - 1,
-           row == column ? "right" : "wrong",
-           fmt::format("{} as {}: {} ({:.1f} %)", name(row), name(column), count, 100 * share),
-           .08 + .92 * std::sqrt(share));
-      if (cell >= 28)
-        words(out, label + cell * (static_cast<double>(column) + .5), y + cell * .62,
-              "count middle", std::to_string(count));
-    }
-  }
-  return out + "</g></svg>\n";
+  std::vector<std::string> names;
+  for (const CategoryReport& one : analysis.categories) names.push_back(one.name);
+  names.emplace_back("background");
+  return page::heat_map(names, analysis.confusion.counts,
+                        "Confusion matrix: rows are what is there, columns what was found");
 }
 
 std::string difference_chart(const Analysis& analysis) {
@@ -189,7 +132,8 @@ std::string difference_chart(const Analysis& analysis) {
 
   const double height = kRow * static_cast<double>(rows.size() + 2);
   const auto at = [&](double value) { return kLabel + kField * (value + most) / (2 * most); };
-  std::string out = begin(kLabel + kField + 80, height, "chart", "Difference of AP of each class");
+  std::string out =
+      begin_svg(kLabel + kField + 80, height, "chart", "Difference of AP of each class");
   for (const double value : {-most, -most / 2, 0., most / 2, most}) {
     stroke(out, at(value), kRow, at(value), height - kRow, value == 0 ? "axis" : "grid");
     words(out, at(value), 12, "tick middle", value == 0 ? "0" : fmt::format("{:+g}", 100 * value));

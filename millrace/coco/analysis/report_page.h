@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "millrace/coco/analysis/analysis.h"
+#include "millrace/page/page.h"
 
 namespace millrace::coco {
 
@@ -14,6 +16,18 @@ struct ReportNames {
 
 /// Equal input gives equal bytes.
 std::string report_page(const Analysis& analysis, IouType iou, const ReportNames& names);
+
+// Its parts, for other pages.
+
+/// AP and its parts in large digits. HTML.
+std::string score_tiles(const Analysis& analysis);
+/// What differs from the other results. REQUIRES: analysis.versus.
+page::Section versus_section(const Analysis& analysis, const std::string& versus);
+page::Section error_section(const Analysis& analysis);
+page::Section curve_section(const Analysis& analysis);
+page::Section class_section(const Analysis& analysis);
+page::Section confusion_section(const Analysis& analysis);
+page::Section note_section(const Analysis& analysis);
 
 // The page's drawings, each as SVG text.
 

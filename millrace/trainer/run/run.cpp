@@ -76,6 +76,13 @@ std::optional<std::int64_t> epoch_size(const TrainData& train) {
   return Order(train.source->size(), train.source->repeats(), 0, {}).size();
 }
 
+/// Where each value of the configuration came from, as JSON.
+std::string origins_text(const Config& tree) {
+  nlohmann::ordered_json origins = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : leaves(tree)) origins[key] = value->origin.text();
+  return origins.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 std::string standing(const Position& at) {
   return fmt::format("step {}, {:.2f} epochs", at.step, at.progress);
 }
@@ -163,6 +170,7 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
       if (is_new) start.emplace(own.emplace(make_run_folder(options.output, mine.name)), mine);
       own->keep_log();
       write_file_atomically(own->path() / "config.toml", to_toml(recipe.tree));
+      write_file_atomically(own->path() / "origins.json", origins_text(recipe.tree));
       start->begin(trainer.at().step, options.config_file, options.program, std::move(ranks));
       spdlog::info("run folder {}", own->path().string());
     }
@@ -178,9 +186,9 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
     throw;
   }
   if (start) start->end(end);
-  spdlog::info("{} after {}; everything lies in {}",
-               end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason, standing(end.at),
-               folder.string());
+  log_result(fmt::format("{} after {}; everything lies in {}",
+                         end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason,
+                         standing(end.at), folder.string()));
   ExitAtSignal::work_is_done(end.signalled ? kStoppedEarly : kDone);
   return {end, folder};
 }

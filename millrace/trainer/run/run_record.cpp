@@ -9,6 +9,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/trainer/run/run_facts.h"
 
 namespace millrace {
@@ -76,7 +77,8 @@ void RunStart::end(const TrainEnd& end) try {
   record_.starts.back()["ended"] = {
       {"time", time_text()},
       {"step", end.at.step},
-      {"reason", end.stop_reason.empty() ? kDoneReason : end.stop_reason}};
+      {"reason", end.stop_reason.empty() ? kDoneReason : end.stop_reason},
+      {"peak_memory_mib", peak_rss_bytes() >> 20}};
   write();
 } catch (const Error& problem) {
   spdlog::warn(problem.what());

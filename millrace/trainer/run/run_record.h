@@ -2,7 +2,8 @@
 //
 //   {"format": 1, "name": "maskrcnn", "config_file": "/home/a/configs/maskrcnn.toml",
 //    "starts": [{"time": ..., "from_step": 0, "command": [...], ...,
-//                "ended": {"time": ..., "step": 500, "reason": "done"}},
+//                "ended": {"time": ..., "step": 500, "reason": "done",
+//                          "peak_memory_mib": 812}},
 //               {"time": ..., "from_step": 500, ...}]}
 #pragma once
 

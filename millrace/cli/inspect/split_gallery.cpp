@@ -1,0 +1,190 @@
+#include "millrace/cli/inspect/split_gallery.h"
+
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "millrace/base/errors.h"
+#include "millrace/cli/page_pictures.h"
+#include "millrace/coco/drawing/page_picture.h"
+#include "millrace/dataflow/detection/decode.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr int kPhotoThumbnail = 320;         // pixels of the longer side
+constexpr std::size_t kPhotoBytes = 18'000;  // of a thumbnail
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+/// What is known of an image; -1 where it has no object.
+struct ImageExtremes {
+  double objects = 0, smallest = -1, largest = -1, longest = -1, crowds = 0, unreached = 0;
+};
+
+std::vector<ImageExtremes> extremes(const SeenData& data,
+                                    const std::vector<ObjectCoverage>& coverage) {
+  std::vector<ImageExtremes> all(data.images.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto& one = all[i];
+    const auto& image = data.images[i];
+    for (std::size_t k = image.first; k < image.first + image.count; ++k) {
+      const auto& object = data.objects[k];
+      if (object.crowd) {
+        ++one.crowds;
+        continue;
+      }
+      ++one.objects;
+      const double size = object.size();
+      one.smallest = one.smallest < 0 ? size : std::min(one.smallest, size);
+      one.largest = std::max(one.largest, size);
+      one.longest = std::max(one.longest, object.long_side() / std::max(1., object.short_side()));
+      if (!coverage.empty() && coverage[k].reach == Reach::nothing) ++one.unreached;
+    }
+  }
+  return all;
+}
+
+/// Chosen images by position, with the reasons of each.
+class Choice {
+ public:
+  Choice(const SeenData& data, const std::vector<ObjectCoverage>& coverage, std::size_t most)
+      : data_(data), extremes_(extremes(data, coverage)), most_(most) {}
+
+  std::vector<ChosenImage> make() {
+    const auto share = [&](std::size_t parts) { return std::max<std::size_t>(1, most_ / parts); };
+    const auto if_any = [](double value) { return value > 0 ? value : kNone; };
+    highest("many objects", share(12), [&](const auto& one) { return if_any(one.objects); });
+    highest("small objects", share(12),
+            [](const auto& one) { return one.smallest < 0 ? kNone : -one.smallest; });
+    highest("large objects", share(16), [&](const auto& one) { return if_any(one.largest); });
+    highest("long objects", share(16), [&](const auto& one) { return if_any(one.longest); });
+    highest("beyond all anchors", share(12),
+            [&](const auto& one) { return if_any(one.unreached); });
+    highest("with a crowd", share(24), [&](const auto& one) { return if_any(one.crowds); });
+    highest("without an object", share(24),
+            [](const auto& one) { return one.objects > 0 ? kNone : 0; });
+    rare_classes(share(3));
+    evenly();
+    std::vector<ChosenImage> chosen;
+    for (auto& [image, tags] : tags_) chosen.push_back({image, std::move(tags)});
+    return chosen;
+  }
+
+ private:
+  void add(std::size_t image, const std::string& tag) {
+    if (tags_.size() >= most_ && !tags_.contains(image)) return;
+    auto& tags = tags_[image];
+    if (!std::ranges::count(tags, tag)) tags.push_back(tag);
+  }
+
+  /// The first of the images with the highest values, those of kNone left out.
+  template <class Value>
+  void highest(const std::string& tag, std::size_t count, Value value) {
+    std::vector<std::pair<double, std::size_t>> order;  // least first
+    for (std::size_t i = 0; i < extremes_.size(); ++i)
+      if (const double own = value(extremes_[i]); own > kNone) order.emplace_back(-own, i);
+    count = std::min(count, order.size());
+    std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(count));
+    for (std::size_t k = 0; k < count; ++k) add(order[k].second, tag);
+  }
+
+  /// An image of each class, the rarest first.
+  void rare_classes(std::size_t count) {
+    const auto counts = class_counts(data_);
+    std::vector<std::size_t> order;
+    for (std::size_t k = 0; k < counts.size(); ++k)
+      if (counts[k].objects > 0) order.push_back(k);
+    std::ranges::stable_sort(order, {}, [&](std::size_t k) { return counts[k].objects; });
+    if (order.size() > count) order.resize(count);
+    std::map<std::int32_t, std::size_t> wanted;  // classes, and the first image of each
+    for (const auto k : order) wanted.emplace(static_cast<std::int32_t>(k), data_.images.size());
+    for (std::size_t i = 0; i < data_.images.size(); ++i)
+      for (const auto& object : data_.objects_of(data_.images[i]))
+        if (const auto found = wanted.find(object.label); found != wanted.end() && !object.crowd)
+          found->second = std::min(found->second, i);
+    for (const auto k : order) add(wanted.at(static_cast<std::int32_t>(k)), "first of its class");
+  }
+
+  /// As many of the others as there is room for, at equal distances.
+  void evenly() {
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < data_.images.size(); ++i)
+      if (!tags_.contains(i)) others.push_back(i);
+    const auto room = std::min(most_ - std::min(most_, tags_.size()), others.size());
+    for (std::size_t k = 0; k < room; ++k) add(others[k * others.size() / room], "any");
+  }
+
+  const SeenData& data_;
+  const std::vector<ImageExtremes> extremes_;
+  const std::size_t most_;
+  std::map<std::size_t, std::vector<std::string>> tags_;
+};
+
+page::Picture picture_of(const Source<Sample>& source, const SeenData& data,
+                         const std::vector<ObjectCoverage>& coverage, const ChosenImage& chosen) {
+  const auto& image = data.images[chosen.image];
+  page::Picture picture{.title = fmt::format("image {}", image.image_id),
+                        .width = image.original.width,
+                        .height = image.original.height,
+                        .tags = chosen.tags};
+  try {
+    auto sample = source[image.sample];
+    if (!sample.path.empty())
+      picture.title = std::filesystem::path(sample.path).filename().string();
+    picture.shapes = annotated(sample.objects, outline_tolerance(image.original, kPhotoThumbnail));
+    const Decode decode{.strict = false, .short_side = kPhotoThumbnail};
+    const auto decoded = decode(std::move(sample));
+    const auto pixels = decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.held();
+    picture.jpeg = coco::thumbnail(pixels, kPhotoBytes, kPhotoThumbnail);
+  } catch (const DataError& problem) {
+    picture.caption = sentence_of(problem.what());
+    picture.tags.emplace_back("cannot be read");
+  }
+  double objects = 0, smallest = 0, largest = 0, unreached = 0;
+  for (std::size_t k = 0; k < image.count; ++k) {
+    const auto& object = data.objects[image.first + k];
+    if (object.crowd) continue;
+    const double size = object.size();
+    smallest = objects == 0 ? size : std::min(smallest, size);
+    largest = std::max(largest, size);
+    ++objects;
+    if (coverage.empty() || coverage[image.first + k].reach != Reach::nothing) continue;
+    ++unreached;
+    if (k < picture.shapes.size() && picture.shapes.size() == image.count)
+      picture.shapes[k].note = "no anchor";
+  }
+  picture.figures = {{"objects", objects}};
+  if (objects > 0) {
+    picture.figures.emplace_back("smallest px", smallest);
+    picture.figures.emplace_back("largest px", largest);
+  }
+  if (!coverage.empty()) picture.figures.emplace_back("beyond anchors", unreached);
+  return picture;
+}
+
+}  // namespace
+
+std::vector<ChosenImage> choose_images(const SeenData& data,
+                                       const std::vector<ObjectCoverage>& coverage,
+                                       std::size_t most) {
+  if (data.images.empty()) return {};
+  return Choice(data, coverage, most).make();
+}
+
+page::Gallery split_gallery(std::string id, const Source<Sample>& source, const SeenData& data,
+                            const std::vector<ObjectCoverage>& coverage,
+                            const std::vector<ChosenImage>& chosen) {
+  page::Gallery gallery{.id = std::move(id), .categories = data.classes};
+  gallery.pictures.resize(chosen.size());
+  tbb::parallel_for(std::size_t{0}, chosen.size(), [&](std::size_t k) {
+    gallery.pictures[k] = picture_of(source, data, coverage, chosen[k]);
+  });
+  return gallery;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,33 @@
+// A gallery of a split: images that are like most, and those at its ends.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "millrace/doctor/anchor_coverage.h"
+#include "millrace/doctor/object_statistics.h"
+#include "millrace/page/gallery.h"
+
+namespace millrace::cli {
+
+/// An image, and what it stands for.
+struct ChosenImage {
+  std::size_t image = 0;  // position in SeenData::images
+  std::vector<std::string> tags;
+};
+
+/// At most `most` images, by position: evenly some of all, those with the most objects, the
+/// smallest, largest and longest ones, crowds, without an object, an image of each of the rarest
+/// classes, and those where anchors reach fewest objects (`coverage` may be empty). Pure.
+std::vector<ChosenImage> choose_images(const SeenData& data,
+                                       const std::vector<ObjectCoverage>& coverage,
+                                       std::size_t most);
+
+/// Reads and decodes the images, by all threads of the caller's arena. One that cannot be read has
+/// a grey field and a tag that says so.
+page::Gallery split_gallery(std::string id, const Source<Sample>& source, const SeenData& data,
+                            const std::vector<ObjectCoverage>& coverage,
+                            const std::vector<ChosenImage>& chosen);
+
+}  // namespace millrace::cli

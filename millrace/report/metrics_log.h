@@ -1,0 +1,35 @@
+// metrics.jsonl of a run, also of one that is being written. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::report {
+
+struct MetricValue {
+  std::int64_t step = 0;
+  double epoch = 0;
+  double time = 0;   // seconds since 1970; 0: not said
+  double value = 0;  // NaN: not finite
+};
+
+struct MetricsLog {
+  std::map<std::string, std::vector<MetricValue>> by_name;  // by ascending step
+  bool is_cut = false;                                      // the last line is written in part
+  std::vector<std::size_t> broken_lines;  // numbers, from 1, of others that are no metrics
+  std::int64_t last_step = 0;
+  double last_epoch = 0, first_time = 0, last_time = 0;
+
+  /// Empty for a name that never came.
+  const std::vector<MetricValue>& of(const std::string& name) const;
+  bool has(const std::string& name) const { return !of(name).empty(); }
+};
+
+/// Reads a JSON object per line; lines that are none are counted, not errors.
+MetricsLog read_metrics(std::string_view text);
+
+}  // namespace millrace::report
