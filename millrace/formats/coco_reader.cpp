@@ -10,10 +10,10 @@
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/coco/data/check_records.h"
+#include "millrace/coco/data/subset.h"
 #include "millrace/formats/all_formats.h"
 #include "millrace/formats/faults.h"
 #include "millrace/formats/files/image_finder.h"
-#include "millrace/formats/subset.h"
 
 namespace millrace::formats {
 namespace {
@@ -127,21 +127,22 @@ std::vector<Split> read_coco(const Listing& folder, coco::Findings& findings) {
     auto data = coco::check_records(folder.path(file), findings);
     if (!data) continue;
     const auto images = image_folder(folder, *data, file, name);
-    const auto is_there = [&](const coco::Image& image) {
-      return folder.has_file(
-          std::filesystem::path(joined_place(images, data->text(image.file_name)))
-              .lexically_normal()
-              .generic_string());
-    };
-    std::size_t missing = 0;
-    for (const auto& image : data->images)
-      if (!is_there(image)) {
-        ++missing;
-        findings.add(kCocoImageMissing, {.image = image.id,
-                                         .file = std::string(data->text(image.file_name)),
-                                         .what = "named in " + file});
-      }
-    if (missing > 0) data = subset(*data, is_there);
+    std::vector<std::size_t> there;
+    for (std::size_t i = 0; i < data->images.size(); ++i) {
+      const auto& image = data->images[i];
+      const std::string named(data->text(image.file_name));
+      const auto path = std::filesystem::path(joined_place(images, named)).lexically_normal();
+      if (folder.has_file(path.generic_string()))
+        there.push_back(i);
+      else
+        findings.add(kCocoImageMissing,
+                     {.image = image.id, .file = named, .what = "named in " + file});
+    }
+    if (there.size() < data->images.size()) {
+      std::map<std::int64_t, std::int64_t> categories;  // all of them, as they are
+      for (const auto& category : data->categories) categories[category.id] = category.id;
+      data = coco::subset(*data, there, categories);
+    }
     if (!data->images.empty()) splits.push_back({name, folder.path(images), std::move(data)});
   }
   if (splits.empty())

@@ -38,14 +38,15 @@ TEST(CsvRows, FieldsInQuotesMayHoldCommasLinesAndQuotes) {
 }
 
 TEST(CsvRows, AFieldSurvivesBeingWritten) {
-  for (const std::string text : {"plain", "a,b", "say \"no\"", " edge ", "two\nlines", "a;b"})
+  for (const std::string text :
+       {"plain", "a,b", "say \"no\"", " edge ", "two\nlines", "a;b", "many;;;;"})
     EXPECT_EQ(csv_rows("x," + csv_field(text) + "\n")[0].fields[1], text);
 }
 
 TEST(YoloLabels, EachLineIsALabelOrAFaultWithItsNumber) {
   const auto file = parse_yolo(
-      "0 .5 .5 .2 .1\n\n1 .1 .1 .9 .1 .9 .9\nperson .1 .1 .1 .1\n2 .1 .1 .1\n2 .1 .1 .1 .1 .9\n"
-      "0 320 240 10 10\n0 .1 nan .1 .1\n");
+      "0 .5 .5 .2 .1\n\n1 .1 .1 .9 .1 .9 .9\nperson .1 .1 .1 .1\n"
+      "2 .1 .1 .1\n2 .1 .1 .1 .1 .9\n0 320 240 10 10\n0 .1 nan .1 .1\n");
   ASSERT_EQ(file.labels.size(), 2u);
   EXPECT_FALSE(file.labels[0].polygon);
   EXPECT_TRUE(file.labels[1].polygon);

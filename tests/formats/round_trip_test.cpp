@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "millrace/base/files.h"
+#include "millrace/coco/data/subset.h"
 #include "millrace/coco/sample/sample.h"
 #include "millrace/formats/import_folder.h"
-#include "millrace/formats/subset.h"
 #include "tests/formats/folders.h"
 #include "tests/support/data.h"
 #include "tests/support/thrown.h"
@@ -197,12 +197,16 @@ fs::path forty_photos(const testing::Scratch& scratch) {
   coco::Findings findings(1);
   auto splits = read_as(testing::data_folder() / "coco_mini", "coco", findings);
   for (auto& split : splits) {
-    std::size_t left = 20;
-    split.data = subset(*split.data, [&](const coco::Image& image) {
-      const bool has_crowd =
-          std::ranges::any_of(split.data->objects(image), &coco::Annotation::crowd);
-      return (has_crowd || image.id % 3 == 0) && left > 0 && left-- > 0;
-    });
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = 0; i < split.data->images.size() && chosen.size() < 20; ++i) {
+      const auto& image = split.data->images[i];
+      if (image.id % 3 == 0 ||
+          std::ranges::any_of(split.data->objects(image), &coco::Annotation::crowd))
+        chosen.push_back(i);
+    }
+    std::map<std::int64_t, std::int64_t> categories;
+    for (const auto& one : split.data->categories) categories[one.id] = one.id;
+    split.data = coco::subset(*split.data, chosen, categories);
   }
   find_format("coco").write(splits, scratch / "forty", findings);
   return scratch / "forty";

@@ -12,6 +12,7 @@
 #include "millrace/advice/likeness.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/cli/findings_text.h"
 #include "millrace/cli/image_progress.h"
 #include "millrace/coco/data/subset.h"
 #include "millrace/doctor/checks.h"
@@ -238,7 +239,6 @@ std::optional<std::vector<std::string>> leaks(const SourceData& data) {
 }
 
 std::vector<std::string> sentences(const coco::Findings& findings) {
-  constexpr const char* kWords[] = {"error", "warning", "note"};
   std::vector<std::string> result;
   const auto all = findings.sorted();
   const auto is_told_twice = [&](std::string_view name) {
@@ -252,7 +252,7 @@ std::vector<std::string> sentences(const coco::Findings& findings) {
     if (is_told_twice(kind.name)) continue;
     if (kind.severity == coco::Severity::note && std::ranges::count(kTold, kind.name) == 0)
       continue;
-    auto text = fmt::format("{}: {}", kWords[static_cast<std::size_t>(kind.severity)], kind.what);
+    auto text = fmt::format("{}: {}", severity_name(kind.severity), kind.what);
     if (!examples.empty()) text += ": " + examples.front().text();
     if (count > 1) text += fmt::format(" and {} more", count - 1);
     result.push_back(fmt::format("{}; {} ({})", text, kind.effect, kind.name));

@@ -26,11 +26,18 @@ std::optional<Number> whole_word(std::string_view word) {
   return value;
 }
 
-char divider_of(std::string_view first_row) {
-  char best = ',';
-  for (const char one : {';', '\t'})
-    if (std::ranges::count(first_row, one) > std::ranges::count(first_row, best)) best = one;
-  return best;
+/// Of , ; and tab the one that the first row has most of, outside of quotes.
+char divider_of(std::string_view text) {
+  constexpr std::string_view kDividers = ",;\t";
+  std::size_t counts[kDividers.size()] = {};
+  bool in_quotes = false;
+  for (const char one : text) {
+    if (one == '"') in_quotes = !in_quotes;
+    if (in_quotes) continue;
+    if (one == '\n') break;
+    if (const auto found = kDividers.find(one); found != std::string_view::npos) ++counts[found];
+  }
+  return kDividers[static_cast<std::size_t>(std::ranges::max_element(counts) - counts)];
 }
 
 }  // namespace
@@ -81,7 +88,7 @@ std::vector<std::string> names_in(const std::filesystem::path& file) {
 
 std::vector<CsvRow> csv_rows(std::string_view text) {
   text = without_mark(text);
-  const char divider = divider_of(text.substr(0, text.find('\n')));
+  const char divider = divider_of(text);
   std::vector<CsvRow> rows;
   CsvRow row{1, {}};
   std::string field;
