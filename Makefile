@@ -17,7 +17,7 @@ CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell awk -v cores=$$(nproc) '/^MemAvailable/ \
 # Ours to format: what git tracks or would.
 sources = git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh'
 
-.PHONY: help setup setup_python build all run test test-all sanitize fuzz bench package wheel format lint docs clean
+.PHONY: help setup setup_python build all run test test-all sanitize fuzz bench deb package schema wheel format lint docs clean
 
 help: ## list the targets (this text)
 	@echo 'usage: make TARGET [PRESET=$(PRESET)] [CONFIG=$(CONFIG)] [ARGS=...]'
@@ -28,6 +28,7 @@ setup: ## install what is missing: Debian packages, libtorch in .deps/
 
 build: setup $(folder)/build.ninja ## build build/PRESET/bin/trainer and what it loads
 	cmake --build --preset $(PRESET) --parallel $(CMAKE_BUILD_PARALLEL_LEVEL) --target programs
+	@scripts/compile_commands.py $(folder)
 
 all: setup setup_python $(folder)/build.ninja ## build the tests and benchmarks too
 	@test -d $(folder)/python || cmake --preset $(PRESET)
@@ -49,6 +50,7 @@ test: all ## run the tests, except those labelled slow
 test-all: all ## run all tests, also beside peers in Python
 	@scripts/setup_python peers
 	@scripts/setup_python export
+	@scripts/setup_python notebooks
 	ctest --preset $(PRESET) --output-on-failure --no-tests=error -j2 $(ARGS)
 
 # The rooms without torch; libtorch itself is not instrumented, nor is Python under ThreadSanitizer.
@@ -83,6 +85,12 @@ bench: all ## measure the data flow, the evaluator, the operators and the model,
 wheel: ## write a wheel of the Python package into build/, for other machines
 	@scripts/wheel
 
+deb: build ## write build/millrace_VERSION_ARCH.deb for this Debian
+	cpack --config $(folder)/CPackConfig.cmake
+
+schema: build ## write schema/millrace.schema.json, by which editors check and complete configurations
+	$(trainer) config --schema >$(folder)/schema.part && mv $(folder)/schema.part schema/millrace.schema.json
+
 package: build ## write build/millrace-VERSION-linux-x86_64.tar.zst, which runs where nothing of this is installed
 	scripts/package $(folder)
 
@@ -94,8 +102,11 @@ lint: setup ## check the format, the width of lines, and the arrows between fold
 	@scripts/check_columns.py
 	@scripts/check_rooms.py
 
-docs: ## check that the links in the Markdown pages lead somewhere
+docs: build setup_python ## check the pages and make build/docs/html/index.html of them, with a reference from the program
+	@scripts/setup_python docs
 	@scripts/check_links.py
+	@scripts/docs/check_snippets.py $(trainer)
+	@.deps/python/bin/python scripts/docs/make_html.py $(trainer)
 
 clean: ## remove what was built; libtorch in .deps/ stays
 	rm -rf build

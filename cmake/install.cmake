@@ -1,4 +1,5 @@
-# cmake --install: both programs, the CMake package that plug-ins are built with, recipes and pages.
+# cmake --install: both programs, their manual page, completions and schema, the CMake package that
+# plug-ins are built with, recipes and pages.
 # Included after the rooms; millrace/plugins installs the headers.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
@@ -32,6 +33,12 @@ foreach(header millrace/base/errors.h millrace/coco/masks/masks.h
   install(FILES ${header} DESTINATION include/${folder} COMPONENT predict)
 endforeach()
 install(DIRECTORY configs DESTINATION share/millrace)
+set(shell ${PROJECT_BINARY_DIR}/shell)
+install(FILES ${shell}/trainer.schema.json DESTINATION share/millrace RENAME millrace.schema.json)
+install(FILES ${shell}/trainer.1 DESTINATION share/man/man1)
+install(FILES ${shell}/trainer.bash DESTINATION share/bash-completion/completions RENAME trainer)
+install(FILES ${shell}/trainer.zsh DESTINATION share/zsh/site-functions RENAME _trainer)
+install(FILES ${shell}/trainer.fish DESTINATION share/fish/vendor_completions.d)
 install(PROGRAMS scripts/torchvision_step.py DESTINATION share/millrace/scripts)  # for check-gpu
 install(DIRECTORY examples/my_callback examples/my_stage examples/my_detector
                   examples/predict_c
@@ -46,3 +53,4 @@ install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE NOTICE
 install(CODE "execute_process(COMMAND python3 \"${PROJECT_SOURCE_DIR}/scripts/relink_pages.py\"
                                       \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\"
                               COMMAND_ERROR_IS_FATAL ANY)")
+include(debian)

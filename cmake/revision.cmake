@@ -1,5 +1,8 @@
-# Writes a header with the git revision of the sources, only where that changes:
+# Writes a header with the git revision of the sources and its day, only where that changes:
 #   cmake -DROOT=DIR -DOUT=FILE -P revision.cmake
 execute_process(COMMAND git -C "${ROOT}" describe --always --dirty --abbrev=40 --exclude=*
                 OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-file(CONFIGURE OUTPUT "${OUT}" CONTENT "#define MILLRACE_REVISION \"${revision}\"\n")
+execute_process(COMMAND git -C "${ROOT}" log -1 --format=%cs
+                OUTPUT_VARIABLE day OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+file(CONFIGURE OUTPUT "${OUT}" CONTENT
+     "#define MILLRACE_REVISION \"${revision}\"\n#define MILLRACE_REVISION_DAY \"${day}\"\n")

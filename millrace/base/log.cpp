@@ -5,9 +5,9 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
-#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/progress_bar.h"
 
 namespace millrace {
 namespace {
@@ -42,6 +43,7 @@ struct Logging {
   std::shared_ptr<EarlyLines> early;  // until a file has them
   spdlog::sink_ptr file;              // of log_to_file; nullptr: none
   std::string process_name;           // as given to log_as
+  bool is_quiet = false;
 };
 
 Logging& logging() {
@@ -69,19 +71,43 @@ std::unique_ptr<spdlog::formatter> formatter(const std::string& pattern) {
   return made;
 }
 
+spdlog::color_mode colors() {
+  const auto* unwanted = std::getenv("NO_COLOR");
+  return unwanted && *unwanted != '\0' ? spdlog::color_mode::never : spdlog::color_mode::automatic;
+}
+
+void log_in_file(spdlog::level::level_enum level, const std::string& text) {
+  const auto& file = logging().file;
+  if (!file) return;
+  file->log({spdlog::default_logger()->name(), level, text});
+  file->flush();
+}
+
 }  // namespace
 
-void start_logging(bool verbose) {
-  auto& [sinks, early, file, name] = logging();
+void start_logging(LogLevel level) {
+  auto& [sinks, early, file, name, is_quiet] = logging();
+  is_quiet = level == LogLevel::quiet;
   early = std::make_shared<EarlyLines>();
-  sinks->set_sinks({std::make_shared<spdlog::sinks::stderr_color_sink_mt>(), early});
+  auto shown = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colors());
+  if (is_quiet) shown->set_level(spdlog::level::warn);
+  sinks->set_sinks({std::move(shown), early});
   auto logger = std::make_shared<spdlog::logger>("millrace", sinks);
   // On a terminal, a line replaces the progress bar, which is drawn again below it.
-  const std::string clear = ::isatty(STDERR_FILENO) ? "\r\x1b[K" : "";
+  const std::string clear = stderr_is_terminal() ? "\r\x1b[K" : "";
   logger->set_formatter(formatter(clear + "%^%H:%M:%S %l%$ %N%v"));
-  logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
+  logger->set_level(level == LogLevel::verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::trace);  // a process that is killed has said what it did
   spdlog::set_default_logger(std::move(logger));
+}
+
+bool log_is_quiet() { return logging().is_quiet; }
+
+void log_result(std::string_view text) {
+  const auto logger = spdlog::default_logger();
+  logger->info(text);
+  if (log_is_quiet() && logger->should_log(spdlog::level::info))
+    print_to_stderr(std::string(text) + "\n");
 }
 
 void log_as(const std::string& name, bool chief) {
@@ -89,15 +115,11 @@ void log_as(const std::string& name, bool chief) {
   if (!chief) spdlog::default_logger()->set_level(spdlog::level::warn);
 }
 
-void log_error_in_file(const std::string& text) {
-  const auto& file = logging().file;
-  if (!file) return;
-  file->log({spdlog::default_logger()->name(), spdlog::level::err, text});
-  file->flush();
-}
+void log_error_in_file(const std::string& text) { log_in_file(spdlog::level::err, text); }
+void log_info_in_file(const std::string& text) { log_in_file(spdlog::level::info, text); }
 
 void log_to_file(const std::filesystem::path& file) {
-  auto& [sinks, early, current, name] = logging();
+  auto& [sinks, early, current, name, is_quiet] = logging();
   if (current) sinks->remove_sink(current);
   current = nullptr;
   if (file.empty()) return;

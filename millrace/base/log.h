@@ -9,8 +9,20 @@
 
 namespace millrace {
 
-/// Sets up the process-wide logger. Call once, from main.
-void start_logging(bool verbose);
+/// What standard error gets: warnings and errors alone, what happens, or all. A file of log_to_file
+/// gets what happens also where that is quiet.
+enum class LogLevel { quiet, usual, verbose };
+
+/// Sets up the process-wide logger. Call once, from main. Colours are for terminals, and not where
+/// the environment has NO_COLOR (https://no-color.org).
+void start_logging(LogLevel level = LogLevel::usual);
+
+/// Whether it was started as quiet.
+bool log_is_quiet();
+
+/// Logs what a command was run for, its result: shown, without time and level, even where it is
+/// quiet.
+void log_result(std::string_view text);
 
 /// Names this process, one of several: "rank 3 (host b)". Warnings and errors begin with the name;
 /// other lines are shown only from the `chief`.
@@ -20,8 +32,10 @@ void log_as(const std::string& name, bool chief);
 /// stops that. Throws Error.
 void log_to_file(const std::filesystem::path& file);
 
-/// Logs to that file only, if there is one: the command itself shows the error that ends it.
+/// Logs to that file only, if there is one: the command itself shows the error that ends it, and
+/// tables are long.
 void log_error_in_file(const std::string& text);
+void log_info_in_file(const std::string& text);
 
 /// Writes to standard error; a closed terminal or pipe is no error.
 void print_to_stderr(std::string_view text);

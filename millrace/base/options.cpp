@@ -137,6 +137,17 @@ Config as_config(const T& value) {
   }
 }
 
+OptionHelp::Type type_of(const bool&) { return OptionHelp::Type::boolean; }
+OptionHelp::Type type_of(const std::int64_t&) { return OptionHelp::Type::integer; }
+OptionHelp::Type type_of(const double&) { return OptionHelp::Type::number; }
+OptionHelp::Type type_of(const Duration&) { return OptionHelp::Type::duration; }
+OptionHelp::Type type_of(const std::string&) { return OptionHelp::Type::text; }
+OptionHelp::Type type_of(const Options::Choice&) { return OptionHelp::Type::text; }
+OptionHelp::Type type_of(const Options::Ints&) { return OptionHelp::Type::integers; }
+OptionHelp::Type type_of(const Options::Reals&) { return OptionHelp::Type::numbers; }
+OptionHelp::Type type_of(const Options::Strings&) { return OptionHelp::Type::texts; }
+OptionHelp::Type type_of(const Options::Table&) { return OptionHelp::Type::table; }
+
 /// 1 and 1.0 are equal, and so are a value and a list of it alone.
 bool is_equal(const Config& a, const Config& b) {
   const auto number = [](const Config& value) -> std::optional<double> {
@@ -298,7 +309,10 @@ std::vector<OptionHelp> option_help(const Options& options) {
         {.name = entry.name,
          .value = value_text(Options::value(entry)),
          .doc = entry.doc,
-         .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | ")});
+         .legal = entry.choices.empty() ? range_text(entry.limits) : joined(entry.choices, " | "),
+         .type = std::visit([](auto target) { return type_of(*target); }, entry.target),
+         .limits = entry.limits,
+         .choices = entry.choices});
   return help;
 }
 

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "millrace/base/log.h"
 
@@ -17,7 +19,12 @@ std::string progress_bar(double share, int width) {
   return "[" + text + "] ";
 }
 
-bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) != 0; }
+bool stderr_is_terminal() {
+  const auto* kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && !(kind && std::string_view(kind) == "dumb");
+}
+
+bool shows_progress() { return stderr_is_terminal() && !log_is_quiet(); }
 
 int terminal_columns() {
   winsize size{};

@@ -8,8 +8,11 @@ namespace millrace {
 /// "[=====>    ] ": `share` (0 .. 1) of `width` characters.
 std::string progress_bar(double share, int width);
 
-/// Whether standard error is a terminal, where a line can be replaced.
+/// Whether standard error is a terminal, where a line can be replaced (TERM=dumb: it cannot).
 bool stderr_is_terminal();
+
+/// Whether progress is to be shown there: it is one, and the log is not quiet.
+bool shows_progress();
 
 /// Characters that fit into a line of it; 79 if it is none.
 int terminal_columns();

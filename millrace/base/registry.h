@@ -19,13 +19,18 @@ namespace millrace {
 /// The plug-in whose components register themselves now; empty: those of the program.
 std::string& registering_plugin();
 
-/// What `trainer list` says of one option.
+/// What `trainer list` and the schema of `trainer config --schema` say of one option.
 struct OptionHelp {
+  /// What a value is written as. A list of one may be written as its element alone.
+  enum class Type { boolean, integer, number, duration, text, integers, numbers, texts, table };
   std::string name;
   std::string value;  // the default as TOML
   std::string doc;
-  std::string legal;         // range and unit, or choices; empty: anything
-  std::string text() const;  // a line of all that
+  std::string legal;  // range and unit, or choices; empty: anything
+  Type type = Type::text;
+  Limits limits = {};
+  std::vector<std::string> choices = {};  // values of a text, keys of a table; empty: any
+  std::string text() const;               // a line of all that but the type
 };
 std::vector<OptionHelp> option_help(const Options& options);
 

@@ -114,7 +114,8 @@ class EvaluateDetector final : public Callback,
     if (pending_ && collect(state) && state.failure.empty()) state.save_checkpoint();
     if (!state.failure.empty() || history_.last().empty()) return;
     const auto whose = are_trained() ? "" : " of " + options_.weights;
-    spdlog::info(history_.last_text(whose));
+    log_result(history_.last_text(whose));
+    log_info_in_file("all figures\n" + history_.last_tables());
     spdlog::info(
         "{}{}", history_.best_text(whose),
         options_.results ? "; detections are in " + (state.folder / "detections").string() : "");

@@ -14,7 +14,6 @@ namespace millrace {
 namespace {
 
 constexpr double kRedrawSeconds = 0.1;
-constexpr int kBarWidth = 12;  // characters
 
 struct ProgressOptions {
   Duration interval = {10};
@@ -29,7 +28,7 @@ class ShowProgress final : public Callback {
   static constexpr bool kByDefault = true;
 
   explicit ShowProgress(const Options& options)
-      : is_terminal_(stderr_is_terminal()),
+      : is_terminal_(shows_progress()),
         interval_s_(is_terminal_ ? kRedrawSeconds : options.interval.seconds) {}
 
   void before_step(TrainState& state) override {
@@ -77,10 +76,13 @@ class ShowProgress final : public Callback {
       }
       figures.losses.emplace_back(name, value);
     }
+    for (const auto& [metric, name] : {std::pair{"bbox/AP", "box AP"}, {"segm/AP", "mask AP"}})
+      if (const auto score = state.latest.find(metric); score != state.latest.end())
+        figures.scores = {{name, score->second}};  // of masks, if there are any
     if (is_terminal_)
-      show_terminal_line(progress_line(figures, kBarWidth, terminal_columns()));
+      show_terminal_line(progress_line(figures, terminal_columns()));
     else
-      spdlog::info("{}", progress_line(figures, 0, 0));
+      spdlog::info("{}", progress_line(figures));
   }
 
   bool is_terminal_;

@@ -1,10 +1,13 @@
 #include "millrace/cli/command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "millrace/base/log.h"
 
 namespace millrace::cli {
 namespace {
@@ -41,6 +44,12 @@ void add_json_flag(CLI::App& command, bool& json) {
 
 void print_text(std::string_view text) {
   note_fault(std::fwrite(text.data(), 1, text.size(), stdout) != text.size());
+}
+
+void suggest_next(std::string_view what) {
+  if (log_is_quiet() || ::isatty(STDOUT_FILENO) == 0) return;
+  (void)std::fflush(stdout);
+  print_to_stderr(fmt::format("next: {}\n", what));
 }
 
 std::string json_text(const Json& json) {

@@ -40,8 +40,8 @@ std::pair<CLI::App&, Arguments&> add_subcommand(CLI::App& app, Action& action,
 /// Declares a subcommand.
 using AddCommand = void(CLI::App& app, Action& action);
 AddCommand add_run, add_eval, add_coco_eval, add_predict, add_sample, add_config, add_pack,
-    add_convert, add_doctor, add_inspect, add_export, add_list, add_bench, add_serve, add_check_gpu,
-    add_report;
+    add_convert, add_doctor, add_export, add_import, add_import_config, add_init, add_inspect,
+    add_list, add_bench, add_serve, add_check_gpu, add_report, add_completion, add_man;
 AddCommand add_bench_dataflow, add_bench_eval, add_bench_model;  // of `bench`
 
 /// Checks of numbers, in plain words.
@@ -61,6 +61,10 @@ using Json = nlohmann::ordered_json;
 std::string json_text(const Json& json);
 /// Prints one object on a line of its own.
 void print(const Json& json);
+
+/// Says in one line of standard error what to do next: "next: trainer run ...". Says nothing where
+/// the program is quiet, nor where standard output goes into a file or a pipe: a script reads it.
+void suggest_next(std::string_view what);
 
 /// Flushes standard output and returns why something written to it failed, if anything did.
 std::optional<std::string> output_fault();

@@ -7,16 +7,12 @@
 #include <utility>
 
 #include "millrace/base/text.h"
+#include "millrace/cli/findings_text.h"
 
 namespace millrace::cli {
 namespace {
 
 using coco::Severity;
-
-const char* name_of(Severity severity) {
-  constexpr const char* kNames[] = {"error", "warning", "note"};
-  return kNames[static_cast<std::size_t>(severity)];
-}
 
 std::string count_text(std::size_t count, std::string_view noun) {
   return counted(static_cast<long long>(count), noun);
@@ -42,15 +38,6 @@ std::string facts_text(const SplitFacts& facts) {
   if (facts.crowds > 0) text += fmt::format(", {}", count_text(facts.crowds, "crowd"));
   return fmt::format("{}; {}\n", text, facts.source) +
          (facts.sizes ? sizes_text(*facts.sizes) : "");
-}
-
-std::string finding_text(const LocatedFinding& located) {
-  const auto& [kind, count, examples] = located.finding;
-  auto text = fmt::format("\n{:7}  {}, {} in {}: {}\n    {}\n", name_of(kind.severity), kind.name,
-                          count, located.where, kind.what, kind.effect);
-  for (const auto& example : examples) text += fmt::format("    - {}\n", example.text());
-  if (count > examples.size()) text += fmt::format("    - and {} more\n", count - examples.size());
-  return text;
 }
 
 std::string table_text(const DoctorReport& report) {
@@ -105,7 +92,7 @@ std::string to_text(const DoctorReport& report) {
   text += fmt::format("{} to detect\n", report.classes.size() == 1
                                             ? "1 class"
                                             : fmt::format("{} classes", report.classes.size()));
-  for (const auto& finding : report.findings) text += finding_text(finding);
+  for (const auto& [where, finding] : report.findings) text += finding_text(finding, where);
   text += table_text(report) + '\n';
   for (const auto& what : report.unexamined) text += fmt::format("not examined: {}\n", what);
   return text + verdict(report) + '\n';
@@ -122,25 +109,8 @@ Json to_json(const DoctorReport& report) {
     if (facts.sizes) one["sizes"] = *facts.sizes;
     splits.push_back(std::move(one));
   }
-  for (const auto& [where, finding] : report.findings) {
-    Json examples = Json::array();
-    for (const auto& example : finding.examples) {
-      Json one = Json::object();
-      if (example.annotation) one["annotation"] = *example.annotation;
-      if (example.image) one["image"] = *example.image;
-      if (example.category) one["category"] = *example.category;
-      if (!example.file.empty()) one["file"] = example.file;
-      if (!example.what.empty()) one["what"] = example.what;
-      examples.push_back(std::move(one));
-    }
-    findings.push_back({{"name", finding.kind.name},
-                        {"severity", name_of(finding.kind.severity)},
-                        {"where", where},
-                        {"count", finding.count},
-                        {"what", finding.kind.what},
-                        {"effect", finding.kind.effect},
-                        {"examples", std::move(examples)}});
-  }
+  for (const auto& [where, finding] : report.findings)
+    findings.push_back(finding_json(finding, where));
   for (std::size_t k = 0; k < report.table.size(); ++k) {
     Json one = {{"name", report.classes[k]}};
     for (std::size_t s = 0; s < report.table_splits.size(); ++s)

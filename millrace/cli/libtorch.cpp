@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 constexpr const char* kSearchPath = "LD_LIBRARY_PATH";
 constexpr const char* kAdded = "MILLRACE_ADDED_LIBRARY_PATH";  // in front of kSearchPath
 
-/// The package that this program is part of: bin/, lib/ and lib/libtorch-version, the version it
-/// was built with.
+/// The package that this program is part of: bin/, lib/ and lib/millrace/libtorch-version, the
+/// version it was built with.
 fs::path package_folder() {
   std::error_code unknown;
   return fs::read_symlink("/proc/self/exe", unknown).parent_path().parent_path();
@@ -138,6 +138,7 @@ std::vector<std::string> library_folders(const fs::path& libtorch) {
 void open_mpi_to_next_program(const fs::path& package) {
   if (environment("OMPI_COMM_WORLD_SIZE").empty() && environment("PMIX_RANK").empty()) return;
   const auto mpi = package / "lib/openmpi";
+  if (!fs::exists(mpi / "plugins")) return;  // a .deb has the distribution's
   for (const auto& [name, folder] :
        {std::pair("OPAL_PREFIX", mpi), std::pair("OPAL_LIBDIR", mpi),
         std::pair("OPAL_PKGLIBDIR", mpi / "plugins"), std::pair("OPAL_DATADIR", mpi / "share"),
@@ -171,7 +172,7 @@ std::string libtorch_text(const fs::path& folder, const std::string& otherwise) 
 
 void open_libtorch_to_next_program() {
   const auto package = package_folder();
-  const auto wanted = first_line(package / "lib/libtorch-version");
+  const auto wanted = first_line(package / "lib/millrace/libtorch-version");
   if (wanted.empty()) return;
   auto folders = library_folders(find_libtorch(wanted));
   // After libtorch's, which has its own OpenMP.

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   hold_stop_signals();
   survive_file_size_limit();
   if (const auto exit_code =
-          cli::run(argc, argv, {cli::add_coco_eval, cli::add_report}, /*all=*/false))
+          cli::run(argc, argv, {cli::add_coco_eval, cli::add_import, cli::add_report}, /*all=*/false))
     return *exit_code;
   // OpenMP's threads spin only briefly at barriers (docs/decisions/0005); its runtime reads that
   // from the environment when it is loaded.

@@ -64,8 +64,10 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
   });
   app.require_subcommand(1);
   app.fallthrough();
-  bool verbose = false;
+  bool verbose = false, quiet = false;
   app.add_flag("-v,--verbose", verbose, "log more");
+  app.add_flag("-q,--quiet", quiet, "show warnings, errors and the result alone")
+      ->excludes("--verbose");
   add_examples(app, {"trainer run configs/maskrcnn.toml", "trainer eval --help"});
   Action action;
   for (const auto add : commands) add(app, action);
@@ -83,7 +85,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     print_text(text.str());
     return with_output(exit_code);
   }
-  start_logging(verbose);
+  start_logging(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::usual);
   name_uncaught_exceptions();
   if (!action.handles_signals) release_stop_signals();
   try {

@@ -23,4 +23,11 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
 /// build, "-dirty" after it where the sources differed. Of trainer-torch alone.
 std::string program_version();
 
+/// The day of that revision, "2026-11-23"; empty where there was none. Of trainer-torch alone.
+std::string revision_day();
+
+/// Lines about the build and the processor here, for reports of faults: revision, compiler,
+/// libraries, instructions. Of trainer-torch alone.
+std::string build_facts();
+
 }  // namespace millrace::cli

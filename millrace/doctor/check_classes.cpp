@@ -136,6 +136,9 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
     for (std::size_t s = 1; s < splits.size(); ++s) objects += table[k][s].objects;
     return objects;
   };
+  std::vector<std::uint64_t> trained;
+  for (const auto& row : table) trained.push_back(row[0].objects);
+  check_class_names(classes, trained, findings);
   for (const bool missed : {true, false})  // what costs scores comes first
     for (std::size_t k = 0; k < classes.size(); ++k)
       if (table[k][0].objects == 0 && (evaluated(k) > 0) == missed)

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "millrace/doctor/findings.h"
+#include "millrace/coco/data/findings.h"
 
 namespace millrace::coco {
 

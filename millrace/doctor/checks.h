@@ -5,9 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,17 +13,14 @@
 #include <vector>
 
 #include "millrace/base/digest.h"
+#include "millrace/coco/data/check_records.h"
+#include "millrace/coco/data/findings.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/detection/sample.h"
-#include "millrace/doctor/findings.h"
 #include "millrace/engine/source.h"
 
 namespace millrace {
 namespace coco {
-
-/// As `read_dataset`, but reports each record that breaks its rules and leaves it out. nullptr, and
-/// a finding with the byte, if the file as a whole cannot be read.
-std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json, Findings& findings);
 
 /// Boxes, areas and, `with_shapes`, shapes of these categories' objects. Returns how many images
 /// have an object to learn: one that is no crowd, is not ignored and `has_pixels`.
@@ -99,6 +94,12 @@ void check_categories(const NamedSplit& split, coco::Findings& findings);
 /// The classes of the first split, which is trained on, beside the others'. `table` counts them.
 void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
                    coco::Findings& findings);
+
+/// Classes that may be another's by a slip of the pen ("Dog" or "dgo" beside "dog"), by how many
+/// objects each has: names that differ in case, spaces or signs alone; in one letter, where one has
+/// a twentieth of the other's objects. `check_classes` calls it for the objects to train on.
+void check_class_names(std::span<const std::string> names, std::span<const std::uint64_t> objects,
+                       coco::Findings& findings);
 
 /// The classes with the most and with the fewest objects to train on, except those without any.
 std::optional<std::pair<std::size_t, std::size_t>> extreme_classes(const ClassTable& table);

@@ -31,7 +31,7 @@ for (const figure of document.querySelectorAll("figure.lines")) {
   for (const svg of figure.querySelectorAll("svg.plot")) {
     const [x0, x1] = svg.dataset.x.split(" ").map(Number);
     const [y0, y1, logarithmic] = svg.dataset.y.split(" ").map(Number);
-    const box = svg.viewBox.baseVal, left = 44, top = 12, width = box.width - 56, height = box.height - 56;
+    const box = svg.viewBox.baseVal, left = 56, top = 12, width = box.width - 68, height = box.height - 56;
     const placeX = x => left + width * (x - x0) / (x1 - x0);
     const placeY = y => top + height * (1 - (logarithmic ? Math.log(y / y0) / Math.log(y1 / y0) : (y - y0) / (y1 - y0)));
     const marks = document.createElementNS("http://www.w3.org/2000/svg", "g");

@@ -12,7 +12,7 @@ namespace millrace::page {
 
 std::string bar_chart(std::span<const Bar> bars, std::string_view about) {
   if (bars.empty()) return "";
-  constexpr double kBar = 340, kRow = 30, kLetter = 7.2;
+  constexpr double kBar = 240, kRow = 30, kLetter = 7.2;
   double most = 0, label = 40, note = 0;
   for (const Bar& bar : bars) {
     most = std::max(most, bar.value);
@@ -21,7 +21,7 @@ std::string bar_chart(std::span<const Bar> bars, std::string_view about) {
     note = std::max(note, kLetter * static_cast<double>(bar.note.size()));
   }
   if (most <= 0) most = 1;
-  std::string out = begin_svg(label + kBar + 60 + note, kRow * static_cast<double>(bars.size()) + 8,
+  std::string out = begin_svg(label + kBar + 72 + note, kRow * static_cast<double>(bars.size()) + 8,
                               "chart", about);
   double y = 0;
   for (const Bar& bar : bars) {
@@ -30,7 +30,7 @@ std::string bar_chart(std::span<const Bar> bars, std::string_view about) {
     rect(out, label, y + 5, width, kRow - 10, bar.is_other ? "bar other" : "bar");
     words(out, label + width + 8, y + 19, "value",
           bar.text.empty() ? fmt::format("{:g}", bar.value) : bar.text);
-    words(out, label + width + 54, y + 19, "note", bar.note);
+    words(out, label + width + 68, y + 19, "note", bar.note);
     y += kRow;
   }
   return out + "</svg>\n";

@@ -28,9 +28,9 @@ struct LineChart {
   double factor = 1;             // of the values that are shown: 100 for shares in per cent
 };
 
-/// A figure with its legend; a long series is drawn by the least and the largest value of each of
-/// its parts. The values under the pointer, or at the cursor that arrow keys move, stand below it.
-/// A sentence where there is nothing to draw.
+/// A figure with its legend. The x axis begins at 0. A long series is drawn by the least and the
+/// largest value of each of its parts. The values under the pointer, or at the cursor that arrow
+/// keys move, stand below it. A sentence where there is nothing to draw.
 std::string line_chart(const LineChart& chart);
 
 /// A bar of a chart, its length a value >= 0.

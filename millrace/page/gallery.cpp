@@ -32,11 +32,6 @@ std::string path(const Shape& shape) {
                      std::max(0.F, h));
 }
 
-std::string name_of(const Gallery& all, int category) {
-  const auto k = static_cast<std::size_t>(category);
-  return k < all.categories.size() ? all.categories[k] : fmt::format("class {}", category);
-}
-
 /// A number as JSON has it.
 std::string number(double value, std::string_view format_of_others = "null") {
   return std::isfinite(value) ? fmt::format("{:.6g}", value) : std::string(format_of_others);

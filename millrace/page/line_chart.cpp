@@ -126,6 +126,7 @@ std::string line_chart(const LineChart& chart) {
       fmt::format("<figcaption class=\"title\">{}</figcaption>\n", escaped(chart.title));
   if (y.is_empty())
     return fmt::format("<figure>{}<p class=\"soft\">No values.</p></figure>\n", title);
+  x.add(0);
   if (chart.from_zero) y.add(0);
   const PlotAxis across = rounded_axis(x, chart.x_name);
   const auto drawn = [&](const PlotAxis& up) {

@@ -76,7 +76,7 @@ double round_up(double value) {
 
 Plot::Plot(int width, int height, const PlotAxis& x, const PlotAxis& y, std::string_view about,
            std::string_view attributes)
-    : x_(x), y_(y), left_(44), top_(12), width_(width - 56), height_(height - 56) {
+    : x_(x), y_(y), left_(56), top_(12), width_(width - 68), height_(height - 56) {
   auto out = std::back_inserter(text_);
   fmt::format_to(out,
                  "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\"{}{}>\n",

@@ -68,6 +68,18 @@ std::string charts(std::span<const RunFiles> runs, const std::vector<std::string
   return out;
 }
 
+/// Charts beside each other where there is room.
+std::string pair(const std::string& charts) {
+  return charts.empty() ? "" : "<div class=\"pair\">\n" + charts + "</div>\n";
+}
+
+/// The same; folded where several runs have a chart for each metric.
+std::string folded(std::span<const RunFiles> runs, std::string_view what,
+                   const std::string& charts) {
+  if (runs.size() == 1 || charts.empty()) return pair(charts);
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", what, pair(charts));
+}
+
 bool is_loss(const std::string& name) {
   return name.starts_with("loss") || name.starts_with("val/");
 }
@@ -117,7 +129,7 @@ std::string time_to_accuracy(std::span<const RunFiles> runs, const std::string& 
   for (const double share : {.5, .75, .9, .95, 1.}) {
     std::vector<std::string> row{
         fmt::format("{:.1f} <span class=\"soft\">({:.0f} % of the best{})</span>",
-                    100 * share * common, 100 * share, runs.size() > 1 ? " of all" : "")};
+                    100 * share * common, 100 * share, runs.size() > 1 ? " that all reach" : "")};
     for (const RunFiles& run : runs) {
       const auto at = first_at(run.metrics.of(metric), share * common);
       const double seconds = at ? trained_seconds(run, at->time) : 0;
@@ -196,13 +208,17 @@ std::string classes_over_time(const RunFiles& run, const std::string& iou,
 
 /// Seconds of a whole training in each part of its steps, by windows of the metrics.
 std::string where_time_went(const RunFiles& run) {
+  std::map<std::int64_t, double> steps;  // of the window that ends with a step
+  std::int64_t before = 0;
+  for (const MetricValue& one : run.metrics.of("time/step_s")) {
+    steps[one.step] += static_cast<double>(one.step - before);
+    before = one.step;
+  }
   const auto total = [&](const std::string& name) {
     double seconds = 0;
-    std::int64_t before = 0;
-    for (const MetricValue& one : run.metrics.of(name)) {
-      if (!std::isnan(one.value)) seconds += one.value * static_cast<double>(one.step - before);
-      before = one.step;
-    }
+    for (const MetricValue& one : run.metrics.of(name))
+      if (const auto window = steps.find(one.step); window != steps.end() && one.value > 0)
+        seconds += one.value * window->second;
     return seconds;
   };
   const double step = total("time/step_s"), sync = total("time/sync_s");
@@ -245,16 +261,23 @@ page::Section loss_section(std::span<const RunFiles> runs) {
     out = "<p>No losses yet: the first line of metrics.jsonl brings them.</p>\n";
     return {"losses", "Losses", out};
   }
-  out += "<div class=\"pair\">\n";
-  out += charts(runs, losses,
-                {.title = "Losses", .x_name = "step", .y_name = "loss", .logarithmic_too = true});
-  out += charts(runs, {"lr"}, {.title = "Learning rate", .x_name = "step", .y_name = "rate"});
-  out += charts(runs, {"gradient_norm"},
-                {.title = "Norm of the gradient",
-                 .x_name = "step",
-                 .y_name = "norm",
-                 .logarithmic_too = true});
-  out += "</div>\n";
+  const LineChart like{
+      .title = "Losses", .x_name = "step", .y_name = "loss", .logarithmic_too = true};
+  const auto norm = charts(runs, {"gradient_norm"},
+                           {.title = "Norm of the gradient",
+                            .x_name = "step",
+                            .y_name = "norm",
+                            .logarithmic_too = true});
+  const auto rate =
+      charts(runs, {"lr"}, {.title = "Learning rate", .x_name = "step", .y_name = "rate"});
+  if (runs.size() == 1) {
+    out += pair(charts(runs, losses, like) + rate + norm);
+  } else {
+    std::erase(losses, "loss");
+    out += pair(charts(runs, {"loss"}, like) + rate);
+    out +=
+        folded(runs, "Each loss, and the norm of the gradient", charts(runs, losses, like) + norm);
+  }
   for (const RunFiles& run : runs) {
     const auto& bad = run.metrics.of("bad_steps");
     if (!bad.empty() && bad.back().value > 0)
@@ -278,13 +301,18 @@ page::Section score_section(std::span<const RunFiles> runs,
     return {
         "scores", "Scores over time",
         "<p>No evaluation has ended yet: [callbacks.evaluate] says when the next is due.</p>\n"};
-  LineChart like{.x_name = "step", .y_name = "per cent", .factor = 100};
-  std::string out = "<div class=\"pair\">\n";
-  like.title = "AP";
-  out += charts(runs, scores({"AP", "AP50", "AP75"}), like);
-  like.title = "AP by size of objects";
-  out += charts(runs, scores({"APs", "APm", "APl"}), like);
-  out += "</div>\n";
+  LineChart like{.title = "AP", .x_name = "step", .y_name = "per cent", .factor = 100};
+  LineChart sizes = like;
+  sizes.title = "AP by size of objects";
+  const auto by_size = charts(runs, scores({"APs", "APm", "APl"}), sizes);
+  std::string out;
+  if (runs.size() == 1) {
+    out += pair(charts(runs, scores({"AP", "AP50", "AP75"}), like) + by_size);
+  } else {
+    out += pair(charts(runs, main, like));
+    out += folded(runs, "AP50, AP75, and AP by size of objects",
+                  charts(runs, scores({"AP50", "AP75"}), like) + by_size);
+  }
   out += time_to_accuracy(runs, std::ranges::count(main, "bbox/AP") ? "bbox/AP" : main.front());
   for (const RunFiles& run : runs) {
     const std::string classes =
@@ -295,23 +323,29 @@ page::Section score_section(std::span<const RunFiles> runs,
 }
 
 page::Section speed_section(std::span<const RunFiles> runs) {
-  std::string out = "<div class=\"pair\">\n";
-  out += charts(runs, {"time/images_per_s"},
-                {.title = "Images per second", .x_name = "step", .y_name = "images/s"});
-  out += charts(
+  const auto rate = charts(runs, {"time/images_per_s"},
+                           {.title = "Images per second", .x_name = "step", .y_name = "images/s"});
+  const auto parts = charts(
       runs, {"time/data_wait_s", "time/step_s", "time/sync_s", "time/callbacks_s"},
       {.title = "Seconds per step", .x_name = "step", .y_name = "s", .logarithmic_too = true});
+  std::string went;
   for (const RunFiles& run : runs) {
     const std::string bars = where_time_went(run);
-    if (!bars.empty()) out += "<div>" + head(runs, run) + bars + "</div>\n";
+    if (!bars.empty()) went += "<div>" + head(runs, run) + bars + "</div>\n";
   }
   const auto memory = names(runs, [](const std::string& name) {
     return name.starts_with("time/") && name.ends_with("_mib");
   });
-  out += charts(runs, memory, {.title = "Memory", .x_name = "step", .y_name = "MiB"});
-  out += charts(runs, names(runs, [](const std::string& name) { return name.ends_with("_busy"); }),
-                {.title = "GPUs busy", .x_name = "step", .y_name = "per cent", .factor = 100});
-  out += "</div>\n";
+  const auto devices =
+      charts(runs, memory, {.title = "Memory", .x_name = "step", .y_name = "MiB"}) +
+      charts(runs, names(runs, [](const std::string& name) { return name.ends_with("_busy"); }),
+             {.title = "GPUs busy", .x_name = "step", .y_name = "per cent", .factor = 100});
+  std::string out;
+  if (runs.size() == 1)
+    out = pair(rate + parts + went + devices);
+  else
+    out = pair(rate + went) + folded(runs, "Seconds per step", parts) + pair(devices);
+  if (out.empty()) out = "<p>No rates yet: the first line of metrics.jsonl brings them.</p>\n";
   if (memory.empty()) {
     std::string peaks;
     for (const RunFiles& run : runs) {

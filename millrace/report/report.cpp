@@ -100,6 +100,13 @@ std::vector<Section> analysis_sections(const RunScores& scores) {
   return all;
 }
 
+/// How long a run trained, and that times its devices.
+std::pair<std::string, std::string> cost_of(const RunFiles& run) {
+  const double seconds = trained_seconds(run, run.metrics.last_time);
+  const double hours = device_hours(run);
+  return {seconds > 0 ? duration_text(seconds) : "", hours > 0 ? fmt::format("{:.2f}", hours) : ""};
+}
+
 std::string comparison_line(const coco::Analysis& analysis, const std::string& name,
                             const std::string& reference, std::string_view what) {
   const auto& it = *analysis.versus;
@@ -112,20 +119,20 @@ std::string comparison_line(const coco::Analysis& analysis, const std::string& n
 /// Final scores of several runs, and what differs from the first.
 Section comparison_section(std::span<const RunFiles> runs, const std::vector<Scored>& all,
                            const ReportOptions& options) {
-  const std::vector<page::Column> columns{
-      {"run"},  {"AP"},      {"difference"}, {"95 % interval"}, {"p"},
-      {"AP50"}, {"AP75"},    {"small"},      {"medium"},        {"large"},
-      {"AR"},   {"mask AP"}, {"step"},       {"cost", true}};
+  const std::vector<page::Column> columns{{"run"},    {"AP"},    {"difference"},  {"95 % interval"},
+                                          {"p"},      {"AP50"},  {"AP75"},        {"small"},
+                                          {"medium"}, {"large"}, {"AR"},          {"mask AP"},
+                                          {"step"},   {"time"},  {"device-hours"}};
   std::vector<std::vector<std::string>> rows;
   std::string verdicts, charts;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(escaped(runs[r].name));
-    const std::string cost = escaped(cost_text(runs[r]));
+    const auto [time, hours] = cost_of(runs[r]);
     if (!all[r].scores) {
       row.resize(12, "&ndash;");
       row.push_back(std::to_string(runs[r].metrics.last_step));
-      row.push_back(cost);
+      row.push_back(time), row.push_back(hours);
       continue;
     }
     const RunScores& scores = *all[r].scores;
@@ -151,7 +158,7 @@ Section comparison_section(std::span<const RunFiles> runs, const std::vector<Sco
     for (const std::size_t i : {1, 2, 3, 4, 5, 8}) row.push_back(percent_or_dash(stats[i]));
     row.push_back(scores.masks ? percent_or_dash(scores.masks->evaluation.stats[0]) : "");
     row.push_back(std::to_string(scores.results.step));
-    row.push_back(cost);
+    row.push_back(time), row.push_back(hours);
   }
   if (verdicts.empty() && options.draws > 0)
     verdicts =
@@ -252,6 +259,8 @@ std::string verdict(const coco::Comparison& comparison, const std::string& run,
       "{:+.2f} AP ({:.2f} against {:.2f}), 95 % interval {:+.2f} to {:+.2f}, p = {:.3f}",
       100 * ap.value, 100 * comparison.a.ap, 100 * comparison.b.ap, 100 * ap.low, 100 * ap.high,
       comparison.p);
+  if (ap.low == 0 && ap.high == 0)
+    return fmt::format("{}: no difference, whichever images are drawn.", figures);
   if (!comparison.significant())
     return fmt::format(
         "{}: within noise. Other images of the same kind could as well show the opposite; do not "

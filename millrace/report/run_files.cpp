@@ -81,11 +81,11 @@ void read_class_scores(RunFiles& run) {
     const auto step = step_of(file);
     if (!step) continue;
     or_remark(run, fmt::format("{} cannot be read", file.filename().string()), [&] {
-      const auto json = ordered_json::parse(read_file(file));
+      const auto saved = ordered_json::parse(read_file(file));
       for (const char* iou : {"bbox", "segm"}) {
-        if (!json.contains(iou)) continue;
-        const auto ids = json.at(iou).at("category_ids").get<std::vector<std::int64_t>>();
-        const auto ap = json.at(iou).at("category_ap").get<std::vector<double>>();
+        if (!saved.contains(iou)) continue;
+        const auto ids = saved.at(iou).at("category_ids").get<std::vector<std::int64_t>>();
+        const auto ap = saved.at(iou).at("category_ap").get<std::vector<double>>();
         ClassScores scores{*step, {}};
         for (std::size_t k = 0; k < std::min(ids.size(), ap.size()); ++k) scores.ap[ids[k]] = ap[k];
         run.class_scores[iou].push_back(std::move(scores));

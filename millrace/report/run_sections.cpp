@@ -148,12 +148,18 @@ std::vector<std::pair<std::string, std::string>> facts_of(const RunFiles& run) {
 
 }  // namespace
 
-std::string cost_text(const RunFiles& run) {
-  const double seconds = trained_seconds(run, run.metrics.last_time);
+double device_hours(const RunFiles& run) {
   const auto ranks = member(run.last_start(), "ranks");
-  if (!(seconds > 0) || !ranks.is_array() || ranks.empty()) return "";
-  return fmt::format("{} on {}, {:.2f} device-hours", duration_text(seconds), devices_text(ranks),
-                     seconds / 3600 * static_cast<double>(ranks.size()));
+  if (!ranks.is_array()) return 0;
+  return trained_seconds(run, run.metrics.last_time) / 3600 * static_cast<double>(ranks.size());
+}
+
+std::string cost_text(const RunFiles& run) {
+  const double hours = device_hours(run);
+  if (!(hours > 0)) return "";
+  return fmt::format("{} on {}, {:.2f} device-hours",
+                     duration_text(trained_seconds(run, run.metrics.last_time)),
+                     devices_text(member(run.last_start(), "ranks")), hours);
 }
 
 std::string standing_text(std::span<const RunFiles> runs) {

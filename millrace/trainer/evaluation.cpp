@@ -57,6 +57,25 @@ std::vector<std::string> score_names() {
   return names;
 }
 
+std::string score_summary(const Scalars& named) {
+  constexpr std::size_t kShown = 6;  // of coco::kStatNames: the AP
+  constexpr const char* kTitles[kShown] = {"AP", "AP50", "AP75", "small", "medium", "large"};
+  auto text = fmt::format("  {:<4}", "");
+  for (const auto* title : kTitles) text += fmt::format("  {:>6}", title);
+  for (const auto& [prefix, name] : {std::pair(kBoxes, "box"), std::pair(kMasks, "mask")}) {
+    auto line = fmt::format("\n  {:<4}", name);
+    std::size_t known = 0;
+    for (std::size_t i = 0; i < kShown; ++i)
+      for (const auto& [score, value] : named)
+        if (score == std::string(prefix) + coco::kStatNames[i]) {
+          line += value < 0 ? fmt::format("  {:>6}", "-") : fmt::format("  {:>6.3f}", value);
+          known += 1;
+        }
+    if (known == kShown) text += line;
+  }
+  return text;
+}
+
 std::string score_tables(const DetectorScores& scores) {
   auto text = coco::table(scores.boxes, coco::IouType::box);
   if (scores.masks) text += coco::table(*scores.masks, coco::IouType::mask);

@@ -61,6 +61,9 @@ Scalars named_scores(const DetectorScores& scores);
 /// All of these names.
 std::vector<std::string> score_names();
 
+/// The six AP of boxes and masks in three lines, from named scores; "-": there are no such objects.
+std::string score_summary(const Scalars& named);
+
 /// Both tables, as pycocotools prints them.
 std::string score_tables(const DetectorScores& scores);
 

@@ -79,6 +79,34 @@ std::vector<NameRow> classifier_layers() {
   return rows;
 }
 
+std::vector<NameRow> mmdetection_layers() {
+  return {{conv, "backbone.body.conv1", "backbone.conv1"},
+          {norm, "backbone.body.bn1", "backbone.bn1"},
+          {conv, "backbone.body.layer{a}.{b}.conv{c}", "backbone.layer{a}.{b}.conv{c}"},
+          {norm, "backbone.body.layer{a}.{b}.bn{c}", "backbone.layer{a}.{b}.bn{c}"},
+          {conv, "backbone.body.layer{a}.{b}.downsample.0", "backbone.layer{a}.{b}.downsample.0"},
+          {norm, "backbone.body.layer{a}.{b}.downsample.1", "backbone.layer{a}.{b}.downsample.1"},
+          {conv, "backbone.fpn.inner_blocks.{a}.0", "neck.lateral_convs.{a}.conv"},
+          {norm, "backbone.fpn.inner_blocks.{a}.1", "neck.lateral_convs.{a}.gn"},
+          {conv, "backbone.fpn.layer_blocks.{a}.0", "neck.fpn_convs.{a}.conv"},
+          {norm, "backbone.fpn.layer_blocks.{a}.1", "neck.fpn_convs.{a}.gn"},
+          {conv, "rpn.head.conv.0.0", "rpn_head.rpn_conv"},
+          {conv, "rpn.head.cls_logits", "rpn_head.rpn_cls"},
+          {conv, "rpn.head.bbox_pred", "rpn_head.rpn_reg"},
+          {linear, "roi_heads.box_head.fc6", "roi_head.bbox_head.shared_fcs.0"},
+          {linear, "roi_heads.box_head.fc7", "roi_head.bbox_head.shared_fcs.1"},
+          {linear, "roi_heads.box_head.{a}.fc6", "roi_head.bbox_head.{a}.shared_fcs.0"},
+          {linear, "roi_heads.box_head.{a}.fc7", "roi_head.bbox_head.{a}.shared_fcs.1"},
+          {linear, "roi_heads.box_predictor.{a}.cls_score", "roi_head.bbox_head.{a}.fc_cls"},
+          {linear, "roi_heads.box_predictor.{a}.bbox_pred", "roi_head.bbox_head.{a}.fc_reg"},
+          {linear, "roi_heads.box_predictor.cls_score", "roi_head.bbox_head.fc_cls"},
+          {linear, "roi_heads.box_predictor.bbox_pred", "roi_head.bbox_head.fc_reg"},
+          {conv, "roi_heads.mask_head.{a}.0", "roi_head.mask_head.convs.{a}.conv"},
+          {norm, "roi_heads.mask_head.{a}.1", "roi_head.mask_head.convs.{a}.gn"},
+          {conv, "roi_heads.mask_predictor.conv5_mask", "roi_head.mask_head.upsample"},
+          {conv, "roi_heads.mask_predictor.mask_fcn_logits", "roi_head.mask_head.conv_logits"}};
+}
+
 std::vector<NameRow> caffe2_layers(std::string_view first_norm) {
   return {{conv, "backbone.body.conv1", "conv1"},
           {norm, "backbone.body.bn1", first_norm},
@@ -127,6 +155,11 @@ const std::vector<Scheme> kSchemes = {
     {.name = "detectron2",
      .doc = "detectron2: class axes with the background last",
      .layers = layers_of(&CommonLayer::detectron2),
+     .suffixes = torch_suffixes(),
+     .background = Background::last},
+    {.name = "mmdetection",
+     .doc = "MMDetection: class axes with the background last",
+     .layers = mmdetection_layers(),
      .suffixes = torch_suffixes(),
      .background = Background::last},
     {.name = "tensorpack",

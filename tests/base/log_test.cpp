@@ -16,7 +16,7 @@ using ::testing::Not;
 /// The process-wide logger, as main sets it up.
 class LogFile : public ::testing::Test {
  protected:
-  LogFile() { start_logging(/*verbose=*/false); }
+  LogFile() { start_logging(); }
   ~LogFile() override {
     log_to_file({});
     log_as("", /*chief=*/true);
@@ -55,6 +55,30 @@ TEST_F(LogFile, TakesErrorsThatAreNotShown) {
   log_to_file(file_);
   log_error_in_file("the end");
   EXPECT_THAT(text(), ::testing::AllOf(Not(HasSubstr("nowhere")), EndsWith(" error the end\n")));
+}
+
+TEST_F(LogFile, HasEverythingWhereStandardErrorIsQuiet) {
+  start_logging(LogLevel::quiet);
+  EXPECT_TRUE(log_is_quiet());
+  log_to_file(file_);
+  ::testing::internal::CaptureStderr();
+  spdlog::info("news");
+  spdlog::warn("a fault");
+  log_result("the result");
+  log_info_in_file("a long table");
+  const auto shown = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(shown, ::testing::AllOf(Not(HasSubstr("news")), HasSubstr(" warning a fault\n"),
+                                      EndsWith("\nthe result\n"), Not(HasSubstr("table"))));
+  EXPECT_THAT(text(),
+              ::testing::AllOf(HasSubstr(" info news\n"), HasSubstr(" warning a fault\n"),
+                               HasSubstr(" info the result\n"), HasSubstr(" info a long table\n")));
+}
+
+TEST_F(LogFile, ShowsAResultOnceWhereItIsNotQuiet) {
+  EXPECT_FALSE(log_is_quiet());
+  ::testing::internal::CaptureStderr();
+  log_result("the result");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), EndsWith(" info the result\n"));
 }
 
 TEST_F(LogFile, OfOneOfSeveralProcessesHasItsNameInWarningsAlone) {

@@ -98,7 +98,7 @@ int run(int argc, char** argv, const Cluster& cluster) {
 }  // namespace millrace
 
 int main(int argc, char** argv) {
-  millrace::start_logging(/*verbose=*/false);
+  millrace::start_logging();
   return millrace::Cluster::run(
       [&](const millrace::Cluster& cluster) { return millrace::run(argc, argv, cluster); });
 }

@@ -168,7 +168,7 @@ int run(int argc, char** argv) {
       ->type_name("CONFIG");
   app.add_option("--set", settings, "of the configuration")->type_name("KEY=VALUE");
   CLI11_PARSE(app, argc, argv);
-  start_logging(/*verbose=*/false);
+  start_logging();
   if (!config.empty()) {
     print_gradients(config, settings);
     return 0;

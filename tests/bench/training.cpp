@@ -180,7 +180,7 @@ int main(int argc, char** argv) try {
     ::setenv("BENCH_STARTED", "1", 1);
     ::execv("/proc/self/exe", argv);
   }
-  millrace::start_logging(/*verbose=*/false);
+  millrace::start_logging();
   spdlog::set_level(spdlog::level::warn);
   return millrace::run(argc, argv);
 } catch (const std::exception& problem) {

@@ -181,12 +181,28 @@ TEST(ProgressLine, FitsTheTerminal) {
                                 .images_per_s = 12.34,
                                 .data_wait_share = 0.021,
                                 .left_s = 753};
-  EXPECT_EQ(progress_line(figures, 0, 0),
+  EXPECT_EQ(progress_line(figures),
             "epoch 2.25/12 step 345/1536  12:33 left  loss 0.812 (loss_mask 0.500)  12.3 images/s  "
             "data wait 2%  lr 0.02");
-  EXPECT_THAT(progress_line(figures, 8, 200), HasSubstr("[=>      ] step"));
-  EXPECT_EQ(progress_line(figures, 8, 60).size(), 60U);
-  EXPECT_EQ(progress_line({}, 8, 10).size(), 10U);
+  // What matters least is left out first, and what is left is whole.
+  EXPECT_EQ(progress_line(figures, 59),
+            "epoch 2.25/12  [====>             ]  12:33 left  loss 0.812");
+  EXPECT_EQ(progress_line(figures, 79),
+            "epoch 2.25/12  [=>      ]  step 345/1536  12:33 left  loss 0.812  12.3 images/s");
+  EXPECT_EQ(
+      progress_line(figures, 199),
+      "epoch 2.25/12  [=====>                  ]  step 345/1536  12:33 left  loss 0.812 (mask "
+      "0.500)  12.3 images/s  data wait 2%  lr 0.02");
+  auto later = figures;
+  later.scores = {{"mask AP", 0.4312}};
+  EXPECT_EQ(progress_line(later, 79),
+            "epoch 2.25/12  [=>      ]  12:33 left  loss 0.812  mask AP 0.431  12.3 images/s");
+  later.data_wait_share = 0.4;  // what to mend comes before it
+  EXPECT_THAT(progress_line(later, 79), HasSubstr("data wait 40%"));
+  EXPECT_EQ(progress_line(figures, 20), "12:33 left");
+  EXPECT_EQ(progress_line(figures, 4), "12:3");
+  for (int columns = 1; columns < 250; ++columns)
+    EXPECT_LE(progress_line(later, columns).size(), static_cast<std::size_t>(columns));
 }
 
 }  // namespace

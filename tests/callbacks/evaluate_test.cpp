@@ -324,7 +324,9 @@ TEST(EvaluateCallback, SaysWhoseScoresItTellsOfAtTheEnd) {
                         {"evaluate", "every = '1 epoch'"},
                         {"averaged", "type = 'evaluate'\nweights = 'average_weights'"}}}();
   const auto text = log.take();
-  EXPECT_THAT(text, HasSubstr("info evaluation after step 15\n"));
+  EXPECT_THAT(text, HasSubstr("info evaluation after step 15\n"
+                              "            AP    AP50    AP75   small  medium   large\n"
+                              "  box    0."));
   EXPECT_THAT(text, HasSubstr("info best box AP 0."));
   EXPECT_THAT(text, HasSubstr("info evaluation of average_weights after step 15\n"));
   EXPECT_THAT(text, HasSubstr("info best box AP of average_weights 0."));

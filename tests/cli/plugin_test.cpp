@@ -57,6 +57,15 @@ TEST_F(Plugin, BringsAComponentWithItsOptions) {
   const auto list = successful(trainer({"list", "--plugin", HELLO_PLUGIN}));
   EXPECT_THAT(list.out, HasSubstr("[callbacks.hello]  greets\n    from " HELLO_PLUGIN "\n"));
 
+  for (const auto& words :
+       {Words{"config", "--schema", "--set", plugins({HELLO_PLUGIN})},
+        Words{"config", "--schema", "configs/maskrcnn.toml", "--set", plugins({HELLO_PLUGIN})}}) {
+    const auto schema = Json::parse(successful(trainer(words)).out);
+    EXPECT_EQ(schema["definitions"]["callback.hello"]["properties"]["times"]["minimum"], 1);
+    EXPECT_TRUE(schema["definitions"].contains("stage.hello_stage"));
+    EXPECT_TRUE(schema["definitions"].contains("detector.hello_detector"));
+  }
+
   const auto resolved = successful(config_with({HELLO_PLUGIN}, {"callbacks.hello.times=5"}));
   EXPECT_THAT(resolved.out, HasSubstr("times = 5"));
   expect_error(config_with({HELLO_PLUGIN}, {"callbacks.hello.times=0"}), 2, "out of range");

@@ -24,13 +24,14 @@ TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
   const auto all = successful(trainer({"--help"}));
   for (const std::string command :
        {"run", "eval", "coco-eval", "predict", "sample", "pack", "convert", "export", "config",
-        "list", "bench", "doctor", "serve", "check-gpu"}) {
+        "list", "bench", "doctor", "serve", "check-gpu", "completion", "man"}) {
     EXPECT_THAT(all.out, HasSubstr("\n  " + command + " "));
     EXPECT_THAT(successful(trainer({command, "--help"})).out,
                 HasSubstr("Examples:\n  trainer " + command));
   }
   EXPECT_THAT(successful(trainer({"--version"})).out,
-              AllOf(StartsWith("trainer "), HasSubstr("\nlibtorch "), HasSubstr(" in /")));
+              AllOf(StartsWith("trainer "), HasSubstr("\nlibtorch "), HasSubstr(" in /"),
+                    HasSubstr("\nrevision "), HasSubstr("\nbuilt by "), HasSubstr("\nprocessor ")));
 }
 
 TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
@@ -51,6 +52,9 @@ TEST_F(Usage, WrongUsageIsNamed) {
       {{"evla", "x.toml"}, "did you mean 'eval'?"},
       {{"list", "--colour"}, "--colour"},
       {{"eval", "x.toml"}, "--weights"},
+      {{"list", "--quiet", "--verbose"}, "--quiet excludes --verbose"},
+      {{"completion", "tcsh"}, "tcsh not in {bash,zsh,fish}"},
+      {{"config"}, "CONFIG is required, unless with --schema"},
       {{"sample", "--out", in_folder("x"), "--train", "0"},
        "--train: takes numbers above 0, not '0'"},
       {{"bench", "dataflow", "x.toml", "--threads", "-1"},

@@ -81,7 +81,7 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  millrace::start_logging(/*verbose=*/false);
+  millrace::start_logging();
   return millrace::Cluster::run([&](const millrace::Cluster& cluster) {
     return millrace::run(cluster, arguments.at(0), arguments.at(1),
                          arguments.size() > 2 ? std::stoll(arguments[2]) : 0);

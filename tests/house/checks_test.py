@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The checks of the house find what is wrong, and say where."""
 
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -65,6 +66,20 @@ class Checks(unittest.TestCase):
         self.assertEqual(
             self.check("check_columns.py"), (1, "cmake/a.cmake:2: 101 columns; 100 are the limit\n")
         )
+
+
+    def test_each_source_has_the_command_of_the_file_that_includes_it(self):
+        joined = self.root / "Unity/unity_0_cxx.cxx"
+        self.write("Unity/unity_0_cxx.cxx", '#include "/a/one.cpp"\n\n#include "/a/two.cpp"\n')
+        spec = importlib.util.spec_from_file_location("it", SCRIPTS / "compile_commands.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        listed = [{"directory": "/b", "file": str(joined), "command": f"g++ -O2 -c {joined}"},
+                  {"directory": "/b", "file": "/a/alone.cpp", "command": "g++ -c /a/alone.cpp"}]
+        self.assertEqual(
+            [(entry["file"], entry["command"]) for entry in module.entries(listed)],
+            [("/a/alone.cpp", "g++ -c /a/alone.cpp"), ("/a/one.cpp", "g++ -O2 -c /a/one.cpp"),
+             ("/a/two.cpp", "g++ -O2 -c /a/two.cpp")])
 
 
 if __name__ == "__main__":

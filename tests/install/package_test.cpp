@@ -16,7 +16,10 @@ TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
         "include/millrace/models/pyramid_detector.h", "include/millrace/plugins/build_id.h",
         "lib/cmake/millrace/millraceConfig.cmake", "lib/cmake/millrace/millraceConfigVersion.cmake",
         "share/millrace/configs/maskrcnn.toml", "share/millrace/examples/my_stage/my_stage.cpp",
-        "share/doc/millrace/LICENSE", "share/doc/millrace/docs/plugins.md"})
+        "share/millrace/millrace.schema.json", "share/man/man1/trainer.1",
+        "share/bash-completion/completions/trainer", "share/zsh/site-functions/_trainer",
+        "share/fish/vendor_completions.d/trainer.fish", "share/doc/millrace/LICENSE",
+        "share/doc/millrace/docs/plugins.md"})
     EXPECT_TRUE(fs::exists(prefix() / file)) << file;
   for (const auto* file : {"include/millrace/cli", "include/millrace/tests"})
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;

@@ -16,7 +16,7 @@ inline const Cluster* cluster = nullptr;
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  millrace::start_logging(/*verbose=*/false);
+  millrace::start_logging();
   return millrace::Cluster::run([](const millrace::Cluster& all) {
     millrace::testing::cluster = &all;
     return RUN_ALL_TESTS();

@@ -59,7 +59,8 @@ NamedTensors mask_rcnn() {
 
 TEST(Schemes, ThereAndBackIsTheSame) {
   const auto model = mask_rcnn();
-  for (const auto* name : {"torchvision", "torchvision-2019", "detectron2", "tensorpack"}) {
+  for (const auto* name :
+       {"torchvision", "torchvision-2019", "detectron2", "mmdetection", "tensorpack"}) {
     std::vector<std::string> unknown;
     const auto& scheme = scheme_named(name);
     auto theirs = in_names_of(scheme, model, unknown);
@@ -92,6 +93,15 @@ TEST(Schemes, NamesAreThoseThatTheCodeBasesWrite) {
         {"roi_heads.box_head.fc6.weight", "roi_heads.box_head.fc1.weight"},
         {"roi_heads.mask_predictor.conv5_mask.weight", "roi_heads.mask_head.deconv.weight"},
         {"roi_heads.mask_predictor.mask_fcn_logits.bias", "roi_heads.mask_head.predictor.bias"}}},
+      {"mmdetection",
+       {{"backbone.body.bn1.running_var", "backbone.bn1.running_var"},
+        {"backbone.body.layer4.2.conv3.weight", "backbone.layer4.2.conv3.weight"},
+        {"backbone.fpn.inner_blocks.3.0.bias", "neck.lateral_convs.3.conv.bias"},
+        {"rpn.head.conv.0.0.weight", "rpn_head.rpn_conv.weight"},
+        {"roi_heads.box_head.fc7.weight", "roi_head.bbox_head.shared_fcs.1.weight"},
+        {"roi_heads.box_predictor.2.bbox_pred.bias", "roi_head.bbox_head.2.fc_reg.bias"},
+        {"roi_heads.mask_head.3.0.bias", "roi_head.mask_head.convs.3.conv.bias"},
+        {"roi_heads.mask_predictor.conv5_mask.weight", "roi_head.mask_head.upsample.weight"}}},
       {"tensorpack",
        {{"backbone.body.conv1.weight", "conv0/W"},
         {"backbone.body.layer3.5.bn2.running_mean", "group2/block5/conv2/bn/mean/EMA"},

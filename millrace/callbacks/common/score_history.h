@@ -47,11 +47,12 @@ class ScoreHistory {
     return joined(reached);
   }
 
-  /// The tables of the last scores, and the best AP. `whose`: " of average_weights", or "" for the
-  /// trained weights.
+  /// The last scores in short and in full, and the best AP. `whose`: " of average_weights", or ""
+  /// for the trained weights.
   std::string last_text(const std::string& whose) const {
-    return fmt::format("evaluation{} after step {}\n{}", whose, step_, tables_);
+    return fmt::format("evaluation{} after step {}\n{}", whose, step_, score_summary(last_));
   }
+  const std::string& last_tables() const { return tables_; }
   std::string best_text(const std::string& whose) const {
     return fmt::format("best {} AP{} {:.4f}, after step {}", best_kind_, whose, best_, best_step_);
   }

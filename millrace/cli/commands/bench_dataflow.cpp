@@ -220,7 +220,12 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
                                            : static_cast<int>(allowed_processor_count());
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
-  if (!arguments.json) return print_measurement(result, floors, used), kDone;
+  if (!arguments.json) {
+    print_measurement(result, floors, used);
+    suggest_next(fmt::format("trainer bench model {}: the slower of the two decides",
+                             arguments.config.file));
+    return kDone;
+  }
   auto json = to_json(result, floors, used);
   if (arguments.digest) json["digests"] = result.digests;
   print(json);

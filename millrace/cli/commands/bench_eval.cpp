@@ -138,7 +138,10 @@ int bench_eval(const BenchEvalArguments& arguments) {
                  1e3 * p.truth, 1e3 * p.detections, 1e3 * p.evaluate, 1e3 * p.whole, 1e3 * p.cpu,
                  1e3 * p.read);
   }
-  if (arguments.json) print(all);
+  if (arguments.json)
+    print(all);
+  else
+    suggest_next("docs/evaluation.md has other evaluators beside these figures");
   return kDone;
 }
 

@@ -217,6 +217,8 @@ int bench_model(const BenchModelArguments& arguments) {
                byte_text(static_cast<double>(m.device->reserved_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
+  suggest_next(fmt::format("trainer bench dataflow {}: the slower of the two decides",
+                           arguments.config.file));
   return kDone;
 }
 

@@ -221,6 +221,7 @@ int run_parts(const CheckGpuArguments& arguments) {
   }
   report.finish(report.ok() ? "ok" : "failed");
   report.print_end();
+  suggest_next("docs/check-gpu.md says what each part means, and what to do about one that fails");
   return report.ok() ? kDone : kFailed;
 }
 

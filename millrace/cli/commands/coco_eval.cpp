@@ -107,6 +107,11 @@ int coco_eval(const CocoEvalArguments& arguments) {
   if (!arguments.json) {
     fmt::print("{}{}", coco::table(result, iou),
                analysis ? analysis_text(*analysis, arguments.analyze) : "");
+    suggest_next(!arguments.html.empty() ? "open " + arguments.html
+                 : arguments.analyzes()
+                     ? "--html FILE writes this as a page; --versus OTHER.json compares two results"
+                     : "--analyze says what kind of error costs how much; --bootstrap 1000 how far "
+                       "the figures would move");
     return kDone;
   }
   Json json = {

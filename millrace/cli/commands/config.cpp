@@ -1,17 +1,39 @@
 // trainer config: the resolved configuration, each value with where it came from; or what a file of
-// weights says of itself.
+// weights says of itself; or the schema of all configurations.
 #include <fmt/format.h>
 
 #include <sstream>
 #include <string>
 
+#include "millrace/base/errors.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/describe/config_schema.h"
+#include "millrace/plugins/loader.h"
 #include "millrace/trainer/run/run.h"
 #include "millrace/trainer/run/trained_model.h"
 
 namespace millrace::cli {
 namespace {
+
+struct ConfigCommandArguments : ConfigArguments {
+  bool schema = false;
+};
+
+/// The schema, with the plug-ins that the configuration names, if there is one.
+int show_schema(const ConfigArguments& arguments) {
+  Config tree;
+  if (arguments.file.empty())
+    apply_overrides(tree, arguments.overrides);
+  else
+    tree = load_config(arguments.file, arguments.overrides);
+  load_plugins(tree);
+  print_text(config_schema().dump(1) + "\n");
+  suggest_next(
+      "trainer config --schema >schema.json, and `#:schema ./schema.json` as the first line "
+      "of a configuration: docs/editor.md");
+  return kDone;
+}
 
 /// Facts as comments above the tables that the card has, so that all is TOML.
 int show_model(const ConfigArguments& arguments) {
@@ -21,14 +43,19 @@ int show_model(const ConfigArguments& arguments) {
   std::istringstream facts(model.text());
   for (std::string line; std::getline(facts, line);) print_text("# " + line + "\n");
   print_text("\n" + to_toml(tree));
+  suggest_next(fmt::format("trainer predict {0} PHOTOS --out found; trainer eval {0} --data DIR",
+                           arguments.file));
   return kDone;
 }
 
-int config(const ConfigArguments& arguments) {
+int config(const ConfigCommandArguments& arguments) {
+  if (arguments.schema) return show_schema(arguments);
+  if (arguments.file.empty()) throw ConfigError("CONFIG is required, unless with --schema");
   if (names_model(arguments.file)) return show_model(arguments);
   const auto recipe = arguments.load();
   make_callbacks(recipe);  // checks that what they watch is published
   fmt::print("{}", to_toml(recipe.tree, /*origins=*/true));
+  suggest_next(fmt::format("trainer doctor {0}, then trainer run {0}", arguments.file));
   return kDone;
 }
 
@@ -40,10 +67,14 @@ void add_config(CLI::App& app, Action& action) {
                      "Print the resolved configuration and where each value came from; of a "
                      "model.safetensors, what it is",
                      config);
-  arguments.add_to(command);
+  arguments.add_to(command)->required(false);
+  command.add_flag("--schema", arguments.schema,
+                   "print the JSON schema of configurations instead, for editors; of a "
+                   "configuration with plug-ins, with theirs");
   add_examples(
       command,
       {"trainer config configs/maskrcnn.toml", "trainer config model.safetensors",
+       "trainer config --schema >millrace.schema.json",
        "trainer config configs/maskrcnn.toml --set optimizer.lr=0.01 --set model.masks=false"});
 }
 

@@ -40,6 +40,10 @@ int convert(const ConvertArguments& arguments) {
   fmt::print("{}: {}, {}, names of {} (from {})\n", arguments.out.string(),
              counted(static_cast<long long>(done.tensors), "tensor"), heads, scheme.name,
              done.from);
+  suggest_next(
+      fmt::format("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG "
+                  "--weights {0}",
+                  arguments.out.string()));
   return kDone;
 }
 

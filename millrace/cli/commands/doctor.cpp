@@ -4,9 +4,6 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -15,6 +12,7 @@
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/doctor_report.h"
+#include "millrace/cli/image_progress.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -45,29 +43,6 @@ struct DoctorArguments {
   std::string images = "all";
   std::size_t max_examples = 5;
   bool json = false;
-};
-
-/// Logs the progress of a long check every ten seconds. Any thread.
-class Progress {
- public:
-  Progress(std::string what, std::size_t count) : what_(std::move(what)), count_(count) {}
-
-  void operator()() {
-    const auto done = ++done_;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    const auto now = std::chrono::steady_clock::now();
-    if (!lock || now < next_) return;
-    next_ = now + kPause;
-    spdlog::info("{}: {} of {} images", what_, done, count_);
-  }
-
- private:
-  static constexpr std::chrono::seconds kPause{10};
-  std::string what_;
-  std::size_t count_;
-  std::atomic<std::size_t> done_ = 0;
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kPause;
 };
 
 /// Examines what a recipe trains and evaluates on.
@@ -122,7 +97,7 @@ class Doctor {
       if (arguments_.images != "none") {
         check_file_names(split, findings);
         const auto how = arguments_.images == "all" ? ImageCheck::decode : ImageCheck::heads;
-        Progress progress(name, data->images.size());
+        ImageProgress progress(name, data->images.size());
         marked_.push_back({name, split, check_images(split, how, findings, std::ref(progress))});
       }
     }
@@ -179,7 +154,7 @@ class Doctor {
       const auto train = open_train_data(recipe_.data, recipe_.sources);
       const auto& source = *train.source;
       classes_ = train.classes;
-      Progress progress(name, static_cast<std::size_t>(source.size()));
+      ImageProgress progress(name, static_cast<std::size_t>(source.size()));
       check_samples(source, arguments_.images == "all", findings, std::ref(progress));
       report_.splits.push_back({name, "[[data.sources]]", static_cast<std::size_t>(source.size())});
       train_objects_ = count_objects(source);
@@ -214,6 +189,17 @@ class Doctor {
   Findings across_;
 };
 
+/// What a person does about the report.
+std::string next_of(const DoctorReport& report, const std::string& config) {
+  const auto first = std::ranges::find(
+      report.findings, error, [](const LocatedFinding& one) { return one.finding.kind.severity; });
+  if (first != report.findings.end())
+    return fmt::format("mend the errors, first {} of {}; docs/doctor.md says how",
+                       first->finding.kind.name, first->where);
+  return fmt::format("trainer run {}{}", config,
+                     report.findings.empty() ? "" : "; training goes on with what is left");
+}
+
 int doctor(const DoctorArguments& arguments) {
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // the data here are examined, not a server's
@@ -223,10 +209,12 @@ int doctor(const DoctorArguments& arguments) {
                                     static_cast<std::size_t>(threads));
   tbb::task_arena arena(threads);
   const auto report = arena.execute([&] { return Doctor(recipe, arguments).examine(); });
-  if (arguments.json)
+  if (arguments.json) {
     print(to_json(report));
-  else
+  } else {
     fmt::print("{}", to_text(report));
+    suggest_next(next_of(report, arguments.config.file));
+  }
   return report.kinds(error) > 0 ? kFailed : kDone;
 }
 

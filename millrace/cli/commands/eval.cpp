@@ -1,12 +1,15 @@
 // trainer eval: detect over the validation split and print the COCO figures.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/predict/prediction.h"
 #include "millrace/trainer/run/session.h"
 #include "millrace/trainer/run/trained_model.h"
 
@@ -52,8 +55,18 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   auto split = open_split(recipe.data, recipe.data.val);
   if (card) split = labelled_by(*card, split, recipe, weights);
   const auto detector = session.make_trained_detector(split.classes, weights);
-  const auto scores = evaluate_detector(*detector, session.passes_over(split),
-                                        {.keep_detections = !arguments.out.empty()}, cluster);
+  EvaluationRun run{.keep_detections = !arguments.out.empty()};
+  std::optional<PredictionProgress> progress;
+  if (cluster.is_chief()) {
+    const auto all = (std::ssize(split.annotations->images) + cluster.size() - 1) / cluster.size();
+    progress.emplace("image", 0, all);
+    run.watch.moves = [&, all, seen = std::int64_t{0}]() mutable {
+      seen = std::min(all, seen + recipe.data.test_batch_size);
+      progress->show(seen);
+    };
+  }
+  const auto scores = evaluate_detector(*detector, session.passes_over(split), run, cluster);
+  progress.reset();
   if (!cluster.is_chief()) return kDone;
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
   const auto lost = std::ssize(split.annotations->images) - scores->images;  // not readable
@@ -67,6 +80,13 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
                lost > 0 ? fmt::format("; {} left out, scored as without detections",
                                       counted(lost, "image"))
                         : "");
+    suggest_next(
+        arguments.out.empty()
+            ? std::string("the same command with --out FILE, whose errors trainer coco-eval "
+                          "--analyze takes apart")
+            : fmt::format("trainer coco-eval --gt {} --dt {} --iou {} --analyze",
+                          find_split(recipe.data, recipe.data.val).annotations.string(),
+                          arguments.out.string(), scores->masks ? "segm" : "bbox"));
   }
   return kDone;
 }

@@ -110,6 +110,7 @@ int export_to_onnx(const ExportArguments& arguments) {
   const CertificateFiles certificate(arguments.to);
   files.insert(files.end(), {certificate.text, certificate.tensors});
   for (const auto& file : files) print_text(fmt::format("{}\n", file.string()));
+  suggest_next(fmt::format("trainer export --check {}", arguments.to.string()));
   return kDone;
 }
 
@@ -130,6 +131,7 @@ int check_export(const ExportArguments& arguments) {
   if (std::system("exec \"$MILLRACE_PYTHON\" -c \"$MILLRACE_SCRIPT\" \"$MILLRACE_MODEL\"") != 0)
     throw Error(arguments.check.string() +
                 ": onnxruntime does not give what the certificate says; see above");
+  suggest_next("docs/export.md shows the file in C++ and Python programs");
   return kDone;
 }
 

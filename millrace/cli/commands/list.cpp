@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "millrace/cli/command.h"
-#include "millrace/coco/sample/sample.h"
+#include "millrace/cli/describe/config_tables.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/sources/train_data.h"
@@ -13,37 +13,6 @@
 
 namespace millrace::cli {
 namespace {
-
-/// A table of a configuration and its keys.
-struct TableHelp {
-  std::string name;  // "data.sample"
-  std::string doc;
-  std::vector<OptionHelp> options;
-};
-
-std::vector<TableHelp> tables() {
-  return {
-      {"",
-       "keys before all tables; also `base`, the file to inherit, and `unset`, a list of inherited "
-       "keys that get their defaults back",
-       help_of<TopOptions>()},
-      {"data", "the data set and how it is read", help_of<DataOptions>()},
-      {"data.sample", "makes data.root on first use", help_of<coco::SampleOptions>()},
-      {"[data.sources]", "what training reads; also the options of the source that `type` names",
-       help_of<SourceKeys>()},
-      {"[data.stages]", "how batches are made; also the options of the stage that `type` names",
-       help_of<StageKeys>()},
-      {"model", "the detector; also the options of the one that `type` names",
-       help_of<ModelOptions>()},
-      {"train", "the run", help_of<TrainOptions>()},
-      {"optimizer", "how gradients become new weights", help_of<OptimizerOptions>()},
-      {"[optimizer.groups]", "rules for some of the parameters; the first that matches one counts",
-       help_of<ParameterRule>()},
-      {"schedule", "the learning rate over time", help_of<ScheduleOptions>()},
-      {"callbacks.NAME", "any callback; also the options of the one that `type` or NAME names",
-       help_of<CallbackSwitches>()},
-  };
-}
 
 void print_options(const std::vector<OptionHelp>& options) {
   for (const auto& option : options) fmt::print("    {}\n", option.text());
@@ -99,7 +68,7 @@ Json json_of(const Registry<Factory>& registry, std::span<const DataDefault> def
   return all;
 }
 
-Json json_of(const std::vector<TableHelp>& all_tables) {
+Json json_of(const std::vector<ConfigTable>& all_tables) {
   auto all = Json::array();
   for (const auto& table : all_tables)
     all.push_back({{"name", table.name}, {"doc", table.doc}, {"options", json_of(table.options)}});
@@ -118,7 +87,7 @@ int list(const ListArguments& arguments) {
   tree.set("plugins", {std::move(files), {}});
   load_plugins(tree);
   if (arguments.json) {
-    print({{"tables", json_of(tables())},
+    print({{"tables", json_of(config_tables())},
            {"detectors", json_of(detectors())},
            {"callbacks", json_of(callbacks())},
            {"sources", json_of(detection_sources(), source_defaults())},
@@ -126,7 +95,7 @@ int list(const ListArguments& arguments) {
     return kDone;
   }
   fmt::print("TABLES of a configuration: option = default, what it does (legal values)\n");
-  for (const auto& table : tables()) {
+  for (const auto& table : config_tables()) {
     fmt::print("\n  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]", table.doc);
     print_options(table.options);
   }
@@ -136,6 +105,7 @@ int list(const ListArguments& arguments) {
                  source_defaults());
   print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages(),
                  stage_defaults());
+  suggest_next("trainer config CONFIG shows what a configuration sets of these, and from where");
   return kDone;
 }
 

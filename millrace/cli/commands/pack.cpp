@@ -29,6 +29,8 @@ int pack(const PackArguments& arguments) {
       arguments.out.string(), counted(source.size(), "image"),
       byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),
       arguments.out.string());
+  suggest_next(fmt::format("with these lines in {0}, trainer bench dataflow {0} says what it gains",
+                           arguments.config.file));
   return kDone;
 }
 

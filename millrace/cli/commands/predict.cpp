@@ -122,6 +122,11 @@ int predict(const PredictArguments& arguments) {
   if (!videos.empty()) shown.write();
   tell_of(photos, files.size(), "image", arguments.out);
   tell_of(failed, videos.size(), "video", arguments.out);
+  const auto page = arguments.out / "index.html";
+  suggest_next(
+      fmt::format("{}; --score draws more or less than what scores {} and above",
+                  fs::exists(page) ? "open " + page.string() : "look at " + arguments.out.string(),
+                  arguments.score));
   return kDone;
 }
 

@@ -49,6 +49,21 @@ void make_sample_on_first_use(const Recipe& recipe, const Cluster& cluster = Clu
   cluster.meet("sample data sets");
 }
 
+/// The last line of the log.
+void log_next(const RunEnd& end) {
+  if (end.training.signalled)
+    return spdlog::info("next: the same command with --resume goes on from there");
+  const auto folder = end.folder.string();
+  const auto page = end.folder / "report.html", pictures = end.folder / "pictures";
+  std::string look = "trainer report " + folder;
+  if (std::filesystem::exists(page))
+    look = "open " + page.string();
+  else if (std::filesystem::exists(pictures))
+    look = fmt::format("look at {}; {}", pictures.string(), look);
+  spdlog::info("next: {}; trainer predict {} PHOTOS --out found; trainer export {} --to model.onnx",
+               look, folder, folder);
+}
+
 int run(const RunArguments& arguments) {
   const ExitAtSignal at_signal(kStoppedEarly, "ended at once: there was no step to save");
   survive_broken_pipes();
@@ -76,7 +91,9 @@ int run(const RunArguments& arguments) {
       options.resumed = find_run(options.output, identity_of(options.config_file, recipe.tree),
                                  resume_mode(arguments.resume));
     make_sample_on_first_use(recipe, cluster);
-    return run_training(session, options).training.signalled ? kStoppedEarly : kDone;
+    const auto end = run_training(session, options);
+    log_next(end);
+    return end.training.signalled ? kStoppedEarly : kDone;
   });
 }
 

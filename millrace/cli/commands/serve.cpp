@@ -50,6 +50,10 @@ int serve(const ServeArguments& arguments) {
         "{0}.key: the secret key, for this side alone\n{0}.pub: the public key, for the "
         "other side\n",
         arguments.keygen);
+    suggest_next(
+        fmt::format("trainer serve CONFIG --key {}.key --allow TRAINER.pub --bind "
+                    "'tcp://*:5555'",
+                    arguments.keygen));
     return kDone;
   }
   if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --keygen");
@@ -66,8 +70,11 @@ int serve(const ServeArguments& arguments) {
                door.keys                      ? fmt::format("to {} keys", door.allowed.size())
                : serving::is_local(door.bind) ? "to this machine alone"
                                               : "to anyone, without keys");
+  spdlog::info("next, for each trainer: trainer run CONFIG --set 'data.source=[\"{}\"]'",
+               server->endpoint());
   server->run([] { return StopSignals::received().empty(); });
   spdlog::info("stopped by {} after {} batches", StopSignals::received(), server->report().batches);
+  spdlog::info("next: trainers wait for data.source_timeout; the same command serves them again");
   ExitAtSignal::work_is_done(kDone);
   return kDone;
 }

@@ -24,7 +24,7 @@ std::vector<coco::Overlay> Prediction::overlays(const std::vector<DetectedObject
 }
 
 PredictionProgress::PredictionProgress(std::string noun, std::int64_t before, std::int64_t all)
-    : is_shown_(stderr_is_terminal()), noun_(std::move(noun)), before_(before), all_(all) {}
+    : is_shown_(shows_progress()), noun_(std::move(noun)), before_(before), all_(all) {}
 
 PredictionProgress::~PredictionProgress() {
   if (is_shown_) end_terminal_line();

@@ -109,6 +109,7 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   print_operator(watch.first());
   fmt::print("{}\n", same ? "reproduced: every figure is as recorded, bit for bit"
                           : fmt::format("not reproduced; recorded was: {}", record.rejected));
+  suggest_next("docs/checkpoints.md says what to look for in a step that diverged");
   return same ? kDone : kFailed;
 }
 

@@ -15,6 +15,7 @@
 #include "millrace/base/files.h"
 #include "millrace/dataflow/image/image_head.h"
 #include "millrace/dataflow/image/reader_object.h"
+#include "millrace/dataflow/image/upright.h"
 
 namespace millrace {
 namespace {

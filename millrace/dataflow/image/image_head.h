@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <opencv2/core/mat.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +24,5 @@ void check_image_head(const ImageHead& head, std::size_t bytes, const std::strin
 
 /// The EXIF orientation, 1 .. 8 (1: upright or not known; 5 .. 8 exchange width and height).
 int exif_orientation(std::string_view jpeg);
-
-/// The picture as it stood before the camera. REQUIRES: an orientation of 1 .. 8.
-cv::Mat upright(const cv::Mat& image, int orientation);
 
 }  // namespace millrace

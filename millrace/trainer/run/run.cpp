@@ -186,9 +186,9 @@ RunEnd run_training(const Session& session, const RunOptions& options) {
     throw;
   }
   if (start) start->end(end);
-  spdlog::info("{} after {}; everything lies in {}",
-               end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason, standing(end.at),
-               folder.string());
+  log_result(fmt::format("{} after {}; everything lies in {}",
+                         end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason,
+                         standing(end.at), folder.string()));
   ExitAtSignal::work_is_done(end.signalled ? kStoppedEarly : kDone);
   return {end, folder};
 }

@@ -38,7 +38,7 @@ void check_step_memory(const Detector& detector, const Recipe& recipe, const Clu
       size->height);
   const auto has = fmt::format(
       "{}{} free",
-      cluster.local_size() > 1 ? counted(cluster.local_size(), "process") + " here, " : "",
+      cluster.local_size() > 1 ? fmt::format("{} processes here, ", cluster.local_size()) : "",
       byte_text(*free));
   if (kCertain * all > *free)
     throw ConfigError(fmt::format("{}; with {} it cannot fit: {}", what, has, kLessMemory));

@@ -1,4 +1,4 @@
-#include "millrace/doctor/findings.h"
+#include "millrace/coco/data/findings.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
+#include "millrace/coco/data/check_records.h"
+
 #include <fmt/format.h>
 
 #include "millrace/coco/data/readers.h"
-#include "millrace/doctor/checks.h"
 
 namespace millrace::coco {
 namespace {

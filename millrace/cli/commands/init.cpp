@@ -1,0 +1,456 @@
+// trainer init: a first configuration for a folder of photos and labels.
+#include <fmt/format.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "millrace/advice/config_text.h"
+#include "millrace/base/errors.h"
+#include "millrace/base/log.h"
+#include "millrace/base/part_folder.h"
+#include "millrace/base/text.h"
+#include "millrace/cli/anchor_rule.h"
+#include "millrace/cli/arguments.h"
+#include "millrace/cli/command.h"
+#include "millrace/cli/init/data_folder.h"
+#include "millrace/cli/init/machine.h"
+#include "millrace/cli/init/source_data.h"
+#include "millrace/cli/init/step_time.h"
+#include "millrace/dataflow/sources/detection_source.h"
+#include "millrace/detector/make_detector.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kSeed = 1;  // of the division, and train.seed
+
+struct InitArguments {
+  fs::path out, data;
+  std::string format, model, weights;
+  bool json = false;
+};
+
+/// Words in lines of 80 columns, those after the first indented.
+std::string in_lines(const std::string& text) {
+  constexpr std::size_t kColumns = 80;
+  std::string result, line;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(' ', begin), text.size());
+    const auto word = text.substr(begin, end - begin);
+    if (line.size() + 1 + word.size() > kColumns && !line.empty()) {
+      result += line + '\n';
+      line = "    " + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    begin = end + 1;
+  }
+  return result + line + '\n';
+}
+
+/// What the command says: paragraphs as they come, or one object for scripts at the end.
+class InitReport {
+ public:
+  explicit InitReport(bool as_json) : as_json_(as_json) {}
+
+  Json json = Json::object();
+
+  void say(const std::string& what, const std::string& text) {
+    json[what] = text;
+    tell(what + ": " + text);
+  }
+  void tell(const std::string& text) { tell_line(in_lines(text)); }
+  void tell_line(const std::string& line) {
+    if (as_json_) return;
+    print_text(line);
+    std::fflush(stdout);
+  }
+
+ private:
+  bool as_json_;
+};
+
+/// Whether most objects have a shape.
+bool have_shapes(const coco::Dataset& data) {
+  const auto shapes = std::ranges::count_if(data.annotations, [](const coco::Annotation& one) {
+    return one.shape.kind != coco::ShapeKind::none;
+  });
+  return 2 * shapes > std::ssize(data.annotations);
+}
+
+DataSplit split_for(const formats::Split& split, const std::vector<std::string>& classes) {
+  return {split.data, split.images, classes, find_categories(*split.data, classes)};
+}
+
+SeenData seen_of(const DataSplit& split, const ResizeRule& resize) {
+  return seen_data(DetectionSource(split, /*filter_empty=*/true), split.classes, resize);
+}
+
+std::string number_of(std::size_t count, std::string_view noun) {
+  return counted(static_cast<long long>(count), noun);
+}
+
+/// Makes one configuration and what it trains on.
+class Init {
+ public:
+  explicit Init(const InitArguments& arguments)
+      : arguments_(arguments),
+        report_(arguments.json),
+        machine_(this_machine()),
+        data_(read_source(arguments.data, arguments.format)) {
+    const auto file = arguments.weights.empty() ? find_weights(machine_) : arguments.weights;
+    if (!file.empty()) weights_ = weight_facts(file);
+  }
+
+  /// Returns what scripts get.
+  Json run() {
+    look_at_data();
+    say_network();
+    choose();
+    write();
+    measure();
+    say_next();
+    return std::move(report_.json);
+  }
+
+ private:
+  fs::path config_file() const { return arguments_.out / "config.toml"; }
+
+  void look_at_data() {
+    report_.say("data", fmt::format("{}: {} ({}), {}, {}", arguments_.data.string(), data_.format,
+                                    data_.why, number_of(data_.train.data->images.size(), "image"),
+                                    number_of(data_.train.data->annotations.size(), "object")));
+    draft_.type = type();
+    examine(data_, /*masks=*/draft_.type == "maskrcnn");
+    report_.json["findings"] = Json::array();
+    for (const auto& sentence : sentences(data_.findings)) {
+      report_.tell(sentence);
+      report_.json["findings"].push_back(sentence);
+    }
+    if (!data_.unused.empty())
+      report_.say("unused", fmt::format("{} of {}: neither trained on nor evaluated",
+                                        joined(data_.unused), arguments_.data.string()));
+    if (data_.val)
+      report_.say("split", "as the folder has it: " + split_sizes() + leak_text());
+    else
+      say_division(divide(data_, kSeed));
+  }
+
+  /// The detector: the one that was asked for, that of the weights, or what the labels allow.
+  std::string type() const {
+    const bool shapes = have_shapes(*data_.train.data);
+    if (!arguments_.model.empty()) return arguments_.model;
+    if (weights_ && !weights_->type.empty())
+      return weights_->type == "maskrcnn" && !shapes ? "fasterrcnn" : weights_->type;
+    return shapes ? "maskrcnn" : "fasterrcnn";
+  }
+
+  std::string split_sizes() const {
+    return fmt::format("{} to train on, {} to evaluate on",
+                       number_of(data_.train.data->images.size(), "image"),
+                       data_.val->data->images.size());
+  }
+
+  std::string leak_text() {
+    const auto compared = leaks(data_);
+    if (!compared) return "";
+    const auto& found = *compared;
+    report_.json["leaks"] = found;
+    if (found.empty()) return "; none of these is a near-copy of one of those";
+    return fmt::format(
+        "; {} to evaluate on {} to train on ({}): scores are too good, drop one of each",
+        found.size() == 1 ? "1 image" : fmt::format("{} images", found.size()),
+        found.size() == 1 ? "is nearly the same as one" : "are nearly the same as some",
+        found.front() + (found.size() > 1 ? ", ..." : ""));
+  }
+
+  void say_division(const Division& division) {
+    if (division.same) {
+      data_.val->name = data_.train.name = "train";
+      report_.say("split",
+                  "there is too little to divide: it evaluates on what it trains on, which shows "
+                  "that it can learn these images, not how well it does on others");
+      return;
+    }
+    auto text = split_sizes();
+    if (division.copies > 0)
+      text += fmt::format("; {} with the image that they copy",
+                          number_of(division.copies, "near-copy"));
+    if (division.scenes > 0)
+      text += fmt::format("; {} with the others of the scene", number_of(division.scenes, "frame"));
+    if (division.cut > 0)
+      text += fmt::format(
+          "; {} images look alike, as frames of one video do, and were cut by the order of their "
+          "names: scores tell little of other places",
+          division.cut);
+    report_.say("split", text);
+    report_.json["classes_not_evaluated"] = division.unvalidated;
+    if (!division.unvalidated.empty())
+      report_.tell("note: to evaluate on there is no object of " + some(division.unvalidated));
+  }
+
+  static std::string some(const std::vector<std::string>& names) {
+    constexpr std::size_t kMost = 8;
+    const auto shown = std::min(names.size(), kMost);
+    return joined(std::span(names).first(shown)) +
+           (names.size() > shown ? fmt::format(" and {} more classes", names.size() - shown) : "");
+  }
+
+  void say_network() {
+    if (weights_) {
+      draft_.network = advice::network_from(*weights_, machine_);
+      report_.say("weights", fmt::format("{}{}: {}", weights_->file,
+                                         arguments_.weights.empty() ? " (found there)" : "",
+                                         draft_.network.what));
+    } else {
+      draft_.network = advice::network_from_nothing(machine_);
+      report_.say(
+          "weights",
+          "none were given or found: it starts from random values, which takes many images "
+          "and long; the head of the configuration says what to fetch, and where to put it");
+    }
+  }
+
+  void choose() {
+    for (const auto& category : data_.train.data->categories)
+      classes_.emplace_back(data_.train.data->text(category.name));
+    const auto train = split_for(data_.train, classes_), val = split_for(*data_.val, classes_);
+    const auto original = seen_of(train, {});
+    draft_.sides = advice::choose_sides(original, machine_);
+    const auto resized = seen_of(train, [&](cv::Size size) { return draft_.sides.of(size); });
+    const auto counts = class_counts(original);
+    for (std::size_t k = 0; k < classes_.size(); ++k)
+      draft_.classes.emplace_back(classes_[k], counts[k].objects);
+    for (const double count : objects_per_image(original))
+      draft_.most_objects = std::max(draft_.most_objects, static_cast<std::size_t>(count));
+    draft_.command = command();
+    draft_.file = config_file().string();
+    draft_.root = (data_.is_ready ? arguments_.data : arguments_.out / "data").string();
+    draft_.output = (arguments_.out / "runs").string();
+    draft_.about_root = data_.is_ready ? "in COCO's layout, as it is"
+                                       : "the images are links to " + arguments_.data.string();
+    draft_.machine = machine_;
+    draft_.train = text_of_split(data_.train, original.images.size());
+    draft_.val = text_of_split(*data_.val, data_.val->data->images.size());
+    if (draft_.network.start != advice::Start::detector)
+      draft_.anchors = advice::choose_anchors(resized, rule_of());
+    draft_.batch = advice::choose_batch(original.images.size(), machine_, bytes_of());
+    draft_.plan = advice::choose_plan(original.images.size(), draft_.batch, draft_.network.start,
+                                      draft_.type == "retinanet");
+    say_choices();
+  }
+
+  std::string command() const {
+    auto text =
+        fmt::format("trainer init {} --data {}", arguments_.out.string(), arguments_.data.string());
+    if (!arguments_.format.empty()) text += " --format " + arguments_.format;
+    if (!arguments_.model.empty()) text += " --model " + arguments_.model;
+    if (!arguments_.weights.empty()) text += " --weights " + arguments_.weights;
+    return text;
+  }
+
+  advice::SplitText text_of_split(const formats::Split& split, std::size_t images) const {
+    const auto objects =
+        std::ranges::count(split.data->annotations, false, &coco::Annotation::crowd);
+    advice::SplitText text{split.name, images, static_cast<std::size_t>(objects), ""};
+    const auto empty = split.data->images.size() - images;
+    if (empty > 0) text.about = fmt::format("{} without an object stay out", empty);
+    return text;
+  }
+
+  /// The configuration as it stands, complete.
+  Recipe recipe() const {
+    auto tree = parse_config(config_text(draft_), config_file().string());
+    if (auto* plugins = tree.find("plugins")) plugins->data = Config::Array{};
+    return resolve(std::move(tree));
+  }
+
+  advice::RuleOf rule_of() const {
+    auto whole = recipe();
+    return [this, model = whole.model, divisor = whole.data.divisor](
+               const std::vector<double>& sizes, const std::vector<double>& ratios) {
+      auto changed = model;
+      Config::Array values;
+      for (const double ratio : ratios) values.emplace_back(ratio, Origin{});
+      changed.set_path("anchors.aspect_ratios", Config(std::move(values), Origin{}));
+      const auto rule = anchor_rule(draft_.type, changed, divisor, sizes);
+      if (!rule) throw ConfigError(fmt::format("--model {}: it has no anchors", draft_.type));
+      return *rule;
+    };
+  }
+
+  /// The memory of a step, by the detector's estimate.
+  std::function<double(std::int64_t)> bytes_of() const {
+    const auto whole = recipe();
+    const std::shared_ptr<Detector> detector =
+        make_detector(whole.model_type, whole.model, {.classes = classes_, .awaits_weights = true});
+    double weights = 0;
+    for (const auto& parameter : detector->parameters())
+      weights += 3 * static_cast<double>(parameter.value.nbytes());
+    const auto pixels =
+        static_cast<double>(draft_.sides.largest()) * static_cast<double>(draft_.sides.max_side);
+    return [=](std::int64_t images) {
+      const auto all = static_cast<double>(images) * pixels;
+      return weights + 15 * all + detector->activation_bytes(images, all);
+    };
+  }
+
+  void say_choices() {
+    const auto& sides = draft_.sides;
+    report_.say("model", fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
+                                     number_of(classes_.size(), "class")));
+    report_.say("sizes",
+                fmt::format("short side {} of {} pixels: a tenth of the objects is under {:.0f}{}",
+                            sides.largest(), sides.own_side, sides.small_object,
+                            sides.too_small ? ", which is learned badly: larger images need a "
+                                              "larger machine, or cut the photos into tiles"
+                                            : ""));
+    const auto& anchors = draft_.anchors;
+    if (draft_.network.start != advice::Start::detector)
+      report_.say(
+          "anchors",
+          fmt::format("from {} pixels on: {:.3g} % of the objects overlap none by half, with "
+                      "the published ones {:.3g} %",
+                      anchors.sizes.front(), 100 * (1 - anchors.chosen.all.recall(0)),
+                      100 * (1 - anchors.published.all.recall(0))));
+    report_.say("schedule",
+                fmt::format("{}, {} of {}",
+                            number_of(static_cast<std::size_t>(draft_.plan.epochs), "epoch"),
+                            number_of(static_cast<std::size_t>(draft_.plan.steps), "step"),
+                            number_of(static_cast<std::size_t>(draft_.batch), "image")));
+  }
+
+  void write() {
+    PlacedImages placed;
+    {
+      PartFolder folder(arguments_.out, PartFolder::Existing::refuse);
+      const auto root = folder.path() / "data", final_root = arguments_.out / "data";
+      for (const auto* split : {&data_.train, &*data_.val}) {
+        const bool is_same = split == &*data_.val && split->name == data_.train.name;
+        if (is_same || data_.is_ready) continue;
+        const auto some = write_split(*split, root, final_root);
+        placed.linked += some.linked;
+        placed.copied += some.copied;
+      }
+      if (placed.copied > 0) draft_.about_root = "the images are copies";
+      write_file_atomically(folder.path() / "config.toml", config_text(draft_));
+      sync_file_system(folder.path());
+      folder.publish();
+    }
+    if (placed.copied > 0)
+      report_.say("copied", fmt::format("{}: this file system has no links",
+                                        number_of(placed.copied, "image")));
+    report_.say("wrote", data_.is_ready
+                             ? fmt::format("{}; it reads {} as it is", draft_.file, draft_.root)
+                             : fmt::format("{} and {}", draft_.file, draft_.root));
+    report_.json["config"] = draft_.file;
+  }
+
+  void measure() {
+    const auto whole = ConfigArguments{.file = draft_.file, .overrides = {}}.load();
+    const auto level = spdlog::get_level();
+    spdlog::set_level(spdlog::level::warn);
+    const auto time = measure_steps(whole);
+    spdlog::set_level(level);
+    const auto& plan = draft_.plan;
+    const auto evaluations =
+        std::ceil(static_cast<double>(plan.epochs) / static_cast<double>(plan.evaluate_every));
+    const auto evaluate_s =
+        evaluations * time.detect_s * static_cast<double>(data_.val->data->images.size());
+    const auto all_s = time.step_s * static_cast<double>(plan.steps) + evaluate_s;
+    report_.say("time", fmt::format("{} here: a step took {:.2f} s on {} (median of {}), with {} "
+                                    "of memory; evaluation takes {} of it",
+                                    duration_text(all_s), time.step_s, text_of(machine_),
+                                    time.steps, byte_text(static_cast<double>(time.memory)),
+                                    duration_text(evaluate_s)));
+    report_.json["step_s"] = time.step_s;
+    report_.json["training_s"] = all_s;
+    report_.say("look first at",
+                advice::first_sign(plan, draft_.network.start, data_.val->data->images.size()));
+  }
+
+  void say_next() {
+    const auto run = (arguments_.out / "runs" / "config-1").string();
+    const std::vector<std::pair<std::string, std::string>> next = {
+        {"trainer inspect " + draft_.file, "what training will see"},
+        {"trainer run " + draft_.file, "trains"},
+        {fmt::format("trainer predict {} {} --out {}", run,
+                     (fs::path(draft_.root) / data_.val->name).string(),
+                     (arguments_.out / "found").string()),
+         "then: detects"}};
+    report_.json["next"] = Json::array();
+    for (const auto& [command, what] : next) {
+      report_.tell_line(fmt::format("{:6}{}  # {}\n", report_.json["next"].empty() ? "next:" : "",
+                                    command, what));
+      report_.json["next"].push_back(command);
+    }
+  }
+
+  const InitArguments& arguments_;
+  InitReport report_;
+  const advice::Machine machine_;
+  SourceData data_;
+  std::optional<advice::WeightFacts> weights_;  // nothing: random values
+  std::vector<std::string> classes_;
+  advice::Draft draft_;
+};
+
+/// Refuses a folder that has something in it; takes an empty one.
+void check_out(const fs::path& out) {
+  std::error_code problem;
+  if (!fs::exists(out, problem)) return;
+  if (!fs::is_directory(out, problem) || !fs::is_empty(out, problem))
+    throw ConfigError(fmt::format(
+        "'{}' is there already: name a new folder; to begin anew, remove it first", out.string()));
+  fs::remove(out, problem);
+}
+
+int init(const InitArguments& arguments) {
+  check_out(arguments.out);
+  const auto json = Init(arguments).run();
+  if (arguments.json) print(json);
+  return kDone;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Action& action) {
+  auto [command, arguments] = add_subcommand(
+      app, action, "init", "Write a first configuration for a folder of photos and labels", init);
+  command.add_option("DIR", arguments.out, "new folder for config.toml, data and runs")
+      ->type_name("")
+      ->required();
+  command
+      .add_option(
+          "--data", arguments.data,
+          "folder with photos and labels: COCO, Pascal VOC, YOLO, PNG masks, LabelMe or CSV")
+      ->type_name("PATH")
+      ->required();
+  command
+      .add_option(
+          "--format", arguments.format,
+          "what PATH is, where it cannot be told or is told wrong: coco, csv, labelme, masks, "
+          "voc or yolo")
+      ->type_name("NAME");
+  command
+      .add_option("--model", arguments.model,
+                  "the detector; default: maskrcnn if the objects have shapes, else fasterrcnn")
+      ->check(CLI::IsMember({"fasterrcnn", "maskrcnn", "retinanet"}));
+  command
+      .add_option("--weights", arguments.weights,
+                  "file to start from; default: one of data/weights or weights, if there is any")
+      ->type_name("FILE");
+  add_json_flag(command, arguments.json);
+  add_examples(command, {"trainer init cats --data photos",
+                         "trainer init cats --data photos --weights resnet18-f37072fd.pth",
+                         "trainer init cats --data photos --model retinanet --json"});
+}
+
+}  // namespace millrace::cli

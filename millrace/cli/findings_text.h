@@ -1,0 +1,23 @@
+// What is wrong with a data set, as text and as JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "millrace/cli/command.h"
+#include "millrace/coco/data/findings.h"
+
+namespace millrace::cli {
+
+/// "error", "warning" or "note".
+std::string_view severity_name(coco::Severity severity);
+
+/// A finding and its examples; `where` is what it was found in, as "train", or empty.
+std::string finding_text(const coco::Finding& finding, std::string_view where);
+Json finding_json(const coco::Finding& finding, std::string_view where);
+
+/// All of them, without a place.
+std::string findings_text(const coco::Findings& findings);
+Json findings_json(const coco::Findings& findings);
+
+}  // namespace millrace::cli

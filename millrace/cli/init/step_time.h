@@ -1,0 +1,22 @@
+// How long a training will take: real steps with the recipe's data, model and device.
+#pragma once
+
+#include <cstdint>
+
+#include "millrace/trainer/run/recipe.h"
+
+namespace millrace::cli {
+
+struct StepTime {
+  double step_s = 0;        // the median, with its share of reading and decoding
+  std::int64_t steps = 0;   // that were timed
+  double detect_s = 0;      // of a validation image; 0: not measured
+  double first_loss = 0;    // of the first step
+  std::int64_t memory = 0;  // the most that was resident, bytes
+};
+
+/// Trains a few steps, ten at most or about twenty seconds, and detects in a batch of the
+/// validation split. Nothing is written. Throws as a training does.
+StepTime measure_steps(const Recipe& recipe);
+
+}  // namespace millrace::cli

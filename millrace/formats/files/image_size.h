@@ -1,0 +1,27 @@
+// Sizes of image files from their first bytes, without decoding.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+namespace millrace::formats {
+
+struct ImageSize {
+  std::int32_t width = 0, height = 0;  // pixels
+  friend bool operator==(const ImageSize&, const ImageSize&) = default;
+};
+
+/// The size of the stored pixels, and of the picture turned as EXIF says.
+struct ImageSizes {
+  ImageSize stored, upright;
+};
+
+/// Throws Error naming the file: it cannot be read, or is no JPEG, PNG, WebP, BMP or TIFF.
+ImageSizes sizes_of_image(const std::filesystem::path& file);
+
+/// The same from a file's bytes, or its first: nothing if they do not tell. Any thread.
+std::optional<ImageSizes> read_sizes(std::string_view bytes);
+
+}  // namespace millrace::formats

@@ -1,0 +1,34 @@
+// PNG files as masks: the numbers that they hold, not their colours.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::formats {
+
+/// A PNG's pixels, row by row: grey values as they are stored (1 to 16 bits), positions in the
+/// palette, or of a coloured one red << 16 | green << 8 | blue. Alpha is left out.
+struct PngValues {
+  std::uint32_t width = 0, height = 0;
+  bool coloured = false;
+  std::vector<std::uint32_t> values;  // height * width
+};
+
+/// Throws Error naming the file: it cannot be read, is no PNG, is broken or too large.
+PngValues read_png_values(const std::filesystem::path& file);
+/// The same from bytes; the Error does not name a file.
+PngValues parse_png_values(std::string_view bytes);
+
+/// The bytes of a PNG with these values, (height, width) row by row: grey of 8 bits, or 16 where a
+/// value is above 255. With `palette` (red green blue of each value), 8-bit positions in it.
+/// REQUIRES: values up to 65535, with a palette below its length / 3. Throws Error.
+std::string png_of_values(const PngValues& picture, std::span<const std::uint8_t> palette = {});
+
+/// Pascal VOC's palette: 256 colours, 0 black.
+std::vector<std::uint8_t> voc_palette();
+
+}  // namespace millrace::formats

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Checks the snippets of the Markdown pages against the program.
+
+usage: check_snippets.py TRAINER [ROOT]
+
+TOML is parsed, and `trainer config` must accept it: a part of a file stands on
+configs/maskrcnn.toml or on what a comment names (pages.py). Of each line that calls `trainer` the
+command, its options and the keys of --set must exist, also where it stands in a sentence; so must
+targets of make, scripts, and options that a sentence names in code. Python and shell must parse,
+and docs/index.md must list every page of docs/. tests/docs compiles C++ and follows the tutorials.
+"""
+
+import ast
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+
+from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
+from reference import commands_of
+
+# What was true when it was written.
+HISTORY = ("CHANGELOG.md", "docs/decisions/")
+# Where sentences name the options and files of other code bases.
+FOREIGN = ("docs/migrating/",)
+PLUGIN_TABLES = {"callbacks.announce_best", "callbacks.draw_loss"}  # of examples and tutorials
+PLUGIN_KEYS = {"model.head.box_loss"}
+FILES = re.compile(r"\.(safetensors|onnx|json|jsonl|csv|md|so|cpp|h|py|toml|txt|pub|key|svg|data)$")
+DOTTED = re.compile(r"([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+)(?: = .*)?")
+TABLE = re.compile(r"\[{1,2}((?:data|model|train|optimizer|schedule|callbacks)"
+                   r"(?:\.[a-z0-9_]+)*)\]{1,2}")
+OPERATORS = re.compile(r"[|&;<>()]+")
+
+
+class Program:
+    """What a built trainer understands."""
+
+    def __init__(self, trainer: str) -> None:
+        self.trainer = trainer
+        self.help = commands_of(trainer)
+        listed = subprocess.run([trainer, "list", "--json"], check=True, capture_output=True,
+                                text=True)
+        registry = json.loads(listed.stdout)
+        self.keys = {"plugins", "base", "unset"}
+        anyone = []  # keys of every callback
+        for table in registry["tables"]:
+            name = table["name"].strip("[]")
+            names = [option["name"] for option in table["options"]]
+            if name == "callbacks.NAME":
+                anyone = names
+            self.keys |= {f"{name}.{key}" if name else key for key in names}
+        for kind, where in (("detectors", "model"), ("stages", "data.stages"),
+                            ("sources", "data.sources")):
+            for entry in registry[kind]:
+                self.keys |= {f"{where}.{option['name']}" for option in entry["options"]}
+        self.callbacks = set()
+        for entry in registry["callbacks"]:
+            self.callbacks.add(entry["name"])
+            names = [*anyone, *(option["name"] for option in entry["options"])]
+            self.keys |= {f"callbacks.{entry['name']}.{key}" for key in names}
+        # Those of [model]'s tables and of callbacks are often named without the first word.
+        self.short = {key.partition(".")[2] for key in self.keys
+                      if key.startswith(("model.", "callbacks.")) and key.count(".") > 1}
+        self.heads = {key.partition(".")[0] for key in self.keys | self.short if "." in key}
+
+    def knows(self, key: str) -> bool:
+        """Whether there is such a key or table."""
+        return any(one == key or one.startswith(key + ".")
+                   for names in (self.keys, self.short) for one in names)
+
+    def refusal(self, config: pathlib.Path) -> str:
+        """What `trainer config` has against a file; empty: nothing."""
+        ended = subprocess.run([self.trainer, "config", str(config)], capture_output=True,
+                               text=True, cwd=config.parent)
+        said = ended.stderr.strip().removeprefix("trainer: error: ")
+        return said if ended.returncode else ""
+
+
+def toml_problems(program: Program, root: pathlib.Path, snippet: Snippet) -> Iterator[str]:
+    try:
+        table = tomllib.loads(snippet.text)
+    except tomllib.TOMLDecodeError as error:
+        yield str(error)
+        return
+    if snippet.how == "file":
+        return
+    text = snippet.text
+    if snippet.how == "stages":
+        around = ['[[data.stages]]\ntype = "' + name + '"\n'
+                  for name in ("read", "decode", "group_by_aspect_ratio", "pad")]
+        text = "".join([*around[:2], text, *around[2:]])
+    if "base" not in table and snippet.how != "whole":
+        base = snippet.rest if snippet.how == "base" else "configs/maskrcnn.toml"
+        text = f'base = "{base}"\n{text}'
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("configs", "examples"):
+            if (root / name).is_dir():
+                (pathlib.Path(folder) / name).symlink_to(root / name)
+        config = pathlib.Path(folder) / "snippet.toml"
+        config.write_text(text, encoding="utf-8")
+        refused = program.refusal(config)
+        if refused:
+            yield refused.replace(folder + os.sep, "")
+
+
+def words_of(line: str) -> list[str]:
+    """The words after `trainer` in a line that calls it, up to the next command."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>()")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    for place, word in enumerate(words):
+        if word == "trainer" or word.endswith("/trainer"):
+            rest = words[place + 1:]
+            ends = [i for i, one in enumerate(rest) if OPERATORS.fullmatch(one)]
+            return rest[:ends[0]] if ends else rest
+    return []
+
+
+def command_problems(program: Program, root: pathlib.Path, line: str) -> Iterator[str]:
+    if re.match(r"make( |$)", line):
+        targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
+        for word in line.split("#")[0].split()[1:]:
+            if re.fullmatch("[a-z-]+", word) and word not in targets:
+                yield f"make has no target '{word}'"
+    for name in re.findall(r"(?<![\w./(])(?:scripts|configs|examples|tests)/[\w./-]*\w", line):
+        if not (root / name).exists():
+            yield f"there is no {name}"
+    words = words_of(line)
+    if not words or "..." in words[:1]:
+        return
+    command = ""
+    while words and f"{command} {words[0]}".strip() in program.help:
+        command = f"{command} {words.pop(0)}".strip()
+    if not command and words and not words[0].startswith("-"):
+        if not line.startswith("trainer "):
+            return  # a sentence of the program's
+        yield f"trainer has no command '{words[0]}'"
+        return
+    said = program.help[command] + program.help[""]
+    for place, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if not re.fullmatch("--[a-z][a-z-]*", option):
+            continue
+        if not re.search(rf"(?<![\w-]){option}(?![\w-])", said):
+            yield f"trainer {command} has no option {option}"
+        if option == "--set":
+            setting = value if equals else "".join(words[place + 1:place + 2])
+            key, has_value, _ = setting.partition("=")
+            if has_value and not program.knows(key) and key not in {"K", *PLUGIN_KEYS}:
+                yield f"--set {key}: there is no such key"
+
+
+def syntax_problems(snippet: Snippet) -> Iterator[str]:
+    if snippet.language == "python":
+        try:
+            ast.parse(snippet.text)
+        except SyntaxError as error:
+            yield f"line {error.lineno} of the snippet: {error.msg}"
+    elif snippet.language == "sh":
+        ended = subprocess.run(["bash", "-n"], input=snippet.text, capture_output=True, text=True)
+        if ended.returncode:
+            yield ended.stderr.strip()
+
+
+def shell_lines(snippet: Snippet) -> Iterator[tuple[int, str]]:
+    """Commands with their lines, `\\` at the end of a line joined."""
+    lines = snippet.text.splitlines()
+    number = 0
+    while number < len(lines):
+        start, line = number, lines[number]
+        while line.endswith("\\") and number + 1 < len(lines):
+            number += 1
+            line = line[:-1] + lines[number].strip()
+        number += 1
+        yield start, line.strip().removeprefix("$ ")
+
+
+def prose_problems(program: Program, root: pathlib.Path, text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(prose(text).splitlines(), 1):
+        for span in IN_CODE.findall(line):
+            span = span.strip()
+            if span.startswith(("trainer ", "make ", "scripts/", "configs/")):
+                yield from ((number, one) for one in command_problems(program, root, span))
+            table = TABLE.fullmatch(span)
+            dotted = DOTTED.fullmatch(span)
+            if table and not program.knows(table[1]) and table[1] not in PLUGIN_TABLES:
+                yield number, f"there is no table [{table[1]}]"
+            elif (dotted and dotted[1].partition(".")[0] in program.heads
+                  and not FILES.search(dotted[1]) and not program.knows(dotted[1])
+                  and not dotted[1].startswith("backbone.body.")):  # a tensor
+                yield number, f"there is no option {dotted[1]}"
+
+
+def problems(program: Program, root: pathlib.Path, page: pathlib.Path) -> Iterator[str]:
+    for snippet in snippets(root, page):
+        if snippet.how == "no":
+            continue
+        if snippet.language == "toml":
+            for one in toml_problems(program, root, snippet):
+                yield f"{snippet.place}: {one}"
+        for one in syntax_problems(snippet):
+            yield f"{snippet.place}: {one}"
+        if snippet.language in ("", "sh", "console") and snippet.how != "output":
+            for line, text in shell_lines(snippet):
+                for one in command_problems(program, root, text):
+                    yield f"{page}:{snippet.line + line + bool(snippet.language)}: {one}"
+    if not str(page).startswith(FOREIGN):
+        text = (root / page).read_text(encoding="utf-8")
+        for line, one in prose_problems(program, root, text):
+            yield f"{page}:{line}: {one}"
+
+
+def unlisted(root: pathlib.Path, pages: list[pathlib.Path]) -> Iterator[str]:
+    index = pathlib.Path("docs/index.md")
+    if index not in pages:
+        return
+    # A folder of pages has a README.md, which lists them.
+    links = {os.path.normpath(page.parent / match["to"].partition("#")[0])
+             for page in pages if page == index or page.match("docs/*/README.md")
+             for match in LINK.finditer((root / page).read_text(encoding="utf-8"))}
+    for page in pages:
+        if page.parts[0] == "docs" and page != index and str(page) not in links:
+            yield f"{page}:1: docs/index.md does not list it"
+
+
+def main() -> int:
+    if len(sys.argv) not in (2, 3):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = pathlib.Path(sys.argv[2]).absolute() if len(sys.argv) > 2 else ROOT
+    program = Program(str(pathlib.Path(sys.argv[1]).absolute()))
+    pages = [page for page in tracked(root, "*.md") if not str(page).startswith(HISTORY)]
+    found = [one for page in pages for one in problems(program, root, page)]
+    found += unlisted(root, pages)
+    print("\n".join(found) or f"the snippets of {len(pages)} pages are as the program has it")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

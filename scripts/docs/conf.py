@@ -1,0 +1,21 @@
+"""Sphinx's settings for the pages that make_html.py has put together."""
+
+project = "Millrace"
+html_title = "Millrace"
+extensions = ["myst_parser"]
+root_doc = "docs/index"
+myst_heading_anchors = 6  # with the names that GitHub gives headings
+myst_enable_extensions: list[str] = []
+highlight_language = "none"  # of blocks that name no language
+html_theme = "furo"
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_permalinks = True
+# Excerpts of the pages found would be read by the browser from other files, which it refuses where
+# a page was opened from a file.
+html_show_search_summary = False
+html_static_path = ["_static"]
+html_css_files = ["millrace.css"]
+pygments_style = "friendly"
+pygments_dark_style = "native"

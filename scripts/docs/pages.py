@@ -1,0 +1,84 @@
+"""The Markdown pages of the project, and the snippets in them.
+
+A comment in front of a snippet says how it is checked, and does not show:
+
+    <!-- check: no: REASON -->                nothing checks it
+    <!-- check: after CODE -->                C++: declarations that it needs
+    <!-- check: inside CODE -->               C++: statements, which these declarations precede
+    <!-- check: base FILE -->                 TOML: a part of a file that inherits FILE
+    <!-- check: whole -->                     TOML: a whole file without a base
+    <!-- check: stages -->                    TOML: stages after `decode`
+    <!-- check: file NAME -->                 a whole file of a tutorial
+    <!-- check: diff NAME -->                 a change to that file
+    <!-- check: fails -->                     commands of a tutorial that end with exit code 2
+    <!-- check: output -->                    what the commands before print, but for figures
+"""
+
+import dataclasses
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+]*)[ \t]*\n(?P<text>.*?)"
+                   r"^(?P=indent)```[ \t]*$", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"(?<=\n\n)(?:(?: {4}[^\n]*|[ \t]*)\n)+")
+CHECK = re.compile(r"<!-- check: (?P<how>\w+)(?P<rest>(?:(?!-->).)*)-->\s*\Z", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^)\s]+)\)")
+IN_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Snippet:
+    page: pathlib.Path  # relative to the root
+    line: int
+    language: str  # "" of an indented block
+    text: str
+    how: str = ""  # what its comment says
+    rest: str = ""
+
+    @property
+    def place(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def tracked(root: pathlib.Path, *patterns: str) -> list[pathlib.Path]:
+    """Files that git tracks or would, relative to the root."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
+               "--exclude-standard", "--", *patterns]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return sorted({pathlib.Path(name) for name in filter(None, listed.split("\0"))
+                   if (root / name).is_file()})
+
+
+def snippets(root: pathlib.Path, page: pathlib.Path) -> list[Snippet]:
+    """Fenced and indented blocks, in the order of the page."""
+    text = (root / page).read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        indent = match["indent"]
+        lines = [line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)]
+        found.append((match.start(), match["language"], "".join(lines)))
+    blank = FENCE.sub(lambda match: re.sub(r"[^\n]", "x", match[0]), text)
+    blank = COMMENT.sub(lambda match: re.sub(r"[^\n]", "x", match[0]), blank)
+    for match in INDENTED.finditer(blank):
+        if match[0].strip():
+            lines = [line[4:] for line in match[0].splitlines(keepends=True)]
+            body = "".join(line or "\n" for line in lines).rstrip() + "\n"
+            found.append((match.start(), "", body))
+    result = []
+    for start, language, body in sorted(found):
+        check = CHECK.search(text[:start])
+        result.append(Snippet(page, text.count("\n", 0, start) + 1, language, body,
+                              check["how"] if check else "",
+                              check["rest"].strip() if check else ""))
+    return result
+
+
+def prose(text: str) -> str:
+    """A page without its blocks of code and comments; lines stay where they are."""
+    for pattern in (FENCE, COMMENT, INDENTED):
+        text = pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return text

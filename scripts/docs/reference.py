@@ -1,0 +1,101 @@
+"""The reference: what `trainer list --json` says, as Markdown pages."""
+
+import json
+import subprocess
+from typing import Any
+
+# A kind of component, the page of all of it, and where a configuration names one.
+KINDS = {
+    "stages": ("Stages", '[[data.stages]]\ntype = "{name}"'),
+    "sources": ("Sources", '[[data.sources]]\ntype = "{name}"'),
+    "callbacks": ("Callbacks", "[callbacks.{name}]"),
+}
+
+
+def in_table(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def options_table(options: list[dict[str, Any]]) -> str:
+    if not options:
+        return "No options.\n"
+    rows = ["| option | default | legal values | what it is |", "|---|---|---|---|"]
+    for option in options:
+        default = f"`{option['default']}`"
+        if option["follows"]:
+            default = f"as `{option['follows']}`"
+        rows.append(f"| `{option['name']}` | {in_table(default)} | "
+                    f"{in_table(option['legal'] or '')} | {in_table(option['doc'])} |")
+    return "\n".join(rows) + "\n"
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def component(kind: str, entry: dict[str, Any], level: str) -> str:
+    table = KINDS[kind][1].format(name=entry["name"]) if kind in KINDS else ""
+    by = f" Brought by `{entry['plugin']}`." if entry.get("plugin") else ""
+    always = " It is in every run." if entry.get("in_every_run") else ""
+    text = f"{level} {entry['name']}\n\n{sentence(entry['doc'])}{always}{by}\n\n"
+    if table:
+        text += f"```toml\n{table}\n```\n\n"
+    return text + options_table(entry["options"])
+
+
+def tables_page(tables: list[dict[str, Any]]) -> str:
+    text = ("# Tables of a configuration\n\nThe keys that every configuration may have. Those of a "
+            "chosen component (a detector, a stage, a source, a callback) are on its own page and "
+            "stand in the same table as its `type`.\n")
+    for table in tables:
+        name = table["name"]
+        title = f"[{name}]" if name else "Before all tables"
+        heading = f"## {title}" if not name else f"## `{title}`"
+        text += f"\n{heading}\n\n{sentence(table['doc'])}\n\n{options_table(table['options'])}"
+    return text
+
+
+def detector_page(entry: dict[str, Any]) -> str:
+    """Options by table: `rpn.nms_thresh` stands in [model.rpn]."""
+    text = (f"# {entry['name']}\n\n{sentence(entry['doc'])}\n\n"
+            f"```toml\n[model]\ntype = \"{entry['name']}\"\n```\n")
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for option in entry["options"]:
+        table, _, name = option["name"].rpartition(".")
+        tables.setdefault(table, []).append({**option, "name": name})
+    for table, options in tables.items():
+        text += f"\n## `[model{'.' + table if table else ''}]`\n\n{options_table(options)}"
+    return text
+
+
+def reference_pages(trainer: str) -> dict[str, str]:
+    """Markdown by name."""
+    listed = subprocess.run([trainer, "list", "--json"], check=True, capture_output=True, text=True)
+    registry = json.loads(listed.stdout)
+    pages = {"tables": tables_page(registry["tables"])}
+    for entry in registry["detectors"]:
+        pages[f"detector-{entry['name']}"] = detector_page(entry)
+    for kind, (title, _) in KINDS.items():
+        pages[kind] = f"# {title}\n\n" + "\n".join(
+            component(kind, entry, "##") for entry in registry[kind])
+    return {**pages, "commands": commands_page(trainer)}
+
+
+def commands_of(trainer: str, *words: str) -> dict[str, str]:
+    """The help of every command, by its words."""
+    text = subprocess.run([trainer, *words, "--help"], check=True, capture_output=True,
+                          text=True).stdout
+    found = {" ".join(words): text}
+    _, heading, below = text.partition("\nSubcommands:\n")
+    if heading:
+        for line in below.split("\n\n")[0].splitlines():
+            if line.startswith("  ") and not line.startswith("   "):
+                found.update(commands_of(trainer, *words, line.split()[0]))
+    return found
+
+
+def commands_page(trainer: str) -> str:
+    text = "# Commands\n\nWhat `--help` says of each.\n"
+    for words, said in commands_of(trainer).items():
+        text += f"\n## `trainer{' ' + words if words else ''}`\n\n```text\n{said.rstrip()}\n```\n"
+    return text

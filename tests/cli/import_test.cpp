@@ -1,0 +1,60 @@
+// trainer import: labels of other tools into COCO's layout, and back.
+#include "tests/cli/trainer.h"
+
+namespace millrace::testing {
+namespace {
+
+/// A folder of YOLO labels, one of them wrong.
+class Import : public Trainer {
+ protected:
+  Import() {
+    const auto data = make_data();
+    successful(trainer({"import", data, "--to", "yolo", "--out", yolo_}));
+  }
+
+  fs::path yolo_ = in_folder("yolo"), out_ = in_folder("out");
+};
+
+TEST_F(Import, GivesAFolderThatTheDoctorAccepts) {
+  const auto imported = successful(trainer({"import", yolo_, "--out", out_}));
+  EXPECT_THAT(imported.out, AllOf(HasSubstr("read as yolo: data.yaml"),
+                                  HasSubstr("train: 8 images"), HasSubstr("val: 4 images"),
+                                  HasSubstr("hard links"), HasSubstr("next: trainer doctor")));
+  successful(trainer(with_settings(
+      {"doctor", "configs/maskrcnn.toml"},
+      {setting("data.root", out_), "data.train=train", "data.val=val", "model.masks=false"})));
+}
+
+TEST_F(Import, ShowsAFaultWithFileAndLineAndGoesOn) {
+  const auto label = *fs::directory_iterator(yolo_ / "labels/train");
+  write_text(label.path(), "0 .5 .5 .1 .1\n99 .5 .5 .1 .1\n");
+  const auto imported = successful(trainer({"import", yolo_, "--out", out_}));
+  EXPECT_THAT(imported.out, AllOf(HasSubstr("label-class, 1"),
+                                  HasSubstr(label.path().filename().string() + ":2: class 99")));
+  const auto json =
+      successful(trainer({"import", yolo_, "--out", in_folder("2"), "--json"})).json();
+  EXPECT_EQ(json["format"], "yolo");
+  EXPECT_EQ(json["splits"][0]["images"], 8);
+  EXPECT_EQ(json["findings"][0]["name"], "label-class");
+  EXPECT_EQ(json["findings"][0]["count"], 1);
+}
+
+TEST_F(Import, WrongUseIsASentenceAndMakesNothing) {
+  fs::create_directories(in_folder("empty"));
+  expect_error(trainer({"import", in_folder("empty"), "--out", out_}), 2, "no labels were found");
+  expect_error(trainer({"import", in_folder("nowhere"), "--out", out_}), 2, "no such folder");
+  expect_error(trainer({"import", yolo_, "--out", out_, "--format", "yolov8"}), 2,
+               "unknown format 'yolov8'");
+  expect_error(trainer({"import", yolo_, "--out", out_, "--to", "vox"}), 2, "did you mean 'voc'");
+  expect_error(trainer({"import", yolo_, "--out", yolo_}), 2, yolo_.string());
+  EXPECT_FALSE(fs::exists(out_));
+}
+
+TEST_F(Import, StartsWithoutLibtorch) {
+  const auto objects = run("/usr/bin/ldd", {MILLRACE_TRAINER});
+  EXPECT_THAT(objects.out, Not(HasSubstr("torch")));
+  EXPECT_THAT(objects.out, Not(HasSubstr("opencv")));
+}
+
+}  // namespace
+}  // namespace millrace::testing

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The check of snippets finds what is wrong with a page, and says where.
+
+usage: checks_test.py TRAINER
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TRAINER = sys.argv.pop(1)
+
+
+class Checks(unittest.TestCase):
+    def check(self, *pages: str, index: str = "") -> str:
+        """What is said of docs/0.md, docs/1.md ... and, if there is one, docs/index.md."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            subprocess.run(["git", "init", "-q", folder], check=True)
+            (root / "docs").mkdir()
+            for number, page in enumerate(pages):
+                (root / f"docs/{number}.md").write_text(f"# Page\n\n{page}")
+            if index:
+                (root / "docs/index.md").write_text(index)
+            (root / "configs").symlink_to(ROOT / "configs")
+            (root / "Makefile").write_text("run:\n")
+            check = ROOT / "scripts/docs/check_snippets.py"
+            ended = subprocess.run([sys.executable, check, TRAINER, folder], capture_output=True,
+                                   text=True)
+            self.assertEqual(ended.returncode, int("as the program has it" not in ended.stdout))
+            return ended.stdout
+
+    def test_what_is_right_passes(self) -> None:
+        self.assertIn("1 pages", self.check(
+            "See `data.flip`, `[callbacks.evaluate]`, `rpn.nms_thresh`, `make run` and\n"
+            "`model.safetensors`.\n\n"
+            "```toml\n[data]\nflip = 0.25\n```\n\n"
+            "    trainer run configs/maskrcnn.toml --set data.flip=0.1 --resume | less --quit\n\n"
+            "<!-- check: no: a file of something else -->\n```toml\nunknown = 1\n```\n"))
+
+    def test_what_is_wrong_is_reported_with_its_place(self) -> None:
+        wrong = (
+            ("```toml\n[data]\nflop = 0.25\n```\n", 3, "unknown key 'flop'"),
+            ("```toml\nflip = \n```\n", 3, "Invalid value"),
+            ("```toml\n[data]\nflip = 2.0\n```\n", 3, "flip"),
+            ("<!-- check: stages -->\n```toml\n[[data.stages]]\ntype = \"blurr\"\n```\n", 4,
+             "blurr"),
+            ("    trainer runn configs/maskrcnn.toml\n", 3, "trainer has no command 'runn'"),
+            ("```sh\ntrainer run a.toml \\\n  --sett a=1\n```\n", 4,
+             "trainer run has no option --sett"),
+            ("    mpirun -np 2 bin/trainer eval a.toml --set=data.flop=1\n", 3,
+             "--set data.flop: there is no such key"),
+            ("```python\nfor batch in flow\n```\n", 3, "expected ':'"),
+            ("```sh\nfor name in a b; do echo $name\n```\n", 3, "syntax error"),
+            ("Try `trainer bench datflow a.toml --jsn`.\n", 3, "no option --jsn"),
+            ("Set `data.flop`.\n", 3, "there is no option data.flop"),
+            ("Set `rpn.nms_threshold = 0.5`.\n", 3, "there is no option rpn.nms_threshold"),
+            ("See `[callbacks.evaluat]`.\n", 3, "there is no table [callbacks.evaluat]"),
+            ("Type `make runs`.\n", 3, "make has no target 'runs'"),
+            ("    trainer run configs/absent.toml\n", 3, "there is no configs/absent.toml"),
+        )
+        said = self.check(*(text for text, _, _ in wrong)).splitlines()
+        for number, (text, line, wanted) in enumerate(wrong):
+            with self.subTest(text):
+                about = [one for one in said if one.startswith(f"docs/{number}.md:")]
+                self.assertEqual(len(about), 1, about)
+                self.assertTrue(about[0].startswith(f"docs/{number}.md:{line}: "), about[0])
+                self.assertIn(wanted, about[0])
+
+    def test_a_page_that_the_index_does_not_list_is_reported(self) -> None:
+        said = self.check("A page.\n", "Another.\n", index="See [a page](0.md).\n")
+        self.assertEqual(said, "docs/1.md:1: docs/index.md does not list it\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

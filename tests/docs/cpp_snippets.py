@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The C++ of the Markdown pages as one source file.
+
+usage: cpp_snippets.py ROOT OUT.cpp
+
+Each snippet stands in a namespace of its own after `using namespace millrace`, the files of a
+tutorial together. Comments before snippets say what else they need (scripts/docs/pages.py).
+docs/public-headers.md is checked beside this one (tests/install/header_examples.py).
+"""
+
+import pathlib
+import re
+import sys
+
+root, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+sys.path.insert(0, str(root / "scripts/docs"))
+from pages import snippets, tracked  # noqa: E402
+
+INCLUDE = re.compile(r"^#(?:include|pragma) .*\n", re.MULTILINE)
+pages = [page for page in tracked(root, "*.md") if page.name != "public-headers.md"]
+files: dict[str, str] = {}  # of a page
+bodies = []
+includes: list[str] = []
+
+for page in pages:
+    for snippet in snippets(root, page):
+        if snippet.language != "cpp" or snippet.how == "no":
+            continue
+        text, before = snippet.text, snippet.rest + "\n"
+        includes += re.findall(r"^#include (<.*>)$", before + text, re.MULTILINE)
+        text, before = INCLUDE.sub("", text), INCLUDE.sub("", before)
+        line = f'#line {snippet.line + 1} "{page}"\n'
+        if snippet.how == "file":
+            files[str(page)] = files.get(str(page), "") + line + text
+        elif snippet.how == "inside":
+            bodies.append(f"void snippet() {{\n{before}{line}{text}}}\n")
+        elif snippet.how in ("", "after"):
+            bodies.append(f"{before if snippet.how else ''}{line}{text}")
+        else:
+            sys.exit(f"{snippet.place}: '{snippet.how}' is no check of C++")
+
+whole = "".join(f"#include {one}\n" for one in dict.fromkeys(includes))
+for number, body in enumerate([*bodies, *files.values()]):
+    name = f"page_snippet_{number}"
+    whole += f"\nnamespace {name} {{\nusing namespace millrace;\n{body}}}  // {name}\n"
+out.write_text(whole)

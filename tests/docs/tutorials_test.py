@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Follows a tutorial from an empty folder to its end, as its text says.
+
+usage: tutorials_test.py BUILD NAME    docs/tutorials/NAME.md, with what BUILD holds installed
+
+Files are written, changes made to them, commands run by bash in the order of the page; those that
+show output must have printed it, but for figures. The tutorial of losses goes on from the one of
+detectors and comes after it here.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts/docs"))
+from pages import Snippet, snippets  # noqa: E402
+
+GOES_ON = {"detector": ["detector", "loss"]}
+NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
+
+
+def changed(text: str, snippet: Snippet) -> str:
+    """A file with the changes of a diff, whose parts are found by their lines."""
+    for part in re.split(r"^@@.*\n", snippet.text, flags=re.MULTILINE):
+        lines = part.splitlines(keepends=True)
+        old = "".join(line[1:] or "\n" for line in lines if line[0] != "+")
+        new = "".join(line[1:] or "\n" for line in lines if line[0] != "-")
+        if text.count(old) != 1:
+            sys.exit(f"{snippet.place}: {snippet.rest} has {text.count(old)} places for\n{old}")
+        text = text.replace(old, new)
+    return text
+
+
+def check_output(snippet: Snippet, said: str) -> None:
+    """Its lines are among those that were printed, in this order, with any figures in them, and
+    anything in place of `...`."""
+    printed = iter(NUMBER.sub("#", said).splitlines())
+    for line in snippet.text.splitlines():
+        wanted = ".*".join(map(re.escape, NUMBER.sub("#", line).strip().split("...")))
+        if wanted not in ("", ".*") and not any(re.search(wanted, one) for one in printed):
+            sys.exit(f"{snippet.place}: nothing printed\n  {line}\nafter what the lines before it "
+                     f"stand for. Printed was\n{said}")
+
+
+def follow(name: str, folder: pathlib.Path, environment: dict[str, str]) -> None:
+    said = ""
+    for snippet in snippets(ROOT, pathlib.Path(f"docs/tutorials/{name}.md")):
+        file = folder / snippet.rest
+        if snippet.how == "file":
+            file.write_text(snippet.text)
+        elif snippet.how == "diff":
+            file.write_text(changed(file.read_text(), snippet))
+        elif snippet.how == "output":
+            check_output(snippet, said)
+        elif snippet.language == "sh" and snippet.how != "no":
+            print(snippet.text, end="", flush=True)
+            ended = subprocess.run(["bash", "-e", "-c", snippet.text], cwd=folder, env=environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   timeout=3000)
+            said = ended.stdout
+            if ended.returncode != (2 if snippet.how == "fails" else 0):
+                sys.exit(f"{snippet.place}: exit code {ended.returncode} of\n{snippet.text}{said}")
+            print(said, flush=True)
+
+
+def main() -> None:
+    build, name = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as home:
+        prefix = pathlib.Path(home) / "millrace"
+        subprocess.run(["cmake", "--install", build, "--prefix", str(prefix)], check=True,
+                       stdout=subprocess.DEVNULL)
+        environment = {**os.environ, "HOME": home, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
+        folder = pathlib.Path(home) / "tutorial"
+        folder.mkdir()
+        for one in GOES_ON.get(name, [name]):
+            follow(one, folder, environment)
+
+
+if __name__ == "__main__":
+    main()
