@@ -240,8 +240,9 @@ void print_findings(const Inspection& found, const fs::path& out) {
   for (const auto& one : found.remarks)
     print_text(remark_text(one.is_warning ? "warning" : "note", one.text));
   for (const auto& note : found.notes) print_text(remark_text("note", note));
-  print_text(fmt::format("open {} in a browser; {} has the batches and histograms as PNG\n",
-                         (out / "index.html").string(), out.string()));
+  print_text(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
+                         (out / "index.html").string()));
+  suggest_next(fmt::format("open {}; trainer run {}", (out / "index.html").string(), found.config));
 }
 
 int inspect(const InspectArguments& arguments) {
