@@ -49,7 +49,7 @@ void expect_as_matched(const std::string& type, const std::string& toml,
     const auto data = data_of(truth, {static_cast<int>(width) - 5, static_cast<int>(height) - 31});
     const auto coverage = anchor_coverage(data, *rule);
     const auto [best, label] = match(truth, all, matching);
-    const auto overlaps = box_iou(truth, all);
+    const auto overlaps = box_iou(truth, all, matching.offset);
     for (std::int64_t g = 0; g < truth.size(0); ++g) {
       const auto& found = coverage[static_cast<std::size_t>(g)];
       EXPECT_EQ(found.best_iou, overlaps[g].max().item<float>()) << type << " " << toml;

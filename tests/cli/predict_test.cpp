@@ -86,12 +86,13 @@ TEST_F(Predict, WritesAPageThatCountsWhatItShows) {
                              "model.test.score_thresh=0"});
   EXPECT_THAT(done.err, HasSubstr("2 of 12 images failed: "));
   const auto page = read_text(out / "index.html");
-  EXPECT_THAT(page, Not(ContainsRegex("(src|href)=\"[a-z]+:[^d]"))) << "a page that loads nothing";
+  EXPECT_THAT(page, Not(ContainsRegex("(src|href)=\"(http|//)"))) << "a page that loads nothing";
   std::map<std::int64_t, int> objects;
   for (const auto& one : read_json(out / "detections.json"))
     if (one["score"] >= 0.2) ++objects[one["category_id"].get<std::int64_t>()];
   int all = 0;
-  for (const auto& category : read_json(out / "images.json")["categories"]) {
+  const auto images = read_json(out / "images.json");
+  for (const auto& category : images["categories"]) {
     const auto count = objects[category["id"].get<std::int64_t>()];
     all += count;
     if (count > 0) {

@@ -1,14 +1,15 @@
 // trainer inspect: what training sees, as a page and as pictures.
 #include <fmt/format.h>
-#include <tbb/task_arena.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/log.h"
+#include "millrace/base/progress_bar.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/anchor_rule.h"
 #include "millrace/cli/arguments.h"
@@ -204,6 +205,28 @@ Json to_json(const Inspection& found, const fs::path& out) {
   return json;
 }
 
+/// A remark: on a terminal in lines that fit, below its kind; else in one line, for scripts.
+std::string remark_text(const char* kind, const std::string& text) {
+  constexpr std::size_t kIndent = 9;
+  const auto room =
+      ::isatty(STDOUT_FILENO) != 0
+          ? std::max<std::size_t>(kIndent + 20, static_cast<std::size_t>(terminal_columns()))
+          : std::string::npos;
+  auto line = fmt::format("{:<{}}", kind, kIndent);
+  std::string all;
+  bool is_first = true;
+  std::istringstream words(text);
+  for (std::string word; words >> word; is_first = false) {
+    if (!is_first && line.size() + 1 + word.size() > room) {
+      all += line + "\n";
+      line = std::string(kIndent, ' ');
+      is_first = true;
+    }
+    line += (is_first ? "" : " ") + word;
+  }
+  return all + line + "\n";
+}
+
 void print_findings(const Inspection& found, const fs::path& out) {
   const auto line = [](const SplitView& view) {
     const auto crowds = crowd_count(view.data);
@@ -215,10 +238,11 @@ void print_findings(const Inspection& found, const fs::path& out) {
   if (found.train) line(found.train->view);
   if (found.val) line(found.val->view);
   for (const auto& one : found.remarks)
-    print_text(fmt::format("{:<9}{}\n", one.is_warning ? "warning" : "note", one.text));
-  for (const auto& note : found.notes) print_text(fmt::format("{:<9}{}\n", "note", note));
-  print_text(fmt::format("open {} in a browser; {} has the batches and histograms as PNG\n",
-                         (out / "index.html").string(), out.string()));
+    print_text(remark_text(one.is_warning ? "warning" : "note", one.text));
+  for (const auto& note : found.notes) print_text(remark_text("note", note));
+  print_text(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
+                         (out / "index.html").string()));
+  suggest_next(fmt::format("open {}; trainer run {}", (out / "index.html").string(), found.config));
 }
 
 int inspect(const InspectArguments& arguments) {
