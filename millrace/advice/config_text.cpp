@@ -244,7 +244,7 @@ void add_training(const Draft& draft, Text& text) {
     text.line("precision", toml("bf16"), "of convolutions; weights stay fp32");
   }
   text.table("optimizer");
-  text.line("lr", fmt::format("{}", plan.lr),
+  text.line("lr", fmt::format("{:.4g}", plan.lr),
             fmt::format("for steps of {} images; scaled to other batches", kLrBatch));
   text.line("lr_batch", fmt::format("{}", kLrBatch), "see lr");
   text.line("clip_norm", "10", "bounds the first steps of heads that start from random values");

@@ -239,12 +239,18 @@ class Init {
     draft_.machine = machine_;
     draft_.train = text_of_split(data_.train, original.images.size());
     draft_.val = text_of_split(*data_.val, data_.val->data->images.size());
+    choose_plan();
     if (draft_.network.start != advice::Start::detector)
       draft_.anchors = advice::choose_anchors(resized, rule_of());
     draft_.batch = advice::choose_batch(original.images.size(), machine_, bytes_of());
-    draft_.plan = advice::choose_plan(original.images.size(), draft_.batch, draft_.network.start,
-                                      draft_.type == "retinanet");
+    choose_plan();
     say_choices();
+  }
+
+  /// For the batch as it stands.
+  void choose_plan() {
+    draft_.plan = advice::choose_plan(draft_.train.images, draft_.batch, draft_.network.start,
+                                      draft_.type == "retinanet");
   }
 
   std::string command() const {
@@ -304,8 +310,10 @@ class Init {
 
   void say_choices() {
     const auto& sides = draft_.sides;
-    report_.say("model", fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
-                                     number_of(classes_.size(), "class")));
+    report_.say(
+        "model",
+        fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
+                    classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size())));
     report_.say("sizes",
                 fmt::format("short side {} of {} pixels: a tenth of the objects is under {:.0f}{}",
                             sides.largest(), sides.own_side, sides.small_object,
@@ -412,7 +420,15 @@ void check_out(const fs::path& out) {
   fs::remove(out, problem);
 }
 
-int init(const InitArguments& arguments) {
+/// Without a separator at its end.
+fs::path bare_path(const fs::path& path) {
+  return path.has_filename() || !path.has_parent_path() ? path : path.parent_path();
+}
+
+int init(const InitArguments& given) {
+  auto arguments = given;
+  arguments.out = bare_path(given.out);
+  arguments.data = bare_path(given.data);
   check_out(arguments.out);
   const auto json = Init(arguments).run();
   if (arguments.json) print(json);
