@@ -249,10 +249,14 @@ Json callbacks_schema(Json& definitions, const Json& switches) {
     definitions["callback." + callback.name] = closed(callback.properties);
     any = united_properties(std::move(any), callback.properties);
   }
-  auto table = [&](const std::string& doc, Json properties, Json otherwise) {
-    Json one = {{"type", "object"}, {"description", doc}, {"properties", std::move(properties)}};
-    one.update(by_type("callback", all, std::move(otherwise)));
-    return one;
+  definitions["callback"] = by_type("callback", all, true);  // other types are refused before
+  const auto table = [](const std::string& doc, Json properties, Json otherwise) -> Json {
+    return {{"type", "object"},
+            {"description", doc},
+            {"properties", std::move(properties)},
+            {"if", {{"required", Json::array({"type"})}}},
+            {"then", {{"$ref", "#/definitions/callback"}}},
+            {"else", std::move(otherwise)}};
   };
   auto tables = Json::object();
   for (const auto& callback : all) {
@@ -268,14 +272,12 @@ Json callbacks_schema(Json& definitions, const Json& switches) {
           {"additionalProperties", table("a callback with a name of its own", any, closed(any))}};
 }
 
-/// What a file without a `base` must have.
-Json whole_file(const std::vector<std::string>& callback_names) {
+/// What a file without a `base` cannot have; it may be a base itself, and lack a detector.
+Json file_without_base(const std::vector<std::string>& callback_names) {
   auto named = Json::object();
   for (const auto& name : callback_names) named[name] = true;
-  return {{"required", Json::array({"model"})},
-          {"properties",
+  return {{"properties",
            {{"unset", false},
-            {"model", {{"required", Json::array({"type"})}}},
             {"callbacks",
              {{"properties", std::move(named)},
               {"additionalProperties", {{"required", Json::array({"type"})}}}}}}}};
@@ -337,7 +339,7 @@ Json config_schema() {
   schema.update(closed(std::move(properties)));
   schema["if"] = {{"required", Json::array({"base"})}};
   schema["then"] = true;
-  schema["else"] = whole_file(callbacks().names());
+  schema["else"] = file_without_base(callbacks().names());
   schema["definitions"] = std::move(definitions);
   return schema;
 }

@@ -100,8 +100,6 @@ STAGES = ("read", "decode", "flip", "resize_shortest_edge", "group_by_aspect_rat
 def all_cases(schema: Schema) -> collections.abc.Iterator[Case]:
     model = '[model]\ntype = "maskrcnn"\n'
     yield Case("type", model, "")
-    yield Case("model", "", "no model")
-    yield Case("type", "[model]\n", "no type")
     yield Case("type", '[model]\ntype = "maskrcmm"\n', "name")
     yield Case("unset", 'unset = ["model"]\n' + model, "no base")
     yield Case("modle", model + "[modle]\n", "key")
@@ -123,7 +121,7 @@ def all_cases(schema: Schema) -> collections.abc.Iterator[Case]:
         kind, _, component = name.partition(".")
         if kind == "detector":
             yield from cases_of(f'[model]\ntype = "{component}"\n', definition)
-        elif kind == "callback":
+        elif kind == "callback" and component:
             yield from cases_of(f"{model}[callbacks.{component}]\n", definition)
         elif kind == "source":
             yield from cases_of(f'{model}[[data.sources]]\ntype = "{component}"\n', definition)
