@@ -1,6 +1,7 @@
 """The reference: what `trainer list --json` says, as Markdown pages."""
 
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -16,15 +17,30 @@ def in_table(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
+def type_of(default: str) -> str:
+    """Of a value, by its TOML."""
+    if default in ("true", "false"):
+        return "boolean"
+    if default.startswith("["):
+        return "list"
+    if default.startswith("{"):
+        return "table"
+    if re.fullmatch(r'"\d+ (second|minute|hour)s?"', default):
+        return "duration"
+    if default.startswith('"'):
+        return "string"
+    return "integer" if re.fullmatch(r"-?\d+", default) else "number"
+
+
 def options_table(options: list[dict[str, Any]]) -> str:
     if not options:
         return "No options.\n"
-    rows = ["| option | default | legal values | what it is |", "|---|---|---|---|"]
+    rows = ["| option | type | default | legal values | what it is |", "|---|---|---|---|---|"]
     for option in options:
         default = f"`{option['default']}`"
         if option["follows"]:
             default = f"as `{option['follows']}`"
-        rows.append(f"| `{option['name']}` | {in_table(default)} | "
+        rows.append(f"| `{option['name']}` | {type_of(option['default'])} | {in_table(default)} | "
                     f"{in_table(option['legal'] or '')} | {in_table(option['doc'])} |")
     return "\n".join(rows) + "\n"
 
