@@ -238,9 +238,9 @@ class Rules {
   void copy(const std::string& theirs, const std::string& ours) {
     const auto found = t_.read(theirs);
     if (!found) return;
-    if (const auto* flag = std::get_if<bool>(&found.value->data))
+    if (const auto* flag = std::get_if<bool>(&found.need().data))
       t_.put(ours, Config::Data(*flag), found);
-    else if (found.value->is_list())
+    else if (found.need().is_list())
       t_.put(ours, found.reals(), found);
     else
       t_.put(ours, found.real(), found);
@@ -249,8 +249,8 @@ class Rules {
   /// Another value than these makes another model than ours: an error.
   std::string must(const std::string& theirs, const std::vector<std::string>& possible) {
     const auto found = t_.read(theirs);
-    const auto* text = std::get_if<std::string>(&found.value->data);
-    const auto given = text ? *text : found.value->text();
+    const auto* text = std::get_if<std::string>(&found.need().data);
+    const auto given = text ? *text : found.need().text();
     if (!std::ranges::count(possible, given))
       found.fail(fmt::format("no model here is made so; what can be imported: {}",
                              joined(possible, ", ")));
@@ -326,10 +326,11 @@ class Rules {
   }
 
   static std::vector<std::vector<double>> lists_of(const Found& found) {
-    if (!found.value->is_list() || found.value->list().empty()) found.fail("a list is needed");
+    if (!found.need().is_list() || found.need().list().empty()) found.fail("a list is needed");
     std::vector<std::vector<double>> all;
-    if (!found.value->list().front().is_list()) return {found.reals()};
-    for (const auto& one : found.value->list()) all.push_back(Found{&one, found.path}.reals());
+    if (!found.need().list().front().is_list()) return {found.reals()};
+    for (const auto& one : found.need().list())
+      all.push_back(Found{&one, found.path, one.place}.reals());
     return all;
   }
 
@@ -446,7 +447,7 @@ class Rules {
       t_.read("MODEL.ROI_BOX_HEAD.NORM"), t_.read("MODEL.ROI_BOX_HEAD.CONV_DIM");
     } else {
       norm("MODEL.ROI_BOX_HEAD.NORM", "model.box.norm");
-      t_.expect("MODEL.ROI_BOX_HEAD.CONV_DIM", *t_.look("MODEL.FPN.OUT_CHANNELS").value,
+      t_.expect("MODEL.ROI_BOX_HEAD.CONV_DIM", t_.look("MODEL.FPN.OUT_CHANNELS").need(),
                 "its convolutions have as many channels as the pyramid");
     }
     for (const auto& [theirs, ours] : {std::pair{"POOLER_RESOLUTION", "pooler_resolution"},
@@ -484,7 +485,7 @@ class Rules {
          {std::pair{"MODEL.ROI_MASK_HEAD.NORM", "MODEL.FPN.NORM"},
           {"MODEL.ROI_MASK_HEAD.POOLER_SAMPLING_RATIO", "MODEL.ROI_BOX_HEAD.POOLER_SAMPLING_RATIO"},
           {"MODEL.ROI_MASK_HEAD.POOLER_TYPE", "MODEL.ROI_BOX_HEAD.POOLER_TYPE"}})
-      t_.expect(mask, *t_.look(box).value, fmt::format("here the mask head follows {}", box));
+      t_.expect(mask, t_.look(box).need(), fmt::format("here the mask head follows {}", box));
     t_.expect("MODEL.ROI_MASK_HEAD.CLS_AGNOSTIC_MASK", lit(false), "each class has a mask");
   }
 
@@ -640,9 +641,9 @@ class Rules {
     const auto found = t_.read(path);
     std::vector<const Value*> all;
     if (!found) return all;
-    if (!found.value->is_list()) found.fail("a tuple of names is needed: (\"coco_2017_train\",)");
-    for (const auto& one : found.value->list()) {
-      Found{&one, path}.text();
+    if (!found.need().is_list()) found.fail("a tuple of names is needed: (\"coco_2017_train\",)");
+    for (const auto& one : found.need().list()) {
+      Found{&one, path, one.place}.text();
       all.push_back(&one);
     }
     return all;

@@ -80,9 +80,9 @@ class MmRules {
   void copy(const std::string& theirs, const std::string& ours) {
     const auto found = t_.read(theirs);
     if (!found) return;
-    if (const auto* flag = std::get_if<bool>(&found.value->data))
+    if (const auto* flag = std::get_if<bool>(&found.need().data))
       t_.put(ours, Config::Data(*flag), found);
-    else if (found.value->is_list())
+    else if (found.need().is_list())
       t_.put(ours, found.reals(), found);
     else
       t_.put(ours, found.real(), found);
@@ -258,9 +258,9 @@ class MmRules {
       if (extra) t_.leave_out(extra, "P6 of a two-stage detector is pooled from P5");
       return;
     }
-    if (extra && extra.value->type_name() == "a string" && extra.text() == "on_output")
+    if (extra && extra.need().type_name() == "a string" && extra.text() == "on_output")
       t_.put("model.fpn.p6_from", words("p5"), extra);
-    else if (extra && extra.value->type_name() == "a string" && extra.text() == "on_lateral")
+    else if (extra && extra.need().type_name() == "a string" && extra.text() == "on_lateral")
       t_.leave_out(extra, "P6 is made from C5 or P5: model.fpn.p6_from");
     t_.expect(path + ".relu_before_extra_convs", literal(true), "P7 is made from ReLU(P6)");
   }
@@ -336,7 +336,7 @@ class MmRules {
     const std::string path = "model.rpn_head";
     must(path + ".type", {"RPNHead"});
     t_.read(path + ".in_channels");
-    t_.expect(path + ".feat_channels", *t_.look("model.neck.out_channels").value,
+    t_.expect(path + ".feat_channels", t_.look("model.neck.out_channels").need(),
               "its convolution has as many channels as the pyramid");
     t_.expect(path + ".num_convs", literal(std::int64_t{1}), "one convolution");
     read_anchors(path);
@@ -416,8 +416,8 @@ class MmRules {
   void read_roi_head(bool cascade, bool masks) {
     const std::string path = "model.roi_head";
     must(path + ".type", {cascade ? "CascadeRoIHead" : "StandardRoIHead"});
-    const bool list = t_.look(path + ".bbox_head") && t_.look(path + ".bbox_head").value->is_list();
-    const auto stages = list ? t_.look(path + ".bbox_head").value->list().size() : std::size_t{1};
+    const bool list = t_.look(path + ".bbox_head") && t_.look(path + ".bbox_head").need().is_list();
+    const auto stages = list ? t_.look(path + ".bbox_head").need().list().size() : std::size_t{1};
     if (cascade != list || stages == 0)
       t_.look(path).fail(cascade ? "a cascade's bbox_head is a list of its stages"
                                  : "bbox_head is one head");
@@ -474,7 +474,7 @@ class MmRules {
     copy(path + ".reg_class_agnostic", "model.box.cls_agnostic_bbox_reg");
     if (!plain) {
       t_.put("model.box.norm", words(norm_of(path)), t_.look(path));
-      t_.expect(path + ".conv_out_channels", *t_.look("model.neck.out_channels").value,
+      t_.expect(path + ".conv_out_channels", t_.look("model.neck.out_channels").need(),
                 "its convolutions have as many channels as the pyramid");
     }
     read_box_loss(path, "model.box", /*giou=*/true);
@@ -512,7 +512,7 @@ class MmRules {
     for (const auto* key : {"in_channels", "num_classes", "roi_feat_size"})
       t_.read(path + "." + key);
     t_.expect(path + ".class_agnostic", literal(false), "each class has a mask");
-    if (t_.look("model.roi_head.bbox_head").value->is_list())
+    if (t_.look("model.roi_head.bbox_head").need().is_list())
       t_.leave_out(
           t_.look(path + ".type"),
           "MMDetection trains a mask head for each stage; here one learns from the regions "
@@ -577,7 +577,7 @@ class MmRules {
     const std::string path = "model.bbox_head";
     must(path + ".type", {"RetinaHead"});
     for (const auto* key : {"num_classes", "in_channels"}) t_.read(path + "." + key);
-    t_.expect(path + ".feat_channels", *t_.look("model.neck.out_channels").value,
+    t_.expect(path + ".feat_channels", t_.look("model.neck.out_channels").need(),
               "its convolutions have as many channels as the pyramid");
     copy(path + ".stacked_convs", "model.head.num_convs");
     t_.put("model.head.norm", words(norm_of(path)), t_.look(path));
@@ -629,9 +629,9 @@ class MmRules {
         t_.read_any({inner + ".metainfo.classes", inner + ".metainfo.CLASSES", inner + ".classes"});
     if (classes) {
       Config::Array names;
-      if (!classes.value->is_list()) classes.fail("a list of names is needed");
-      for (const auto& one : classes.value->list())
-        names.push_back({words(Found{&one, classes.path}.text()), {}});
+      if (!classes.need().is_list()) classes.fail("a list of names is needed");
+      for (const auto& one : classes.need().list())
+        names.push_back({words(Found{&one, classes.path, one.place}.text()), {}});
       t_.put("data.classes", Config::Data(std::move(names)), classes);
     }
     const auto pixels = read_mm_pipelines(t_, inner + ".pipeline", val + ".pipeline");
@@ -802,9 +802,9 @@ class MmRules {
 
   void read_groups(const std::string& path, double decay) {
     const auto rules = t_.look(path);
-    if (!rules || !rules.value->is_dict()) return;
+    if (!rules || !rules.need().is_dict()) return;
     Config::Array groups;
-    for (const auto& [name, rule] : rules.value->dict()) {
+    for (const auto& [name, rule] : rules.need().dict()) {
       const auto at = path + "." + name;
       if (name != "backbone" || !rule.is_dict()) {
         t_.read(at);
@@ -852,7 +852,7 @@ class MmRules {
     const auto type = t_.look("optim_wrapper.dtype");
     const bool brain = type && type.text() == "bfloat16";
     t_.put("train.precision", words(brain ? "bf16" : "fp16"), found);
-    if (scale && scale.value->type_name() != "a string" && !scale.value->is_dict())
+    if (scale && scale.need().type_name() != "a string" && !scale.need().is_dict())
       t_.put("train.loss_scale", scale.real(), scale);
   }
 
@@ -912,11 +912,11 @@ class MmRules {
   /// 3.x: a list of schedulers, each from `begin` to `end`.
   void read_schedulers() {
     const auto list = t_.look("param_scheduler");
-    const auto count = list.value->is_list() ? list.value->list().size() : std::size_t{1};
+    const auto count = list.need().is_list() ? list.need().list().size() : std::size_t{1};
     bool warms = false;
     for (std::size_t i = 0; i < count; ++i) {
       const auto path =
-          list.value->is_list() ? fmt::format("param_scheduler.{}", i) : "param_scheduler";
+          list.need().is_list() ? fmt::format("param_scheduler.{}", i) : "param_scheduler";
       const auto type = t_.read(path + ".type");
       if (!type) continue;
       const bool by_epoch = flag_or(path + ".by_epoch", true);
@@ -1063,7 +1063,7 @@ class MmRules {
     if (const auto hooks = t_.read("custom_hooks"); hooks && !is_class_check(*hooks.value))
       t_.leave_out(hooks, "hooks are callbacks here: docs/callbacks.md");
     const auto workflow = t_.read("workflow");
-    if (workflow && workflow.value->is_list() && workflow.value->list().size() > 1)
+    if (workflow && workflow.need().is_list() && workflow.need().list().size() > 1)
       t_.leave_out(workflow,
                    "[callbacks.validation_loss] measures losses over the validation split");
     for (const auto* key :

@@ -34,8 +34,8 @@ class Pipelines {
   std::vector<Step> steps(const std::string& path) {
     const auto list = t_.look(path);
     std::vector<Step> all;
-    if (!list || !list.value->is_list()) return all;
-    for (std::size_t i = 0; i < list.value->list().size(); ++i) {
+    if (!list || !list.need().is_list()) return all;
+    for (std::size_t i = 0; i < list.need().list().size(); ++i) {
       const auto at = fmt::format("{}.{}", path, i);
       const auto type = t_.read(at + ".type");
       if (!type) t_.leave_out(t_.look(at), "a step without a type");
@@ -95,10 +95,11 @@ class Pipelines {
       scales.longs.push_back(std::max(pair[0], pair[1]));
       scales.shorts.push_back(std::min(pair[0], pair[1]));
     };
-    const bool several = scales.from.value->is_list() && !scales.from.value->list().empty() &&
-                         scales.from.value->list().front().is_list();
+    const bool several = scales.from.need().is_list() && !scales.from.need().list().empty() &&
+                         scales.from.need().list().front().is_list();
     if (several)
-      for (const auto& one : scales.from.value->list()) add(Found{&one, scales.from.path}.reals());
+      for (const auto& one : scales.from.need().list())
+        add(Found{&one, scales.from.path, one.place}.reals());
     else
       add(scales.from.reals());
     return scales;
@@ -139,7 +140,7 @@ class Pipelines {
     t_.leave_out_rest(step.path, "no counterpart is known");
     if (chance) t_.put("data.flip", chance.real(), chance);
     if (direction) {
-      const auto* text = std::get_if<std::string>(&direction.value->data);
+      const auto* text = std::get_if<std::string>(&direction.need().data);
       if (text && *text == "vertical")
         flip_vertical_ = needs_stages_ = true;
       else if (!text || *text != "horizontal")

@@ -16,17 +16,25 @@ std::string part_path(const std::string& path, const std::string& part) {
 
 }  // namespace
 
-std::string Found::where() const { return fmt::format("{}: {}", value->place.text(), path); }
+const Value& Found::need() const {
+  if (!value) fail("a value is needed");
+  return *value;
+}
+
+std::string Found::where() const {
+  return place.source.empty() ? path : fmt::format("{}: {}", place.text(), path);
+}
 
 void Found::fail(const std::string& what) const {
-  throw ConfigError(fmt::format("{} = {}: {}", where(), value->text(), what));
+  throw ConfigError(
+      fmt::format("{} = {}: {}", where(), value ? value->text() : std::string("None"), what));
 }
 
 double Found::real() const {
-  if (const auto* whole = std::get_if<std::int64_t>(&value->data))
+  if (const auto* whole = std::get_if<std::int64_t>(&need().data))
     return static_cast<double>(*whole);
-  if (const auto* real = std::get_if<double>(&value->data)) return *real;
-  fail(fmt::format("a number is needed, not {}", value->type_name()));
+  if (const auto* real = std::get_if<double>(&need().data)) return *real;
+  fail(fmt::format("a number is needed, not {}", need().type_name()));
 }
 
 std::int64_t Found::integer() const {
@@ -36,26 +44,26 @@ std::int64_t Found::integer() const {
 }
 
 bool Found::flag() const {
-  if (const auto* flag = std::get_if<bool>(&value->data)) return *flag;
-  fail(fmt::format("True or False is needed, not {}", value->type_name()));
+  if (const auto* flag = std::get_if<bool>(&need().data)) return *flag;
+  fail(fmt::format("True or False is needed, not {}", need().type_name()));
 }
 
 std::string Found::text() const {
-  if (const auto* text = std::get_if<std::string>(&value->data)) return *text;
-  fail(fmt::format("a string is needed, not {}", value->type_name()));
+  if (const auto* text = std::get_if<std::string>(&need().data)) return *text;
+  fail(fmt::format("a string is needed, not {}", need().type_name()));
 }
 
 std::vector<double> Found::reals() const {
-  if (!value->is_list()) return {real()};
+  if (!need().is_list()) return {real()};
   std::vector<double> all;
   for (const auto& one : value->list())
-    for (const double number : Found{&one, path}.reals()) all.push_back(number);
+    for (const double number : Found{&one, path, one.place}.reals()) all.push_back(number);
   return all;
 }
 
 Found Translation::look(const std::string& path) const {
   const auto* value = tree_.at_path(path);
-  return {value && !value->is_none() ? value : nullptr, path};
+  return {value && !value->is_none() ? value : nullptr, path, value ? value->place : Place{}};
 }
 
 Found Translation::read(const std::string& path) {
@@ -134,7 +142,7 @@ Config::Data number(double value) {
 }
 
 Origin origin_of(const Found& from, const std::string& how) {
-  const auto text = fmt::format("{} {}", from.value->place.text(), from.path);
+  const auto text = from.place.source.empty() ? from.path : from.place.text() + " " + from.path;
   return {how.empty() ? text : text + ": " + how, 0, 0};
 }
 

@@ -24,10 +24,13 @@ struct LeftOut {
 /// A value of the foreign tree that a rule reads, of the type that it needs. The functions throw
 /// ConfigError naming place and key if it has another.
 struct Found {
-  const Value* value = nullptr;
+  const Value* value = nullptr;  // nullptr: there is none, or None
   std::string path;
+  Place place = {};  // also where None stands
 
   explicit operator bool() const { return value != nullptr; }
+  /// The value, or an error where there is none.
+  const Value& need() const;
   double real() const;
   std::int64_t integer() const;
   bool flag() const;

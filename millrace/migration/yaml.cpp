@@ -9,6 +9,7 @@
 namespace millrace {
 namespace {
 
+constexpr int kDeepest = 100;
 constexpr int kMostNodes = 100000;  // aliases count as often as they are used
 
 class Reader {
@@ -18,6 +19,15 @@ class Reader {
   Value read(const YAML::Node& node) {
     const Place place{source_, node.Mark().line + 1};
     if (++nodes_ > kMostNodes) fail(place, "more than 100,000 values");
+    if (depth_ > kDeepest) fail(place, "values are nested too deeply, or in themselves");
+    ++depth_;
+    auto value = read_kind(node, place);
+    --depth_;
+    return value;
+  }
+
+ private:
+  Value read_kind(const YAML::Node& node, const Place& place) {
     const auto& tag = node.Tag();
     if (tag.find("python/object/apply:eval") != std::string::npos && node.IsSequence() &&
         node.size() == 1 && node[0].IsScalar())
@@ -34,7 +44,6 @@ class Reader {
     return read_scalar(node, place);
   }
 
- private:
   [[noreturn]] static void fail(const Place& place, const std::string& what) {
     throw ConfigError(fmt::format("{}: {}", place.text(), what));
   }
@@ -72,7 +81,7 @@ class Reader {
   static constexpr const char* kNo[] = {"false", "False", "FALSE", "no", "No", "off", "Off"};
 
   std::string source_;
-  int nodes_ = 0;
+  int nodes_ = 0, depth_ = 0;
 };
 
 }  // namespace

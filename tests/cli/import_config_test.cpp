@@ -18,9 +18,11 @@ class ImportConfig : public Trainer {
     std::string table;
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with('[')) table = line.substr(1, line.find(']') - 1);
-      if (const auto sign = line.find(" = "); sign != std::string::npos)
-        values[table + "." + line.substr(0, sign)] =
-            line.substr(sign + 3, line.find("  # ") - sign - 3);
+      const auto sign = line.find(" = ");
+      if (sign == std::string::npos) continue;
+      auto value = line.substr(sign + 3, line.find("  # ") - sign - 3);
+      value.erase(value.find_last_not_of(' ') + 1);
+      values[table + "." + line.substr(0, sign)] = value;
     }
     return values;
   }

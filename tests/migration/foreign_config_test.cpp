@@ -94,6 +94,8 @@ TEST_F(ForeignFiles, AliasesThatUnfoldWithoutEndAreRefused) {
     text += "]\n";
   }
   EXPECT_THAT(wrong_yaml(text), HasSubstr("more than 100,000 values"));
+  EXPECT_THAT(wrong_yaml("a: &a [*a]\n"), HasSubstr("nested too deeply"));
+  EXPECT_THAT(wrong_yaml("a: " + std::string(5000, '[')), HasSubstr("one.yaml:1"));
 }
 
 }  // namespace
