@@ -17,9 +17,9 @@ class Import : public Trainer {
 
 TEST_F(Import, GivesAFolderThatTheDoctorAccepts) {
   const auto imported = successful(trainer({"import", yolo_, "--out", out_}));
-  EXPECT_THAT(imported.out, AllOf(HasSubstr("read as yolo: data.yaml"),
-                                  HasSubstr("train: 8 images"), HasSubstr("val: 4 images"),
-                                  HasSubstr("hard links"), HasSubstr("next: trainer doctor")));
+  EXPECT_THAT(imported.out,
+              AllOf(HasSubstr("read as yolo: data.yaml"), HasSubstr("train: 8 images"),
+                    HasSubstr("val: 4 images"), HasSubstr("hard links")));
   successful(trainer(with_settings(
       {"doctor", "configs/maskrcnn.toml"},
       {setting("data.root", out_), "data.train=train", "data.val=val", "model.masks=false"})));
@@ -53,7 +53,6 @@ TEST_F(Import, WrongUseIsASentenceAndMakesNothing) {
 TEST_F(Import, StartsWithoutLibtorch) {
   const auto objects = run("/usr/bin/ldd", {MILLRACE_TRAINER});
   EXPECT_THAT(objects.out, Not(HasSubstr("torch")));
-  EXPECT_THAT(objects.out, Not(HasSubstr("opencv")));
 }
 
 }  // namespace

@@ -58,17 +58,16 @@ Json json_of_import(const formats::Imported& imported, const coco::Findings& fin
           {"findings", findings_json(findings)}};
 }
 
-/// What to do with the new folder.
-std::string next_step(const formats::Imported& imported, const ImportArguments& arguments) {
-  if (arguments.to != "coco") return "";
+/// What to do with the new folder, of COCO's layout.
+std::string next_step(const formats::Imported& imported, const fs::path& out) {
   const auto& splits = imported.splits;
-  if (splits.size() > 1)
-    return fmt::format(
-        "next: trainer doctor configs/maskrcnn.toml --set data.root={} --set data.train={} --set "
-        "data.val={}\n",
-        arguments.out.string(), splits[0].name, splits[1].name);
-  return fmt::format("next: trainer init DIR --data {}, which also makes a validation split\n",
-                     arguments.out.string());
+  if (splits.size() == 1)
+    return fmt::format("trainer init DIR --data {}, which also makes a validation split",
+                       out.string());
+  return fmt::format(
+      "trainer doctor configs/maskrcnn.toml --set data.root={} --set data.train={} --set "
+      "data.val={}",
+      out.string(), splits[0].name, splits[1].name);
 }
 
 int import_labels(const ImportArguments& arguments) {
@@ -88,7 +87,8 @@ int import_labels(const ImportArguments& arguments) {
       is_linked(imported, arguments.out)
           ? "hard links to those of the source, which take no space: to change one, copy it first"
           : "copies, since the file system does not link them");
-  print_text(text + next_step(imported, arguments));
+  print_text(text);
+  if (arguments.to == "coco") suggest_next(next_step(imported, arguments.out));
   return kDone;
 }
 
