@@ -6,7 +6,6 @@ A comment in front of a snippet says how it is checked, and does not show:
     <!-- check: after CODE -->                C++: declarations that it needs
     <!-- check: inside CODE -->               C++: statements, which these declarations precede
     <!-- check: base FILE -->                 TOML: a part of a file that inherits FILE
-    <!-- check: whole -->                     TOML: a whole file without a base
     <!-- check: stages -->                    TOML: stages after `decode`
     <!-- check: file NAME -->                 a whole file of a tutorial
     <!-- check: diff NAME -->                 a change to that file
