@@ -108,9 +108,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
                                                     report::evaluated_images(files)),
                              job.split->images};
       };
-    const std::string page = report::report_page({&run, 1}, options);
-    const std::string_view parts[] = {page};
-    replace_file(job.folder / kPage, parts);
+    write_file_atomically(job.folder / kPage, report::report_page({&run, 1}, options));
   } catch (const std::exception& problem) {
     spdlog::warn("callback '{}': no new {}: {}", job.caller, (job.folder / kPage).string(),
                  problem.what());

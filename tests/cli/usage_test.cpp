@@ -12,7 +12,7 @@ using Usage = Trainer;
 // The evaluator needs neither; readers of images other than JPEG wait for the first of these.
 TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
   const auto loaded = successful(run("/usr/bin/ldd", {MILLRACE_TRAINER})).out;
-  for (const auto* library : {"opencv", "gdal", "torch"})
+  for (const auto* library : {"imgcodecs", "gdal", "tiff", "webp", "torch"})
     EXPECT_THAT(loaded, Not(HasSubstr(library)));
   const auto with_torch =
       successful(run("/usr/bin/ldd", {std::string(MILLRACE_TRAINER) + "-torch"})).out;
@@ -23,8 +23,9 @@ TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
 TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
   const auto all = successful(trainer({"--help"}));
   for (const std::string command :
-       {"run", "eval", "coco-eval", "predict", "sample", "pack", "convert", "export", "config",
-        "list", "bench", "doctor", "serve", "check-gpu", "completion", "man"}) {
+       {"run",    "eval",   "coco-eval", "predict", "sample",        "pack",       "convert",
+        "export", "config", "list",      "bench",   "doctor",        "serve",      "check-gpu",
+        "report", "init",   "import",    "inspect", "import-config", "completion", "man"}) {
     EXPECT_THAT(all.out, HasSubstr("\n  " + command + " "));
     EXPECT_THAT(successful(trainer({command, "--help"})).out,
                 HasSubstr("Examples:\n  trainer " + command));
