@@ -28,9 +28,7 @@ std::int64_t bearable_side(const Machine& machine) {
   return machine.cores >= 4 ? 320 : 256;
 }
 
-double share_reached(const CoverageSummary& summary) {
-  return summary.all.share(Reach::foreground);
-}
+double share_reached(const CoverageSummary& summary) { return summary.all.recall(0); }
 
 }  // namespace
 
@@ -39,7 +37,7 @@ cv::Size Sides::of(cv::Size original) const {
 }
 
 Sides choose_sides(const SeenData& original, const Machine& machine) {
-  constexpr double kTenth = .1, kNearlyAll = .95, kLargeObject = 48, kMostProportion = 2.5;
+  constexpr double kQuarter = .25, kNearlyAll = .95, kLargeObject = 48, kMostProportion = 2.5;
   constexpr double kMostEnlarged = 2, kMostBeyond = 1.5;
   std::vector<double> shorts, proportions, shares;
   for (const auto& image : original.images) {
@@ -53,7 +51,7 @@ Sides choose_sides(const SeenData& original, const Machine& machine) {
   sides.own_side = std::llround(quantile(shorts, .5));
   const auto own = static_cast<double>(sides.own_side),
              bearable = static_cast<double>(bearable_side(machine));
-  const double small = quantile(shares, kTenth);  // of the short side
+  const double small = quantile(shares, kQuarter);  // of the short side
   double side = std::min(own, bearable);
   if (small > 0 && small * side < kLeastObject)
     side = std::max(side, std::min({kLeastObject / small, kMostEnlarged * own,
@@ -82,11 +80,14 @@ Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of) {
     return summary(part, anchor_coverage(part, rule_of(of.sizes, of.ratios)));
   };
   anchors.chosen = anchors.published = covered(anchors);
-  const auto better = better_sizes(
-      part, anchors.sizes, [&](const auto& sizes) { return rule_of(sizes, anchors.ratios); });
-  if (better) {
-    anchors.sizes = better->sizes;
-    anchors.chosen = covered(anchors);
+  for (const double first : {4, 6, 8, 12, 16, 20, 24, 40, 48, 64}) {
+    auto tried = anchors;
+    for (std::size_t level = 0; level < tried.sizes.size(); ++level)
+      tried.sizes[level] = std::ldexp(first, static_cast<int>(level));
+    tried.chosen = covered(tried);
+    const bool is_published = anchors.sizes.front() == 32;
+    if (share_reached(tried.chosen) > share_reached(anchors.chosen) + (is_published ? kWorthIt : 0))
+      anchors = tried;
   }
   auto longer = anchors;
   longer.ratios = {.25, .5, 1, 2, 4};

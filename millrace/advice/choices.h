@@ -32,7 +32,7 @@ struct Sides {
   std::vector<std::int64_t> short_side;  // ascending; one at random in training, the last in tests
   std::int64_t max_side = 0;
   std::int64_t own_side = 0;  // the median image's short side, before
-  double small_object = 0;    // pixels: a tenth of the objects is smaller at the last short side
+  double small_object = 0;    // pixels: a quarter of the objects is smaller at the last short side
   bool too_small = false;     // they are below kLeastObject: the machine cannot bear larger images
 
   std::int64_t largest() const { return short_side.back(); }
@@ -59,8 +59,9 @@ struct Anchors {
 using RuleOf =
     std::function<AnchorRule(const std::vector<double>& sizes, const std::vector<double>& ratios)>;
 
-/// `seen`: resized. Sizes that double from level to level and reach the most objects, see
-/// better_sizes; ratios of 1:4 and 4:1 besides, where they reach a hundredth more.
+/// `seen`: resized. Sizes that double from level to level, of which the most objects overlap an
+/// anchor by half, and ratios of 1:4 and 4:1 besides: each where it is a hundredth of the objects
+/// more than with those published.
 Anchors choose_anchors(const SeenData& seen, const RuleOf& rule_of);
 
 /// The largest batch that takes half of the memory, by `bytes_of` of so many images; at most 4 (8

@@ -141,8 +141,9 @@ void add_data(const Draft& draft, Text& text) {
   const auto& sides = draft.sides;
   text.line("short_side", list_of(sides.short_side),
             fmt::format("pixels, one at random; the images have {}", sides.own_side));
-  text.line("max_side", fmt::format("{}", sides.max_side),
-            fmt::format("pixels; a tenth of the objects is under {:.0f} then", sides.small_object));
+  text.line(
+      "max_side", fmt::format("{}", sides.max_side),
+      fmt::format("pixels; a quarter of the objects is under {:.0f} then", sides.small_object));
   std::vector<std::string> names;
   for (const auto& [name, objects] : draft.classes) names.push_back(name);
   const auto against = reason_against_flips(names);

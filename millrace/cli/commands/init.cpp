@@ -314,12 +314,13 @@ class Init {
         "model",
         fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
                     classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size())));
-    report_.say("sizes",
-                fmt::format("short side {} of {} pixels: a tenth of the objects is under {:.0f}{}",
-                            sides.largest(), sides.own_side, sides.small_object,
-                            sides.too_small ? ", which is learned badly: larger images need a "
-                                              "larger machine, or cut the photos into tiles"
-                                            : ""));
+    report_.say(
+        "sizes",
+        fmt::format("short side {} of {} pixels: a quarter of the objects is under {:.0f}{}",
+                    sides.largest(), sides.own_side, sides.small_object,
+                    sides.too_small ? ", which is learned badly: larger images need a "
+                                      "larger machine, or cut the photos into tiles"
+                                    : ""));
     const auto& anchors = draft_.anchors;
     if (draft_.network.start != advice::Start::detector)
       report_.say(
@@ -378,7 +379,14 @@ class Init {
                                     duration_text(all_s), time.step_s, text_of(machine_),
                                     time.steps, byte_text(static_cast<double>(time.memory)),
                                     duration_text(evaluate_s)));
+    const auto alone_s = time.cpu_s / static_cast<double>(machine_.cores);
+    if (!machine_.gpu && time.step_s > 2 * alone_s)
+      report_.tell(fmt::format(
+          "note: the machine is busy with other work: its processors computed "
+          "{:.2f} s for a step, so a step takes less than half the time when it is idle",
+          time.cpu_s));
     report_.json["step_s"] = time.step_s;
+    report_.json["step_cpu_s"] = time.cpu_s;
     report_.json["training_s"] = all_s;
     report_.say("look first at",
                 advice::first_sign(plan, draft_.network.start, data_.val->data->images.size()));

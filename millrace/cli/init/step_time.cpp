@@ -27,6 +27,7 @@ class TimeWholeSteps final : public Callback {
       for (const auto& [name, value, kind] : state.scalars)
         if (name == "loss") result_.first_loss = value;
     ends_.push_back(seconds_since(start_));
+    if (ends_.size() == kUntimed) untimed_cpu_s_ = cpu_seconds();
     const auto timed = ends_.size() - std::min(ends_.size(), kUntimed);
     if (timed >= kMostTimed || (timed >= kFewestTimed && ends_.back() > kLongest))
       state.stop("the steps were timed");
@@ -38,12 +39,14 @@ class TimeWholeSteps final : public Callback {
     std::ranges::nth_element(steps, steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2));
     result_.step_s = steps[steps.size() / 2];
     result_.steps = std::ssize(steps);
+    result_.cpu_s = (cpu_seconds() - untimed_cpu_s_) / static_cast<double>(steps.size());
   }
 
  private:
   StepTime& result_;
   Clock::time_point start_ = Clock::now();
   std::vector<double> ends_;
+  double untimed_cpu_s_ = 0;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace millrace::cli {
 
 struct StepTime {
   double step_s = 0;        // the median, with its share of reading and decoding
+  double cpu_s = 0;         // of the process, a step: of all its threads together
   std::int64_t steps = 0;   // that were timed
   double detect_s = 0;      // of a validation image; 0: not measured
   double first_loss = 0;    // of the first step
