@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-constexpr int kDeepestValue = 100;
+constexpr int kDeepestNode = 100;
 constexpr int kMostNodes = 100000;  // aliases count as often as they are used
 
 class Reader {
@@ -19,7 +19,7 @@ class Reader {
   Value read(const YAML::Node& node) {
     const Place place{source_, node.Mark().line + 1};
     if (++nodes_ > kMostNodes) fail(place, "more than 100,000 values");
-    if (depth_ > kDeepestValue) fail(place, "values are nested too deeply, or in themselves");
+    if (depth_ > kDeepestNode) fail(place, "values are nested too deeply, or in themselves");
     ++depth_;
     auto value = read_kind(node, place);
     --depth_;
