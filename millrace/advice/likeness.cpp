@@ -53,7 +53,7 @@ class Joined {
   }
   /// Whether they were apart. The earlier image stays the root.
   bool join(std::size_t a, std::size_t b) {
-    const auto [first, second] = std::minmax(root(a), root(b));
+    const auto [first, second] = std::minmax({root(a), root(b)});
     above_[second] = first;
     return first != second;
   }
@@ -158,15 +158,22 @@ std::size_t join_exports(std::span<const std::string> names, Joined& joined) {
   return copies;
 }
 
-/// Cuts a group of more than half of the images into parts by the order of names.
+/// Cuts a group of more than half of the images, if they are the frames of one video, into parts by
+/// the order of names. Copies under other names stay together.
 std::size_t cut_largest(std::span<const std::string> names, std::vector<std::size_t>& group) {
   std::map<std::size_t, std::vector<std::size_t>> members;
   for (std::size_t i = 0; i < group.size(); ++i) members[group[i]].push_back(i);
   for (auto& [id, images] : members) {
     if (images.size() * 2 <= group.size() || images.size() < 2) continue;
-    std::ranges::stable_sort(images, {}, [&](std::size_t i) {
+    const auto family = numbered(names[images.front()]).family;
+    const auto is_frame = [&](std::size_t i) {
       const auto name = numbered(names[i]);
-      return std::tuple(name.family, name.number.size(), name.number, names[i]);
+      return name.there && name.family == family;
+    };
+    if (!std::ranges::all_of(images, is_frame)) return 0;
+    std::ranges::stable_sort(images, {}, [&](std::size_t i) {
+      const auto number = numbered(names[i]).number;
+      return std::pair(number.size(), number);
     });
     const auto parts = std::min(kParts, images.size());
     for (std::size_t k = 0; k < images.size(); ++k)

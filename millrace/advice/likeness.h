@@ -43,8 +43,8 @@ struct ImageGroups {
   std::size_t groups = 0;
   std::size_t copies = 0;  // images that are a copy of an earlier one
   std::size_t scenes = 0;  // images that belong to the scene of an earlier one, but are no copies
-  /// The images of a group with more than half of all, which was cut into parts by the order of
-  /// names; 0: there was none.
+  /// The images of a video with more than half of all, which was cut into parts by the order of
+  /// its frames; 0: there was none.
   std::size_t cut = 0;
 };
 

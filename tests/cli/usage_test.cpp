@@ -53,7 +53,7 @@ TEST_F(Usage, WrongUsageIsNamed) {
       {{"evla", "x.toml"}, "did you mean 'eval'?"},
       {{"list", "--colour"}, "--colour"},
       {{"eval", "x.toml"}, "--weights"},
-      {{"list", "--quiet", "--verbose"}, "--quiet excludes --verbose"},
+      {{"list", "--quiet", "--verbose"}, "excludes"},
       {{"completion", "tcsh"}, "tcsh not in {bash,zsh,fish}"},
       {{"config"}, "CONFIG is required, unless with --schema"},
       {{"sample", "--out", in_folder("x"), "--train", "0"},

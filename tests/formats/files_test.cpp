@@ -209,5 +209,13 @@ TEST(ImageSizes, OfEachFormatAreRead) {
               HasSubstr("empty"));
 }
 
+TEST(SplitName, KnowsWordsAndYears) {
+  for (const auto& [name, split] : std::map<std::string, std::string>{
+           {"Training", "train"}, {"train2017", "train"}, {"valid", "val"}, {"val2014", "val"}})
+    EXPECT_EQ(split_name(name), split);
+  for (const auto* name : {"", "2017", "train1", "trainval2017", "cats"})
+    EXPECT_EQ(split_name(name), std::nullopt) << name;
+}
+
 }  // namespace
 }  // namespace millrace::formats

@@ -54,7 +54,10 @@ bool is_image_name(std::string_view name) {
 }
 
 std::optional<std::string> split_name(std::string_view name) {
-  const auto lower = lower_case(name);
+  constexpr std::size_t kYear = 4;  // digits
+  const auto letters = name.find_last_not_of("0123456789") + 1;
+  const bool has_year = name.size() - letters == kYear;
+  const auto lower = lower_case(has_year ? name.substr(0, letters) : name);
   for (const auto* known : {"train", "training"})
     if (lower == known) return "train";
   for (const auto* known : {"val", "valid", "validation"})
