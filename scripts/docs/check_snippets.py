@@ -33,8 +33,8 @@ FOREIGN = ("docs/migrating/", "docs/upgrade.md")
 RECIPES = ["configs/maskrcnn.toml", "configs/coco/mask_rcnn_R50_FPN_1x.toml", ""]
 PLUGIN_TABLES = {"callbacks.announce_best", "callbacks.draw_loss"}  # of examples and tutorials
 PLUGIN_KEYS = {"model.head.box_loss"}
-FILES = re.compile(r"\.(safetensors|onnx|json|html|jsonl|csv|md|so|cpp|h|py|toml|txt|pub|key|svg|data"
-                   r"|yaml)$")
+FILES = re.compile(r"\.(safetensors|onnx|json|jsonl|html|csv|md|so|cpp|h|py|toml|txt|pub|key|svg"
+                   r"|data|yaml)$")
 DOTTED = re.compile(r"([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+)(?: = .*)?")
 TABLE = re.compile(r"\[{1,2}((?:data|model|train|optimizer|schedule|callbacks)"
                    r"(?:\.[a-z0-9_]+)*)\]{1,2}")

@@ -69,8 +69,8 @@ std::string lower_case(std::string_view text);
 /// The name of the only split of a folder that is not divided.
 inline constexpr const char* kWhole = "all";
 
-/// What a split is called, whatever a folder or file calls it, also with a year ("valid", "val2017"):
-/// train, val or test; nothing for other names.
+/// What a split is called, whatever a folder or file calls it ("valid", "val2017"): train, val or
+/// test; nothing for other names.
 std::optional<std::string> split_name(std::string_view name);
 
 }  // namespace millrace::formats
