@@ -275,19 +275,21 @@ std::optional<AnchorAdvice> better_sizes(
   constexpr std::size_t kEnough = 4000;  // images
   constexpr double kWorthIt = 0.01;      // of the objects
   const auto part = thinned(data, kEnough);
-  const auto share = [&](const std::vector<double>& of) {
-    return summary(part, anchor_coverage(part, rule_of(of))).all.share(Reach::foreground);
+  const auto counts = [&](const std::vector<double>& of) {
+    return summary(part, anchor_coverage(part, rule_of(of))).all;
   };
-  AnchorAdvice advice{.sizes = sizes, .foreground_now = share(sizes)};
+  const auto now = counts(sizes);
+  AnchorAdvice advice{.sizes = sizes, .foreground_now = now.share(Reach::foreground)};
   advice.foreground_then = advice.foreground_now + kWorthIt;
   bool is_better = false;
   for (const double first : {4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64}) {
     std::vector<double> tried;
     for (std::size_t l = 0; l < sizes.size(); ++l)
       tried.push_back(std::ldexp(first, static_cast<int>(l)));
-    if (const double then = share(tried); then > advice.foreground_then) {
+    const auto then = counts(tried);
+    if (then.share(Reach::foreground) > advice.foreground_then && then.recall(0) >= now.recall(0)) {
       advice.sizes = tried;
-      advice.foreground_then = then;
+      advice.foreground_then = then.share(Reach::foreground);
       is_better = true;
     }
   }

@@ -188,8 +188,8 @@ class Remarks {
            is_bad});
     else
       note("anchor-sizes", text +
-                               ". No other sizes, each twice the last, do better by more than a "
-                               "hundredth of the objects.");
+                               ". No other sizes, each twice the last, give one to more objects "
+                               "without leaving others below half.");
   }
 
   void sizes() {
