@@ -69,9 +69,9 @@ struct CoverageSummary {
 CoverageSummary summary(const SeenData& data, const std::vector<ObjectCoverage>& coverage);
 
 /// Other sizes of anchors, one a level, each twice as large as the last, under which more objects
-/// have an anchor with the foreground IoU, and no fewer one that overlaps them by half. `rule_of` makes the rule of some sizes. Nothing where
-/// those in use, `sizes`, are as good to within a hundredth of the objects, or there is no object.
-/// Looks at a part of a large data set.
+/// have an anchor with the foreground IoU, and no fewer one that overlaps them by half. `rule_of`
+/// makes the rule of some sizes. Nothing where those in use, `sizes`, are as good to within a
+/// hundredth of the objects, or there is no object. Looks at a part of a large data set.
 struct AnchorAdvice {
   std::vector<double> sizes;
   double foreground_now = 0, foreground_then = 0;  // shares of the objects
