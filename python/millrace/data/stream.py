@@ -4,6 +4,7 @@ import atexit
 import importlib
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, TypedDict, TypeVar
@@ -43,6 +44,7 @@ class Stream:
         self._training = training
         self._rank, self._world_size = rank, world_size
         self._lock = threading.Lock()
+        self._takers: set[threading.Thread] = set()  # that are in `next`
         self._at: tuple[int, list[int]] = (0, [])
         self._batches = 0
         self._progress = 0.0
@@ -83,7 +85,12 @@ class Stream:
         sample, for what a stage throws (a function's own exception is its cause), if more images
         than `max_skipped` cannot be used, if no data server answers, in a forked process, and
         after `close`. The same error comes again until a state is loaded."""
-        batch = self._stream.next()
+        taker = threading.current_thread()
+        self._takers.add(taker)
+        try:
+            batch = self._stream.next()
+        finally:
+            self._takers.discard(taker)
         if batch is not None:
             with self._lock:
                 if batch.number + 1 > self._batches:
@@ -231,6 +238,10 @@ _open_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """No thread may want the interpreter once that has gone."""
+    """No thread may want the interpreter once that has gone: those of the streams end here, and
+    daemon threads that wait for a batch are let out, with an error."""
     for stream in list(_open_streams):
         stream.close()
+        others = stream._takers - {threading.current_thread()}
+        while any(taker.is_alive() and taker in stream._takers for taker in others):
+            time.sleep(0.001)
