@@ -234,18 +234,6 @@ class Rules {
   static Value lit(Value::Data data) { return {std::move(data), {}}; }
   static Value ones() { return lit(Value::List(4, lit(1.0))); }
 
-  /// A value as it is, under our name.
-  void copy(const std::string& theirs, const std::string& ours) {
-    const auto found = t_.read(theirs);
-    if (!found) return;
-    if (const auto* flag = std::get_if<bool>(&found.need().data))
-      t_.put(ours, Config::Data(*flag), found);
-    else if (found.need().is_list())
-      t_.put(ours, found.reals(), found);
-    else
-      t_.put(ours, found.real(), found);
-  }
-
   /// Another value than these makes another model than ours: an error.
   std::string must(const std::string& theirs, const std::vector<std::string>& possible) {
     const auto found = t_.read(theirs);
@@ -270,7 +258,7 @@ class Rules {
       read_rcnn();
     read_resnet();
     read_fpn();
-    copy("TEST.DETECTIONS_PER_IMAGE", "model.test.detections_per_img");
+    t_.copy("TEST.DETECTIONS_PER_IMAGE", "model.test.detections_per_img");
     read_weights();
     read_test_augmentation();
   }
@@ -287,9 +275,9 @@ class Rules {
     for (const auto* key : {"DEFORM_MODULATED", "DEFORM_NUM_GROUPS", "OUT_FEATURES"})
       t_.read(std::string("MODEL.RESNETS.") + key);
     norm("MODEL.RESNETS.NORM", "model.backbone.norm");
-    copy("MODEL.BACKBONE.FREEZE_AT", "model.backbone.freeze_at");
+    t_.copy("MODEL.BACKBONE.FREEZE_AT", "model.backbone.freeze_at");
     if (depth == "50" || depth == "101")
-      copy("MODEL.RESNETS.STRIDE_IN_1X1", "model.backbone.stride_in_1x1");
+      t_.copy("MODEL.RESNETS.STRIDE_IN_1X1", "model.backbone.stride_in_1x1");
     else
       t_.read("MODEL.RESNETS.STRIDE_IN_1X1");  // basic blocks have no 1x1 to stride in
   }
@@ -307,7 +295,7 @@ class Rules {
 
   void read_fpn() {
     t_.read("MODEL.FPN.IN_FEATURES");
-    copy("MODEL.FPN.OUT_CHANNELS", "model.fpn.out_channels");
+    t_.copy("MODEL.FPN.OUT_CHANNELS", "model.fpn.out_channels");
     norm("MODEL.FPN.NORM", "model.fpn.norm");
     must("MODEL.FPN.FUSE_TYPE", {"sum"});
   }
@@ -377,8 +365,8 @@ class Rules {
                                        {"POST_NMS_TOPK_TRAIN", "post_nms_top_n_train"},
                                        {"POST_NMS_TOPK_TEST", "post_nms_top_n_test"},
                                        {"NMS_THRESH", "nms_thresh"}})
-      copy(std::string("MODEL.RPN.") + theirs, std::string("model.rpn.") + ours);
-    copy("MODEL.PROPOSAL_GENERATOR.MIN_SIZE", "model.rpn.min_size");
+      t_.copy(std::string("MODEL.RPN.") + theirs, std::string("model.rpn.") + ours);
+    t_.copy("MODEL.PROPOSAL_GENERATOR.MIN_SIZE", "model.rpn.min_size");
     must("MODEL.RPN.HEAD_NAME", {"StandardRPNHead"});
     must("MODEL.RPN.CONV_DIMS", {"[-1]"});
     t_.read("MODEL.RPN.IN_FEATURES");
@@ -416,10 +404,10 @@ class Rules {
     t_.expect("MODEL.ROI_HEADS.IOU_LABELS",
               lit(Value::List{lit(std::int64_t{0}), lit(std::int64_t{1})}),
               "regions are background or foreground");
-    copy("MODEL.ROI_HEADS.BATCH_SIZE_PER_IMAGE", "model.roi.batch_size_per_image");
-    copy("MODEL.ROI_HEADS.POSITIVE_FRACTION", "model.roi.positive_fraction");
-    copy("MODEL.ROI_HEADS.SCORE_THRESH_TEST", "model.test.score_thresh");
-    copy("MODEL.ROI_HEADS.NMS_THRESH_TEST", "model.test.nms_thresh");
+    t_.copy("MODEL.ROI_HEADS.BATCH_SIZE_PER_IMAGE", "model.roi.batch_size_per_image");
+    t_.copy("MODEL.ROI_HEADS.POSITIVE_FRACTION", "model.roi.positive_fraction");
+    t_.copy("MODEL.ROI_HEADS.SCORE_THRESH_TEST", "model.test.score_thresh");
+    t_.copy("MODEL.ROI_HEADS.NMS_THRESH_TEST", "model.test.nms_thresh");
     t_.expect("MODEL.ROI_HEADS.PROPOSAL_APPEND_GT", lit(true),
               "ground truth is always among the regions that are sampled");
     t_.read("MODEL.ROI_HEADS.IN_FEATURES");
@@ -453,7 +441,7 @@ class Rules {
     for (const auto& [theirs, ours] : {std::pair{"POOLER_RESOLUTION", "pooler_resolution"},
                                        {"FC_DIM", "fc_dim"},
                                        {"CLS_AGNOSTIC_BBOX_REG", "cls_agnostic_bbox_reg"}})
-      copy(std::string("MODEL.ROI_BOX_HEAD.") + theirs, std::string("model.box.") + ours);
+      t_.copy(std::string("MODEL.ROI_BOX_HEAD.") + theirs, std::string("model.box.") + ours);
     regression_loss("MODEL.ROI_BOX_HEAD.BBOX_REG_LOSS_TYPE", "MODEL.ROI_BOX_HEAD.SMOOTH_L1_BETA",
                     "model.box");
     t_.expect("MODEL.ROI_BOX_HEAD.BBOX_REG_LOSS_WEIGHT", lit(1.0), kNoWeights);
@@ -461,7 +449,7 @@ class Rules {
               "masks learn from the proposals, as by default in detectron2");
     t_.expect("MODEL.ROI_BOX_HEAD.USE_FED_LOSS", lit(false), "classes are learned with softmax");
     t_.expect("MODEL.ROI_BOX_HEAD.USE_SIGMOID_CE", lit(false), "classes are learned with softmax");
-    copy("MODEL.ROI_BOX_HEAD.POOLER_SAMPLING_RATIO", "model.roi.sampling_ratio");
+    t_.copy("MODEL.ROI_BOX_HEAD.POOLER_SAMPLING_RATIO", "model.roi.sampling_ratio");
     const auto pooler = t_.read("MODEL.ROI_BOX_HEAD.POOLER_TYPE");
     must("MODEL.ROI_BOX_HEAD.POOLER_TYPE", {"ROIAlignV2", "ROIAlign"});
     t_.put("model.roi.aligned", Config::Data(pooler.text() == "ROIAlignV2"), pooler);
@@ -478,9 +466,9 @@ class Rules {
 
   void read_mask_head() {
     must("MODEL.ROI_MASK_HEAD.NAME", {"MaskRCNNConvUpsampleHead"});
-    copy("MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION", "model.mask.pooler_resolution");
-    copy("MODEL.ROI_MASK_HEAD.NUM_CONV", "model.mask.num_convs");
-    copy("MODEL.ROI_MASK_HEAD.CONV_DIM", "model.mask.conv_dim");
+    t_.copy("MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION", "model.mask.pooler_resolution");
+    t_.copy("MODEL.ROI_MASK_HEAD.NUM_CONV", "model.mask.num_convs");
+    t_.copy("MODEL.ROI_MASK_HEAD.CONV_DIM", "model.mask.conv_dim");
     for (const auto& [mask, box] :
          {std::pair{"MODEL.ROI_MASK_HEAD.NORM", "MODEL.FPN.NORM"},
           {"MODEL.ROI_MASK_HEAD.POOLER_SAMPLING_RATIO", "MODEL.ROI_BOX_HEAD.POOLER_SAMPLING_RATIO"},
@@ -506,7 +494,7 @@ class Rules {
                                        {"SCORE_THRESH_TEST", "test.score_thresh"},
                                        {"TOPK_CANDIDATES_TEST", "test.topk_candidates"},
                                        {"NMS_THRESH_TEST", "test.nms_thresh"}})
-      copy(std::string("MODEL.RETINANET.") + theirs, std::string("model.") + ours);
+      t_.copy(std::string("MODEL.RETINANET.") + theirs, std::string("model.") + ours);
     regression_loss("MODEL.RETINANET.BBOX_REG_LOSS_TYPE", "MODEL.RETINANET.SMOOTH_L1_LOSS_BETA",
                     "model.head");
     t_.expect("MODEL.RETINANET.BBOX_REG_WEIGHTS", ones(), "deltas of anchors have the weight 1");
@@ -554,10 +542,10 @@ class Rules {
     const auto order = must("INPUT.FORMAT", {"BGR", "RGB"});
     t_.put("model.pixel_order", Config::Data(std::string(order == "BGR" ? "bgr" : "rgb")),
            t_.read("INPUT.FORMAT"));
-    copy("MODEL.PIXEL_MEAN", "model.pixel_mean");
-    copy("MODEL.PIXEL_STD", "model.pixel_std");
-    copy("INPUT.MIN_SIZE_TRAIN", "data.short_side");
-    copy("INPUT.MAX_SIZE_TRAIN", "data.max_side");
+    t_.copy("MODEL.PIXEL_MEAN", "model.pixel_mean");
+    t_.copy("MODEL.PIXEL_STD", "model.pixel_std");
+    t_.copy("INPUT.MIN_SIZE_TRAIN", "data.short_side");
+    t_.copy("INPUT.MAX_SIZE_TRAIN", "data.max_side");
     const auto sizes = t_.read("INPUT.MIN_SIZE_TRAIN");
     const auto sampling = t_.read("INPUT.MIN_SIZE_TRAIN_SAMPLING");
     if (must("INPUT.MIN_SIZE_TRAIN_SAMPLING", {"choice", "range"}) == "range")
@@ -621,7 +609,7 @@ class Rules {
     const auto test = names("DATASETS.TEST");
     const auto filter = t_.read("DATALOADER.FILTER_EMPTY_ANNOTATIONS");
     t_.put("data.filter_empty", Config::Data(filter.flag()), filter);
-    copy("DATALOADER.ASPECT_RATIO_GROUPING", "data.aspect_grouping");
+    t_.copy("DATALOADER.ASPECT_RATIO_GROUPING", "data.aspect_grouping");
     split(train, "train");
     split(test, "val");
     if (train.size() == 1 && *std::get_if<std::string>(&train.front()->data) == "coco_2017_train")
@@ -704,13 +692,13 @@ class Rules {
     t_.put("data.batch_size", static_cast<double>(images / gpus), batch,
            gpus == 1 ? "" : fmt::format("{} / {} processes", images, gpus));
     t_.put("optimizer.lr_batch", static_cast<double>(images), batch);
-    copy("SOLVER.BASE_LR", "optimizer.lr");
-    copy("SOLVER.MOMENTUM", "optimizer.momentum");
-    copy("SOLVER.NESTEROV", "optimizer.nesterov");
-    copy("SOLVER.WEIGHT_DECAY", "optimizer.weight_decay");
-    copy("SOLVER.WEIGHT_DECAY_NORM", "optimizer.weight_decay_norm");
-    copy("SOLVER.WEIGHT_DECAY_BIAS", "optimizer.weight_decay_bias");
-    copy("SOLVER.BIAS_LR_FACTOR", "optimizer.bias_lr_factor");
+    t_.copy("SOLVER.BASE_LR", "optimizer.lr");
+    t_.copy("SOLVER.MOMENTUM", "optimizer.momentum");
+    t_.copy("SOLVER.NESTEROV", "optimizer.nesterov");
+    t_.copy("SOLVER.WEIGHT_DECAY", "optimizer.weight_decay");
+    t_.copy("SOLVER.WEIGHT_DECAY_NORM", "optimizer.weight_decay_norm");
+    t_.copy("SOLVER.WEIGHT_DECAY_BIAS", "optimizer.weight_decay_bias");
+    t_.copy("SOLVER.BIAS_LR_FACTOR", "optimizer.bias_lr_factor");
     read_clipping();
     const auto half = t_.read("SOLVER.AMP.ENABLED");
     if (half.flag()) t_.put("train.precision", Config::Data(std::string("fp16")), half);
@@ -768,7 +756,7 @@ class Rules {
     t_.read("SOLVER.NUM_DECAYS");
     const auto warmup = t_.read("SOLVER.WARMUP_ITERS");
     t_.put("schedule.warmup", Config::Data(fmt::format("{} steps", warmup.integer())), warmup);
-    copy("SOLVER.WARMUP_FACTOR", "schedule.warmup_factor");
+    t_.copy("SOLVER.WARMUP_FACTOR", "schedule.warmup_factor");
     t_.expect("SOLVER.WARMUP_METHOD", lit(std::string("linear")), "the warm-up is linear");
   }
 

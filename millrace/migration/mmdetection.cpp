@@ -77,17 +77,6 @@ class MmRules {
     return given;
   }
 
-  void copy(const std::string& theirs, const std::string& ours) {
-    const auto found = t_.read(theirs);
-    if (!found) return;
-    if (const auto* flag = std::get_if<bool>(&found.need().data))
-      t_.put(ours, Config::Data(*flag), found);
-    else if (found.need().is_list())
-      t_.put(ours, found.reals(), found);
-    else
-      t_.put(ours, found.real(), found);
-  }
-
   double real_or(const std::string& path, double otherwise) {
     const auto found = t_.read(path);
     return found ? found.real() : otherwise;
@@ -133,14 +122,14 @@ class MmRules {
   /// mean, std and order of channels: of the preprocessor (3.x) or of `Normalize` (2.x).
   void read_pixels(const std::string& path, const std::string& order) {
     if (!t_.look(path)) return;
-    copy(path + ".mean", "model.pixel_mean");
-    copy(path + ".std", "model.pixel_std");
+    t_.copy(path + ".mean", "model.pixel_mean");
+    t_.copy(path + ".std", "model.pixel_std");
     if (const auto rgb = t_.read(path + "." + order))
       t_.put("model.pixel_order", words(rgb.flag() ? "rgb" : "bgr"), rgb);
     else
       t_.put("model.pixel_order", words("bgr"), t_.look(path),
              "no " + order + ": as files are read");
-    copy(path + ".pad_size_divisor", "data.divisor");
+    t_.copy(path + ".pad_size_divisor", "data.divisor");
     t_.read(path + ".type"), t_.read(path + ".pad_mask"), t_.read(path + ".pad_value");
     t_.leave_out_rest(path + ".batch_augments",
                       "a fixed size of batches is data.pad_shapes = [\"1024x1024\"]");
@@ -165,9 +154,9 @@ class MmRules {
       t_.put("model.backbone.deep_stem", Config::Data(true), t_.look(path + ".type"));
       t_.put("model.backbone.avg_down", Config::Data(true), t_.look(path + ".type"));
     }
-    copy(path + ".deep_stem", "model.backbone.deep_stem");
-    copy(path + ".avg_down", "model.backbone.avg_down");
-    copy(path + ".base_channels", "model.backbone.width");
+    t_.copy(path + ".deep_stem", "model.backbone.deep_stem");
+    t_.copy(path + ".avg_down", "model.backbone.avg_down");
+    t_.copy(path + ".base_channels", "model.backbone.width");
     const auto frozen = t_.read(path + ".frozen_stages");
     if (frozen)
       t_.put("model.backbone.freeze_at", static_cast<double>(frozen.integer() + 1), frozen,
@@ -249,7 +238,7 @@ class MmRules {
                         ": no neck: the models here have a feature pyramid (FPN)");
     must(path + ".type", {"FPN"});
     t_.read(path + ".in_channels"), t_.read(path + ".start_level");
-    copy(path + ".out_channels", "model.fpn.out_channels");
+    t_.copy(path + ".out_channels", "model.fpn.out_channels");
     t_.expect(path + ".num_outs", literal(std::int64_t{5}), "the pyramid has five levels");
     if (const auto found = t_.read(path + ".conv_cfg")) found.fail("plain convolutions only");
     t_.put("model.fpn.norm", words(norm_of(path)), t_.look(path));
@@ -287,7 +276,7 @@ class MmRules {
     put_anchor_sizes(t_, levels, scales ? scales : base, "times the strides");
     if (factors.size() > 1)
       t_.set("model.anchors.order", words("ratio"), "as MMDetection's AnchorGenerator counts them");
-    copy(path + ".ratios", "model.anchors.aspect_ratios");
+    t_.copy(path + ".ratios", "model.anchors.aspect_ratios");
     t_.expect(path + ".center_offset", literal(0.0), "anchors stand at the corners of cells");
     t_.expect(path + ".scale_major", literal(true), "anchors go by ratio and then by scale");
     if (const auto sizes = t_.read(path + ".base_sizes"))
@@ -351,7 +340,7 @@ class MmRules {
            "as MMDetection divides the RPN's losses");
     read_assigner(train_ + ".rpn", "model.rpn.bg_iou_thresh", "model.rpn.fg_iou_thresh", 0.3);
     read_sampler(train_ + ".rpn", "model.rpn");
-    copy(train_ + ".rpn.allowed_border", "model.rpn.boundary_thresh");
+    t_.copy(train_ + ".rpn.allowed_border", "model.rpn.boundary_thresh");
     note_debug(train_ + ".rpn");
     read_proposals(train_ + ".rpn_proposal", "train");
     read_proposals(test_ + ".rpn", "test");
@@ -386,8 +375,8 @@ class MmRules {
   void read_sampler(const std::string& above, const std::string& table) {
     const auto path = above + ".sampler";
     t_.expect(path + ".type", literal(std::string("RandomSampler")), "samples are drawn at random");
-    copy(path + ".num", table + ".batch_size_per_image");
-    copy(path + ".pos_fraction", table + ".positive_fraction");
+    t_.copy(path + ".num", table + ".batch_size_per_image");
+    t_.copy(path + ".pos_fraction", table + ".positive_fraction");
     t_.expect(path + ".neg_pos_ub", literal(std::int64_t{-1}), "background fills what is left");
     t_.expect(path + ".add_gt_as_proposals", literal(table == "model.roi"),
               "ground truth is among the regions, not among the anchors");
@@ -470,8 +459,8 @@ class MmRules {
     }
     const bool plain = type == "Shared2FCBBoxHead";
     t_.put("model.box.type", words(plain ? "2fc" : "4conv1fc"), t_.look(path + ".type"));
-    copy(path + ".fc_out_channels", "model.box.fc_dim");
-    copy(path + ".reg_class_agnostic", "model.box.cls_agnostic_bbox_reg");
+    t_.copy(path + ".fc_out_channels", "model.box.fc_dim");
+    t_.copy(path + ".reg_class_agnostic", "model.box.cls_agnostic_bbox_reg");
     if (!plain) {
       t_.put("model.box.norm", words(norm_of(path)), t_.look(path));
       t_.expect(path + ".conv_out_channels", t_.look("model.neck.out_channels").need(),
@@ -507,8 +496,8 @@ class MmRules {
 
   void read_mask_head(const std::string& path) {
     must(path + ".type", {"FCNMaskHead"});
-    copy(path + ".num_convs", "model.mask.num_convs");
-    copy(path + ".conv_out_channels", "model.mask.conv_dim");
+    t_.copy(path + ".num_convs", "model.mask.num_convs");
+    t_.copy(path + ".conv_out_channels", "model.mask.conv_dim");
     for (const auto* key : {"in_channels", "num_classes", "roi_feat_size"})
       t_.read(path + "." + key);
     t_.expect(path + ".class_agnostic", literal(false), "each class has a mask");
@@ -554,8 +543,8 @@ class MmRules {
   }
 
   void read_detections(const std::string& path) {
-    copy(path + ".score_thr", "model.test.score_thresh");
-    copy(path + ".max_per_img", "model.test.detections_per_img");
+    t_.copy(path + ".score_thr", "model.test.score_thresh");
+    t_.copy(path + ".max_per_img", "model.test.detections_per_img");
     const auto type = t_.read(path + ".nms.type");
     const auto overlap = t_.read_any({path + ".nms.iou_threshold", path + ".nms.iou_thr"});
     const auto method = text_or(path + ".nms.method", "linear");
@@ -579,23 +568,23 @@ class MmRules {
     for (const auto* key : {"num_classes", "in_channels"}) t_.read(path + "." + key);
     t_.expect(path + ".feat_channels", t_.look("model.neck.out_channels").need(),
               "its convolutions have as many channels as the pyramid");
-    copy(path + ".stacked_convs", "model.head.num_convs");
+    t_.copy(path + ".stacked_convs", "model.head.num_convs");
     t_.put("model.head.norm", words(norm_of(path)), t_.look(path));
     read_anchors(path);
     if (coder(path) != std::vector<double>{1, 1, 1, 1})
       t_.leave_out(t_.look(path + ".bbox_coder.target_stds"), "deltas are not scaled");
     t_.expect(path + ".loss_cls.type", literal(std::string("FocalLoss")), "the focal loss");
     t_.expect(path + ".loss_cls.use_sigmoid", literal(true), "the focal loss of sigmoids");
-    copy(path + ".loss_cls.gamma", "model.head.focal_loss_gamma");
-    copy(path + ".loss_cls.alpha", "model.head.focal_loss_alpha");
+    t_.copy(path + ".loss_cls.gamma", "model.head.focal_loss_gamma");
+    t_.copy(path + ".loss_cls.alpha", "model.head.focal_loss_alpha");
     t_.expect(path + ".loss_cls.loss_weight", literal(1.0), kNoMmWeights);
     read_box_loss(path, "model.head", /*giou=*/true);
     read_assigner(train_, "model.head.bg_iou_thresh", "model.head.fg_iou_thresh", 0);
     t_.expect(train_ + ".sampler.type", literal(std::string("PseudoSampler")), "all anchors count");
     t_.expect(train_ + ".allowed_border", literal(std::int64_t{-1}), "all anchors count");
     note_debug(train_);
-    copy(test_ + ".nms_pre", "model.test.topk_candidates");
-    copy(test_ + ".min_bbox_size", "model.test.min_size");
+    t_.copy(test_ + ".nms_pre", "model.test.topk_candidates");
+    t_.copy(test_ + ".min_bbox_size", "model.test.min_size");
     read_detections(test_);
   }
 
@@ -754,16 +743,16 @@ class MmRules {
       t_.put("optimizer.type", words("adamw"), type);
     else if (kind != "SGD")
       t_.leave_out(type, "optimizer.type is sgd or adamw");
-    copy(path + ".lr", "optimizer.lr");
-    copy(path + ".momentum", "optimizer.momentum");
-    copy(path + ".nesterov", "optimizer.nesterov");
+    t_.copy(path + ".lr", "optimizer.lr");
+    t_.copy(path + ".momentum", "optimizer.momentum");
+    t_.copy(path + ".nesterov", "optimizer.nesterov");
     if (const auto betas = t_.read(path + ".betas")) {
       const auto both = betas.reals();
       if (both.size() != 2) betas.fail("two numbers are needed");
       t_.put("optimizer.momentum", both[0], betas);
       t_.put("optimizer.beta2", both[1], betas);
     }
-    copy(path + ".eps", "optimizer.epsilon");
+    t_.copy(path + ".eps", "optimizer.epsilon");
     read_decay(path);
     read_batch();
     const auto norm =
@@ -772,7 +761,7 @@ class MmRules {
     for (const auto* clip : {"optim_wrapper.clip_grad", "optimizer_config.grad_clip"})
       t_.expect(std::string(clip) + ".norm_type", literal(std::int64_t{2}), "the norm is Euclid's");
     t_.read("optimizer_config.type");
-    copy("optim_wrapper.accumulative_counts", "optimizer.accumulate");
+    t_.copy("optim_wrapper.accumulative_counts", "optimizer.accumulate");
     read_precision();
   }
 

@@ -98,6 +98,17 @@ void Translation::put(const std::string& key, const std::vector<double>& values,
   put(key, Config::Data(std::move(array)), from, how);
 }
 
+void Translation::copy(const std::string& theirs, const std::string& ours) {
+  const auto found = read(theirs);
+  if (!found) return;
+  if (const auto* flag = std::get_if<bool>(&found.need().data))
+    put(ours, Config::Data(*flag), found);
+  else if (found.need().is_list())
+    put(ours, found.reals(), found);
+  else
+    put(ours, found.real(), found);
+}
+
 void Translation::set(const std::string& key, Config::Data value, const std::string& why) {
   ours_.set_path(key, {std::move(value), {why, 0, 0}});
 }

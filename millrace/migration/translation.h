@@ -62,6 +62,8 @@ class Translation {
   void put(const std::string& key, double value, const Found& from, const std::string& how = "");
   void put(const std::string& key, const std::vector<double>& values, const Found& from,
            const std::string& how = "");
+  /// A flag, a number or numbers as they are, under our name; nothing where there is none.
+  void copy(const std::string& theirs, const std::string& ours);
   /// A value that stands for none of theirs, with the reason.
   void set(const std::string& key, Config::Data value, const std::string& why);
 
