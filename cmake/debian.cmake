@@ -15,7 +15,7 @@ evaluates by COCO's rules, checks data sets, predicts and exports.
 libtorch is not in this package: install torch with pip, or set LIBTORCH
 to the folder of one.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_SOURCE_DIR}/build)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/build)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_tree.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
