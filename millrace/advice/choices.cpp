@@ -124,7 +124,7 @@ std::string first_sign(const Plan& plan, Start start, std::size_t images) {
   auto text = fmt::format(
       "box AP50 after epoch {} (step {}): {} means that it learns; still under 0.01 after half of "
       "the epochs, look at the labels with `trainer inspect`",
-      plan.evaluate_every, steps, start == Start::random ? "anything above 0.01" : "above 0.05");
+      plan.evaluate_every, steps, start == Start::detector ? "above 0.05" : "anything above 0.01");
   constexpr std::size_t kFew = 50;
   if (images < kFew)
     text += fmt::format("; {} to evaluate on: scores move by several hundredths by chance",
