@@ -46,6 +46,7 @@ set(public_headers
   millrace/models/layers/results.h
   millrace/models/layers/winograd.h
   millrace/models/ops/boxes.h
+  millrace/models/ops/nms.h
   millrace/models/pyramid_detector.h
   millrace/plugins/plugin.h
 )

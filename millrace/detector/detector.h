@@ -72,6 +72,7 @@ class Figures {
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+  double progress = 0;         // epochs of samples taken before the step
   bool measured_only = false;  // no training: running statistics are used and stay, as in `detect`
   /// Width and height to pad the batch to: the largest of all ranks, so that they compute what one
   /// process would; 0: its own.

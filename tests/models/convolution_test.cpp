@@ -39,7 +39,7 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
     c.padding = kernel / 2;
     const auto shape = at::conv2d(x, c.weight, {}, stride, c.padding).sizes().vec();
     if (add) after.add = leaf(at::randn(shape));
-    after.relu = relu;
+    after.activation = relu ? Activation::relu : Activation::none;
     gradient = at::randn(shape);
   }
 
@@ -47,7 +47,7 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
     const auto weight = c.scale.defined() ? c.weight * c.scale.view({-1, 1, 1, 1}) : c.weight;
     auto y = at::conv2d(x, weight, c.bias, c.stride, c.padding);
     if (after.add.defined()) y = y + after.add;
-    return after.relu ? at::relu(y) : y;
+    return after.activation == Activation::relu ? at::relu(y) : y;
   }
 
   /// The gradients of everything that has one, cleared.
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Convolution, OfNoImagesHasNoOutput) {
   const auto y = convolve(at::rand({0, 4, 5, 5}), {at::rand({6, 4, 3, 3}), {}, at::rand({6}), 1, 1},
-                          {.relu = true});
+                          {.activation = Activation::relu});
   EXPECT_EQ(y.sizes(), (std::vector<std::int64_t>{0, 6, 5, 5}));
 }
 
