@@ -5,12 +5,14 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/outer.h>
-#include <ATen/ops/silu.h>
 #include <ATen/ops/upsample_nearest2d.h>
+
+#include <cmath>
 
 namespace rtdetr {
 namespace {
 
+const millrace::After kSilu{.activation = Activation::silu};
 constexpr std::int64_t kBlocks = 3;  // RepVGG blocks of a fusion
 constexpr std::int64_t kSteps = 2;   // fusions each way: one fewer than there are maps
 
@@ -42,13 +44,14 @@ HybridEncoder::HybridEncoder(const Scope& scope, const EncoderOptions& options,
   };
   const auto inside = static_cast<std::int64_t>(static_cast<double>(channels) * options.expansion);
   const auto fusion = [&](const Scope& place) {
-    CspRep csp{.deep = unit(place / "conv1", {2 * channels, inside, 1}),
-               .side = unit(place / "conv2", {2 * channels, inside, 1}),
-               .widens = inside != channels};
+    CspRep csp;
+    csp.deep = unit(place / "conv1", {2 * channels, inside, 1});
+    csp.side = unit(place / "conv2", {2 * channels, inside, 1});
+    csp.widens = inside != channels;
     for (std::int64_t i = 0; i < kBlocks; ++i) {
       const auto block = place / "bottlenecks" / i;
-      csp.blocks.push_back({unit(block / "conv1", {inside, inside, 3}),
-                            unit(block / "conv2", {inside, inside, 1})});
+      csp.blocks.push_back(
+          {unit(block / "conv1", {inside, inside, 3}), unit(block / "conv2", {inside, inside, 1})});
     }
     if (csp.widens) csp.last = unit(place / "conv3", {inside, channels, 1});
     return csp;
@@ -70,16 +73,16 @@ at::Tensor HybridEncoder::TransformerLayer::operator()(const at::Tensor& x,
 }
 
 at::Tensor HybridEncoder::RepVgg::operator()(const at::Tensor& x, const NormPass& pass) const {
-  return at::silu(three(x, pass, {.add = one(x, pass)}));
+  return three(x, pass, {one(x, pass), Activation::silu});
 }
 
 at::Tensor HybridEncoder::CspRep::operator()(const at::Tensor& a, const at::Tensor& b,
                                              const NormPass& pass) const {
   const auto both = at::cat({a, b}, 1);
-  auto y = at::silu(deep(both, pass));
+  auto y = deep(both, pass, kSilu);
   for (const auto& block : blocks) y = block(y, pass);
-  y = y + at::silu(side(both, pass));
-  return widens ? at::silu(last(y, pass)) : y;
+  y = y + side(both, pass, kSilu);
+  return widens ? last(y, pass, kSilu) : y;
 }
 
 std::vector<at::Tensor> HybridEncoder::operator()(std::vector<at::Tensor> maps,
@@ -94,11 +97,11 @@ std::vector<at::Tensor> HybridEncoder::operator()(std::vector<at::Tensor> maps,
   for (std::size_t i = 0; i < top_down_.size(); ++i) {
     auto& coarse = maps[maps.size() - 1 - i];
     auto& fine = maps[maps.size() - 2 - i];
-    coarse = at::silu(lateral_[i](coarse, pass));
+    coarse = lateral_[i](coarse, pass, kSilu);
     fine = top_down_[i](at::upsample_nearest2d(coarse, {fine.size(2), fine.size(3)}), fine, pass);
   }
   for (std::size_t i = 0; i < bottom_up_.size(); ++i)
-    maps[i + 1] = bottom_up_[i](at::silu(down_[i](maps[i], pass)), maps[i + 1], pass);
+    maps[i + 1] = bottom_up_[i](down_[i](maps[i], pass, kSilu), maps[i + 1], pass);
   return maps;
 }
 

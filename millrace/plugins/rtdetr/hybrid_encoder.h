@@ -5,9 +5,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <millrace/models/layers/layers.h>
 #include <array>
 #include <cstdint>
-#include <millrace/models/layers/layers.h>
 #include <vector>
 
 #include "options.h"
@@ -15,6 +15,7 @@
 
 namespace rtdetr {
 
+using millrace::Activation;
 using millrace::ConvNorm;
 using millrace::NormPass;
 

@@ -8,8 +8,9 @@ using millrace::OfWeights;
 void RtDetrOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1}, weight{.min = 0, .max = 1000};
   pixels.describe(o);
-  o.add("version", version,
-        "v1, or v2: offsets are scaled by decoder.offset_scale, and weights keep 1 / decoder.points")
+  o.add(
+       "version", version,
+       "v1, or v2: offsets are scaled by decoder.offset_scale, and weights keep 1 / decoder.points")
       .decides(OfWeights::tensors);
   o.add("norm_eps", norm_epsilon, "added to variances", {.min = 0, .max = 1})
       .decides(OfWeights::meaning);
@@ -98,8 +99,7 @@ void RtDetrOptions::check(const Config& table) const {
           "must divide encoder.hidden_dim");
   require(table, "decoder.heads", decoder.channels % decoder.heads == 0,
           "must divide decoder.hidden_dim");
-  require(table, "match.class_weight",
-          match.class_weight + match.l1_weight + match.giou_weight > 0,
+  require(table, "match.class_weight", match.class_weight + match.l1_weight + match.giou_weight > 0,
           "must not be 0 where match.bbox_weight and match.giou_weight are, too");
   require(table, "decoder.offset_scale", version == Version::v2 || decoder.offset_scale == 0.5,
           "is 0.5 in v1; set version = \"v2\"");

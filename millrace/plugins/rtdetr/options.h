@@ -1,9 +1,9 @@
 // The options of RT-DETR. Defaults are those of the published R50 model.
 #pragma once
 
-#include <cstdint>
 #include <millrace/base/options.h>
 #include <millrace/models/layers/pixels.h>
+#include <cstdint>
 #include <string>
 
 namespace rtdetr {

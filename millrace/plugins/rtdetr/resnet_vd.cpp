@@ -43,7 +43,8 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
       const auto layer = place / "layer";
       Block block;
       if (bottleneck)
-        block.convs = {unit(layer / 0, {in, middle, 1}), unit(layer / 1, {middle, middle, 3, stride}),
+        block.convs = {unit(layer / 0, {in, middle, 1}),
+                       unit(layer / 1, {middle, middle, 3, stride}),
                        unit(layer / 2, {middle, out, 1})};
       else
         block.convs = {unit(layer / 0, {in, out, 3, stride}), unit(layer / 1, {out, out, 3})};
@@ -65,15 +66,15 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
 
 at::Tensor ResNetVd::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, pass, {.relu = true});
-  const auto& last = convs.back();
-  if (!projects) return last(y, pass, {x, true});
-  return last(y, pass, {shortcut(pools ? at::avg_pool2d(x, 2, 2) : x, pass), true});
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
+    y = convs[i](y, pass, {.activation = Activation::relu});
+  const auto from = pools ? at::avg_pool2d(x, 2, 2) : x;
+  return convs.back()(y, pass, {projects ? shortcut(from, pass) : x, Activation::relu});
 }
 
 std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
-  for (const auto& conv : stem_) y = conv(y, pass, {.relu = true});
+  for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
   y = at::max_pool2d(y, 3, 2, 1);
   std::vector<at::Tensor> maps;
   for (const auto& stage : stages_) {

@@ -4,15 +4,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <millrace/models/layers/layers.h>
 #include <array>
 #include <cstdint>
-#include <millrace/models/layers/layers.h>
 #include <vector>
 
 #include "options.h"
 
 namespace rtdetr {
 
+using millrace::Activation;
 using millrace::ConvNorm;
 using millrace::NormPass;
 using millrace::Scope;

@@ -57,8 +57,8 @@ at::Tensor SelfAttention::operator()(const at::Tensor& x, const at::Tensor& posi
 Mlp::Mlp(const Scope& scope, std::int64_t in, std::int64_t hidden, std::int64_t out,
          std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
-    layers.push_back(linear(scope / "layers" / i, i == 0 ? in : hidden,
-                            i + 1 == count ? out : hidden));
+    layers.push_back(
+        linear(scope / "layers" / i, i == 0 ? in : hidden, i + 1 == count ? out : hidden));
 }
 
 at::Tensor Mlp::operator()(const at::Tensor& x) const {

@@ -4,8 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <millrace/models/layers/layers.h>
+#include <cstdint>
 #include <vector>
 
 namespace rtdetr {
