@@ -216,7 +216,7 @@ TEST(Affine, MovesByWholePixelsExactly) {
 }
 
 TEST(Affine, AQuarterTurnIsATranspositionAndAMirror) {
-  const auto matrix = Affine::matrix({.rotation = 90}, {20, 20});
+  const auto matrix = Affine::matrix({.rotation = 90}, {20, 20}, {20, 20});
   auto sample = sample_of(20, 20);
   const auto before = sample.image.pixels().clone();
   warp(sample, matrix, 0, Visibility{});
