@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tensor.h>
@@ -50,6 +51,18 @@ at::Tensor by_cell(const at::Tensor& map) {
 }
 onnx::Value by_cell(const onnx::Value& map, std::int64_t values) {
   return onnx::reshape(onnx::transpose(map, {0, 2, 3, 1}), {0, -1, values});
+}
+
+/// Column and row of each cell of a map, (H W, 2).
+onnx::Value corners_in(const onnx::Value& map) {
+  const auto shape = onnx::sides_of(map, 2, 4);
+  const auto numbers = [&](std::int64_t axis) {
+    return onnx::cast(onnx::range(onnx::side_of(map, axis)), onnx::Type::f32);
+  };
+  const auto columns = onnx::expand(numbers(3), shape),
+             rows = onnx::expand(onnx::unsqueeze(numbers(2), {1}), shape);
+  return onnx::reshape(onnx::concat({onnx::unsqueeze(columns, {2}), onnx::unsqueeze(rows, {2})}, 2),
+                       {-1, 2});
 }
 
 /// Boxes by centre as x1 y1 x2 y2.
@@ -195,8 +208,48 @@ std::vector<std::vector<DetectedObject>> Yolox::detect(const Batch& batch) {
   return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "");
 }
 
-onnx::Objects Yolox::add_to(const onnx::Images&, bool) const {
-  throw Error("it cannot be exported");
+onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
+  auto& g = *images.pixels.graph;
+  const auto divisor = static_cast<double>(images.divisor);
+  const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
+  const auto maps =
+      pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormPass{});
+  std::vector<onnx::Value> all_boxes, all_scores, all_labels;
+  for (std::size_t level = 0; level < heads_.size(); ++level) {
+    const auto place = g.in("level" + std::to_string(level));
+    const auto said = heads_[level](maps[level], NormPass{});
+    const auto stride = static_cast<double>(kStrides[level]);
+    const auto boxes = by_cell(said.boxes, 4);
+    const auto centre = (onnx::slice(boxes, 2, 0, 2) + corners_in(maps[level])) * stride,
+               half = onnx::apply("Exp", onnx::slice(boxes, 2, 2, 4)) * (stride / 2);
+    const auto [best, label] =
+        onnx::top_k(onnx::apply("Sigmoid", by_cell(said.classes, classes_)), g.ints({1}));
+    all_boxes.push_back(onnx::concat({centre - half, centre + half}, 2));
+    all_scores.push_back(
+        onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(said.objects, 1)), {2}));
+    all_labels.push_back(onnx::squeeze(label, {2}));
+  }
+  const auto boxes = onnx::concat(all_boxes, 1), labels = onnx::concat(all_labels, 1);
+  const auto all = onnx::concat(all_scores, 1);  // (N, P)
+  const auto scores = onnx::where(all >= options_.score_threshold, all, -1);
+  const auto label = g.constant(at::arange(classes_, at::kLong).view({-1, 1}), "labels");
+  const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(labels, {1}), label),
+                                    onnx::unsqueeze(scores, {1}), -1);  // (N, K, P)
+  const auto kept = batched_nms(boxes, by_class, options_.nms, /*offset=*/0, options_.most);
+  const auto [best, cells] =
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.most);
+
+  const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
+  const auto image = onnx::slice(found, 1, 0, 1);
+  const auto cell =
+      onnx::concat({image, onnx::unsqueeze(onnx::gather_nd(cells, found), {1})}, 1);  // (D, 2)
+  return in_original_pixels(images,
+                            {onnx::gather_nd(boxes, cell),
+                             onnx::gather_nd(best, found),
+                             onnx::gather_nd(labels, cell),
+                             onnx::squeeze(image, {1}),
+                             {}},
+                            "", /*cells=*/0);
 }
 
 MILLRACE_REGISTER(register_detector<Yolox>(
