@@ -4,10 +4,14 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -121,6 +125,43 @@ TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
     const auto before = detect();
     sgd->step(0.01);
     EXPECT_FALSE(close(detect(), before, 1e-4)) << step;
+  }
+}
+
+TEST(ConvNorm, WithSiluTrainsAndDetectsAsItsStepsOneByOne) {
+  for (const std::int64_t groups : {1, 4}) {
+    Parameters parameters;
+    const Scope scope(parameters, 1);
+    const ConvNorm layer(scope / "conv", scope / "bn",
+                         {.in = 4, .out = 8, .kernel = 3, .groups = groups},
+                         {.kind = "bn", .epsilon = 1e-3, .momentum = 0.03});
+    const auto of = [&](const char* name) { return parameters.find(name)->value; };
+    const auto x = at::randn({2, 4, 6, 5}).set_requires_grad(true);
+    const auto mean = at::zeros({8}), var = at::ones({8});
+    const auto apart = [&](bool training) {
+      const auto y = at::conv2d(x, of("conv.weight"), {}, 1, 1, 1, groups);
+      return at::silu(at::batch_norm(y, of("bn.weight"), of("bn.bias"), mean, var, training, 0.03,
+                                     1e-3, false));
+    };
+    const auto gradient = at::randn({2, 8, 6, 5});
+    const auto gradients = [&](const at::Tensor& y) {
+      y.backward(gradient);
+      std::vector<at::Tensor> all;
+      for (const auto& leaf : {x, of("conv.weight"), of("bn.weight"), of("bn.bias")}) {
+        all.push_back(leaf.grad().clone());
+        leaf.mutable_grad().reset();
+      }
+      return all;
+    };
+    const auto expected = apart(true),
+               actual = layer(x, {.training = true}, {.activation = Activation::silu});
+    EXPECT_TRUE(close(actual, expected, 1e-5));
+    EXPECT_TRUE(close(of("bn.running_mean"), mean, 1e-5));
+    EXPECT_TRUE(close(of("bn.running_var"), var, 1e-5));
+    const auto wanted = gradients(expected), got = gradients(actual);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(close(got[i], wanted[i], 1e-4)) << i;
+    const at::NoGradGuard no_grad;
+    EXPECT_TRUE(close(layer(x, {}, {.activation = Activation::silu}), apart(false), 1e-5));
   }
 }
 
