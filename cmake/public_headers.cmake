@@ -42,7 +42,11 @@ set(public_headers
   millrace/models/layers/layers.h
   millrace/models/layers/losses.h
   millrace/models/layers/objects.h
+  millrace/models/layers/pixels.h
+  millrace/models/layers/results.h
+  millrace/models/layers/winograd.h
   millrace/models/ops/boxes.h
+  millrace/models/ops/nms.h
   millrace/models/pyramid_detector.h
   millrace/plugins/plugin.h
 )

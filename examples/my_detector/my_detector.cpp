@@ -57,7 +57,7 @@ class Head {
 
   /// (N, C, H, W) -> (N, out, H, W), fp32 whatever the convolutions compute in
   at::Tensor operator()(const at::Tensor& map) const {
-    return last_(hidden_(map, {.relu = true})).to(at::kFloat);
+    return last_(hidden_(map, {.activation = Activation::relu})).to(at::kFloat);
   }
 
  private:

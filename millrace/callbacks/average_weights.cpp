@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "millrace/detector/restore.h"
 #include "millrace/trainer/callback.h"
@@ -17,16 +18,33 @@ namespace {
 struct AverageWeightsOptions {
   double decay = 0.9998;
   bool warm_up = true;
+  std::int64_t ramp = 0;
+  bool buffers = false;
 
   void describe(Options& o) {
     o.add("decay", decay, "weight of the average before a step in that after it",
           {.min = 0, .max = 1});
     o.add("warm_up", warm_up, "the decay is no more than (1 + steps) / (10 + steps)");
+    o.add("ramp", ramp,
+          "> 0: the decay is multiplied by 1 - exp(-steps / ramp) instead, as in timm and YOLOX",
+          {.min = 0, .unit = "steps"});
+    o.add("buffers", buffers, "running statistics are averaged, too");
+  }
+
+  void check(const Config& table) const {
+    require(table, "warm_up", ramp == 0 || !table.find("warm_up") || !warm_up,
+            "and ramp are two ways to begin: leave one out");
+  }
+
+  double decay_at(double step) const {
+    if (ramp > 0) return decay * (1 - std::exp(-step / static_cast<double>(ramp)));
+    return warm_up ? std::min(decay, (1 + step) / (10 + step)) : decay;
   }
 };
 
 /// average = decay average + (1 - decay) value after each step, with the warm-up of
-/// tf.train.ExponentialMovingAverage. Running statistics and frozen parameters are the model's own.
+/// tf.train.ExponentialMovingAverage or the ramp of timm's ModelEma. Frozen parameters, and running
+/// statistics unless `buffers` says otherwise, are the model's own.
 class AverageWeights final : public Callback, public KeepsWeights {
  public:
   using Options = AverageWeightsOptions;
@@ -37,9 +55,11 @@ class AverageWeights final : public Callback, public KeepsWeights {
     const auto loaded = std::exchange(all_, {});
     for (const auto& parameter : state.model.parameters()) {
       const auto value = parameter.value.detach();
-      const auto kept = parameter.trainable() ? value.clone() : value;
+      const bool is_statistic = parameter.kind == ParameterKind::buffer;
+      const bool averaged = parameter.trainable() || (options_.buffers && is_statistic);
+      const auto kept = averaged ? value.clone() : value;
       all_.emplace_back(parameter.name, kept);
-      if (!parameter.trainable()) continue;
+      if (!averaged) continue;
       values_.push_back(value);
       averages_.push_back(kept);
     }
@@ -50,9 +70,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
 
   void after_step(TrainState& state) override {
     const c10::NoGradGuard no_graph;
-    const auto steps = static_cast<double>(state.at.step);
-    const auto decay =
-        options_.warm_up ? std::min(options_.decay, (1 + steps) / (10 + steps)) : options_.decay;
+    const auto decay = options_.decay_at(static_cast<double>(state.at.step));
     at::_foreach_lerp_(averages_, values_, at::Scalar(1 - decay));
   }
 
@@ -65,7 +83,7 @@ class AverageWeights final : public Callback, public KeepsWeights {
  private:
   AverageWeightsOptions options_;
   NamedTensors all_;                           // averages, and the model's other tensors
-  std::vector<at::Tensor> values_, averages_;  // of trained parameters
+  std::vector<at::Tensor> values_, averages_;  // of what is averaged
 };
 
 MILLRACE_REGISTER(register_callback<AverageWeights>(

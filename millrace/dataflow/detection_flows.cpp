@@ -18,6 +18,7 @@
 #include "millrace/dataflow/sources/detection_source.h"
 #include "millrace/dataflow/stage_tables.h"
 #include "millrace/dataflow/stages/crops.h"
+#include "millrace/dataflow/stages/geometric.h"
 #include "millrace/dataflow/stages/mixing.h"
 
 namespace millrace {
@@ -117,6 +118,8 @@ std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const
       size = sides(jitter->target.width, jitter->target.height);
     if (const auto mosaic = options_of<Mosaic>(table))
       size = sides(2 * mosaic->width, 2 * mosaic->height);
+    if (const auto affine = options_of<Affine>(table); affine && affine->width > 0)
+      size = sides(affine->width, affine->height);
     if (const auto pad = options_of<Pad>(table); pad && size) slot = largest_slot_of(*pad, *size);
   }
   return slot;

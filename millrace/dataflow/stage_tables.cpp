@@ -142,7 +142,7 @@ std::vector<Config> complete_stages(const DataOptions& data, std::span<const Con
   follow_resize(tables, data);
   for (auto& table : tables) {
     const auto& entry = detection_stages().at(used_stage(table), table.find("type")->origin);
-    entry.check(without(table, {"type"}));
+    entry.check(without(table, {"type", "until"}));
     entry.complete(table);
     // Options that TOML text leaves to [data] come last, where they are once it is read again.
     std::ranges::stable_partition(std::get<Config::Table>(table.data),

@@ -38,7 +38,7 @@ std::optional<ResizeShortestEdge> only_resize(std::span<const Config> tables);
 template <ConfiguredStage S>
 std::optional<S> options_of(const Config& table) {
   if (used_name(table, detection_stages().kind()) != S::kName) return std::nullopt;
-  return read_options<S>(table, {"type"});
+  return read_options<S>(table, {"type", "until"});
 }
 
 }  // namespace millrace

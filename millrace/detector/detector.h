@@ -43,6 +43,9 @@ class LossTotals {
   /// same order, even if its share is 0. A number on the host, so that nothing waits for the
   /// device.
   virtual double sum(std::string_view name, double local) = 0;
+
+  /// The largest share of all parts, likewise; names are those of `sum`, too.
+  virtual double largest(std::string_view name, double local) = 0;
 };
 
 /// Accuracies and the like: quotients by name, both halves summed over a step's micro-batches and
@@ -69,6 +72,7 @@ class Figures {
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+  double progress = 0;         // epochs of samples taken before the step
   bool measured_only = false;  // no training: running statistics are used and stay, as in `detect`
   /// Width and height to pad the batch to: the largest of all ranks, so that they compute what one
   /// process would; 0: its own.
@@ -87,6 +91,11 @@ struct StepInfo {
   /// `local` summed over all parts of the step, for losses to be divided by.
   double total(std::string_view name, double local) const {
     return totals ? totals->sum(name, local) : local;
+  }
+
+  /// The largest `local` of all parts of the step, for what must have one size in each.
+  double largest(std::string_view name, double local) const {
+    return totals ? totals->largest(name, local) : local;
   }
 };
 

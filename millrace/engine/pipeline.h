@@ -9,6 +9,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -180,6 +181,26 @@ auto from(Source source) {
 template <class Context>
 using StageFactory = std::function<Stage(const Config& table, const Context& context)>;
 
+/// What any stage's table may say besides its own options.
+struct StageKeys {
+  std::string type;
+  std::int64_t until = 0;
+
+  void describe(Options& o) {
+    o.add("type", type, "the stage");
+    o.add("until", until, "from this epoch on the stage does nothing; 0: it never ends",
+          {.min = 0, .unit = "epochs"});
+  }
+};
+
+/// Those of a table. Throws ConfigError naming file and line.
+inline StageKeys stage_keys(const Config& table) {
+  Config keys;
+  for (const auto* name : {"type", "until"})
+    if (const auto* value = table.find(name)) keys.set(name, *value);
+  return read_options<StageKeys>(keys);
+}
+
 /// The stages of a list of tables, each `type = "name"` and the options of that stage. A context
 /// with a member `in_front` gets there, for each stage, the tables before its own. Throws
 /// ConfigError naming file and line.
@@ -192,9 +213,10 @@ std::vector<Stage> build_stages(const Registry<StageFactory<Context>>& registry,
     const auto name = used_name(table, registry.kind());
     const auto& entry = registry.at(name, table.origin);
     stages.push_back(blaming(registry.title(entry), "its factory",
-                             [&] { return entry.create(table, context); }));
+                             [&] { return entry.create(without(table, {"until"}), context); }));
     stages.back().plugin = entry.plugin;
     stages.back().where = table.origin.text();
+    stages.back().until = stage_keys(table).until;
   }
   return stages;
 }

@@ -67,6 +67,9 @@ void check(const Plan& plan) {
                            plan.about ? "has " + plan.about->type.text()
                                       : std::string("says nothing of its samples")));
     }
+    if (stage.until > 0 && (stage.is_cache() || !(stage.takes == stage.yields)))
+      refuse(fmt::format(" cannot end at epoch {} (until): what follows needs what it makes",
+                         stage.until));
     if (stage.is_cache()) {
       if (std::exchange(cached, true) || grouped)
         refuse(": a flow has one cache, in front of the stage that groups");

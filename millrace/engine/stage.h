@@ -52,6 +52,8 @@ struct Map {
 struct Mix {
   std::function<std::size_t(const Message&, Rng&)> partners;
   std::function<Message(Message, std::vector<Message>, Rng&)> function;
+  // The last stage that partners go through; empty, or not among those before: all of them.
+  std::string made_by = {};
 };
 
 /// Keeps what the stages before it made of a sample, so that they need not run again. Thread-safe.
@@ -77,6 +79,7 @@ struct Stage {
   std::string plugin = {};  // that brought it; empty: built in
   std::string where = {};   // its table, "a.toml:12:1"; empty: none
   std::string after = {};   // the stage that makes its input, unless the source gives that
+  std::int64_t until = 0;   // > 0: from this epoch on it passes on what it gets
 
   /// "a.toml:12:1: ", the beginning of messages about it.
   std::string place() const { return where.empty() ? "" : where + ": "; }

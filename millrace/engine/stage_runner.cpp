@@ -79,9 +79,10 @@ void StageRunner::run(std::size_t k, Item& item, std::span<const Place> samples,
 /// anything else becomes an Error.
 Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
                            const Turn& turn) const {
+  const auto& stage = stages_[k];
+  if (stage.until > 0 && epoch >= stage.until) return message;
   const auto rng_epoch = static_cast<std::uint64_t>(epoch);
   Rng rng{seed_, rng_epoch, turn.name, random_names_[k]};
-  const auto& stage = stages_[k];
   const auto why = [&](const std::string& what) {
     return fmt::format("epoch {}, sample {}, stage '{}'{}: {}", epoch, turn.sample, stage.name,
                        of_plugin(stage.plugin), what);
@@ -92,7 +93,7 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
     if (const auto* mix = std::get_if<Mix>(&stage.work)) {
       std::vector<Message> others(mix->partners(message, rng));
       Rng draw{seed_, rng_epoch, turn.name, random_names_[k], /*partners*/ 1};
-      for (auto& other : others) other = partner(k, epoch, draw);
+      for (auto& other : others) other = partner(stages_of_partners(k), epoch, draw);
       return mix->function(std::move(message), std::move(others), rng);
     }
     if (const auto* group = std::get_if<Group>(&stage.work)) {  // a group of one
@@ -107,6 +108,14 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch,
   } catch (...) {
     throw Error(why(what_is_thrown()));
   }
+}
+
+/// How many stages make the partners of stage `k`.
+std::size_t StageRunner::stages_of_partners(std::size_t k) const {
+  const auto before = std::span(stages_).first(k);
+  const auto maker =
+      std::ranges::find(before, std::get<Mix>(stages_[k].work).made_by, &Stage::name);
+  return maker == before.end() ? k : static_cast<std::size_t>(maker - before.begin()) + 1;
 }
 
 /// A message that the first `stages` stages make of a sample drawn at random.

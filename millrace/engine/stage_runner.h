@@ -52,6 +52,7 @@ class StageRunner {
  private:
   Message apply(std::size_t k, Message message, std::int64_t epoch, const Turn& turn) const;
   Message make(std::size_t stages, std::int64_t epoch, const Turn& turn) const;
+  std::size_t stages_of_partners(std::size_t k) const;
   Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
   void leave_out(std::size_t k, Item& item, std::span<const Place> samples, const char* why) const;
   std::int64_t others_tried() const;

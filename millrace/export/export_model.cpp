@@ -19,9 +19,11 @@ onnx::Images one_image(onnx::Graph& graph, const DataOptions& data) {
   const auto image = graph.input("image", Type::u8, {"height", "width", std::int64_t{3}},
                                  "RGB pixels of an image of any size");
   const auto size = onnx::sides_of(image, 0, 2);
-  const auto resized =
-      onnx::resized_size(size, data.settled_test_short_side(), data.settled_test_max_side(),
-                         data.resize_style == ResizeStyle::torchvision);
+  const auto side = data.settled_test_short_side();
+  const auto resized = data.resize_style == ResizeStyle::square
+                           ? graph.ints({side, side})
+                           : onnx::resized_size(size, side, data.settled_test_max_side(),
+                                                data.resize_style == ResizeStyle::torchvision);
   const auto scales = onnx::cast(resized, Type::f32) / onnx::cast(size, Type::f32);
   return {.pixels = onnx::unsqueeze(onnx::resize_bilinear(image, resized), {0}),
           .sizes = onnx::unsqueeze(resized, {0}),

@@ -293,6 +293,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   Figures figures;
   const StepInfo info{.seed = static_cast<std::uint64_t>(plan_.train.seed),
                       .step = at.step,
+                      .progress = at.progress,
                       .figures = std::exchange(state_.figures_asked_, false) ? &figures : nullptr};
   const auto began = Clock::now();
   state_.activity->begin(fmt::format("takes step {} with images {}", at.step + 1, ids(batches)));

@@ -153,12 +153,15 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
   Loader loader(translated, names, use.classes, report);
   std::set<std::string> seen;
   for (const auto& [stored_as, name, value] : translated.tensors) {
-    const auto* parameter = parameters.find(name);
+    // A model whose own names begin like a wrapper's ("model.") finds them as they are.
+    const auto* own = parameters.find(stored_as);
+    const auto* parameter = own ? own : parameters.find(name);
     if (!parameter) {
       if (!stored_as.empty()) report.unused.push_back(stored_as);
       continue;
     }
-    if (!seen.insert(name).second) throw Error(file.string() + ": has '" + name + "' twice");
+    if (!seen.insert(parameter->name).second)
+      throw Error(file.string() + ": has '" + parameter->name + "' twice");
     loader.load(*parameter, value);
   }
   for (const auto& parameter : parameters)

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "millrace/weights/weights.h"
@@ -47,6 +48,19 @@ TEST(AverageWeights, FollowTheirFormula) {
     EXPECT_TRUE(
         at::allclose(weight(kept.at("average_weights")).to(at::kDouble), average, 1e-6, 1e-7));
   }
+}
+
+TEST(AverageWeights, BeginWithARampWhereOneIsGiven) {
+  const Scratch scratch;
+  const auto weights = trained(scratch / "run", "decay = 0.9\nramp = 3");
+  auto average = weights[0].to(at::kDouble);
+  for (std::size_t step = 1; step < weights.size(); ++step) {
+    const auto decay = 0.9 * (1 - std::exp(-static_cast<double>(step) / 3));
+    average = decay * average + (1 - decay) * weights[step].to(at::kDouble);
+  }
+  const auto kept = newest_checkpoint(scratch / "run" / "checkpoints")->callback_tensors;
+  EXPECT_TRUE(
+      at::allclose(weight(kept.at("average_weights")).to(at::kDouble), average, 1e-6, 1e-7));
 }
 
 TEST(AverageWeights, AreAFileOfWeights) {

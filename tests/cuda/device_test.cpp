@@ -243,7 +243,7 @@ TEST_F(OnAGpu, AConvolutionWithItsGradientIsTheCpus) {
       const auto scale = random_values({16}, 0.5, 2, 4).to(device);
       const auto bias = random_values({16}, -1, 1, 5).to(device).requires_grad_();
       const auto y = convolve(x, {weight, scale, bias, 2, 1},
-                              {.add = add ? more : at::Tensor(), .relu = true});
+                              {.add = add ? more : at::Tensor(), .activation = Activation::relu});
       y.backward(random_values(y.sizes(), -1, 1, 6).to(device));
       return std::vector{y.detach(), x.grad(), weight.grad(), bias.grad()};
     };

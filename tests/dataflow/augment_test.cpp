@@ -216,7 +216,7 @@ TEST(Affine, MovesByWholePixelsExactly) {
 }
 
 TEST(Affine, AQuarterTurnIsATranspositionAndAMirror) {
-  const auto matrix = Affine::matrix({.rotation = 90}, {20, 20});
+  const auto matrix = Affine::matrix({.rotation = 90}, {20, 20}, {20, 20});
   auto sample = sample_of(20, 20);
   const auto before = sample.image.pixels().clone();
   warp(sample, matrix, 0, Visibility{});
@@ -240,6 +240,16 @@ TEST(Affine, DrawsWithinItsOptions) {
     EXPECT_LE(std::max(std::abs(draw.translate_x), std::abs(draw.translate_y)), 0.1);
     EXPECT_LE(std::max(std::abs(draw.shear_x), std::abs(draw.shear_y)), 3);
   }
+}
+
+TEST(Affine, ShowsAFrameAroundTheCentre) {
+  auto sample = sample_of(40, 30, {10, 10, 20, 20});
+  Rng rng{8};
+  const auto result = Affine{.width = 20, .height = 10}(std::move(sample), rng);
+  ASSERT_EQ(result.image.size(), cv::Size(20, 10));
+  auto whole = sample_of(40, 30);
+  EXPECT_TRUE(same(result.image.pixels(), whole.image.pixels()({10, 10, 20, 10}).clone()));
+  EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 10, 10}));
 }
 
 /// A grey sample with one object, a rectangle as polygon.
@@ -367,6 +377,33 @@ TEST(Mosaic, OfRealPhotosIsSound) {
   }
 }
 
+TEST(MixUp, BlendsHalfOfAnotherImageInAndAllObjects) {
+  Rng rng{4};
+  const MixUp stage{.min_scale = 0.5, .max_scale = 0.5};
+  const auto result = stage(rectangle({40, 20}, 100, {0, 0, 40, 20}),
+                            {rectangle({80, 40}, 200, {0, 0, 80, 40})}, rng);
+  ASSERT_EQ(result.image.size(), cv::Size(40, 20));
+  const auto level = [&](int x, int y) {
+    return int{result.image.pixels().at<cv::Vec3b>(y, x)[0]};
+  };
+  EXPECT_EQ(level(19, 9), 150);
+  EXPECT_EQ(level(20, 9), 50);
+  EXPECT_EQ(level(19, 10), 50);
+  EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 40, 20}, Box{0, 0, 20, 10}));
+}
+
+TEST(MixUp, CutsALargerImageAndAsksForNoneWhereNothingIs) {
+  const MixUp stage{.min_scale = 1.5, .max_scale = 1.5};
+  Rng rng{5};
+  const auto result = stage(rectangle({40, 20}, 100, {1, 1, 9, 9}),
+                            {rectangle({40, 20}, 200, {0, 0, 40, 20})}, rng);
+  EXPECT_THAT(result.objects.boxes, ElementsAre(Box{1, 1, 9, 9}, Box{0, 0, 40, 20}));
+  EXPECT_EQ(cv::mean(result.image.pixels())[0], 150);
+  auto empty = sample_of(4, 4);
+  empty.objects = {};
+  EXPECT_EQ(stage.partners(empty, rng), 0U);
+}
+
 TEST(MixingStages, AskForPartnersAsOftenAsTold) {
   int paste = 0, mosaic = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -386,6 +423,7 @@ constexpr const char* kEverything = R"(stages = [
     { type = "copy_paste", probability = 0.7 },
     { type = "mosaic", probability = 0.5, width = 60, height = 60 },
     { type = "affine", rotation = 20, min_scale = 0.8, max_scale = 1.2, shear = 3, min_visible = 0.1 },
+    { type = "mixup", probability = 0.5, until = 1 }, { type = "hsv_shift" },
     { type = "color_jitter", gamma = 0.2 }, { type = "grayscale" }, { type = "lighting" },
     { type = "blur" }, { type = "noise" },
     { type = "flip", direction = "vertical" },

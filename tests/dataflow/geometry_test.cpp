@@ -258,7 +258,7 @@ TEST(Warp, OfRealObjectsIsThatOfTheirMasks) {
   int seen = 0;
   for (const auto& sample : real_samples()) {
     const cv::Size size(sample.width, sample.height);
-    const auto matrix = Affine::matrix(stage.draw(rng), size);
+    const auto matrix = Affine::matrix(stage.draw(rng), size, size);
     for (std::size_t i = 0; i < sample.objects.size(); ++i) {
       auto object = only(sample.objects, i);
       const auto expected = warped(rasterised(object.segmentations[0], size), matrix, size);
@@ -277,7 +277,7 @@ TEST(Warp, ThereAndBackIsWhereItWas) {
   Rng rng{8};
   const Affine stage{.rotation = 180, .min_scale = 0.5, .max_scale = 2, .shear = 20};
   for (int round = 0; round < 100; ++round) {
-    const auto matrix = Affine::matrix(stage.draw(rng), {80, 60});
+    const auto matrix = Affine::matrix(stage.draw(rng), {80, 60}, {80, 60});
     const auto there = moved(13, 47, matrix);
     const auto back = moved(there[0], there[1], inverse(matrix));
     EXPECT_NEAR(back[0], 13, 1e-9);

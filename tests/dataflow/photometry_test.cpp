@@ -118,6 +118,32 @@ TEST(ColorJitter, FollowsTheDrawnOrder) {
   EXPECT_TRUE(same(none(sample_of(9, 7), rng).image.pixels(), sample_of(9, 7).image.pixels()));
 }
 
+TEST(HsvShift, MovesHueSaturationAndValueAlone) {
+  const cv::Mat image(1, 1, CV_8UC3, cv::Scalar(200, 100, 100));  // hue 0, half grey
+  const auto level = [](const cv::Mat& of) { return of.at<cv::Vec3b>(0, 0); };
+  EXPECT_EQ(level(HsvShift::apply(image, {0, 0, 0})), cv::Vec3b(200, 100, 100));
+  EXPECT_EQ(level(HsvShift::apply(image, {60, 0, 0})), cv::Vec3b(100, 200, 100));
+  EXPECT_EQ(level(HsvShift::apply(image, {-60, 0, 0})), cv::Vec3b(100, 100, 200));
+  EXPECT_EQ(level(HsvShift::apply(image, {0, -255, 0})), cv::Vec3b(200, 200, 200));
+  EXPECT_EQ(level(HsvShift::apply(image, {0, 0, 100}))[0], 255);
+}
+
+TEST(HsvShift, DrawsWithinItsAmountsAndEachByAnEvenChance) {
+  Rng rng{3};
+  std::array<int, 3> still{}, most{};
+  for (int i = 0; i < 2000; ++i) {
+    const auto steps = HsvShift{}.draw(rng);
+    for (std::size_t c = 0; c < 3; ++c) {
+      still[c] += steps[c] == 0;
+      most[c] = std::max(most[c], std::abs(steps[c]));
+    }
+  }
+  EXPECT_EQ(most[0], 4);  // of 10 degrees, whole steps of two, the last as good as never
+  EXPECT_GE(most[1], 28);
+  EXPECT_LE(most[2], 30);
+  for (const auto count : {still[1], still[2]}) EXPECT_NEAR(count, 1033, 100);
+}
+
 TEST(Grayscale, LeavesThreeEqualChannels) {
   Rng rng{3};
   auto sample = sample_of(9, 7);

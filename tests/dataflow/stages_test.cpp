@@ -84,6 +84,16 @@ TEST(ResizeShortestEdge, CutsSidesAndSamplesBitmapsInTorchvisionsStyle) {
   EXPECT_EQ(mask.height, 200U);
 }
 
+TEST(ResizeShortestEdge, MakesSquaresWhateverTheShapeWas) {
+  Rng rng{1};
+  const ResizeShortestEdge stage{.short_side = {40}, .max_side = 30, .style = ResizeStyle::square};
+  const auto sample = stage(sample_of(80, 20, {4, 2, 8, 6}), rng);
+  EXPECT_EQ(sample.image.size(), cv::Size(40, 40));
+  EXPECT_EQ(sample.objects.boxes[0], (Box{2, 4, 4, 12}));
+  EXPECT_EQ(sample.scale_x, 0.5F);
+  EXPECT_EQ(sample.scale_y, 2);
+}
+
 TEST(ResizeShortestEdge, DrawsChoicesAndRanges) {
   std::set<int> choices, range;
   for (std::uint64_t i = 0; i < 200; ++i) {

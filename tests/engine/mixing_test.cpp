@@ -91,6 +91,49 @@ TEST(Mix, DrawsPartnersFromTheWholeSource) {
   for (const auto& [number, times] : seen) EXPECT_NEAR(times, 60, 35) << number;
 }
 
+/// A plan of numbers, blends of ten times each, and a mix that `made_by` says the partners of.
+Plan tenfold(const std::string& made_by) {
+  auto plan = plan_of(std::make_shared<const Numbers>(20));
+  plan.stages.push_back(source_stage(std::make_shared<const Numbers>(20)));
+  plan.stages.push_back(map_stage<std::int64_t>("blend", blend));
+  plan.stages.push_back(map_stage<Blend>("ten", [](Blend one) {
+    return Blend{10 * one.number, {}};
+  }));
+  plan.stages.push_back(mix_stage<Blend>("pour", three, pour));
+  std::get<Mix>(plan.stages.back().work).made_by = made_by;
+  return plan;
+}
+
+TEST(Mix, TakesPartnersFromTheStageThatItNames) {
+  for (const std::string made_by : {"blend", ""}) {
+    const auto flow = start_flow<Blend>(tenfold(made_by), {.epochs = 3});
+    std::int64_t largest = 0;
+    for (const auto& one : drain(*flow))
+      for (const auto other : one.others) largest = std::max(largest, other);
+    EXPECT_EQ(largest, made_by.empty() ? 190 : 19);
+  }
+}
+
+TEST(Stages, ThatEndAtAnEpochPassOnWhatTheyGet) {
+  auto plan = tenfold("");
+  plan.stages[2].until = 2;
+  plan.stages[3].until = 1;
+  const auto flow = start_flow<Blend>(std::move(plan), {.epochs = 3});
+  const auto all = drain(*flow);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto epoch = i / 20;
+    EXPECT_EQ(all[i].number, static_cast<std::int64_t>(i % 20) * (epoch < 2 ? 10 : 1)) << i;
+    EXPECT_THAT(all[i].others, SizeIs(epoch < 1 ? 3 : 0)) << i;
+  }
+}
+
+TEST(Stages, ThatMakeWhatFollowsNeedsCannotEnd) {
+  auto plan = tenfold("");
+  plan.stages[1].until = 1;
+  EXPECT_THAT(testing::message_of([&] { start_flow<Blend>(std::move(plan), {}); }),
+              HasSubstr("'blend' cannot end at epoch 1 (until): what follows needs what it makes"));
+}
+
 TEST(Mix, TakesAnotherPartnerWhereOneCannotBeUsed) {
   const auto odd_is_broken = [](std::int64_t number) {
     if (number % 2 == 1) throw DataError("number", "odd");

@@ -4,10 +4,14 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -39,7 +43,7 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
     c.padding = kernel / 2;
     const auto shape = at::conv2d(x, c.weight, {}, stride, c.padding).sizes().vec();
     if (add) after.add = leaf(at::randn(shape));
-    after.relu = relu;
+    after.activation = relu ? Activation::relu : Activation::none;
     gradient = at::randn(shape);
   }
 
@@ -47,7 +51,7 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
     const auto weight = c.scale.defined() ? c.weight * c.scale.view({-1, 1, 1, 1}) : c.weight;
     auto y = at::conv2d(x, weight, c.bias, c.stride, c.padding);
     if (after.add.defined()) y = y + after.add;
-    return after.relu ? at::relu(y) : y;
+    return after.activation == Activation::relu ? at::relu(y) : y;
   }
 
   /// The gradients of everything that has one, cleared.
@@ -100,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Convolution, OfNoImagesHasNoOutput) {
   const auto y = convolve(at::rand({0, 4, 5, 5}), {at::rand({6, 4, 3, 3}), {}, at::rand({6}), 1, 1},
-                          {.relu = true});
+                          {.activation = Activation::relu});
   EXPECT_EQ(y.sizes(), (std::vector<std::int64_t>{0, 6, 5, 5}));
 }
 
@@ -121,6 +125,43 @@ TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
     const auto before = detect();
     sgd->step(0.01);
     EXPECT_FALSE(close(detect(), before, 1e-4)) << step;
+  }
+}
+
+TEST(ConvNorm, WithSiluTrainsAndDetectsAsItsStepsOneByOne) {
+  for (const std::int64_t groups : {1, 4}) {
+    Parameters parameters;
+    const Scope scope(parameters, 1);
+    const ConvNorm layer(scope / "conv", scope / "bn",
+                         {.in = 4, .out = 8, .kernel = 3, .groups = groups},
+                         {.kind = "bn", .epsilon = 1e-3, .momentum = 0.03});
+    const auto of = [&](const char* name) { return parameters.find(name)->value; };
+    const auto x = at::randn({2, 4, 6, 5}).set_requires_grad(true);
+    const auto mean = at::zeros({8}), var = at::ones({8});
+    const auto apart = [&](bool training) {
+      const auto y = at::conv2d(x, of("conv.weight"), {}, 1, 1, 1, groups);
+      return at::silu(at::batch_norm(y, of("bn.weight"), of("bn.bias"), mean, var, training, 0.03,
+                                     1e-3, false));
+    };
+    const auto gradient = at::randn({2, 8, 6, 5});
+    const auto gradients = [&](const at::Tensor& y) {
+      y.backward(gradient);
+      std::vector<at::Tensor> all;
+      for (const auto& leaf : {x, of("conv.weight"), of("bn.weight"), of("bn.bias")}) {
+        all.push_back(leaf.grad().clone());
+        leaf.mutable_grad().reset();
+      }
+      return all;
+    };
+    const auto expected = apart(true),
+               actual = layer(x, {.training = true}, {.activation = Activation::silu});
+    EXPECT_TRUE(close(actual, expected, 1e-5));
+    EXPECT_TRUE(close(of("bn.running_mean"), mean, 1e-5));
+    EXPECT_TRUE(close(of("bn.running_var"), var, 1e-5));
+    const auto wanted = gradients(expected), got = gradients(actual);
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(close(got[i], wanted[i], 1e-4)) << i;
+    const at::NoGradGuard no_grad;
+    EXPECT_TRUE(close(layer(x, {}, {.activation = Activation::silu}), apart(false), 1e-5));
   }
 }
 

@@ -44,19 +44,20 @@ TEST_P(WinogradOf, IsAsExactAsTheSumThatItReplaces) {
   const auto shift = bias_.to(at::kDouble).view({1, -1, 1, 1});
   EXPECT_TRUE(close(winograd(x_, weight_, {}, {}), exact, 2e-6));
   EXPECT_TRUE(close(winograd(x_, weight_, bias_, {}), exact + shift, 2e-6));
-  EXPECT_TRUE(
-      close(winograd(x_, weight_, bias_, {add_, true}), (exact + shift + add_).relu(), 2e-6));
+  EXPECT_TRUE(close(winograd(x_, weight_, bias_, {add_, Activation::relu}),
+                    (exact + shift + add_).relu(), 2e-6));
 }
 
 TEST_P(WinogradOf, GivesTheSameBytesForAnyThreadsAndBatch) {
   const auto threads = at::get_num_threads();
   at::set_num_threads(1);
-  const auto expected = winograd(x_, weight_, bias_, {add_, true});
+  const auto expected = winograd(x_, weight_, bias_, {add_, Activation::relu});
   at::set_num_threads(3);
-  EXPECT_TRUE(same(winograd(x_, weight_, bias_, {add_, true}), expected));
+  EXPECT_TRUE(same(winograd(x_, weight_, bias_, {add_, Activation::relu}), expected));
   for (std::int64_t i = 0; i < x_.size(0); ++i)
-    EXPECT_TRUE(same(winograd(x_.narrow(0, i, 1), weight_, bias_, {add_.narrow(0, i, 1), true}),
-                     expected.narrow(0, i, 1)))
+    EXPECT_TRUE(
+        same(winograd(x_.narrow(0, i, 1), weight_, bias_, {add_.narrow(0, i, 1), Activation::relu}),
+             expected.narrow(0, i, 1)))
         << "image " << i;
   at::set_num_threads(threads);
 }

@@ -194,6 +194,19 @@ TEST(LossTotals, AddPartsInTheirOrder) {
   EXPECT_EQ(totals.sum("a", 0.1), 0.1 + 0.2 + 0.3);
 }
 
+TEST(LossTotals, KnowTheLargestShareOfAllParts) {
+  StepTotals totals(Cluster::alone(), "the detector", /*parts=*/3);
+  totals.begin(1);
+  EXPECT_EQ(totals.largest("most", 5), 5);
+  totals.begin(2);
+  EXPECT_EQ(totals.largest("most", 2), 2);
+  totals.begin(0);
+  EXPECT_EQ(totals.largest("most", 3), 5);
+  totals.complete();
+  totals.begin(2);
+  EXPECT_EQ(totals.largest("most", 2), 5);
+}
+
 TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {
   Figures figures;
   figures.add("a", 1, 2);

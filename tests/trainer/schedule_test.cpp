@@ -15,28 +15,37 @@ struct Case {
 };
 
 TEST(Schedule, FollowsItsFormula) {
-  const Case cases[] = {{"steps",
-                         {.milestones = {}, .warmup = "10 steps", .warmup_factor = 0.1},
-                         {{{0, 0}, 0.2}, {{0.1, 5}, 1.1}, {{0.2, 10}, 2}}},
-                        {"epochs",
-                         {.milestones = {}, .warmup = "0.5 epochs", .warmup_factor = 0},
-                         {{{0.25, 3}, 1}, {{0.5, 6}, 2}}},
-                        {"images",
-                         {.type = "constant", .warmup = "80 images", .warmup_factor = 0.5},
-                         {{{0, 0, 0}, 1}, {{0, 10, 40}, 1.5}, {{0, 20, 80}, 2}}},
-                        {"step",
-                         {.milestones = {8, 9}, .gamma = 0.1, .warmup = "0 steps"},
-                         {{{7.99, 100}, 2}, {{8, 101}, 0.2}, {{9.5, 102}, 0.02}}},
-                        {"cosine",
-                         {.type = "cosine", .warmup = "0 steps"},
-                         {{{0, 1}, 2}, {{5, 2}, 1}, {{10, 3}, 0}, {{10.1, 3}, 0}}},
-                        {"poly",
-                         {.type = "poly", .power = 2, .warmup = "0 steps"},
-                         {{{0, 1}, 2}, {{5, 2}, 0.5}, {{10, 3}, 0}}},
-                        {"exponential",
-                         {.type = "exponential", .gamma = 0.25, .warmup = "0 steps"},
-                         {{{0.5, 1}, 1}, {{2, 2}, 0.125}}},
-                        {"constant", {.type = "constant", .warmup = "0 steps"}, {{{9, 1000}, 2}}}};
+  const Case cases[] = {
+      {"steps",
+       {.milestones = {}, .warmup = "10 steps", .warmup_factor = 0.1},
+       {{{0, 0}, 0.2}, {{0.1, 5}, 1.1}, {{0.2, 10}, 2}}},
+      {"epochs",
+       {.milestones = {}, .warmup = "0.5 epochs", .warmup_factor = 0},
+       {{{0.25, 3}, 1}, {{0.5, 6}, 2}}},
+      {"images",
+       {.type = "constant", .warmup = "80 images", .warmup_factor = 0.5},
+       {{{0, 0, 0}, 1}, {{0, 10, 40}, 1.5}, {{0, 20, 80}, 2}}},
+      {"step",
+       {.milestones = {8, 9}, .gamma = 0.1, .warmup = "0 steps"},
+       {{{7.99, 100}, 2}, {{8, 101}, 0.2}, {{9.5, 102}, 0.02}}},
+      {"cosine",
+       {.type = "cosine", .warmup = "0 steps"},
+       {{{0, 1}, 2}, {{5, 2}, 1}, {{10, 3}, 0}, {{10.1, 3}, 0}}},
+      {"warmup_cosine",
+       {.type = "warmup_cosine",
+        .end_factor = 0.05,
+        .end_epochs = 2,
+        .warmup = "2 epochs",
+        .warmup_factor = 0,
+        .warmup_power = 2},
+       {{{0, 0}, 0}, {{1, 1}, 0.5}, {{2, 2}, 2}, {{5, 5}, 1.05}, {{8, 8}, 0.1}, {{9.9, 9}, 0.1}}},
+      {"poly",
+       {.type = "poly", .power = 2, .warmup = "0 steps"},
+       {{{0, 1}, 2}, {{5, 2}, 0.5}, {{10, 3}, 0}}},
+      {"exponential",
+       {.type = "exponential", .gamma = 0.25, .warmup = "0 steps"},
+       {{{0.5, 1}, 1}, {{2, 2}, 0.125}}},
+      {"constant", {.type = "constant", .warmup = "0 steps"}, {{{9, 1000}, 2}}}};
   for (const auto& [name, options, rates] : cases)
     for (const auto& [time, rate] : rates)
       EXPECT_NEAR(Schedule(options, 2, 10).rate(time), rate, 1e-15) << name << " " << time.progress;
@@ -51,6 +60,15 @@ TEST(Schedule, SaysWhatItIs) {
   EXPECT_EQ(text({.type = "cosine", .warmup = "0.5 epochs"}),
             "0.02, after a linear warm-up from 2e-05 over 0.5 epochs, along a cosine to 0 at epoch "
             "12");
+  EXPECT_EQ(
+      text({.type = "warmup_cosine",
+            .end_factor = 0.05,
+            .end_epochs = 1,
+            .warmup = "2 epochs",
+            .warmup_factor = 0,
+            .warmup_power = 2}),
+      "0.02, after a quadratic warm-up from 0 over 2 epochs, along a cosine to 0.001 at epoch "
+      "11");
   EXPECT_EQ(text({.type = "poly", .warmup = "0 steps"}), "0.02, times (1 - epoch / 12)^0.9");
   EXPECT_EQ(text({.type = "exponential", .warmup = "0 steps"}), "0.02, times 0.1^epoch");
   EXPECT_EQ(text({.type = "constant", .warmup = "0 steps"}), "0.02, constant");

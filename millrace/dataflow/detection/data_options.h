@@ -42,12 +42,15 @@ struct BatchOptions {
   void describe(Options& o);
 };
 
-/// How sides become whole pixels, and how masks are resized.
+/// What shape images get, how sides become whole pixels, and how masks are resized.
 enum class ResizeStyle {
   detectron2,   // sides are rounded, polygons scaled
   torchvision,  // sides are cut, masks become bitmaps first
+  square,       // both sides become short_side, whatever the shape was (DETR's fixed input)
 };
-inline std::vector<std::string> value_names(ResizeStyle) { return {"detectron2", "torchvision"}; }
+inline std::vector<std::string> value_names(ResizeStyle) {
+  return {"detectron2", "torchvision", "square"};
+}
 
 /// What becomes of an image.
 struct ImageOptions {

@@ -28,6 +28,8 @@
 //                cannot be used
 //   kAfter       may be left out: the stage whose result it works on; a list of stages in another
 //                order is refused before anything runs
+//   kPartnersAfter, of a stage that mixes samples, may be left out: the stage after which the other
+//                samples are taken, "decode"; else all stages before it make them
 //   check()      may be left out: throws std::invalid_argument where options contradict each other.
 //                Called when a table is read; the message gets the table's file and line
 //   draws()      may be left out: false where, with these options, nothing is drawn from the Rng.
@@ -95,12 +97,6 @@ struct DetectionContext {
   bool only_checked = false;
 };
 
-/// What any table of [[data.stages]] may say besides its stage's own options.
-struct StageKeys {
-  std::string type;
-  void describe(Options& o) { o.add("type", type, "the stage"); }
-};
-
 /// Every stage by its name. A stage that must know its context registers a factory here:
 /// `detection_stages().add<MyOptions>("mine", "one line of doc", create)`, where `create(const
 /// Config& table, const DetectionContext&)` returns a Stage and reads the table by
@@ -118,7 +114,10 @@ Stage detection_stage(S stage) {
     const auto partners = [stage](const Sample& sample, Rng& rng) {
       return stage.partners(sample, rng);
     };
-    return mix_stage<Sample>(std::move(name), partners, std::move(stage));
+    auto mixing = mix_stage<Sample>(std::move(name), partners, std::move(stage));
+    if constexpr (requires { S::kPartnersAfter; })
+      std::get<Mix>(mixing.work).made_by = S::kPartnersAfter;
+    return mixing;
   } else if constexpr (MapStage<S, Sample>) {
     return map_stage<Sample>(std::move(name), std::move(stage));
   } else if constexpr (MapStage<S, Batch>) {

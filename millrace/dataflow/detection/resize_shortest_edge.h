@@ -47,7 +47,7 @@ struct ResizeShortestEdge {
           {.min = 1, .max = 65535, .unit = "pixels"});
     o.add("style", style,
           "how sides become whole pixels and masks follow: rounded, polygons scaled (detectron2); "
-          "cut, bitmaps sampled (torchvision)");
+          "cut, bitmaps sampled (torchvision); or square: both sides short_side, max_side unused");
   }
 };
 

@@ -159,15 +159,16 @@ void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& vi
   crop(sample.objects, window, visibility);
 }
 
-void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility) {
+void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility,
+          cv::Size size) {
   const auto back = inverse(matrix);
   // OpenCV's pixel i has its centre at i, ours at i + 1/2.
   cv::Matx23d from_centres = back;
   for (int row = 0; row < 2; ++row) from_centres(row, 2) += (back(row, 0) + back(row, 1)) / 2 - 0.5;
   cv::Mat moved;
-  cv::warpAffine(sample.image.pixels(), moved, from_centres, sample.image.size(),
-                 cv::INTER_LINEAR | cv::WARP_INVERSE_MAP, cv::BORDER_CONSTANT,
-                 cv::Scalar::all(fill));
+  cv::warpAffine(sample.image.pixels(), moved, from_centres,
+                 size.empty() ? sample.image.size() : size, cv::INTER_LINEAR | cv::WARP_INVERSE_MAP,
+                 cv::BORDER_CONSTANT, cv::Scalar::all(fill));
   sample.image = std::move(moved);
   warp(sample.objects, matrix, sample.image.size(), visibility);
 }

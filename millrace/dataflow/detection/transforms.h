@@ -68,10 +68,12 @@ void resize(Sample& sample, cv::Size size, Sampling sampling = Sampling::centres
 /// to the original: for training only.
 void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& visibility);
 
-/// Moves the image, bilinearly, so that its point p comes to lie at matrix * (p, 1); the size
-/// stays. Continuous coordinates, in which pixel i spans i .. i+1. What comes from beyond the image
-/// is filled with `fill`. For training only. Throws std::invalid_argument if there is no inverse.
-void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility);
+/// Moves the image, bilinearly, so that its point p comes to lie at matrix * (p, 1) of an image of
+/// `size`; empty: of its own size. Continuous coordinates, in which pixel i spans i .. i+1. What
+/// comes from beyond the image is filled with `fill`. For training only. Throws
+/// std::invalid_argument if there is no inverse.
+void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility& visibility,
+          cv::Size size = {});
 
 /// Copies the part of `image` that falls on `canvas` when its top left corner is put at `corner`.
 void lay(const cv::Mat& image, cv::Point corner, cv::Mat& canvas);

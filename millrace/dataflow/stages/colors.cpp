@@ -71,11 +71,43 @@ cv::Mat shift(const cv::Mat& image, const cv::Vec3d& levels) {
 
 MILLRACE_REGISTER(register_stage<ColorJitter>(
     "changes brightness, contrast, saturation, hue and gamma at random"));
+MILLRACE_REGISTER(
+    register_stage<HsvShift>("moves hue, saturation and value of an image at random"));
 MILLRACE_REGISTER(register_stage<Grayscale>("makes an image grey by chance"));
 MILLRACE_REGISTER(
     register_stage<Lighting>("adds a random colour along the principal components of ImageNet's"));
 MILLRACE_REGISTER(register_stage<Blur>("blurs an image by chance"));
 MILLRACE_REGISTER(register_stage<Noise>("adds noise to an image by chance"));
+
+std::array<int, 3> HsvShift::draw(Rng& rng) const {
+  constexpr std::int64_t kHueStep = 2;  // degrees of a level in OpenCV
+  std::array<int, 3> steps{};
+  const std::array most{hue / kHueStep, saturation, value};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto step = static_cast<int>(rng.uniform(-1, 1) * static_cast<double>(most[i]));
+    if (rng.chance(0.5)) steps[i] = step;
+  }
+  return steps;
+}
+
+cv::Mat HsvShift::apply(const cv::Mat& image, const std::array<int, 3>& steps) {
+  constexpr int kHues = 180;
+  cv::Mat table(1, 256, CV_8UC3), result;
+  for (int level = 0; level < 256; ++level)
+    table.at<cv::Vec3b>(level) = {static_cast<std::uint8_t>((level + steps[0] + kHues) % kHues),
+                                  cv::saturate_cast<std::uint8_t>(level + steps[1]),
+                                  cv::saturate_cast<std::uint8_t>(level + steps[2])};
+  cv::cvtColor(image, result, cv::COLOR_RGB2HSV);
+  cv::LUT(result, table, result);
+  cv::cvtColor(result, result, cv::COLOR_HSV2RGB);
+  return result;
+}
+
+Sample HsvShift::operator()(Sample sample, Rng& rng) const {
+  auto& image = pixels(sample, kName);
+  image = apply(image, draw(rng));
+  return sample;
+}
 
 ColorJitter::Draw ColorJitter::draw(Rng& rng) const {
   const auto around_one = [&](double most) { return rng.uniform(1 - most, 1 + most); };

@@ -62,6 +62,28 @@ struct ColorJitter {
   }
 };
 
+/// Moves hue, saturation and value by whole levels, each by an even chance (YOLOX's augment_hsv).
+struct HsvShift {
+  static constexpr std::string_view kName = "hsv_shift";
+  static constexpr std::string_view kAfter = "decode";
+  std::int64_t hue = 10;                     // degrees
+  std::int64_t saturation = 30, value = 30;  // levels
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  /// Steps of two degrees, and levels.
+  std::array<int, 3> draw(Rng& rng) const;
+  static cv::Mat apply(const cv::Mat& image, const std::array<int, 3>& steps);
+
+  void describe(Options& o) {
+    o.add("hue", hue, "greatest turn of the colour circle, either way",
+          {.min = 0, .max = 180, .unit = "degrees"});
+    o.add("saturation", saturation, "moves by up to this, either way",
+          {.min = 0, .max = 255, .unit = "levels"});
+    o.add("value", value, "moves by up to this, either way",
+          {.min = 0, .max = 255, .unit = "levels"});
+  }
+};
+
 /// Makes an image grey (torchvision's RandomGrayscale); it keeps three channels.
 struct Grayscale {
   static constexpr std::string_view kName = "grayscale";

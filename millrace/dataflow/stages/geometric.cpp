@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 #include <opencv2/core.hpp>
+#include <stdexcept>
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/geometry.h"
@@ -43,21 +44,30 @@ Affine::Draw Affine::draw(Rng& rng) const {
   return drawn;
 }
 
-cv::Matx23d Affine::matrix(const Draw& draw, cv::Size image) {
+void Affine::check() const {
+  check_range(kName, "min_scale", min_scale, "max_scale", max_scale);
+  if ((width > 0) != (height > 0))
+    throw std::invalid_argument("affine: width and height go together: the size of the result");
+}
+
+cv::Matx23d Affine::matrix(const Draw& draw, cv::Size image, cv::Size result) {
   const double sine = draw.scale * std::sin(radians(draw.rotation));
   const double cosine = draw.scale * std::cos(radians(draw.rotation));
   const cv::Matx22d shear(1, std::tan(radians(draw.shear_x)), std::tan(radians(draw.shear_y)), 1);
   const auto turn = shear * cv::Matx22d(cosine, -sine, sine, cosine);
-  const cv::Vec2d centre(image.width / 2.0, image.height / 2.0);
-  const cv::Vec2d shift(draw.translate_x * image.width, draw.translate_y * image.height);
-  const auto origin = centre + shift - turn * centre;
+  const cv::Vec2d from(image.width / 2.0, image.height / 2.0);
+  const cv::Vec2d to(result.width / 2.0, result.height / 2.0);
+  const cv::Vec2d shift(draw.translate_x * result.width, draw.translate_y * result.height);
+  const auto origin = to + shift - turn * from;
   return {turn(0, 0), turn(0, 1), origin[0], turn(1, 0), turn(1, 1), origin[1]};
 }
 
 Sample Affine::operator()(Sample sample, Rng& rng) const {
   const auto size = image_of(sample, kName).size();
   if (!rng.chance(probability)) return sample;
-  warp(sample, matrix(draw(rng), size), static_cast<int>(fill), visibility);
+  const auto result =
+      width > 0 ? cv::Size(static_cast<int>(width), static_cast<int>(height)) : size;
+  warp(sample, matrix(draw(rng), size, result), static_cast<int>(fill), visibility, result);
   return sample;
 }
 

@@ -29,8 +29,9 @@ struct Flip {
 };
 
 /// Scales, turns, shears and moves the image about its centre in one bilinear warp (MMDetection's
-/// RandomAffine: translation * shear * rotation * scale); the size stays. By default it does
-/// nothing: `rotation = 15` alone is a rotation. For training only.
+/// RandomAffine: translation * shear * rotation * scale), and shows what comes to lie in a frame
+/// around that centre, as large as the image unless width and height say otherwise. By default it
+/// does nothing: `rotation = 15` alone is a rotation. For training only.
 struct Affine {
   static constexpr std::string_view kName = "affine";
   static constexpr std::string_view kAfter = "decode";
@@ -40,6 +41,7 @@ struct Affine {
   double translation = 0;               // share of width and height, to either side
   double shear = 0;                     // degrees, to either side, of each axis
   std::int64_t fill = 114;
+  std::int64_t width = 0, height = 0;  // pixels of the result; 0: the image's
   Visibility visibility;
 
   /// What was drawn: degrees, a factor, shares of width and height.
@@ -49,10 +51,11 @@ struct Affine {
 
   Sample operator()(Sample sample, Rng& rng) const;
   Draw draw(Rng& rng) const;
-  /// The matrix for an image of size `image`, in continuous coordinates. A positive rotation turns
-  /// clockwise as seen, since y points down.
-  static cv::Matx23d matrix(const Draw& draw, cv::Size image);
-  void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
+  /// The matrix from an image of size `image` to one of size `result`, in continuous coordinates. A
+  /// positive rotation turns clockwise as seen, since y points down.
+  static cv::Matx23d matrix(const Draw& draw, cv::Size image, cv::Size result);
+  /// Throws std::invalid_argument for an empty range of scales, or one of width and height alone.
+  void check() const;
 
   void describe(Options& o) {
     o.add("probability", probability, "chance to warp an image", {.min = 0, .max = 1});
@@ -60,11 +63,15 @@ struct Affine {
           {.min = 0, .max = 180, .unit = "degrees"});
     o.add("min_scale", min_scale, "least factor", {.min = 0.01, .max = 100});
     o.add("max_scale", max_scale, "greatest factor", {.min = 0.01, .max = 100});
-    o.add("translation", translation, "moves by up to this share of the width and the height",
+    o.add("translation", translation, "moves by up to this share of the result's width and height",
           {.min = 0, .max = 1});
     o.add("shear", shear, "shears each axis by up to this, either way",
           {.min = 0, .max = 40, .unit = "degrees"});
     o.add("fill", fill, "level of what comes from beyond the image", {.min = 0, .max = 255});
+    o.add("width", width, "of the result; 0: of the image",
+          {.min = 0, .max = 8192, .unit = "pixels"});
+    o.add("height", height, "of the result; 0: of the image",
+          {.min = 0, .max = 8192, .unit = "pixels"});
     visibility.describe(o);
   }
 };

@@ -1,6 +1,7 @@
 #include "millrace/dataflow/stages/mixing.h"
 
 #include <algorithm>
+#include <opencv2/core.hpp>
 #include <utility>
 
 #include "millrace/dataflow/detection/detection_stages.h"
@@ -12,6 +13,8 @@ namespace millrace {
 MILLRACE_REGISTER(register_stage<Mosaic>("puts four images together around a random centre"));
 MILLRACE_REGISTER(
     register_stage<CopyPaste>("pastes objects of another image, cut out along their masks"));
+
+MILLRACE_REGISTER(register_stage<MixUp>("blends another image and its objects in, half and half"));
 
 std::size_t Mosaic::partners(const Sample&, Rng& rng) const {
   return rng.chance(probability) ? 3 : 0;
@@ -96,6 +99,33 @@ Sample CopyPaste::operator()(Sample sample, std::vector<Sample> others, Rng& rng
   auto other = fit(std::move(others.front()), rng);
   const auto chosen = draw(other.objects, rng);
   return paste(std::move(sample), std::move(other), chosen);
+}
+
+std::size_t MixUp::partners(const Sample& sample, Rng& rng) const {
+  return sample.objects.size() > 0 && rng.chance(probability) ? 1 : 0;
+}
+
+Sample MixUp::operator()(Sample sample, std::vector<Sample> others, Rng& rng) const {
+  if (others.empty()) return sample;
+  auto& image = pixels(sample, kName);
+  auto& other = others.front();
+  const auto scale = rng.uniform(min_scale, max_scale);
+  const auto scaled = [&](int side) { return std::max(1, static_cast<int>(scale * side)); };
+  const cv::Size frame(scaled(image.cols), scaled(image.rows));
+  resize(other, fitted_size(image_of(other, kName).size(), frame.width, frame.height));
+  crop(other, cv::Rect({}, frame), static_cast<int>(pad_value), visibility);
+  if (rng.chance(0.5)) {
+    other.image.mirror();
+    mirror(other.objects, frame.width, Direction::horizontal);
+  }
+  const auto begin = [&](int from, int to) {
+    return from > to ? static_cast<int>(rng.below(static_cast<std::uint64_t>(from - to))) : 0;
+  };
+  const int x = begin(frame.width, image.cols), y = begin(frame.height, image.rows);
+  crop(other, cv::Rect(cv::Point(x, y), image.size()), /*fill=*/0, visibility);
+  cv::addWeighted(image, 0.5, other.image.pixels(), 0.5, 0, image);
+  append(sample.objects, std::move(other.objects));
+  return sample;
 }
 
 }  // namespace millrace

@@ -74,4 +74,33 @@ struct CopyPaste {
   }
 };
 
+/// Half of this image and half of another one, and the objects of both (mixup for detection as in
+/// YOLOX, Ge et al. 2021): the other is fitted into a random factor of this one's size, mirrored by
+/// an even chance, and cut at a random place, or padded with black, to that size. The result has
+/// the first sample's id, path and scales: for training only.
+struct MixUp {
+  static constexpr std::string_view kName = "mixup";
+  static constexpr std::string_view kAfter = "decode";
+  static constexpr std::string_view kPartnersAfter = "decode";
+  double probability = 1;
+  double min_scale = 0.5, max_scale = 1.5;
+  std::int64_t pad_value = 114;
+  Visibility visibility;
+
+  /// 1 or 0; 0 for an image without objects.
+  std::size_t partners(const Sample& sample, Rng& rng) const;
+  Sample operator()(Sample sample, std::vector<Sample> others, Rng& rng) const;
+  void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to mix another image in", {.min = 0, .max = 1});
+    o.add("min_scale", min_scale, "least size of the other image, in sizes of this one",
+          {.min = 0.01, .max = 10});
+    o.add("max_scale", max_scale, "greatest size of the other image", {.min = 0.01, .max = 10});
+    o.add("pad_value", pad_value, "level of what fills the other image up to this one's shape",
+          {.min = 0, .max = 255});
+    visibility.describe(o);
+  }
+};
+
 }  // namespace millrace

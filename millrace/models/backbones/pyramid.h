@@ -8,15 +8,9 @@
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/models/backbones/fpn.h"
 #include "millrace/models/backbones/resnet.h"
+#include "millrace/models/layers/pixels.h"
 
 namespace millrace {
-
-/// (N, 3, H, W) on the device, channels last, of the type that this thread computes in there:
-/// (pixel
-/// - mean) / std inside each image, zero in the padding. H and W are the batch's, or those of
-/// `padded` where it is larger.
-at::Tensor normalize(const Batch& batch, const PyramidOptions& options,
-                     at::Device device = at::kCPU, cv::Size padded = {});
 
 class Pyramid {
  public:

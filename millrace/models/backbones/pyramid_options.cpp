@@ -5,13 +5,7 @@
 namespace millrace {
 
 void PyramidOptions::describe(Options& o) {
-  o.add("pixel_order", pixel_order, "order of the input's channels", {"rgb", "bgr"})
-      .decides(OfWeights::meaning);
-  o.add("pixel_mean", pixel_mean, "subtracted from each channel, in pixel_order")
-      .decides(OfWeights::meaning);
-  o.add("pixel_std", pixel_std, "each channel is divided by it, in pixel_order", {.min = 1e-6})
-      .decides(OfWeights::meaning);
-
+  PixelOptions::describe(o);
   o.add("backbone.type", backbone, "the residual network",
         {"resnet18", "resnet34", "resnet50", "resnet101"})
       .decides(OfWeights::tensors);
@@ -46,8 +40,7 @@ void PyramidOptions::describe(Options& o) {
 }
 
 void PyramidOptions::check(const Config& table, const Options& defaults) const {
-  require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one per channel");
-  require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one per channel");
+  PixelOptions::check(table);
   if (backbone == "resnet18" || backbone == "resnet34")
     defaults.refuse_unused(
         table, {"backbone.stride_in_1x1"},

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "millrace/base/options.h"
+#include "millrace/models/layers/pixels.h"
 
 namespace millrace {
 
@@ -17,11 +17,7 @@ enum class FpnTop {
 };
 
 /// Defaults are detectron2's.
-struct PyramidOptions {
-  std::string pixel_order = "bgr";
-  std::vector<double> pixel_mean = {103.53, 116.28, 123.675};
-  std::vector<double> pixel_std = {1, 1, 1};
-
+struct PyramidOptions : PixelOptions {
   std::string backbone = "resnet50";
   std::int64_t width = 64;
   std::string norm = "frozen_bn";

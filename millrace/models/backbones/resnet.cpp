@@ -78,18 +78,19 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options) {
 
 at::Tensor ResNet::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, pass, {.relu = true});
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
+    y = convs[i](y, pass, {.activation = Activation::relu});
   const auto& last = convs.back();
-  if (!projects) return last(y, pass, {x, true});
+  if (!projects) return last(y, pass, {x, Activation::relu});
   const auto from = pools ? at::avg_pool2d(x, 2, 2, 0, /*ceil_mode=*/true,
                                            /*count_include_pad=*/false)
                           : x;
-  return last(y, pass, {shortcut(from, pass), true});
+  return last(y, pass, {shortcut(from, pass), Activation::relu});
 }
 
 std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& pass) const {
   auto y = x;
-  for (const auto& conv : stem_) y = conv(y, pass, {.relu = true});
+  for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
   y = at::max_pool2d(y, 3, 2, 1);
   std::vector<at::Tensor> outputs;
   for (const auto& stage : stages_) {
@@ -101,20 +102,21 @@ std::vector<at::Tensor> ResNet::operator()(const at::Tensor& x, const NormPass& 
 
 onnx::Value ResNet::Block::operator()(const onnx::Value& x) const {
   auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i) y = convs[i](y, {.relu = true});
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
+    y = convs[i](y, {.activation = Activation::relu});
   const auto& last = convs.back();
-  if (!projects) return last(y, {x, true});
+  if (!projects) return last(y, {x, Activation::relu});
   const auto from = pools ? x.graph->add("AveragePool", {x},
                                          {{"kernel_shape", onnx::Ints{2, 2}},
                                           {"strides", onnx::Ints{2, 2}},
                                           {"ceil_mode", std::int64_t{1}}})
                           : x;
-  return last(y, {shortcut(from), true});
+  return last(y, {shortcut(from), Activation::relu});
 }
 
 std::vector<onnx::Value> ResNet::operator()(const onnx::Value& x) const {
   auto y = x;
-  for (const auto& conv : stem_) y = conv(y, {.relu = true});
+  for (const auto& conv : stem_) y = conv(y, {.activation = Activation::relu});
   y = x.graph->add("MaxPool", {y},
                    {{"kernel_shape", onnx::Ints{3, 3}},
                     {"strides", onnx::Ints{2, 2}},

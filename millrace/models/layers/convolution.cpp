@@ -2,10 +2,12 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_add_relu.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
 #include <ATen/ops/threshold_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
@@ -57,33 +59,41 @@ OptionalTensor if_defined(const at::Tensor& tensor) {
 
 /// On other devices than a CPU the epilogue is one pass over the output.
 at::Tensor forward_there(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                         std::int64_t stride, std::int64_t padding, const After& after) {
+                         const Convolution& c, const After& after) {
   static const auto op = dispatched<decltype(finish_on_cpu)>("millrace::finish_convolution_");
-  auto y = at::conv2d(x, weight, /*bias=*/{}, stride, padding).contiguous(kLast);
-  if (bias.defined() || after.add.defined() || after.relu)
+  const bool relu = after.activation == Activation::relu;
+  auto y = at::conv2d(x, weight, /*bias=*/{}, c.stride, c.padding, 1, c.groups).contiguous(kLast);
+  if (bias.defined() || after.add.defined() || relu)
     op.call(y, if_defined(bias),
-            after.add.defined() ? OptionalTensor(after.add.contiguous(kLast)) : std::nullopt,
-            after.relu);
-  return y;
+            after.add.defined() ? OptionalTensor(after.add.contiguous(kLast)) : std::nullopt, relu);
+  return after.activation == Activation::silu ? at::silu_(y) : y;
+}
+
+/// What oneDNN calls an activation.
+const char* onednn_name(Activation activation) {
+  if (activation == Activation::none) return "none";
+  return activation == Activation::relu ? "relu" : "swish";
 }
 
 /// Convolution and epilogue; all but the bias are of one type. (oneDNN can fuse the sum too, at
 /// three times the cost.)
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& own_bias,
-                   std::int64_t stride, std::int64_t padding, const After& after) {
-  if (!x.is_cpu()) return forward_there(x, weight, own_bias, stride, padding, after);
+                   const Convolution& c, const After& after) {
+  if (!x.is_cpu()) return forward_there(x, weight, own_bias, c, after);
   const auto bias = own_bias.defined() ? own_bias.to(x.scalar_type()) : own_bias;
-  if (Winograd::is_active() && stride == 1 && padding == 1 && winograd_fits(x, weight))
+  if (Winograd::is_active() && c.stride == 1 && c.padding == 1 && c.groups == 1 &&
+      winograd_fits(x, weight))
     return winograd(x, weight, bias, after);
   static const auto onednn = find_onednn();
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
   if (!onednn || !known || x.numel() == 0)
-    return finish(at::conv2d(x, weight, bias, stride, padding), after);
-  const std::array paddings{padding, padding}, strides{stride, stride}, dilations{1L, 1L};
+    return finish(at::conv2d(x, weight, bias, c.stride, c.padding, 1, c.groups), after);
+  const std::array paddings{c.padding, c.padding}, strides{c.stride, c.stride}, dilations{1L, 1L};
   const bool add = after.add.defined();
-  auto y = onednn->call(x, weight, if_defined(bias), paddings, strides, dilations, 1,
-                        after.relu && !add ? "relu" : "none", Scalars(), "");
-  if (add && after.relu && y.scalar_type() == at::kFloat) return at::_add_relu_(y, after.add);
+  auto y = onednn->call(x, weight, if_defined(bias), paddings, strides, dilations, c.groups,
+                        onednn_name(add ? Activation::none : after.activation), Scalars(), "");
+  if (add && after.activation == Activation::relu && y.scalar_type() == at::kFloat)
+    return at::_add_relu_(y, after.add);
   return add ? finish(y, after) : y;
 }
 
@@ -96,14 +106,16 @@ class Convolve : public torch::autograd::Function<Convolve> {
   /// Tensors that may need a gradient are separate arguments; undefined ones must be nullopt.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const OptionalTensor& bias, const OptionalTensor& add,
-                            const Convolution& c, bool relu) {
+                            const Convolution& c, Activation activation) {
     const auto used = scaled(weight, c.scale).to(x.scalar_type());
-    const auto y = millrace::forward(x, used, bias.value_or(at::Tensor()), c.stride, c.padding,
-                                     {add.value_or(at::Tensor()), relu});
+    const auto y = millrace::forward(x, used, bias.value_or(at::Tensor()), c,
+                                     {add.value_or(at::Tensor()), activation});
+    const bool relu = activation == Activation::relu;
     context->save_for_backward({x, used, c.scale, relu ? y : at::Tensor()});
     context->saved_data["type"] = static_cast<std::int64_t>(weight.scalar_type());
     context->saved_data["stride"] = c.stride;
     context->saved_data["padding"] = c.padding;
+    context->saved_data["groups"] = c.groups;
     context->saved_data["bias"] = bias.has_value();
     context->saved_data["add"] = add.has_value();
     return y;
@@ -113,7 +125,8 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &used = saved[1], &scale = saved[2], &y = saved[3];
     const auto stride = context->saved_data["stride"].toInt(),
-               padding = context->saved_data["padding"].toInt();
+               padding = context->saved_data["padding"].toInt(),
+               groups = context->saved_data["groups"].toInt();
     // Tensors that are nullopt have no index.
     const std::size_t bias = context->saved_data["bias"].toBool(),
                       add = context->saved_data["add"].toBool();
@@ -122,7 +135,7 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
     const std::array<std::int64_t, 1> biases{used.size(0)};
     auto [dx, dw, db] = at::convolution_backward(gradient, x, used, at::OptionalIntArrayRef(biases),
-                                                 sides, paddings, ones, false, none, 1,
+                                                 sides, paddings, ones, false, none, groups,
                                                  {needs(0), needs(1), bias && needs(2)});
     const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
     if (dw.defined()) {
@@ -138,15 +151,19 @@ class Convolve : public torch::autograd::Function<Convolve> {
 
 at::Tensor finish(at::Tensor y, const After& after) {
   if (after.add.defined()) y.add_(after.add);
-  if (after.relu) at::relu_(y);
+  if (after.activation == Activation::relu) at::relu_(y);
+  if (after.activation == Activation::silu)
+    return at::GradMode::is_enabled() ? at::silu(y) : at::silu_(y);
   return y;
 }
 
 at::Tensor convolve(const at::Tensor& x, const Convolution& c, const After& after) {
   const auto type = compute_type(x);
+  if (after.activation == Activation::silu && at::GradMode::is_enabled())
+    return at::silu(convolve(x, c, {after.add}));
   return Convolve::apply(x.to(type), c.weight, if_defined(c.bias),
                          if_defined(after.add.defined() ? after.add.to(type) : after.add), c,
-                         after.relu);
+                         after.activation);
 }
 
 }  // namespace millrace

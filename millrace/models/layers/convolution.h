@@ -1,5 +1,5 @@
-// A convolution with a scale of its weight, and with a sum and a ReLU in the same pass over the
-// output.
+// A convolution with a scale of its weight, and with a sum and an activation in the same pass over
+// the output.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,16 +11,17 @@
 namespace millrace {
 
 struct Convolution {
-  at::Tensor weight;  // (out, in, k, k)
+  at::Tensor weight;  // (out, in / groups, k, k)
   at::Tensor scale;   // (out), fixed, multiplies the weight; undefined: 1
   at::Tensor bias;    // (out), undefined where there is none
-  std::int64_t stride = 1, padding = 0;
+  std::int64_t stride = 1, padding = 0, groups = 1;
 };
 
 /// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type()
 /// (millrace/detector/precision.h). Keeps for the backward pass the input, the weight as it
-/// was used and, for a ReLU, the output; nothing if nothing needs a gradient. On a CPU, oneDNN
-/// fuses the ReLU; on other devices bias, sum and ReLU are one kernel.
+/// was used and, for a ReLU, the output (for SiLU what that takes); nothing if nothing needs a
+/// gradient. On a CPU, oneDNN fuses the activation where that is so; on other devices bias, sum and
+/// ReLU are one kernel.
 at::Tensor convolve(const at::Tensor& x, const Convolution& convolution, const After& after = {});
 
 /// The same epilogue in place on `y`, for outputs that no backward pass needs.

@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+#include "millrace/models/layers/batch_norm_silu.h"
 #include "millrace/models/layers/convolution.h"
 #include "millrace/models/layers/sync_batch_norm.h"
 #include "millrace/onnx/operations.h"
@@ -18,13 +19,13 @@
 namespace millrace {
 namespace {
 
-constexpr double kMomentum = 0.1;  // of the running statistics
-
 at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init& init) {
   const auto receptive = shape.size() == 4 ? shape[2] * shape[3] : 1;
+  const auto fan_in = static_cast<double>(shape[1] * receptive);
   if (init.kind == Init::Kind::xavier)
-    return scope.uniform("weight", shape,
-                         std::sqrt(3.0 / static_cast<double>(shape[1] * receptive)));
+    return scope.uniform("weight", shape, std::sqrt(3.0 / fan_in));
+  if (init.kind == Init::Kind::torch)
+    return scope.uniform("weight", shape, std::sqrt(1.0 / fan_in));
   return scope.normal("weight", shape,
                       init.kind == Init::Kind::he
                           ? std::sqrt(2.0 / static_cast<double>(shape[0] * receptive))
@@ -33,20 +34,23 @@ at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init&
 
 onnx::Value finish(onnx::Value y, const AfterNode& after) {
   if (after.add.defined()) y = y + after.add;
-  return after.relu ? onnx::apply("Relu", y) : y;
+  if (after.activation == Activation::silu) return y * onnx::apply("Sigmoid", y);
+  return after.activation == Activation::relu ? onnx::apply("Relu", y) : y;
 }
 
 }  // namespace
 
 Conv2d::Conv2d(const Scope& scope, const Shape& shape, const Init& init)
-    : weight(initial_weight(scope, {shape.out, shape.in, shape.kernel, shape.kernel}, init)),
+    : weight(initial_weight(scope, {shape.out, shape.in / shape.groups, shape.kernel, shape.kernel},
+                            init)),
       stride(shape.stride),
-      padding(shape.kernel / 2) {
+      padding(shape.kernel / 2),
+      groups(shape.groups) {
   if (shape.bias) bias = scope.constant("bias", {shape.out}, 0, ParameterKind::bias);
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x, const After& after) const {
-  return convolve(x, {weight, {}, bias, stride, padding}, after);
+  return convolve(x, {weight, {}, bias, stride, padding, groups}, after);
 }
 
 onnx::Value Conv2d::operator()(const onnx::Value& x, const AfterNode& after) const {
@@ -57,6 +61,7 @@ onnx::Value Conv2d::operator()(const onnx::Value& x, const AfterNode& after) con
   return finish(g.add("Conv", inputs,
                       {{"kernel_shape", onnx::Ints{weight.size(2), weight.size(3)}},
                        {"strides", onnx::Ints{stride, stride}},
+                       {"group", groups},
                        {"pads", onnx::Ints{padding, padding, padding, padding}}}),
                 after);
 }
@@ -118,8 +123,9 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
   if (norm_.kind == "none") return conv_(x, after);
   if (norm_.kind == "gn")
     return finish(at::group_norm(conv_(x), groups_, weight_, bias_, norm_.epsilon), after);
-  if (norm_.kind == "bn" || norm_.kind == "sync_bn")
-    return finish(batch_norm(conv_(x), pass), after);
+  const bool by_batch = norm_.kind == "bn" || norm_.kind == "sync_bn";
+  if (by_batch && (pass.training || at::GradMode::is_enabled()))
+    return batch_norm(conv_(x), pass, after);
   return frozen(x, after);
 }
 
@@ -152,24 +158,30 @@ onnx::Value ConvNorm::operator()(const onnx::Value& x, const AfterNode& after) c
   return finish(onnx::reshape(y, shape) * by_channel(weight_) + by_channel(bias_), after);
 }
 
-at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked) const {
+at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked,
+                                const After& after) const {
   // Where scale and shift are frozen, so are the statistics: else they would go on to move what is
   // not trained any more.
   const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
   const auto pass = is_frozen ? NormPass{} : asked;
+  const BatchNormTensors tensors{weight_, bias_, mean_, var_};
   if (norm_.kind == "sync_bn" && pass.training && pass.ranks)
-    return sync_batch_norm(y, {weight_, bias_, mean_, var_}, kMomentum, norm_.epsilon, *pass.ranks);
+    return finish(sync_batch_norm(y, tensors, norm_.momentum, norm_.epsilon, *pass.ranks), after);
   // One value per channel has no variance: running statistics that took it in would stay NaN. Nor
   // do they follow a pass without gradients, such as a step's first one for its totals.
   const bool follows = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
-  return at::batch_norm(y, weight_, bias_, follows ? mean_ : at::Tensor(),
-                        follows ? var_ : at::Tensor(), pass.training, kMomentum, norm_.epsilon,
-                        false);
+  if (pass.training && after.activation == Activation::silu && !after.add.defined())
+    return batch_norm_silu(y, tensors, norm_.momentum, norm_.epsilon, follows);
+  return finish(at::batch_norm(y, weight_, bias_, follows ? mean_ : at::Tensor(),
+                               follows ? var_ : at::Tensor(), pass.training, norm_.momentum,
+                               norm_.epsilon, false),
+                after);
 }
 
 at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
   const auto with = [&](const at::Tensor& weight, const Folded& folded, const at::Tensor& scale) {
-    return convolve(x, {weight, scale, folded.shift, conv_.stride, conv_.padding}, after);
+    return convolve(x, {weight, scale, folded.shift, conv_.stride, conv_.padding, conv_.groups},
+                    after);
   };
   const bool affine_trained = weight_.requires_grad();
   if (affine_trained && at::GradMode::is_enabled()) {  // its fold belongs to the graph

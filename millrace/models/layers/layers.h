@@ -76,21 +76,24 @@ struct Init {
     normal,  // deviation `value`
     he,      // normal, sqrt(2 / fan_out): MSRA's, for convolutions before a ReLU
     xavier,  // uniform, sqrt(3 / fan_in): caffe2's XavierFill
+    torch,   // uniform, sqrt(1 / fan_in): PyTorch's default
   };
   Kind kind = Kind::he;
   double value = 0;
 };
 
+enum class Activation { none, relu, silu };
+
 /// What follows a layer, in place on its output.
 struct After {
   at::Tensor add = {};  // of the output's shape, added to it; undefined: nothing
-  bool relu = false;    // after the sum
+  Activation activation = Activation::none;  // after the sum
 };
 
 /// The same in a graph.
 struct AfterNode {
   onnx::Value add = {};
-  bool relu = false;
+  Activation activation = Activation::none;
 };
 
 // Layers are called on tensors or, to add their nodes to a graph, on its values.
@@ -100,11 +103,12 @@ struct Conv2d {
     std::int64_t in, out, kernel;
     std::int64_t stride = 1;
     bool bias = true;
+    std::int64_t groups = 1;  // in: a depthwise convolution
   };
 
-  at::Tensor weight;  // (out, in, k, k)
+  at::Tensor weight;  // (out, in / groups, k, k)
   at::Tensor bias;    // (out), undefined where there is none
-  std::int64_t stride = 1, padding = 0;
+  std::int64_t stride = 1, padding = 0, groups = 1;
 
   Conv2d() = default;
   Conv2d(const Scope& scope, const Shape& shape, const Init& init);
@@ -140,6 +144,7 @@ struct NormOptions {
   /// 32 groups, fewer below 64 channels; none.
   std::string kind = "frozen_bn";
   double epsilon = 1e-5;
+  double momentum = 0.1;  // share of a batch in the running statistics (bn, sync_bn)
 };
 
 /// What batch norm normalises by in a pass through the network.
@@ -152,7 +157,8 @@ struct NormPass {
 
 /// A convolution, its normalisation and what follows. Frozen statistics are folded into the
 /// convolution: once per change of the parameters where nothing in it is trained, on the fly
-/// otherwise (a product of the weight's size instead of two passes over the activations).
+/// otherwise (a product of the weight's size instead of two passes over the activations). So are
+/// running statistics (bn, sync_bn) where no gradient is kept.
 class ConvNorm {
  public:
   ConvNorm() = default;
@@ -165,7 +171,7 @@ class ConvNorm {
   onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
 
  private:
-  at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass) const;
+  at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass, const After& after) const;
   /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {
     at::Tensor scale, shift;

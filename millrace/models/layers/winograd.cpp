@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/silu.h>
 
 #include <algorithm>
 #include <array>
@@ -142,6 +143,7 @@ at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Ten
   const auto* const shift = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   const auto* const more = add.defined() ? add.const_data_ptr<float>() : nullptr;
   auto* const to = result.mutable_data_ptr<float>();
+  const bool relu = after.activation == Activation::relu;
   const auto rows = (height + 1) / 2, columns = (width + 1) / 2, tiles = images * rows * columns;
   at::parallel_for(0, (tiles + kTiles - 1) / kTiles, 1, [&](std::int64_t begin, std::int64_t end) {
     const std::vector<float> zeros(static_cast<std::size_t>(in));
@@ -178,10 +180,11 @@ at::Tensor winograd(const at::Tensor& x, const at::Tensor& weight, const at::Ten
             pixel[static_cast<std::size_t>(2 * dy + dx)] = {to + place,
                                                             more ? more + place : nullptr};
           }
-        transform_output(product + i * out, kTiles * out, out, shift, after.relu, pixel);
+        transform_output(product + i * out, kTiles * out, out, shift, relu, pixel);
       }
     }
   });
+  if (after.activation == Activation::silu) at::silu_(result);
   return result;
 }
 

@@ -65,7 +65,7 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
 
 at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
   auto x = pooled;
-  for (const auto& conv : convs_) x = conv(x, pass, {.relu = true});
+  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
   x = x.flatten(1);  // as (C, H, W)
   for (const auto& layer : layers_) x = layer(x).relu_();
   return x;
@@ -131,7 +131,7 @@ at::Tensor BoxHead::boxes(const at::Tensor& deltas, const at::Tensor& regions) c
 
 BoxHead::Nodes BoxHead::operator()(const onnx::Value& pooled) const {
   auto x = pooled;
-  for (const auto& conv : convs_) x = conv(x, {.relu = true});
+  for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
   x = x.graph->add("Flatten", {x}, {{"axis", std::int64_t{1}}});
   for (const auto& layer : layers_) x = onnx::apply("Relu", layer(x));
   return {logits_(x), onnx::reshape(deltas_(x), {0, deltas_.weight.size(0) / 4, 4})};

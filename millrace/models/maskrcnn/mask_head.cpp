@@ -81,7 +81,7 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
                                 const NormPass& pass) const {
   auto x = pool_regions(features.maps, rois, options_.size, pool_);  // (F, C, 14, 14)
-  for (const auto& conv : convs_) x = conv(x, pass, {.relu = true});
+  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
   return logits_(upsample_(x).relu_()).to(at::kFloat);  // (F, K, 28, 28)
 }
 
@@ -122,7 +122,7 @@ onnx::Value MaskHead::detect(const std::vector<onnx::Value>& maps, const RegionN
   auto& g = *labels.graph;
   const auto in = g.in("masks");
   auto x = pool_regions(maps, regions, options_.size, pool_);
-  for (const auto& conv : convs_) x = conv(x, {.relu = true});
+  for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
   const auto logits = logits_(onnx::apply("Relu", upsample_(x)));
   const auto channel = first_ > 0 ? labels + static_cast<double>(first_) : labels;
   const auto own = onnx::gather_nd(logits, onnx::unsqueeze(channel, {1}), 1);

@@ -76,7 +76,7 @@ Rpn::Output Rpn::operator()(const Features& features) const {
   std::vector<at::Tensor> logits, deltas;
   for (const auto& map : features.maps) {
     const auto n = map.size(0);
-    const auto hidden = conv_(map, {.relu = true});
+    const auto hidden = conv_(map, {.activation = Activation::relu});
     // Channels last in memory, so that these views cost nothing.
     logits.push_back(logits_(hidden).permute({0, 2, 3, 1}).reshape({n, -1}));
     deltas.push_back(deltas_(hidden).permute({0, 2, 3, 1}).reshape({n, -1, 4}));
@@ -108,7 +108,7 @@ ProposalNodes Rpn::proposals(const std::vector<onnx::Value>& maps, const onnx::V
   const auto grids = anchors_(maps, padded);
   std::vector<onnx::Value> level_logits, level_deltas, level_anchors, level_numbers;
   for (std::size_t level = 0; level < maps.size(); ++level) {
-    const auto hidden = conv_(maps[level], {.relu = true});
+    const auto hidden = conv_(maps[level], {.activation = Activation::relu});
     const auto by_anchor = [&](const onnx::Value& map, const onnx::Ints& values) {
       onnx::Ints shape{0, -1};
       shape.insert(shape.end(), values.begin(), values.end());

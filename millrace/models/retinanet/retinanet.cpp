@@ -45,7 +45,8 @@ class DenseHead {
     std::vector<at::Tensor> levels;
     for (const auto& map : maps) {
       auto x = map;
-      for (const auto& conv : convs_) x = conv(x, NormPass{.training = true}, {.relu = true});
+      for (const auto& conv : convs_)
+        x = conv(x, NormPass{.training = true}, {.activation = Activation::relu});
       // Channels last in memory, so that this view costs nothing.
       levels.push_back(last_(x).permute({0, 2, 3, 1}).reshape({map.size(0), -1, values_}));
     }
@@ -55,7 +56,7 @@ class DenseHead {
   /// A map -> (N, T_l, values)
   onnx::Value operator()(const onnx::Value& map) const {
     auto x = map;
-    for (const auto& conv : convs_) x = conv(x, {.relu = true});
+    for (const auto& conv : convs_) x = conv(x, {.activation = Activation::relu});
     return onnx::reshape(onnx::transpose(last_(x), {0, 2, 3, 1}), {0, -1, values_});
   }
 

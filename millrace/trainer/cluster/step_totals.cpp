@@ -10,6 +10,26 @@
 namespace millrace {
 
 double StepTotals::sum(std::string_view name, double local) {
+  return combined(
+      name, local,
+      [&](double own) {
+        return cluster_.sum(name, {&own, 1})[0];
+      },
+      std::plus<>());
+}
+
+double StepTotals::largest(std::string_view name, double local) {
+  const auto of_ranks = [&](double own) {
+    std::vector<double> by_rank(static_cast<std::size_t>(cluster_.size()));
+    by_rank[static_cast<std::size_t>(cluster_.rank())] = own;
+    return std::ranges::max(cluster_.sum(name, by_rank));
+  };
+  return combined(name, local, of_ranks, [](double a, double b) { return std::max(a, b); });
+}
+
+double StepTotals::combined(std::string_view name, double local,
+                            const std::function<double(double)>& over_ranks,
+                            const std::function<double(double, double)>& over_parts) {
   const bool is_first_asked = part_ == std::min<std::size_t>(1, parts_ - 1);
   auto found = shares_.find(name);
   if (found == shares_.end()) {
@@ -24,7 +44,7 @@ double StepTotals::sum(std::string_view name, double local) {
   if (!are_known_) {
     const auto [own, is_first] = asked_.emplace(name, local);
     if (is_first)
-      shares[part_] = cluster_.sum(name, {&local, 1})[0];
+      shares[part_] = over_ranks(local);
     else if (own->second != local)
       throw Error(
           fmt::format("{} asks for the total '{}' of {} and of {} in one batch; each needs a name "
@@ -32,7 +52,7 @@ double StepTotals::sum(std::string_view name, double local) {
                       title_, name, own->second, local));
     if (part_ > 0) return shares[part_];
   }
-  return std::accumulate(shares.begin(), shares.end(), 0.0);
+  return std::accumulate(shares.begin() + 1, shares.end(), shares.front(), over_parts);
 }
 
 void StepTotals::complete() {

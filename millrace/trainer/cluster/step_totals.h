@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,12 +36,18 @@ class StepTotals final : public LossTotals {
   /// ranks for this part; asked for again with the same share, the same. Throws Error for a name
   /// that an earlier part did not ask for, or that this part has given another share of.
   double sum(std::string_view name, double local) override;
+  double largest(std::string_view name, double local) override;
 
   /// After the losses of part 0. Throws Error if nothing was asked for: then losses of parts would
   /// not add up.
   void complete();
 
  private:
+  /// Shares of one name, combined over the ranks and over the parts.
+  double combined(std::string_view name, double local,
+                  const std::function<double(double)>& over_ranks,
+                  const std::function<double(double, double)>& over_parts);
+
   const Cluster& cluster_;
   const std::string title_;
   const std::size_t parts_;

@@ -24,15 +24,22 @@ std::optional<Quantity> parse_warmup(const std::string& text) {
 }  // namespace
 
 void ScheduleOptions::describe(Options& o) {
-  o.add("type", type, "how the rate falls", {"step", "cosine", "poly", "exponential", "constant"});
+  o.add("type", type, "how the rate falls; warmup_cosine: from the end of the warm-up on",
+        {"step", "cosine", "warmup_cosine", "poly", "exponential", "constant"});
   o.add("milestones", milestones, "where type = \"step\" multiplies by gamma",
         {.min = 0, .unit = "epochs"});
   o.add("gamma", gamma, "factor at each milestone, or of an epoch where type = \"exponential\"",
         {.min = 0, .max = 1});
   o.add("power", power, "of the share that is left, where type = \"poly\"", {.min = 0});
-  o.add("warmup", warmup,
-        "length of the linear warm-up: \"500 steps\", \"2 epochs\" or \"64000 images\"");
+  o.add("end_factor", end_factor, "share of the rate at the end, where type = \"warmup_cosine\"",
+        {.min = 0, .max = 1});
+  o.add("end_epochs", end_epochs,
+        "the last epochs, which stay at end_factor, where type = \"warmup_cosine\"",
+        {.min = 0, .unit = "epochs"});
+  o.add("warmup", warmup, "length of the warm-up: \"500 steps\", \"2 epochs\" or \"64000 images\"");
   o.add("warmup_factor", warmup_factor, "share of the rate at step 0", {.min = 0, .max = 1});
+  o.add("warmup_power", warmup_power, "how the rate rises: 1 linearly, 2 as a square",
+        {.min = 0.01, .max = 100});
 }
 
 void ScheduleOptions::check(const Config& table, double epochs) const {
@@ -48,7 +55,19 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
   if (type != "step") refuse("milestones", with);
   if (type != "step" && type != "exponential") refuse("gamma", with);
   if (type != "poly") refuse("power", with);
-  if (length->count == 0) refuse("warmup_factor", "without a warm-up");
+  if (length->count == 0) {
+    refuse("warmup_factor", "without a warm-up");
+    refuse("warmup_power", "without a warm-up");
+  }
+  if (type != "warmup_cosine") {
+    refuse("end_factor", with);
+    refuse("end_epochs", with);
+  } else {
+    require(table, "warmup", length->count == 0 || length->unit == "epoch",
+            "is in epochs with type = \"warmup_cosine\", which begins after it");
+    require(table, "end_epochs", length->count + end_epochs < epochs,
+            fmt::format("and the warm-up leave nothing of the run, train.epochs = {}", epochs));
+  }
   if (type == "step") {
     require(table, "milestones", std::ranges::is_sorted(milestones, std::ranges::less_equal()),
             fmt::format("must rise: {}", fmt::join(milestones, ", ")));
@@ -98,8 +117,14 @@ std::string Schedule::text() const {
   const auto& o = options_;
   auto text = fmt::format("{:.4g}", peak_);
   if (warmup_.count > 0)
-    text += fmt::format(", after a linear warm-up from {:.4g} over {}", peak_ * o.warmup_factor,
-                        o.warmup);
+    text += fmt::format(", after a{} warm-up from {:.4g} over {}",
+                        o.warmup_power == 1   ? " linear"
+                        : o.warmup_power == 2 ? " quadratic"
+                                              : "",
+                        peak_ * o.warmup_factor, o.warmup);
+  if (o.type == "warmup_cosine")
+    return text + fmt::format(", along a cosine to {:.4g} at epoch {}", peak_ * o.end_factor,
+                              epochs_ - o.end_epochs);
   if (o.type == "cosine") return text + fmt::format(", along a cosine to 0 at epoch {}", epochs_);
   if (o.type == "poly") return text + fmt::format(", times (1 - epoch / {})^{}", epochs_, o.power);
   if (o.type == "exponential") return text + fmt::format(", times {}^epoch", o.gamma);
@@ -115,12 +140,20 @@ double Schedule::warmup(const ScheduleTime& time) const {
                     : warmup_.unit == "image" ? static_cast<double>(time.images)
                                               : static_cast<double>(time.step);
   if (done >= warmup_.count) return 1;
-  return options_.warmup_factor + (1 - options_.warmup_factor) * done / warmup_.count;
+  const auto power = options_.warmup_power;
+  const auto risen = power == 1 ? done : warmup_.count * std::pow(done / warmup_.count, power);
+  return options_.warmup_factor + (1 - options_.warmup_factor) * risen / warmup_.count;
 }
 
 double Schedule::decay(double progress) const {
   const double passed = std::min(progress / epochs_, 1.0);
   if (options_.type == "cosine") return 0.5 * (1 + std::cos(std::numbers::pi * passed));
+  if (options_.type == "warmup_cosine") {
+    const double begin = warmup_.count, end = epochs_ - options_.end_epochs;
+    const double done = std::clamp((progress - begin) / (end - begin), 0.0, 1.0);
+    const double left = 0.5 * (1 + std::cos(std::numbers::pi * done));
+    return options_.end_factor + (1 - options_.end_factor) * left;
+  }
   if (options_.type == "poly") return std::pow(1 - passed, options_.power);
   if (options_.type == "exponential") return std::pow(options_.gamma, progress);
   if (options_.type == "constant") return 1;

@@ -14,8 +14,11 @@ struct ScheduleOptions {
   std::vector<double> milestones = {8, 11};  // epochs, of "step"
   double gamma = 0.1;                        // at each milestone; of "exponential", each epoch
   double power = 0.9;                        // of "poly"
+  double end_factor = 0;                     // of "warmup_cosine": share of the rate at its end
+  double end_epochs = 0;                     // of "warmup_cosine": the last ones, which stay there
   std::string warmup = "1000 steps";         // or epochs, or images
   double warmup_factor = 0.001;              // of the rate at step 0
+  double warmup_power = 1;                   // 1: linear, 2: quadratic
 
   void describe(Options& o);
 
@@ -43,10 +46,13 @@ struct ScheduleTime {
 /// of the run:
 ///   step         gamma^(milestones passed)            torch.optim.lr_scheduler.MultiStepLR
 ///   cosine       (1 + cos(pi p / E)) / 2              CosineAnnealingLR
+///   warmup_cosine  the same from the end of the warm-up to end_epochs before E, and down to
+///                  end_factor, where it stays         YOLOX's yoloxwarmcos
 ///   poly         (1 - p / E)^power                    PolynomialLR
 ///   exponential  gamma^p                              ExponentialLR
 ///   constant     1
-/// of the peak, times a linear warm-up from warmup_factor to 1 (LinearLR).
+/// of the peak, times a warm-up from warmup_factor to 1: linear (LinearLR), or with the share of it
+/// that is done raised to warmup_power.
 class Schedule {
  public:
   /// `peak` is the rate without warm-up and decay; `epochs` is the length of the run.

@@ -1,0 +1,30 @@
+// The stage that gives each batch a size of its own.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/sample.h"
+
+namespace millrace {
+
+/// Resizes all images of a batch to one square, their shape not kept: multi-scale training of
+/// detectors that take squares (RT-DETR). Batches of different ranks draw sides of their own.
+struct MultiScale {
+  static constexpr std::string_view kName = "multi_scale";
+  static constexpr std::string_view kAfter = "group_by_aspect_ratio";
+  Options::Ints sides = {480, 512, 544, 576, 608, 640, 640,
+                         640, 672, 704, 736, 768, 800};  // pixels
+
+  std::vector<Sample> operator()(std::vector<Sample> group, Rng& rng) const;
+  bool draws() const { return sides.size() > 1; }
+
+  void describe(Options& o) {
+    o.add("sides", sides, "of the squares: one of them at random for each batch",
+          {.min = 1, .max = 16384, .unit = "pixels", .least = 1});
+  }
+};
+
+}  // namespace millrace

@@ -1,0 +1,105 @@
+// SSD's augmentations (Liu et al. 2016), as torchvision and RT-DETR have them. For training only: a
+// sample does not know its place.
+#pragma once
+
+#include <array>
+#include <opencv2/core/types.hpp>
+#include <string_view>
+
+#include "millrace/base/options.h"
+#include "millrace/base/random.h"
+#include "millrace/dataflow/detection/ranges.h"
+#include "millrace/dataflow/detection/sample.h"
+#include "millrace/dataflow/detection/transforms.h"
+
+namespace millrace {
+
+/// Changes brightness, contrast, saturation, hue and the order of the channels, each by chance
+/// (torchvision's RandomPhotometricDistort).
+struct PhotometricDistort {
+  static constexpr std::string_view kName = "photometric_distort";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 0.5;
+  double brightness = 0.125, contrast = 0.5, saturation = 0.5;  // factors 1 +- that
+  double hue = 0.05;                                            // +- so many turns
+
+  struct Draw {
+    double brightness = 1, contrast = 1, saturation = 1, hue = 0;
+    bool contrast_last = false;  // after saturation and hue
+    std::array<int, 3> channels = {0, 1, 2};
+  };
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  Draw draw(Rng& rng) const;
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance of each change", {.min = 0, .max = 1});
+    o.add("brightness", brightness, "factors lie within 1 and that much more or less",
+          {.min = 0, .max = 1});
+    o.add("contrast", contrast, "likewise", {.min = 0, .max = 1});
+    o.add("saturation", saturation, "likewise", {.min = 0, .max = 1});
+    o.add("hue", hue, "most to turn it, in full turns", {.min = 0, .max = 0.5});
+  }
+};
+
+/// Puts the image at a random place of a larger canvas by chance (torchvision's RandomZoomOut).
+struct ZoomOut {
+  static constexpr std::string_view kName = "zoom_out";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 0.5;
+  double min_scale = 1, max_scale = 4;
+  std::int64_t fill = 0;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  /// The canvas as a window on an image of size `image`.
+  cv::Rect draw(cv::Size image, Rng& rng) const;
+  void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to enlarge the canvas", {.min = 0, .max = 1});
+    o.add("min_scale", min_scale, "least side of the canvas, in the image's",
+          {.min = 1, .max = 16});
+    o.add("max_scale", max_scale, "greatest side of the canvas, in the image's",
+          {.min = 1, .max = 16});
+    o.add("fill", fill, "level of what lies beyond the image", {.min = 0, .max = 255});
+  }
+};
+
+/// Cuts out, by chance, a window that overlaps an object by a share drawn for each image, and
+/// leaves the objects whose centres it holds (torchvision's RandomIoUCrop).
+struct IouCrop {
+  static constexpr std::string_view kName = "iou_crop";
+  static constexpr std::string_view kAfter = "decode";
+  double probability = 0.8;
+  double min_scale = 0.3, max_scale = 1;
+  double min_ratio = 0.5, max_ratio = 2;
+  Options::Reals min_iou = {0, 0.1, 0.3, 0.5, 0.7, 0.9, 1};
+  std::int64_t trials = 40;
+  Visibility visibility;
+
+  Sample operator()(Sample sample, Rng& rng) const;
+  /// The window; the whole image where an IoU of 1 is drawn, and where no draw suits.
+  cv::Rect draw(const Sample& sample, Rng& rng) const;
+  void check() const {
+    check_range(kName, "min_scale", min_scale, "max_scale", max_scale);
+    check_range(kName, "min_ratio", min_ratio, "max_ratio", max_ratio);
+  }
+
+  void describe(Options& o) {
+    o.add("probability", probability, "chance to cut", {.min = 0, .max = 1});
+    o.add("min_scale", min_scale, "least side of the window, in the image's",
+          {.min = 0.01, .max = 1});
+    o.add("max_scale", max_scale, "greatest side of the window, in the image's",
+          {.min = 0.01, .max = 1});
+    o.add("min_ratio", min_ratio, "least width / height of the window", {.min = 0.01, .max = 100});
+    o.add("max_ratio", max_ratio, "greatest width / height of the window",
+          {.min = 0.01, .max = 100});
+    o.add("min_iou", min_iou,
+          "one is drawn: the best IoU of the window and an object; 1 leaves the image as it is",
+          {.min = 0, .max = 1, .least = 1});
+    o.add("trials", trials, "windows drawn before another min_iou is", {.min = 1, .max = 1000});
+    visibility.describe(o);
+  }
+};
+
+}  // namespace millrace

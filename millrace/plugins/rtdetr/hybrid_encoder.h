@@ -1,0 +1,60 @@
+// RT-DETR's encoder: attention within the coarsest map (AIFI), then convolutions across the maps,
+// coarse to fine and back (CCFM). Zhao et al. 2024, "DETRs beat YOLOs on real-time object
+// detection".
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <millrace/models/layers/layers.h>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "options.h"
+#include "transformer.h"
+
+namespace rtdetr {
+
+using millrace::Activation;
+using millrace::ConvNorm;
+using millrace::NormPass;
+
+/// Sines and cosines of the rows and columns of a map, (1, height width, channels).
+at::Tensor position_embedding(std::int64_t height, std::int64_t width, std::int64_t channels);
+
+class HybridEncoder {
+ public:
+  HybridEncoder(const Scope& scope, const EncoderOptions& options, double norm_epsilon);
+
+  /// Maps (N, hidden_dim, H_l, W_l), fine to coarse, each half as large -> maps of the same sizes
+  std::vector<at::Tensor> operator()(std::vector<at::Tensor> maps, const NormPass& pass) const;
+
+ private:
+  /// A transformer's layer (Vaswani et al. 2017) with GELU.
+  struct TransformerLayer {
+    SelfAttention attention;
+    LayerNorm first_norm, last_norm;
+    Linear hidden, out;
+    at::Tensor operator()(const at::Tensor& x, const at::Tensor& positions) const;
+  };
+
+  /// A 3x3 and a 1x1 convolution side by side (Ding et al. 2021, "RepVGG").
+  struct RepVgg {
+    ConvNorm three, one;
+    at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+  };
+
+  /// Two branches, one of them through RepVGG blocks.
+  struct CspRep {
+    ConvNorm deep, side, last;
+    std::vector<RepVgg> blocks;
+    bool widens = false;
+    at::Tensor operator()(const at::Tensor& a, const at::Tensor& b, const NormPass& pass) const;
+  };
+
+  TransformerLayer aifi_;
+  std::vector<ConvNorm> lateral_, down_;
+  std::vector<CspRep> top_down_, bottom_up_;
+};
+
+}  // namespace rtdetr

@@ -1,0 +1,90 @@
+// The options of RT-DETR. Defaults are those of the published R50 model.
+#pragma once
+
+#include <millrace/base/options.h>
+#include <millrace/models/layers/pixels.h>
+#include <cstdint>
+#include <string>
+
+namespace rtdetr {
+
+using millrace::Config;
+using millrace::Options;
+
+enum class Version {
+  v1,  // Zhao et al. 2024
+  v2,  // Lv et al. 2024: offsets with a scale, and the buffer of it in the weights
+};
+inline std::vector<std::string> value_names(Version) { return {"v1", "v2"}; }
+
+/// [model.backbone]: ResNet-vd.
+struct BackboneOptions {
+  std::string type = "resnet50";
+  std::int64_t width = 64;
+  std::string norm = "frozen_bn";
+  std::int64_t freeze_at = 0;
+};
+
+/// [model.encoder].
+struct EncoderOptions {
+  std::int64_t channels = 256;
+  std::int64_t ffn_dim = 1024;
+  std::int64_t heads = 8;
+  double expansion = 1;
+  std::string norm = "bn";
+};
+
+/// [model.decoder].
+struct DecoderOptions {
+  std::int64_t channels = 256;
+  std::int64_t ffn_dim = 1024;
+  std::int64_t heads = 8;
+  std::int64_t layers = 6;
+  std::int64_t points = 4;
+  double offset_scale = 0.5;
+  std::int64_t queries = 300;
+};
+
+/// [model.denoising].
+struct DenoisingOptions {
+  std::int64_t queries = 100;
+  double label_noise = 0.5;
+  double box_noise = 1;
+};
+
+/// [model.match]: what a pair of a query and an object costs.
+struct MatchOptions {
+  double class_weight = 2, l1_weight = 5, giou_weight = 2;
+  double alpha = 0.25, gamma = 2;
+};
+
+/// [model.loss].
+struct LossOptions {
+  double class_weight = 1, l1_weight = 5, giou_weight = 2;
+  double alpha = 0.75, gamma = 2;
+};
+
+/// [model.test].
+struct TestOptions {
+  double score_threshold = 0;
+  std::int64_t most = 300;
+};
+
+struct RtDetrOptions {
+  millrace::PixelOptions pixels{
+      .pixel_order = "rgb", .pixel_mean = {0, 0, 0}, .pixel_std = {255, 255, 255}};
+  Version version = Version::v1;
+  double norm_epsilon = 1e-5;
+  BackboneOptions backbone;
+  EncoderOptions encoder;
+  DecoderOptions decoder;
+  DenoisingOptions denoising;
+  MatchOptions match;
+  LossOptions loss;
+  TestOptions test;
+
+  void describe(Options& o);
+  void check(const Config& table) const;
+};
+
+}  // namespace rtdetr

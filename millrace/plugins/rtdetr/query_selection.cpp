@@ -1,0 +1,75 @@
+#include "query_selection.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/logit.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/where.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace rtdetr {
+
+Anchors anchors_of(const MapSizes& sizes) {
+  constexpr double kSide = 0.05;    // of the finest map's boxes, in sides of the input
+  constexpr double kMargin = 0.01;  // of centres and sides, from 0 and 1
+  std::vector<at::Tensor> all;
+  double side = kSide;
+  for (const auto& [height, width] : sizes) {
+    const auto centres = [](std::int64_t count) {
+      return (at::arange(count, at::kFloat) + 0.5) / static_cast<double>(count);
+    };
+    const auto x = centres(width).repeat({height}), y = centres(height).repeat_interleave(width);
+    const auto sides = at::full_like(x, side);
+    all.push_back(at::stack({x, y, sides, sides}, 1));
+    side *= 2;
+  }
+  const auto boxes = at::cat(all).unsqueeze(0);
+  const auto valid = ((boxes > kMargin) & (boxes < 1 - kMargin)).all(-1, /*keepdim=*/true);
+  const auto logits = (boxes / (1 - boxes)).log();
+  return {at::where(valid, logits, std::numeric_limits<float>::max()), valid.to(at::kFloat)};
+}
+
+double prior_bias() { return -std::log((1 - 0.01) / 0.01); }
+
+Mlp box_head(const Scope& scope, std::int64_t channels) {
+  Mlp head(scope, channels, channels, 4, 3);
+  const at::NoGradGuard no_grad;
+  head.layers.back().weight.zero_();
+  return head;
+}
+
+QuerySelection::QuerySelection(const Scope& scope, const RtDetrOptions& options,
+                               std::int64_t classes)
+    : queries_(options.decoder.queries),
+      output_(glorot_linear(scope / "enc_output" / 0, options.decoder.channels,
+                            options.decoder.channels)),
+      norm_(scope / "enc_output" / 1, options.decoder.channels, options.norm_epsilon),
+      score_(
+          glorot_linear(scope / "enc_score_head", options.decoder.channels, classes, prior_bias())),
+      box_(box_head(scope / "enc_bbox_head", options.decoder.channels)) {
+  scope.set_classes("enc_score_head", {.values = 1});
+}
+
+Selection QuerySelection::operator()(const at::Tensor& memory, const MapSizes& sizes) const {
+  const auto anchors = anchors_of(sizes);
+  const auto features = norm_(output_(memory * anchors.valid.to(memory.scalar_type())));
+  const auto logits = score_(features).to(at::kFloat);
+  const auto best = std::get<0>(logits.detach().max(2));
+  const auto order = std::get<1>(at::sort(best, /*stable=*/true, 1, /*descending=*/true));
+  const auto places = order.narrow(1, 0, std::min(queries_, order.size(1)));
+  const auto of_places = [&](const at::Tensor& all) {  // (N, S, n) -> (N, Q, n)
+    return all.gather(1, places.unsqueeze(2).expand({-1, -1, all.size(2)}));
+  };
+  const auto own = of_places(features);
+  const auto anchor = of_places(anchors.logits.expand({memory.size(0), -1, -1}));
+  return {places, own, of_places(logits), box_(own).to(at::kFloat) + anchor};
+}
+
+}  // namespace rtdetr

@@ -1,0 +1,87 @@
+#include "resnet_vd.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/max_pool2d.h>
+
+#include <map>
+#include <string>
+
+namespace rtdetr {
+namespace {
+
+struct Layout {
+  std::array<std::int64_t, 4> blocks;
+  bool bottleneck;
+};
+
+const std::map<std::string, Layout> kLayouts = {{"resnet18", {{2, 2, 2, 2}, false}},
+                                                {"resnet34", {{3, 4, 6, 3}, false}},
+                                                {"resnet50", {{3, 4, 6, 3}, true}},
+                                                {"resnet101", {{3, 4, 23, 3}, true}}};
+
+}  // namespace
+
+ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_epsilon) {
+  const millrace::NormOptions norm{options.norm, norm_epsilon};
+  const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
+    return ConvNorm(place / "convolution", place / "normalization", shape, norm);
+  };
+  const auto stem = scope / "embedder" / "embedder";
+  const auto half = options.width / 2;
+  stem_ = {unit(stem / 0, {3, half, 3, 2}), unit(stem / 1, {half, half, 3}),
+           unit(stem / 2, {half, options.width, 3})};
+  const auto& [blocks, bottleneck] = kLayouts.at(options.type);
+  auto in = options.width;
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    const auto middle = options.width << stage;
+    const auto out = bottleneck ? middle * 4 : middle;
+    for (std::int64_t index = 0; index < blocks[stage]; ++index) {
+      const std::int64_t stride = stage > 0 && index == 0 ? 2 : 1;
+      const auto place =
+          scope / "encoder" / "stages" / static_cast<std::int64_t>(stage) / "layers" / index;
+      const auto layer = place / "layer";
+      Block block;
+      if (bottleneck)
+        block.convs = {unit(layer / 0, {in, middle, 1}),
+                       unit(layer / 1, {middle, middle, 3, stride}),
+                       unit(layer / 2, {middle, out, 1})};
+      else
+        block.convs = {unit(layer / 0, {in, out, 3, stride}), unit(layer / 1, {out, out, 3})};
+      block.projects = index == 0;  // also of basic blocks that change nothing
+      block.pools = stride > 1;     // child 0 of the shortcut
+      if (block.projects) {
+        const auto shortcut = place / "shortcut";
+        block.shortcut = unit(block.pools ? shortcut / 1 : shortcut, {in, out, 1});
+      }
+      stages_[stage].push_back(std::move(block));
+      in = out;
+    }
+    if (stage > 0) channels_[stage - 1] = out;
+  }
+  if (options.freeze_at >= 1) scope.freeze("embedder.");
+  for (std::int64_t stage = 2; stage <= options.freeze_at; ++stage)
+    scope.freeze("encoder.stages." + std::to_string(stage - 2) + ".");
+}
+
+at::Tensor ResNetVd::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
+  auto y = x;
+  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
+    y = convs[i](y, pass, {.activation = Activation::relu});
+  const auto from = pools ? at::avg_pool2d(x, 2, 2) : x;
+  return convs.back()(y, pass, {projects ? shortcut(from, pass) : x, Activation::relu});
+}
+
+std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormPass& pass) const {
+  auto y = x;
+  for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
+  y = at::max_pool2d(y, 3, 2, 1);
+  std::vector<at::Tensor> maps;
+  for (const auto& stage : stages_) {
+    for (const auto& block : stage) y = block(y, pass);
+    maps.push_back(y);
+  }
+  return {maps.begin() + 1, maps.end()};
+}
+
+}  // namespace rtdetr

@@ -1,0 +1,169 @@
+#include "rtdetr.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/tensor.h>
+
+#include <millrace/base/errors.h>
+#include <millrace/models/layers/objects.h>
+#include <millrace/models/layers/pixels.h>
+#include <millrace/models/layers/results.h>
+#include <millrace/models/layers/winograd.h>
+#include <millrace/models/pyramid_detector.h>
+#include <algorithm>
+
+#include "box_forms.h"
+#include "set_losses.h"
+
+namespace rtdetr {
+namespace {
+
+using millrace::Batch;
+using millrace::ConfigError;
+using millrace::Losses;
+using millrace::StepInfo;
+
+at::Device only_cpu(at::Device device) {
+  if (!device.is_cpu())
+    throw ConfigError("rtdetr computes on the CPU only: set train.device = \"cpu\"");
+  return device;
+}
+
+cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
+  const cv::Size size(std::max(batch.width, padded.width), std::max(batch.height, padded.height));
+  if (size.width % 32 != 0 || size.height % 32 != 0)
+    throw ConfigError(
+        "rtdetr takes images whose sides are multiples of 32: set data.divisor = 32 and a "
+        "data.short_side that it divides");
+  return size;
+}
+
+Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t count) {
+  return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
+}
+
+}  // namespace
+
+RtDetr::RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context)
+    : options_(options),
+      network_(
+          Scope(parameters_, context.seed, only_cpu(context.device), "", !context.awaits_weights) /
+              "model",
+          options, std::ssize(context.classes)) {}
+
+std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
+  const auto sides = at::tensor({padded.width, padded.height, padded.width, padded.height},
+                                at::TensorOptions(at::kFloat));
+  std::vector<Target> targets;
+  for (const auto& truth : millrace::truths_of(batch))
+    targets.push_back({truth.labels, centers_of(truth.boxes / sides)});
+  return targets;
+}
+
+Losses losses_of(const Network::Output& output, const std::vector<Target>& targets,
+                 const DenoisingShape& shape, const RtDetrOptions& options, const StepInfo& step) {
+  std::int64_t objects = 0;
+  for (const auto& target : targets) objects += target.labels.size(0);
+  const double all = std::max(1.0, step.total("objects", static_cast<double>(objects)));
+  const auto denoised = shape.queries(), queries = output.selection.logits.size(1);
+
+  SetLosses last, others, denoising;
+  const auto add = [&](const Prediction& own, SetLosses& sums) {
+    sums += set_losses(own, match(own, targets, options.match), options.loss);
+  };
+  for (std::size_t i = 0; i < output.layers.size(); ++i)
+    add(narrowed(output.layers[i], denoised, queries),
+        i + 1 == output.layers.size() ? last : others);
+  add({output.selection.logits, at::sigmoid(output.selection.box_logits)}, others);
+  if (denoised > 0) {
+    const auto pairs = denoising_pairs(targets, shape);
+    for (const auto& layer : output.layers)
+      denoising += set_losses(narrowed(layer, 0, denoised), pairs, options.loss);
+  }
+
+  Losses losses;
+  const auto name = [&](const SetLosses& sums, const std::string& end, double divisor) {
+    losses.emplace_back("loss_vfl" + end, sums.classes / divisor);
+    losses.emplace_back("loss_bbox" + end, sums.l1 / divisor);
+    losses.emplace_back("loss_giou" + end, sums.giou / divisor);
+  };
+  name(last, "", all);
+  name(others, "_aux", all);
+  if (denoised > 0) name(denoising, "_dn", all * static_cast<double>(shape.groups));
+  return losses;
+}
+
+Losses RtDetr::losses(const Batch& batch, const StepInfo& step) {
+  const auto padded = padded_size(batch, step.padded);
+  const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
+  const auto targets = targets_of(batch, padded);
+  std::int64_t most = 0;
+  for (const auto& target : targets) most = std::max(most, target.labels.size(0));
+  most = static_cast<std::int64_t>(step.largest("objects of an image", static_cast<double>(most)));
+  const DenoisingShape shape(most, options_.denoising);
+
+  const auto memory = network_.encode(pixels, {.training = !step.measured_only,
+                                               .ranks = step.measured_only ? nullptr : step.ranks});
+  DenoisingQueries denoising;
+  if (shape.groups > 0)
+    denoising =
+        denoising_queries(targets, shape, options_.denoising, network_.classes(),
+                          draw_noise(targets, shape, options_.denoising, network_.classes(), step));
+  const auto output =
+      network_.decode(memory, shape.groups > 0 ? &denoising : nullptr, shape, /*last_only=*/false);
+  return losses_of(output, targets, shape, options_, step);
+}
+
+std::vector<std::vector<millrace::DetectedObject>> RtDetr::detect(const Batch& batch) {
+  const at::NoGradGuard no_grad;
+  const millrace::Winograd fast;
+  const auto padded = padded_size(batch);
+  const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormPass{});
+  const auto last = network_.decode(memory, nullptr, {}, /*last_only=*/true).layers.back();
+  const auto classes = last.logits.size(2);
+  const auto scores = at::sigmoid(last.logits).flatten(1);  // (N, Q K)
+  const auto sides = at::tensor({padded.width, padded.height, padded.width, padded.height},
+                                at::TensorOptions(at::kFloat));
+  std::vector<millrace::Found> found;
+  for (std::int64_t i = 0; i < scores.size(0); ++i) {
+    auto [best, order] = at::sort(scores[i], /*stable=*/true, 0, /*descending=*/true);
+    const auto good = (best > options_.test.score_threshold).sum().item<std::int64_t>();
+    const auto count = std::min(good, options_.test.most);
+    const auto places = order.narrow(0, 0, count);
+    found.push_back(
+        {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
+         best.narrow(0, 0, count), places.remainder(classes)});
+  }
+  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/"");
+}
+
+std::vector<std::string> RtDetr::check_training(const millrace::TrainingFacts& facts) const {
+  if (facts.count_objects && facts.count_objects().objects == 0)
+    throw ConfigError(
+        "there is nothing to learn: no image to train on has an object that is no crowd");
+  std::vector<std::string> warnings;
+  const auto& norm = options_.backbone.norm;
+  if (facts.starts_random && norm.starts_with("frozen"))
+    warnings.push_back(
+        "model.backbone.norm = \"" + norm +
+        "\" starts without weights: its statistics stay at mean 0 and variance 1, which normalises "
+        "nothing; name weights, or set model.backbone.norm = \"bn\"");
+  if (facts.starts_random && options_.backbone.freeze_at > 0)
+    warnings.push_back(
+        "model.backbone.freeze_at = " + std::to_string(options_.backbone.freeze_at) +
+        " freezes layers at random values: name weights, or set model.backbone.freeze_at = 0");
+  if (facts.ranks > 1) {
+    if (norm == "bn")
+      warnings.push_back(millrace::norm_by_rank_warning("model.backbone.norm is", facts.ranks));
+    if (options_.encoder.norm == "bn")
+      warnings.push_back(millrace::norm_by_rank_warning("model.encoder.norm is", facts.ranks));
+  }
+  return warnings;
+}
+
+MILLRACE_REGISTER(millrace::register_detector<RtDetr>(
+    "rtdetr", "RT-DETR and RT-DETRv2: a transformer without NMS, in real time"));
+
+}  // namespace rtdetr

@@ -1,0 +1,106 @@
+// The layers of YOLOX: CSPDarknet, the pyramid with a way down and a way up, the decoupled head.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+
+#include "blocks.h"
+
+namespace millrace::yolox {
+
+/// Pixels per cell of the three levels.
+constexpr std::array<std::int64_t, 3> kStrides = {8, 16, 32};
+
+struct NetworkOptions {
+  double depth = 0.33, width = 0.5;
+  BlockOptions blocks;
+};
+
+/// A value for each level, fine to coarse.
+template <class T>
+using Levels = std::array<T, kStrides.size()>;
+
+class CspDarknet {
+ public:
+  CspDarknet(const Scope& scope, const NetworkOptions& options);
+
+  /// Pixels (N, 3, H, W) -> dark3, dark4, dark5.
+  template <class T>
+  Levels<T> operator()(const T& pixels, const NormPass& pass) const {
+    const auto dark3 =
+        third_(down3_(second_(down2_(stem_(focused(pixels), pass), pass), pass), pass), pass);
+    const auto dark4 = fourth_(down4_(dark3, pass), pass);
+    return {dark3, dark4, fifth_(spp_(down5_(dark4, pass), pass), pass)};
+  }
+
+ private:
+  Conv stem_, down2_;
+  CspLayer second_;
+  Conv down3_;
+  CspLayer third_;
+  Conv down4_;
+  CspLayer fourth_;
+  Conv down5_;
+  SppBottleneck spp_;
+  CspLayer fifth_;
+};
+
+/// Backbone and pyramid (YOLOPAFPN).
+class Pafpn {
+ public:
+  Pafpn(const Scope& scope, const NetworkOptions& options);
+
+  const CspDarknet& backbone() const { return backbone_; }
+
+  /// Pixels (N, 3, H, W) -> maps (N, C_l, H / stride, W / stride).
+  template <class T>
+  Levels<T> operator()(const T& pixels, const NormPass& pass) const {
+    const auto [c3, c4, c5] = backbone_(pixels, pass);
+    const auto lateral5 = lateral_(c5, pass);
+    const auto lateral4 = reduce_(p4_(joined({doubled(lateral5), c4}), pass), pass);
+    const auto p3 = p3_(joined({doubled(lateral4), c3}), pass);
+    const auto n3 = n3_(joined({up3_(p3, pass), lateral4}), pass);
+    return {p3, n3, n4_(joined({up4_(n3, pass), lateral5}), pass)};
+  }
+
+ private:
+  CspDarknet backbone_;
+  Conv lateral_;
+  CspLayer p4_;
+  Conv reduce_;
+  CspLayer p3_;
+  Conv up3_;
+  CspLayer n3_;
+  Conv up4_;
+  CspLayer n4_;
+};
+
+/// What the head says of the cells of a level.
+template <class T>
+struct Predictions {
+  T boxes;    // (N, 4, H, W): centre from the cell's corner, logarithm of the sides; in strides
+  T objects;  // (N, 1, H, W): logits
+  T classes;  // (N, K, H, W): logits
+};
+
+/// The head of one level: classes apart from boxes and objectness.
+class Head {
+ public:
+  Head(const Scope& scope, std::int64_t level, const NetworkOptions& options, std::int64_t classes);
+
+  template <class T>
+  Predictions<T> operator()(const T& map, const NormPass& pass) const {
+    const auto x = stem_(map, pass);
+    const auto of_classes = classes2_(classes1_(x, pass), pass);
+    const auto of_boxes = boxes2_(boxes1_(x, pass), pass);
+    return {boxes_(of_boxes), objects_(of_boxes), classes_(of_classes)};
+  }
+
+ private:
+  Conv stem_, classes1_, classes2_, boxes1_, boxes2_;
+  Conv2d classes_, boxes_, objects_;
+};
+
+}  // namespace millrace::yolox

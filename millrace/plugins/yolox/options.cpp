@@ -1,0 +1,56 @@
+#include "options.h"
+
+#include <algorithm>
+
+namespace millrace::yolox {
+namespace {
+
+struct Size {
+  const char* name;
+  double depth, width;
+  bool depthwise = false;
+};
+
+constexpr Size kSizes[] = {{"nano", 0.33, 0.25, true}, {"tiny", 0.33, 0.375}, {"s", 0.33, 0.5},
+                           {"m", 0.67, 0.75},          {"l", 1, 1},           {"x", 1.33, 1.25}};
+
+}  // namespace
+
+void YoloxOptions::use(const std::string& name) {
+  const auto* found = std::ranges::find(kSizes, name, &Size::name);
+  if (found == std::end(kSizes)) return;
+  size = name;
+  depth = found->depth;
+  width = found->width;
+  depthwise = found->depthwise;
+}
+
+void YoloxOptions::describe(Options& o) {
+  o.add("size", size, "the published network that depth, width and depthwise start from",
+        {"nano", "tiny", "s", "m", "l", "x"});
+  o.add("depth", depth, "factor of the number of bottlenecks, 3, 9, 9 and 3",
+        {.min = 0.01, .max = 10})
+      .decides(OfWeights::tensors);
+  o.add("width", width, "factor of the channels, 64 .. 1024", {.min = 0.0625, .max = 10})
+      .decides(OfWeights::tensors);
+  o.add("depthwise", depthwise, "3x3 convolutions are depthwise, followed by a pointwise one")
+      .decides(OfWeights::tensors);
+  o.add("norm", norm, "batch norm over the images of one rank, or of all", {"bn", "sync_bn"});
+  o.add("random_size", random_size,
+        "[least, greatest] height that a training batch is resized to, in 32 pixels, another every "
+        "10 steps; none: batches stay as they are",
+        {.min = 1, .max = 256});
+  o.add("l1_from", l1_from,
+        "epoch from which the L1 loss of the boxes is added; negative: it never is");
+  o.add("test.score_thresh", score_threshold, "detections must reach it", {.min = 0, .max = 1});
+  o.add("test.nms_thresh", nms, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("test.detections_per_img", most, "maximum per image", {.min = 1, .max = 1e5});
+}
+
+void YoloxOptions::check(const Config& table) const {
+  require(table, "random_size",
+          random_size.empty() || (random_size.size() == 2 && random_size[0] <= random_size[1]),
+          "takes the least and the greatest size, such as [14, 26]");
+}
+
+}  // namespace millrace::yolox

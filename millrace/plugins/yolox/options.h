@@ -1,0 +1,45 @@
+// The options of [model] type = "yolox".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <millrace/base/options.h>
+
+namespace millrace::yolox {
+
+/// Defaults are YOLOX-s'; `size` sets those of the other published networks.
+struct YoloxOptions {
+  std::string size = "s";
+  double depth = 0.33;  // of the number of bottlenecks, 3, 9, 9, 3
+  double width = 0.5;   // of the channels, 64 .. 1024
+  bool depthwise = false;
+  std::string norm = "sync_bn";
+
+  Options::Ints random_size;
+  double l1_from = -1;
+
+  double score_threshold = 0.01;
+  double nms = 0.65;
+  std::int64_t most = 100;
+
+  void describe(Options& o);
+  /// Throws ConfigError for a range of sizes that is none.
+  void check(const Config& table) const;
+
+  /// The defaults of the size that the [model] table asks for.
+  template <class T>
+  static T defaults_for(const Config& table) {
+    T defaults;
+    const auto* size = table.is_table() ? table.find("size") : nullptr;
+    const auto* name = size ? std::get_if<std::string>(&size->data) : nullptr;
+    if (name) defaults.use(*name);
+    return defaults;
+  }
+
+ private:
+  /// Of a name that is no size, nothing.
+  void use(const std::string& name);
+};
+
+}  // namespace millrace::yolox

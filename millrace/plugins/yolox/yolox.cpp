@@ -1,0 +1,258 @@
+#include "yolox.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/upsample_bilinear2d.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+
+#include <millrace/base/errors.h>
+#include <millrace/models/layers/losses.h>
+#include <millrace/models/layers/pixels.h>
+#include <millrace/models/layers/results.h>
+#include <millrace/models/layers/winograd.h>
+#include <millrace/models/ops/boxes.h>
+#include <millrace/models/ops/nms.h>
+#include <millrace/models/pyramid_detector.h>
+#include <millrace/onnx/operations.h>
+
+#include "losses.h"
+
+namespace millrace::yolox {
+namespace {
+
+constexpr double kPadding = 114;  // level around the images
+constexpr double kBoxWeight = 5;  // of the IoU loss
+constexpr double kNormEpsilon = 1e-3, kNormMomentum = 0.03;
+constexpr std::int64_t kSizeStep = 32;   // pixels
+constexpr std::int64_t kSizeSteps = 10;  // training steps of one size
+constexpr std::uint64_t kSizeStream = 0x59584F;
+
+/// Less the padding's level, so that the zeros that `normalize` pads with become that level once it
+/// is added again: exactly, as levels are whole numbers.
+const PixelOptions kPixels{"bgr", {kPadding, kPadding, kPadding}, {1, 1, 1}};
+
+NetworkOptions network_of(const YoloxOptions& options) {
+  return {options.depth,
+          options.width,
+          {options.depthwise,
+           {.kind = options.norm, .epsilon = kNormEpsilon, .momentum = kNormMomentum}}};
+}
+
+/// (N, V, H, W) -> (N, H W, V)
+at::Tensor by_cell(const at::Tensor& map) {
+  return map.permute({0, 2, 3, 1}).reshape({map.size(0), -1, map.size(1)});
+}
+onnx::Value by_cell(const onnx::Value& map, std::int64_t values) {
+  return onnx::reshape(onnx::transpose(map, {0, 2, 3, 1}), {0, -1, values});
+}
+
+/// Column and row of each cell of a map, (H W, 2).
+onnx::Value corners_in(const onnx::Value& map) {
+  const auto shape = onnx::sides_of(map, 2, 4);
+  const auto numbers = [&](std::int64_t axis) {
+    return onnx::cast(onnx::range(onnx::side_of(map, axis)), onnx::Type::f32);
+  };
+  const auto columns = onnx::expand(numbers(3), shape),
+             rows = onnx::expand(onnx::unsqueeze(numbers(2), {1}), shape);
+  return onnx::reshape(onnx::concat({onnx::unsqueeze(columns, {2}), onnx::unsqueeze(rows, {2})}, 2),
+                       {-1, 2});
+}
+
+/// Boxes by centre as x1 y1 x2 y2.
+at::Tensor corners_of(const at::Tensor& boxes) {
+  const auto centre = boxes.narrow(-1, 0, 2), half = boxes.narrow(-1, 2, 2) / 2;
+  return at::cat({centre - half, centre + half}, -1);
+}
+
+/// The height that the step's batches are resized to, of 32 pixels; the same on all ranks.
+std::int64_t size_of_step(const Options::Ints& range, const StepInfo& step) {
+  Rng rng{step.seed, static_cast<std::uint64_t>(step.step / kSizeSteps), kSizeStream};
+  return rng.between(range[0], range[1]);
+}
+
+}  // namespace
+
+Yolox::Yolox(const YoloxOptions& options, const ModelContext& context)
+    : options_(options),
+      classes_(std::ssize(context.classes)),
+      root_(parameters_, context.seed, context.device, "", !context.awaits_weights),
+      pyramid_(root_ / "backbone", network_of(options)) {
+  for (std::int64_t level = 0; level < std::ssize(kStrides); ++level)
+    heads_.emplace_back(root_ / "head", level, network_of(options), classes_);
+}
+
+std::vector<std::string> Yolox::check_training(const TrainingFacts& facts) const {
+  if (facts.count_objects && facts.count_objects().objects == 0)
+    throw ConfigError(
+        "there is nothing to learn: no image to train on has an object that is no crowd");
+  if (facts.ranks > 1 && options_.norm == "bn")
+    return {norm_by_rank_warning("model.norm is", facts.ranks)};
+  return {};
+}
+
+at::Tensor Yolox::pixels_of(const Batch& batch, cv::Size padded) const {
+  return normalize(batch, kPixels, root_.device(), padded).add_(kPadding);
+}
+
+Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
+  const auto features = pyramid_(pixels, pass);
+  std::vector<at::Tensor> boxes, objects, classes;
+  for (std::size_t level = 0; level < heads_.size(); ++level) {
+    const auto said = heads_[level](features[level], pass);
+    boxes.push_back(by_cell(said.boxes));
+    objects.push_back(by_cell(said.objects).squeeze(2));
+    classes.push_back(by_cell(said.classes));
+  }
+  const auto all = [](const std::vector<at::Tensor>& levels) {
+    return at::cat(levels, 1).to(at::kFloat);
+  };
+  return {all(boxes), all(objects), all(classes)};
+}
+
+Losses Yolox::losses(const Batch& batch, const StepInfo& step) {
+  auto pixels = pixels_of(batch, step.padded);
+  auto truths = truths_of(batch);
+  if (!options_.random_size.empty() && !step.measured_only) {
+    const auto height = pixels.size(2), width = pixels.size(3);
+    const auto size = size_of_step(options_.random_size, step);
+    const auto new_height = size * kSizeStep, new_width = size * width / height * kSizeStep;
+    pixels = at::upsample_bilinear2d(pixels, {new_height, new_width}, /*align_corners=*/false);
+    const auto x = static_cast<double>(new_width) / static_cast<double>(width),
+               y = static_cast<double>(new_height) / static_cast<double>(height);
+    for (auto& truth : truths) truth.boxes = truth.boxes * at::tensor({x, y, x, y}, at::kFloat);
+  }
+  return losses_of(pixels, truths, step);
+}
+
+Losses Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
+                        const StepInfo& step) const {
+  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
+  const auto all = outputs(pixels, pass);
+  const auto device = pixels.device();
+  const auto grid = Grid::of(pixels.size(2), pixels.size(3), device);
+
+  std::vector<at::Tensor> boxes, labels;
+  std::vector<std::int64_t> counts;
+  for (const auto& truth : truths) {
+    boxes.push_back(truth.boxes);
+    labels.push_back(truth.labels);
+    counts.push_back(truth.labels.size(0));
+  }
+  const auto own_boxes = by_centre(at::cat(boxes)), own_labels = at::cat(labels);
+  const Outputs predicted{decoded(all.boxes.detach(), grid.corners, grid.strides),
+                          all.objects.detach(), all.classes.detach()};
+  const auto [rows, objects, ious] = assign(predicted, grid, own_boxes, own_labels, counts);
+  const auto count = static_cast<double>(rows.size(0));
+  const double total = std::max(1.0, step.total("foreground cells", count));
+  if (step.figures)
+    step.figures->add("cells/object", count, static_cast<double>(own_labels.size(0)));
+
+  const auto there = [&](const at::Tensor& table) {
+    return table.to(device).index_select(0, objects);
+  };
+  const auto targets = there(own_boxes);
+  const auto cells = rows.remainder(grid.strides.size(0));
+  const auto corners = grid.corners.index_select(0, cells),
+             strides = grid.strides.index_select(0, cells);
+  const auto said = all.boxes.view({-1, 4}).index_select(0, rows);
+  const auto is_object = at::zeros_like(predicted.objects).view(-1).index_fill_(0, rows, 1);
+  const auto logits = all.classes.view({-1, classes_}).index_select(0, rows);
+  const auto class_target = at::zeros_like(logits.detach())
+                                .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
+
+  Losses losses{
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets) / total},
+      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object) / total},
+      {"loss_cls", binary_cross_entropy_sum(logits, class_target) / total}};
+  if (options_.l1_from < 0) return losses;
+  const bool with_l1 = step.progress >= options_.l1_from;
+  losses.emplace_back("loss_l1",
+                      with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0) / total
+                              : at::zeros({}, said.options().requires_grad(false)));
+  return losses;
+}
+
+Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) const {
+  const auto [classes, label] = at::sigmoid(outputs.classes[image]).max(1);
+  const auto score = classes * at::sigmoid(outputs.objects[image]);
+  const auto good = (score >= options_.score_threshold).nonzero().squeeze(1);
+  const auto of_good = [&](const at::Tensor& all) { return all.index_select(0, good); };
+  const auto boxes = corners_of(
+      decoded(of_good(outputs.boxes[image]), of_good(grid.corners), of_good(grid.strides)));
+  const auto scores = of_good(score), labels = of_good(label);
+  auto kept = batched_nms(boxes, scores, labels, options_.nms);
+  kept = kept.narrow(0, 0, std::min(options_.most, kept.size(0)));
+  return {boxes.index_select(0, kept), scores.index_select(0, kept), labels.index_select(0, kept)};
+}
+
+std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
+  const at::NoGradGuard no_grad;
+  const Winograd fast;
+  const NormPass pass;
+  const auto all = outputs(pixels, pass);
+  const auto grid = Grid::of(pixels.size(2), pixels.size(3), pixels.device());
+  std::vector<Found> found;
+  for (std::int64_t image = 0; image < pixels.size(0); ++image)
+    found.push_back(best(all, grid, image));
+  return found;
+}
+
+std::vector<std::vector<DetectedObject>> Yolox::detect(const Batch& batch) {
+  return in_original_pixels(batch, find(pixels_of(batch, {})), {}, "");
+}
+
+onnx::Objects Yolox::add_to(const onnx::Images& images, bool) const {
+  auto& g = *images.pixels.graph;
+  const auto divisor = static_cast<double>(images.divisor);
+  const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
+  const auto maps =
+      pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormPass{});
+  std::vector<onnx::Value> all_boxes, all_scores, all_labels;
+  for (std::size_t level = 0; level < heads_.size(); ++level) {
+    const auto place = g.in("level" + std::to_string(level));
+    const auto said = heads_[level](maps[level], NormPass{});
+    const auto stride = static_cast<double>(kStrides[level]);
+    const auto boxes = by_cell(said.boxes, 4);
+    const auto centre = (onnx::slice(boxes, 2, 0, 2) + corners_in(maps[level])) * stride,
+               half = onnx::apply("Exp", onnx::slice(boxes, 2, 2, 4)) * (stride / 2);
+    const auto [best, label] =
+        onnx::top_k(onnx::apply("Sigmoid", by_cell(said.classes, classes_)), g.ints({1}));
+    all_boxes.push_back(onnx::concat({centre - half, centre + half}, 2));
+    all_scores.push_back(
+        onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(said.objects, 1)), {2}));
+    all_labels.push_back(onnx::squeeze(label, {2}));
+  }
+  const auto boxes = onnx::concat(all_boxes, 1), labels = onnx::concat(all_labels, 1);
+  const auto all = onnx::concat(all_scores, 1);  // (N, P)
+  const auto scores = onnx::where(all >= options_.score_threshold, all, -1);
+  const auto label = g.constant(at::arange(classes_, at::kLong).view({-1, 1}), "labels");
+  const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(labels, {1}), label),
+                                    onnx::unsqueeze(scores, {1}), -1);  // (N, K, P)
+  const auto kept = batched_nms(boxes, by_class, options_.nms, /*offset=*/0, options_.most);
+  const auto [best, cells] =
+      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.most);
+
+  const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
+  const auto image = onnx::slice(found, 1, 0, 1);
+  const auto cell =
+      onnx::concat({image, onnx::unsqueeze(onnx::gather_nd(cells, found), {1})}, 1);  // (D, 2)
+  return in_original_pixels(images,
+                            {onnx::gather_nd(boxes, cell),
+                             onnx::gather_nd(best, found),
+                             onnx::gather_nd(labels, cell),
+                             onnx::squeeze(image, {1}),
+                             {}},
+                            "", /*cells=*/0);
+}
+
+MILLRACE_REGISTER(register_detector<Yolox>(
+    "yolox", "YOLOX: one stage without anchors, a decoupled head, SimOTA (nano to x)"));
+
+}  // namespace millrace::yolox
