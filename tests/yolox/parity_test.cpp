@@ -77,12 +77,15 @@ class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> 
   void expect_close(const std::string& family, const Tensors& ours, double relative) const {
     const auto table = theirs_.find(family + "sums");
     std::int64_t row = 0;
-    for (const auto& [name, tensor] : ours)
+    for (const auto& [name, tensor] : ours) {
       if (table == theirs_.end())
         expect_close(family + name, tensor, relative);
       else
         expect_sums(name, sums(name, tensor), table->second[row++], relative);
-    if (table != theirs_.end()) EXPECT_EQ(row, table->second.size(0));
+    }
+    if (table != theirs_.end()) {
+      EXPECT_EQ(row, table->second.size(0));
+    }
   }
 
   /// Each differs by a share of the sum of absolute values.
