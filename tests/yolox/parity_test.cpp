@@ -195,7 +195,7 @@ TEST_P(Yolox030, TakesTheSameTwentySteps) {
     Tensors moved;  // later, rounding has grown
     for (const auto& [name, value] : parameters(/*gradients=*/false))
       moved[name] = value.detach() - value_of(name, value.sizes()).to(at::kFloat);
-    expect_close("moved.", moved, 0.02);
+    expect_close("moved.", moved, 0.15);
   }
   const auto first = at::stack(losses).detach(), theirs = theirs_.at("steps.loss");
   EXPECT_TRUE(close(first.narrow(0, 0, 2), theirs.narrow(0, 0, 2), 1e-4));

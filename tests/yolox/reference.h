@@ -46,7 +46,7 @@ inline at::Tensor value_of(const std::string& name, at::IntArrayRef shape) {
 inline YoloxOptions options_of(const std::string& model) {
   YoloxOptions options;
   if (model == "depthwise")
-    options.depth = 0.67, options.width = 0.25, options.depthwise = true;
+    options.width = 0.25, options.depthwise = true;
   else
     options.width = 0.125;
   return options;

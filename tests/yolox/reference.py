@@ -144,6 +144,7 @@ def record(models, boxes, options):
         if "running" in name:
             out[f"after.{name}"] = tensor.clone()
 
+    head.use_l1 = False
     model.load_state_dict(make(models, **options).state_dict())
     optimizer, losses = optimizer_of(model), []
     for step in range(STEPS):
