@@ -17,7 +17,8 @@ MOST_FILES = 40  # in a folder, those of its folders not counted
 FOLDERS = {
     "base": [],
     "base/process": ["base"],
-    "migration": ["base"],
+    "migration/files": ["base"],
+    "migration": ["migration/files"],
     "engine": ["base"],
     "page": ["base"],
     "coco/masks": ["base"],

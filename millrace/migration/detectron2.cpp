@@ -7,9 +7,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/migration/anchors_of.h"
-#include "millrace/migration/foreign_config.h"
+#include "millrace/migration/files/foreign_config.h"
+#include "millrace/migration/files/python_literals.h"
 #include "millrace/migration/import_config.h"
-#include "millrace/migration/python_literals.h"
 
 namespace millrace {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "millrace/base/errors.h"
-#include "millrace/migration/foreign_config.h"
-#include "millrace/migration/python_literals.h"
+#include "millrace/migration/files/foreign_config.h"
+#include "millrace/migration/files/python_literals.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/migration/anchors_of.h"
-#include "millrace/migration/foreign_config.h"
+#include "millrace/migration/files/foreign_config.h"
 #include "millrace/migration/import_config.h"
 #include "millrace/migration/mmdetection_pipeline.h"
 

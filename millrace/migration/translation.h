@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "millrace/base/config.h"
-#include "millrace/migration/value.h"
+#include "millrace/migration/files/value.h"
 
 namespace millrace {
 

@@ -1,4 +1,4 @@
-#include "millrace/migration/value.h"
+#include "millrace/migration/files/value.h"
 
 #include <fmt/format.h>
 

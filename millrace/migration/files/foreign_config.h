@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/migration/value.h"
+#include "millrace/migration/files/value.h"
 
 namespace millrace {
 

@@ -1,4 +1,4 @@
-#include "millrace/migration/foreign_config.h"
+#include "millrace/migration/files/foreign_config.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/migration/python_literals.h"
-#include "millrace/migration/yaml.h"
+#include "millrace/migration/files/python_literals.h"
+#include "millrace/migration/files/yaml.h"
 
 namespace millrace {
 namespace {

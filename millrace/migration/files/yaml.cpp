@@ -1,10 +1,10 @@
-#include "millrace/migration/yaml.h"
+#include "millrace/migration/files/yaml.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include "millrace/base/errors.h"
-#include "millrace/migration/python_literals.h"
+#include "millrace/migration/files/python_literals.h"
 
 namespace millrace {
 namespace {

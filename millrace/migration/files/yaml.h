@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "millrace/migration/value.h"
+#include "millrace/migration/files/value.h"
 
 namespace millrace {
 

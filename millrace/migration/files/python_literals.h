@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "millrace/migration/value.h"
+#include "millrace/migration/files/python_expressions.h"
+#include "millrace/migration/files/value.h"
 
 namespace millrace {
 
@@ -18,10 +19,6 @@ struct Assignment {
   std::vector<Value> target;  // the name, then keys (strings) and places in lists (integers)
   Value value;
 };
-
-/// Gives the value of a name that an expression uses; nullptr: there is none. Called while reading,
-/// in the order of the text.
-using NamedValue = std::function<const Value*(const std::string& name)>;
 
 /// Reads a file's statements and gives each to `assign` before it reads the next. Throws
 /// ConfigError naming the file and the line.
