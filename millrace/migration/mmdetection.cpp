@@ -7,10 +7,11 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/migration/anchors_of.h"
 #include "millrace/migration/files/foreign_config.h"
-#include "millrace/migration/import_config.h"
+#include "millrace/migration/mmdetection.h"
 #include "millrace/migration/mmdetection_pipeline.h"
+#include "millrace/migration/translation/anchors_of.h"
+#include "millrace/migration/translation/epoch_length.h"
 
 namespace millrace {
 namespace {
@@ -37,9 +38,6 @@ const std::map<std::string, std::string>& known_weights() {
   };
   return files;
 }
-
-Config::Data words(const std::string& text) { return text; }
-Value literal(Value::Data data) { return {std::move(data), {}}; }
 
 /// The rules: what each of its keys is here.
 class MmRules {

@@ -48,6 +48,9 @@ struct Value {
   std::string_view type_name() const;
 };
 
+/// A value that stands in no file.
+inline Value literal(Value::Data data) { return {std::move(data), {}}; }
+
 /// Whether two values are the same, wherever they stand; 1 and 1.0 are.
 bool same(const Value& a, const Value& b);
 

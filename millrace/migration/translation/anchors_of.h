@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "millrace/migration/translation.h"
+#include "millrace/migration/translation/translation.h"
 
 namespace millrace {
 

@@ -91,10 +91,21 @@ class Translation {
 /// A number as a value of TOML: whole ones as integers.
 Config::Data number(double value);
 
+/// A text as a value of TOML.
+inline Config::Data words(std::string text) { return text; }
+
+/// What must be `given`, the text of `found`, in a model that is one of ours. Throws ConfigError
+/// naming `possible` if it is none of these.
+std::string one_of(const Found& found, std::string given,
+                   const std::vector<std::string>& possible);
+
+/// Where the weights of a recipe are looked for that have an address: their file in data/weights.
+std::string weights_file(const std::string& address);
+
+/// Why a weight of a loss is left out.
+inline constexpr const char* kNoLossWeights = "losses are added without weights";
+
 /// Where a value of ours comes from, as comments and errors name it.
 Origin origin_of(const Found& from, const std::string& how = "");
-
-/// Rounds to as many decimals as tell single steps apart: 12.2798.
-double rounded_epochs(double epochs);
 
 }  // namespace millrace

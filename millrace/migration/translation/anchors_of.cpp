@@ -1,4 +1,4 @@
-#include "millrace/migration/anchors_of.h"
+#include "millrace/migration/translation/anchors_of.h"
 
 #include <fmt/format.h>
 

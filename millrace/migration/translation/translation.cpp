@@ -1,4 +1,4 @@
-#include "millrace/migration/translation.h"
+#include "millrace/migration/translation/translation.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/text.h"
 
 namespace millrace {
 namespace {
@@ -157,6 +158,16 @@ Origin origin_of(const Found& from, const std::string& how) {
   return {how.empty() ? text : text + ": " + how, 0, 0};
 }
 
-double rounded_epochs(double epochs) { return std::round(epochs * 1e4) / 1e4; }
+std::string one_of(const Found& found, std::string given,
+                   const std::vector<std::string>& possible) {
+  if (!std::ranges::count(possible, given))
+    found.fail(
+        fmt::format("no model here is made so; what can be imported: {}", joined(possible, ", ")));
+  return given;
+}
+
+std::string weights_file(const std::string& address) {
+  return "data/weights/" + address.substr(address.rfind('/') + 1);
+}
 
 }  // namespace millrace
