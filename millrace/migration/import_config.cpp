@@ -6,7 +6,7 @@
 #include "millrace/migration/detectron2/import_detectron2.h"
 #include "millrace/migration/files/foreign_config.h"
 #include "millrace/migration/files/python_literals.h"
-#include "millrace/migration/mmdetection.h"
+#include "millrace/migration/mmdetection/import_mmdetection.h"
 
 namespace millrace {
 namespace {

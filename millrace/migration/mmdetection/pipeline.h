@@ -5,11 +5,11 @@
 
 #include "millrace/migration/translation/translation.h"
 
-namespace millrace {
+namespace millrace::mmdetection {
 
 /// Translates the pipelines of training and of evaluation into the sizes and flips of [data], or
 /// into [[data.stages]] where these do not say it. Returns the path of `Normalize` (2.x), or "".
-std::string read_mm_pipelines(Translation& translation, const std::string& train,
-                              const std::string& test);
+std::string read_pipelines(Translation& translation, const std::string& train,
+                           const std::string& test);
 
-}  // namespace millrace
+}  // namespace millrace::mmdetection

@@ -1,4 +1,4 @@
-#include "millrace/migration/mmdetection_pipeline.h"
+#include "millrace/migration/mmdetection/pipeline.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,9 @@
 #include <set>
 #include <vector>
 
-namespace millrace {
+#include "millrace/migration/translation/data_tables.h"
+
+namespace millrace::mmdetection {
 namespace {
 
 /// "scale" of 3.x, "img_scale" of 2.x: pairs of (long, short) sides, in any order.
@@ -166,38 +168,29 @@ class Pipelines {
     const auto divisor = t_.read(step.path + ".size_divisor"), size = t_.read(step.path + ".size");
     t_.read(step.path + ".pad_val");
     if (divisor) t_.put("data.divisor", divisor.real(), divisor);
-    if (size) {
-      const auto sides = size.reals();
-      if (sides.size() != 2) size.fail("two sides are needed");
-      fixed_ = size;
-    }
+    if (size && size.reals().size() != 2) size.fail("two sides are needed");
     t_.leave_out_rest(step.path, "no counterpart is known");
   }
 
   /// The list of stages, in their order. A jitter with a crop of its size is large_scale_jitter.
   void put_stages() {
     Config::Array stages;
-    const auto add = [&](const std::string& type, const Origin& origin) -> Config& {
-      Config table(Config::Table{}, origin);
-      table.set("type", {type, origin});
-      return stages.emplace_back(std::move(table));
-    };
     const Origin usual{"as every pipeline here", 0, 0};
-    add("read", usual), add("decode", usual);
+    add_stage(stages, "read", usual), add_stage(stages, "decode", usual);
     const bool has_crop = static_cast<bool>(crop_), has_jitter = static_cast<bool>(jitter_.from);
     for (const auto& type : order_) {
       if (type == "jitter") {
-        put_jitter(add("large_scale_jitter", origin_of(jitter_.from)), has_crop);
+        put_jitter(add_stage(stages, "large_scale_jitter", origin_of(jitter_.from)), has_crop);
       } else if (type == "crop") {
-        if (!has_jitter) put_crop(add("random_crop", origin_of(crop_)));
+        if (!has_jitter) put_crop(add_stage(stages, "random_crop", origin_of(crop_)));
       } else if (type == "flip" && flip_vertical_) {
-        add("flip", origin_of(flip_from_))
+        add_stage(stages, "flip", origin_of(flip_from_))
             .set("direction", {std::string("vertical"), origin_of(flip_from_)});
       } else {
-        add(type, usual);
+        add_stage(stages, type, usual);
       }
     }
-    add("group_by_aspect_ratio", usual), add("pad", usual);
+    add_stage(stages, "group_by_aspect_ratio", usual), add_stage(stages, "pad", usual);
     const auto from = has_jitter ? jitter_.from : has_crop ? crop_ : flip_from_;
     t_.put("data.stages", Config::Data(std::move(stages)), from);
   }
@@ -221,12 +214,9 @@ class Pipelines {
 
   void put_crop(Config& table) {
     table.set("crop_type", {crop_kind_, origin_of(crop_)});
-    auto sides = crop_.reals();
+    const auto sides = crop_.reals();
     if (sides.size() != 2) crop_.fail("two sides are needed");
-    if (crop_kind_ != "absolute_range") std::swap(sides[0], sides[1]);  // theirs: height, width
-    Config::Array both;
-    for (const double side : sides) both.push_back({number(side), origin_of(crop_)});
-    table.set("size", {std::move(both), origin_of(crop_)});
+    set_crop_size(table, crop_kind_, sides, origin_of(crop_));
   }
 
   void read_testing(const Step& step) {
@@ -266,7 +256,7 @@ class Pipelines {
   std::vector<std::string> order_;  // of the steps that are stages here
   bool needs_stages_ = false, flip_vertical_ = false;
   Scales jitter_;
-  Found jitter_range_, crop_, fixed_, flip_from_;
+  Found jitter_range_, crop_, flip_from_;
   std::string crop_kind_;
   double train_longest_ = 0;
   std::vector<double> train_shorts_;
@@ -274,9 +264,9 @@ class Pipelines {
 
 }  // namespace
 
-std::string read_mm_pipelines(Translation& translation, const std::string& train,
-                              const std::string& test) {
+std::string read_pipelines(Translation& translation, const std::string& train,
+                           const std::string& test) {
   return Pipelines(translation).read(train, test);
 }
 
-}  // namespace millrace
+}  // namespace millrace::mmdetection
