@@ -11,8 +11,8 @@ void put_repeat_factor(Translation& translation, const Found& threshold, const F
   repeat.set("type", {words("repeat_factor"), origin});
   repeat.set("of", {Config::Array{{words("coco"), origin}}, origin});
   repeat.set("threshold", {number(threshold.real()), origin_of(threshold)});
-  translation.put("data.sources",
-                  Config::Data(Config::Array{std::move(coco), std::move(repeat)}), from);
+  translation.put("data.sources", Config::Data(Config::Array{std::move(coco), std::move(repeat)}),
+                  from);
 }
 
 Config& add_stage(Config::Array& stages, const std::string& type, const Origin& origin) {

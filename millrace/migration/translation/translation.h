@@ -96,8 +96,7 @@ inline Config::Data words(std::string text) { return text; }
 
 /// What must be `given`, the text of `found`, in a model that is one of ours. Throws ConfigError
 /// naming `possible` if it is none of these.
-std::string one_of(const Found& found, std::string given,
-                   const std::vector<std::string>& possible);
+std::string one_of(const Found& found, std::string given, const std::vector<std::string>& possible);
 
 /// Where the weights of a recipe are looked for that have an address: their file in data/weights.
 std::string weights_file(const std::string& address);
