@@ -17,7 +17,11 @@ MOST_FILES = 40  # in a folder, those of its folders not counted
 FOLDERS = {
     "base": [],
     "base/process": ["base"],
-    "migration": ["base"],
+    "migration/files": ["base"],
+    "migration/translation": ["migration/files"],
+    "migration/detectron2": ["migration/translation"],
+    "migration/mmdetection": ["migration/translation"],
+    "migration": ["migration/detectron2", "migration/mmdetection"],
     "engine": ["base"],
     "page": ["base"],
     "coco/masks": ["base"],

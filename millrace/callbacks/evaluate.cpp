@@ -9,10 +9,10 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
+#include "millrace/callbacks/common/evaluation_files.h"
 #include "millrace/callbacks/common/pending_evaluation.h"
 #include "millrace/callbacks/common/score_history.h"
 #include "millrace/detector/restore.h"
@@ -163,12 +163,7 @@ class EvaluateDetector final : public Callback,
                 .empty();
   }
 
-  /// What an evaluation writes.
-  struct Files {
-    fs::path results;  // empty: none
-    fs::path scores;
-  };
-  Files files_of(const TrainState& state, const Moment& of) const {
+  EvaluationFiles files_of(const TrainState& state, const Moment& of) const {
     const fs::path name = fs::path(prefix()) / fmt::format("step-{:06}.json", of.step);
     return {options_.results ? state.folder / "detections" / name : fs::path(),
             state.folder / "scores" / name};
@@ -225,7 +220,7 @@ class EvaluateDetector final : public Callback,
 
   /// The joined scores, written to `files`; empty except on the chief.
   static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
-                               const Files& files) {
+                               const EvaluationFiles& files) {
     return cluster.is_chief() ? written(joined.scores(), files) : DetectorScores();
   }
 
@@ -267,31 +262,6 @@ class EvaluateDetector final : public Callback,
             fmt::format("targets: '{}' will never come, since {} gives no masks: leave "
                         "it out, or train a model with masks",
                         name, model.title));
-  }
-
-  /// The scores as `trainer eval --json` has them.
-  static nlohmann::ordered_json to_json(const DetectorScores& scores) {
-    const auto of = [](const coco::Evaluation& one) -> nlohmann::ordered_json {
-      return {{"stats", one.stats},
-              {"category_ids", one.category_ids},
-              {"category_ap", one.category_ap}};
-    };
-    nlohmann::ordered_json json = {{"bbox", of(scores.boxes)}};
-    if (scores.masks) json["segm"] = of(*scores.masks);
-    json["images"] = scores.images;
-    json["detections"] = scores.found;
-    return json;
-  }
-
-  /// Moves the detections to their file, and adds that of the scores.
-  static DetectorScores written(DetectorScores scores, const Files& files) {
-    if (!files.results.empty()) {
-      make_writable_folder(files.results.parent_path());
-      coco::write_detections(files.results, std::exchange(scores.detections, {}));
-    }
-    make_writable_folder(files.scores.parent_path());
-    write_file_atomically(files.scores, to_json(scores).dump() + "\n");
-    return scores;
   }
 
   /// False if the process was asked to stop before there were scores.

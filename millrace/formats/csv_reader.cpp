@@ -109,11 +109,8 @@ class CsvReader {
   }
 
   std::vector<Split> finish() && {
-    std::set<Place> folders;
-    for (const auto& image : used_) folders.insert(folder_of(image));
-    for (const auto& image : images_.images())
-      if (folders.contains(folder_of(image)) && !used_.contains(image))
-        tell(findings(), kImageUnannotated, image, 0);
+    for (const auto& image : images_.others_beside(used_))
+      tell(findings(), kImageUnannotated, image, 0);
     return std::move(builder_).finish();
   }
 

@@ -97,11 +97,8 @@ class LabelMeReader {
   }
 
   std::vector<Split> finish() && {
-    std::set<Place> folders;
-    for (const auto& image : used_) folders.insert(folder_of(image));
-    for (const auto& image : images_.images())
-      if (folders.contains(folder_of(image)) && !used_.contains(image))
-        tell(builder_.findings(), kImageUnannotated, image, 0);
+    for (const auto& image : images_.others_beside(used_))
+      tell(builder_.findings(), kImageUnannotated, image, 0);
     return std::move(builder_).finish();
   }
 

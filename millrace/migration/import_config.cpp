@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "millrace/base/errors.h"
-#include "millrace/migration/foreign_config.h"
-#include "millrace/migration/python_literals.h"
+#include "millrace/migration/detectron2/import_detectron2.h"
+#include "millrace/migration/files/foreign_config.h"
+#include "millrace/migration/files/python_literals.h"
+#include "millrace/migration/mmdetection/import_mmdetection.h"
 
 namespace millrace {
 namespace {
@@ -44,7 +46,7 @@ ImportedConfig import_config(const std::filesystem::path& file, const ImportOpti
   if (kind == ".yaml" || kind == ".yml") {
     auto config = read_yaml_config(file);
     override_pairs(config.tree, options.overrides);
-    return import_detectron2(std::move(config.tree), options);
+    return import_detectron2(config.tree, options);
   }
   if (kind == ".py") {
     auto config = read_python_config(file);

@@ -14,8 +14,12 @@
 #include "millrace/coco/analysis/report_page.h"
 #include "millrace/coco/evaluation/matching.h"
 #include "millrace/page/html.h"
-#include "millrace/report/curve_sections.h"
+#include "millrace/report/head_section.h"
+#include "millrace/report/loss_section.h"
+#include "millrace/report/metric_charts.h"
 #include "millrace/report/run_sections.h"
+#include "millrace/report/score_section.h"
+#include "millrace/report/speed_section.h"
 
 namespace millrace::report {
 namespace {
@@ -28,10 +32,6 @@ struct Scored {
   std::optional<RunScores> scores;
   std::string why_not;  // a sentence without its full stop
 };
-
-std::string percent_or_dash(double share) {
-  return share < 0 || std::isnan(share) ? "&ndash;" : fmt::format("{:.1f}", 100 * share);
-}
 
 Scored scored(const RunFiles& run, const ReportOptions& options, const Scored* reference) {
   Scored result;

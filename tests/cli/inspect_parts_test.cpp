@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "millrace/cli/inspect/data_facts.h"
+#include "millrace/cli/inspect/distributions.h"
 #include "millrace/cli/inspect/histogram_pictures.h"
+#include "millrace/cli/inspect/remarks.h"
 #include "millrace/cli/inspect/split_gallery.h"
 
 namespace millrace::cli {

@@ -1,5 +1,5 @@
 // The literal subset of Python: values, and errors that name the line.
-#include "millrace/migration/python_literals.h"
+#include "millrace/migration/files/python_literals.h"
 
 #include "tests/migration/recipes.h"
 

@@ -10,7 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/migration/foreign_config.h"
+#include "millrace/migration/files/foreign_config.h"
 #include "millrace/migration/import_config.h"
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"

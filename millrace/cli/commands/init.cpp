@@ -1,28 +1,24 @@
 // trainer init: a first configuration for a folder of photos and labels.
 #include <fmt/format.h>
-#include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "millrace/advice/config_text.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/part_folder.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/anchor_rule.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
+#include "millrace/cli/init/choices.h"
 #include "millrace/cli/init/data_folder.h"
+#include "millrace/cli/init/init_report.h"
 #include "millrace/cli/init/machine.h"
 #include "millrace/cli/init/source_data.h"
 #include "millrace/cli/init/step_time.h"
-#include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/detector/make_detector.h"
 
 namespace millrace::cli {
 namespace {
@@ -36,62 +32,6 @@ struct InitArguments {
   std::string format, model, weights;
   bool json = false;
 };
-
-/// Words in lines of 80 columns, those after the first indented.
-std::string in_lines(const std::string& text) {
-  constexpr std::size_t kColumns = 80;
-  std::string result, line;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find(' ', begin), text.size());
-    const auto word = text.substr(begin, end - begin);
-    if (line.size() + 1 + word.size() > kColumns && !line.empty()) {
-      result += line + '\n';
-      line = "    " + word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-    begin = end + 1;
-  }
-  return result + line + '\n';
-}
-
-/// What the command says: paragraphs as they come, or one object for scripts at the end.
-class InitReport {
- public:
-  explicit InitReport(bool as_json) : as_json_(as_json) {}
-
-  Json json = Json::object();
-
-  void say(const std::string& what, const std::string& text) {
-    json[what] = text;
-    tell(what + ": " + text);
-  }
-  void tell(const std::string& text) { tell_line(in_lines(text)); }
-  void tell_line(const std::string& line) {
-    if (as_json_) return;
-    print_text(line);
-    std::fflush(stdout);
-  }
-
- private:
-  bool as_json_;
-};
-
-/// Whether most objects have a shape.
-bool have_shapes(const coco::Dataset& data) {
-  const auto shapes = std::ranges::count_if(data.annotations, [](const coco::Annotation& one) {
-    return one.shape.kind != coco::ShapeKind::none;
-  });
-  return 2 * shapes > std::ssize(data.annotations);
-}
-
-DataSplit split_for(const formats::Split& split, const std::vector<std::string>& classes) {
-  return {split.data, split.images, classes, find_categories(*split.data, classes)};
-}
-
-SeenData seen_of(const DataSplit& split, const ResizeRule& resize) {
-  return seen_data(DetectionSource(split, /*filter_empty=*/true), split.classes, resize);
-}
 
 std::string number_of(std::size_t count, std::string_view noun) {
   return counted(static_cast<long long>(count), noun);
@@ -113,7 +53,7 @@ class Init {
   Json run() {
     look_at_data();
     say_network();
-    choose();
+    make_choices();
     write();
     measure();
     say_next();
@@ -121,13 +61,11 @@ class Init {
   }
 
  private:
-  fs::path config_file() const { return arguments_.out / "config.toml"; }
-
   void look_at_data() {
     report_.say("data", fmt::format("{}: {} ({}), {}, {}", arguments_.data.string(), data_.format,
                                     data_.why, number_of(data_.train.data->images.size(), "image"),
                                     number_of(data_.train.data->annotations.size(), "object")));
-    draft_.type = type();
+    draft_.type = arguments_.model.empty() ? choose_type(data_, weights_) : arguments_.model;
     examine(data_, /*masks=*/draft_.type == "maskrcnn");
     report_.json["findings"] = Json::array();
     for (const auto& sentence : sentences(data_.findings)) {
@@ -141,15 +79,6 @@ class Init {
       report_.say("split", "as the folder has it: " + split_sizes() + leak_text());
     else
       say_division(divide(data_, kSeed));
-  }
-
-  /// The detector: the one that was asked for, that of the weights, or what the labels allow.
-  std::string type() const {
-    const bool shapes = have_shapes(*data_.train.data);
-    if (!arguments_.model.empty()) return arguments_.model;
-    if (weights_ && !weights_->type.empty())
-      return weights_->type == "maskrcnn" && !shapes ? "fasterrcnn" : weights_->type;
-    return shapes ? "maskrcnn" : "fasterrcnn";
   }
 
   std::string split_sizes() const {
@@ -218,39 +147,16 @@ class Init {
     }
   }
 
-  void choose() {
-    for (const auto& category : data_.train.data->categories)
-      classes_.emplace_back(data_.train.data->text(category.name));
-    const auto train = split_for(data_.train, classes_), val = split_for(*data_.val, classes_);
-    const auto original = seen_of(train, {});
-    draft_.sides = advice::choose_sides(original, machine_);
-    const auto resized = seen_of(train, [&](cv::Size size) { return draft_.sides.of(size); });
-    const auto counts = class_counts(original);
-    for (std::size_t k = 0; k < classes_.size(); ++k)
-      draft_.classes.emplace_back(classes_[k], counts[k].objects);
-    for (const double count : objects_per_image(original))
-      draft_.most_objects = std::max(draft_.most_objects, static_cast<std::size_t>(count));
+  void make_choices() {
     draft_.command = command();
-    draft_.file = config_file().string();
+    draft_.file = (arguments_.out / "config.toml").string();
     draft_.root = (data_.is_ready ? arguments_.data : arguments_.out / "data").string();
     draft_.output = (arguments_.out / "runs").string();
     draft_.about_root = data_.is_ready ? "in COCO's layout, as it is"
                                        : "the images are links to " + arguments_.data.string();
     draft_.machine = machine_;
-    draft_.train = text_of_split(data_.train, original.images.size());
-    draft_.val = text_of_split(*data_.val, data_.val->data->images.size());
-    choose_plan();
-    if (draft_.network.start != advice::Start::detector)
-      draft_.anchors = advice::choose_anchors(resized, rule_of());
-    draft_.batch = advice::choose_batch(original.images.size(), machine_, bytes_of());
-    choose_plan();
+    choose(draft_, data_);
     say_choices();
-  }
-
-  /// For the batch as it stands.
-  void choose_plan() {
-    draft_.plan = advice::choose_plan(draft_.train.images, draft_.batch, draft_.network.start,
-                                      draft_.type == "retinanet");
   }
 
   std::string command() const {
@@ -262,58 +168,12 @@ class Init {
     return text;
   }
 
-  advice::SplitText text_of_split(const formats::Split& split, std::size_t images) const {
-    const auto objects =
-        std::ranges::count(split.data->annotations, false, &coco::Annotation::crowd);
-    advice::SplitText text{split.name, images, static_cast<std::size_t>(objects), ""};
-    const auto empty = split.data->images.size() - images;
-    if (empty > 0) text.about = fmt::format("{} without an object stay out", empty);
-    return text;
-  }
-
-  /// The configuration as it stands, complete.
-  Recipe recipe() const {
-    auto tree = parse_config(config_text(draft_), config_file().string());
-    if (auto* plugins = tree.find("plugins")) plugins->data = Config::Array{};
-    return resolve(std::move(tree));
-  }
-
-  advice::RuleOf rule_of() const {
-    auto whole = recipe();
-    return [this, model = whole.model, divisor = whole.data.divisor](
-               const std::vector<double>& sizes, const std::vector<double>& ratios) {
-      auto changed = model;
-      Config::Array values;
-      for (const double ratio : ratios) values.emplace_back(ratio, Origin{});
-      changed.set_path("anchors.aspect_ratios", Config(std::move(values), Origin{}));
-      const auto rule = anchor_rule(draft_.type, changed, divisor, sizes);
-      if (!rule) throw ConfigError(fmt::format("--model {}: it has no anchors", draft_.type));
-      return *rule;
-    };
-  }
-
-  /// The memory of a step, by the detector's estimate.
-  std::function<double(std::int64_t)> bytes_of() const {
-    const auto whole = recipe();
-    const std::shared_ptr<Detector> detector =
-        make_detector(whole.model_type, whole.model, {.classes = classes_, .awaits_weights = true});
-    double weights = 0;
-    for (const auto& parameter : detector->parameters())
-      weights += 3 * static_cast<double>(parameter.value.nbytes());
-    const auto pixels =
-        static_cast<double>(draft_.sides.largest()) * static_cast<double>(draft_.sides.max_side);
-    return [=](std::int64_t images) {
-      const auto all = static_cast<double>(images) * pixels;
-      return weights + 15 * all + detector->activation_bytes(images, all);
-    };
-  }
-
   void say_choices() {
     const auto& sides = draft_.sides;
-    report_.say(
-        "model",
-        fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
-                    classes_.size() == 1 ? "1 class" : fmt::format("{} classes", classes_.size())));
+    const auto classes = draft_.classes.size();
+    report_.say("model",
+                fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
+                            classes == 1 ? "1 class" : fmt::format("{} classes", classes)));
     report_.say(
         "sizes",
         fmt::format("short side {} of {} pixels: a quarter of the objects is under {:.0f}{}",
@@ -337,25 +197,9 @@ class Init {
   }
 
   void write() {
-    PlacedImages placed;
-    {
-      PartFolder folder(arguments_.out, PartFolder::Existing::refuse);
-      const auto root = folder.path() / "data", final_root = arguments_.out / "data";
-      for (const auto* split : {&data_.train, &*data_.val}) {
-        const bool is_same = split == &*data_.val && split->name == data_.train.name;
-        if (is_same || data_.is_ready) continue;
-        const auto some = write_split(*split, root, final_root);
-        placed.linked += some.linked;
-        placed.copied += some.copied;
-      }
-      if (placed.copied > 0) draft_.about_root = "the images are copies";
-      write_file_atomically(folder.path() / "config.toml", config_text(draft_));
-      sync_file_system(folder.path());
-      folder.publish();
-    }
-    if (placed.copied > 0)
-      report_.say("copied", fmt::format("{}: this file system has no links",
-                                        number_of(placed.copied, "image")));
+    if (const auto copies = write_folder(arguments_.out, data_, draft_); copies > 0)
+      report_.say("copied",
+                  fmt::format("{}: this file system has no links", number_of(copies, "image")));
     report_.say("wrote", data_.is_ready
                              ? fmt::format("{}; it reads {} as it is", draft_.file, draft_.root)
                              : fmt::format("{} and {}", draft_.file, draft_.root));
@@ -369,16 +213,13 @@ class Init {
     const auto time = measure_steps(whole);
     spdlog::set_level(level);
     const auto& plan = draft_.plan;
-    const auto evaluations =
-        std::ceil(static_cast<double>(plan.epochs) / static_cast<double>(plan.evaluate_every));
-    const auto evaluate_s =
-        evaluations * time.detect_s * static_cast<double>(data_.val->data->images.size());
-    const auto all_s = time.step_s * static_cast<double>(plan.steps) + evaluate_s;
+    const auto images = data_.val->data->images.size();
+    const auto whole_s = training_time(plan, time, images);
     report_.say("time", fmt::format("{} here: a step took {:.2f} s on {} (median of {}), with {} "
                                     "of memory; evaluation takes {} of it",
-                                    duration_text(all_s), time.step_s, text_of(machine_),
+                                    duration_text(whole_s.all), time.step_s, text_of(machine_),
                                     time.steps, byte_text(static_cast<double>(time.memory)),
-                                    duration_text(evaluate_s)));
+                                    duration_text(whole_s.evaluations)));
     const auto alone_s = time.cpu_s / static_cast<double>(machine_.cores);
     if (!machine_.gpu && time.step_s > 2 * alone_s)
       report_.tell(fmt::format(
@@ -387,9 +228,8 @@ class Init {
           time.cpu_s));
     report_.json["step_s"] = time.step_s;
     report_.json["step_cpu_s"] = time.cpu_s;
-    report_.json["training_s"] = all_s;
-    report_.say("look first at",
-                advice::first_sign(plan, draft_.network.start, data_.val->data->images.size()));
+    report_.json["training_s"] = whole_s.all;
+    report_.say("look first at", advice::first_sign(plan, draft_.network.start, images));
   }
 
   void say_next() {
@@ -414,7 +254,6 @@ class Init {
   const advice::Machine machine_;
   SourceData data_;
   std::optional<advice::WeightFacts> weights_;  // nothing: random values
-  std::vector<std::string> classes_;
   advice::Draft draft_;
 };
 

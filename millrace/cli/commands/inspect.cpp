@@ -17,6 +17,7 @@
 #include "millrace/cli/inspect/histogram_pictures.h"
 #include "millrace/cli/inspect/inspect_page.h"
 #include "millrace/cli/inspect/split_gallery.h"
+#include "millrace/cli/inspect/split_json.h"
 #include "millrace/coco/drawing/draw.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/sources/detection_source.h"

@@ -9,6 +9,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/part_folder.h"
 #include "millrace/coco/data/dataset_file.h"
 #include "millrace/coco/data/records.h"
 
@@ -33,8 +34,8 @@ void make_folder(const fs::path& folder) {
   if (problem) throw Error(fmt::format("{}: {}", folder.string(), problem.message()));
 }
 
-void link_or_copy(const fs::path& image, const fs::path& link, const fs::path& final_link,
-                  PlacedImages& placed) {
+/// Returns whether it is a copy.
+bool link_or_copy(const fs::path& image, const fs::path& link, const fs::path& final_link) {
   make_folder(link.parent_path());
   std::error_code problem;
   const auto target = fs::absolute(image).lexically_normal();
@@ -45,25 +46,24 @@ void link_or_copy(const fs::path& image, const fs::path& link, const fs::path& f
   auto relative = real_target.lexically_relative(real_base);
   if (relative.empty()) relative = real_target;
   fs::create_symlink(relative, link, problem);
-  if (!problem) {
-    ++placed.linked;
-    return;
-  }
+  if (!problem) return false;
   fs::copy_file(image, link, problem);
   if (problem)
     throw Error(fmt::format("{}: cannot be linked or copied to {}: {}", image.string(),
                             link.string(), problem.message()));
-  ++placed.copied;
+  return true;
 }
 
-}  // namespace
-
-PlacedImages write_split(const formats::Split& split, const fs::path& root,
-                         const fs::path& final_root) {
+/// Writes `root`/annotations/instances_<name>.json and `root`/<name>/ for a split. Images become
+/// links to where they lie, relative ones as seen from `final_root`, where `root` will be once it
+/// is whole; on a file system without links, copies. A name that leads out of its folder is
+/// replaced by one that does not. Returns how many are copies.
+std::size_t write_split(const formats::Split& split, const fs::path& root,
+                        const fs::path& final_root) {
   const auto& data = *split.data;
   coco::Records records;  // the images with their new names, and the rest
   std::set<std::string> taken;
-  PlacedImages placed;
+  std::size_t copies = 0;
   make_folder(root / "annotations");
   make_folder(root / split.name);
   bool renamed = false;
@@ -71,21 +71,38 @@ PlacedImages write_split(const formats::Split& split, const fs::path& root,
     const std::string name(data.text(image.file_name));
     const auto own = own_name(name, image.id, taken);
     renamed = renamed || own != name;
-    link_or_copy(split.images / name, root / split.name / own, final_root / split.name / own,
-                 placed);
+    copies +=
+        link_or_copy(split.images / name, root / split.name / own, final_root / split.name / own);
     records.add_image(image.id, own, image.width, image.height);
   }
   const auto file = root / "annotations" / ("instances_" + split.name + ".json");
   if (!renamed) {
     coco::write_dataset(file, data);
-    return placed;
+    return copies;
   }
   for (const auto& category : data.categories)
     records.add_category(category.id, data.text(category.name));
   for (const auto& object : data.annotations)
     records.add(object, data.segmentation(object), data.keypoints_of(object));
   coco::write_dataset(file, *coco::assemble(std::move(records), data.source));
-  return placed;
+  return copies;
+}
+
+}  // namespace
+
+std::size_t write_folder(const fs::path& out, const SourceData& data, advice::Draft& draft) {
+  std::size_t copies = 0;
+  PartFolder folder(out, PartFolder::Existing::refuse);
+  const auto root = folder.path() / "data", final_root = out / "data";
+  for (const auto* split : {&data.train, &*data.val}) {
+    const bool is_same = split == &*data.val && split->name == data.train.name;
+    if (!is_same && !data.is_ready) copies += write_split(*split, root, final_root);
+  }
+  if (copies > 0) draft.about_root = "the images are copies";
+  write_file_atomically(folder.path() / "config.toml", config_text(draft));
+  sync_file_system(folder.path());
+  folder.publish();
+  return copies;
 }
 
 }  // namespace millrace::cli

@@ -1,23 +1,18 @@
-// The folder in COCO's layout that a first configuration trains on.
+// The folder of a first configuration, with data in COCO's layout.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
-#include <vector>
 
-#include "millrace/formats/format.h"
+#include "millrace/advice/config_text.h"
+#include "millrace/cli/init/source_data.h"
 
 namespace millrace::cli {
 
-/// How images came into a folder.
-struct PlacedImages {
-  std::size_t linked = 0, copied = 0;
-};
-
-/// Writes `root`/annotations/instances_<name>.json and `root`/<name>/ for a split. Images become
-/// links to where they lie, relative ones as seen from `final_root`, where `root` will be once it
-/// is whole; on a file system without links, copies. A name that leads out of its folder is
-/// replaced by one that does not. Throws Error.
-PlacedImages write_split(const formats::Split& split, const std::filesystem::path& root,
-                         const std::filesystem::path& final_root);
+/// Writes `out`, complete or not at all: config.toml, and data/ with both splits unless they are
+/// read where they lie. Images are links; on a file system without links copies, and `draft` says
+/// so. Returns how many are copies. Throws Error.
+std::size_t write_folder(const std::filesystem::path& out, const SourceData& data,
+                         advice::Draft& draft);
 
 }  // namespace millrace::cli

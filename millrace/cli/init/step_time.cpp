@@ -1,6 +1,7 @@
 #include "millrace/cli/init/step_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -74,6 +75,13 @@ StepTime measure_steps(const Recipe& recipe) {
     }
   result.memory = peak_rss_bytes();
   return result;
+}
+
+TrainingTime training_time(const advice::Plan& plan, const StepTime& step, std::size_t images) {
+  const auto evaluations =
+      std::ceil(static_cast<double>(plan.epochs) / static_cast<double>(plan.evaluate_every));
+  const auto evaluate_s = evaluations * step.detect_s * static_cast<double>(images);
+  return {step.step_s * static_cast<double>(plan.steps) + evaluate_s, evaluate_s};
 }
 
 }  // namespace millrace::cli

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "millrace/advice/choices.h"
 #include "millrace/trainer/run/recipe.h"
 
 namespace millrace::cli {
@@ -19,5 +20,13 @@ struct StepTime {
 /// Trains a few steps, ten at most or about twenty seconds, and detects in a batch of the
 /// validation split. Nothing is written. Throws as a training does.
 StepTime measure_steps(const Recipe& recipe);
+
+/// Seconds of a whole training.
+struct TrainingTime {
+  double all = 0, evaluations = 0;  // the latter are among the former
+};
+
+/// By such steps. `images`: to evaluate on.
+TrainingTime training_time(const advice::Plan& plan, const StepTime& step, std::size_t images);
 
 }  // namespace millrace::cli

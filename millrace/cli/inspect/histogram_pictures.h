@@ -4,7 +4,7 @@
 #include <opencv2/core/mat.hpp>
 #include <span>
 
-#include "millrace/cli/inspect/data_facts.h"
+#include "millrace/cli/inspect/distributions.h"
 
 namespace millrace::cli {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "millrace/base/text.h"
+#include "millrace/cli/inspect/figure_text.h"
 #include "millrace/cli/inspect/histogram_pictures.h"
 #include "millrace/page/charts.h"
 #include "millrace/page/html.h"

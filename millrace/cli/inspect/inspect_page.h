@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "millrace/cli/inspect/data_facts.h"
+#include "millrace/cli/inspect/distributions.h"
 #include "millrace/cli/inspect/drawn_batches.h"
+#include "millrace/cli/inspect/remarks.h"
+#include "millrace/cli/inspect/split_view.h"
 #include "millrace/page/gallery.h"
 
 namespace millrace::cli {

@@ -17,8 +17,8 @@
 namespace millrace::cli {
 namespace {
 
-constexpr int kPhotoThumbnail = 320;         // pixels of the longer side
-constexpr std::size_t kPhotoBytes = 18'000;  // of a thumbnail
+constexpr int kPhotoThumbnail = 320;             // pixels of the longer side
+constexpr std::size_t kThumbnailBytes = 18'000;  // of a thumbnail
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 /// What is known of an image; -1 where it has no object.
@@ -140,7 +140,7 @@ page::Picture picture_of(const Source<Sample>& source, const SeenData& data,
     const Decode decode{.strict = false, .short_side = kPhotoThumbnail};
     const auto decoded = decode(std::move(sample));
     const auto pixels = decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.held();
-    picture.jpeg = coco::thumbnail(pixels, kPhotoBytes, kPhotoThumbnail);
+    picture.jpeg = coco::thumbnail(pixels, kThumbnailBytes, kPhotoThumbnail);
   } catch (const DataError& problem) {
     picture.caption = sentence_of(problem.what());
     picture.tags.emplace_back("cannot be read");

@@ -86,4 +86,13 @@ std::optional<Place> ImageFinder::by_name(std::string_view name, const Place& la
   return nearest(best, label);
 }
 
+std::vector<Place> ImageFinder::others_beside(const std::set<Place>& some) const {
+  std::set<Place> folders;
+  for (const auto& image : some) folders.insert(folder_of(image));
+  std::vector<Place> others;
+  for (const auto& image : images_)
+    if (folders.contains(folder_of(image)) && !some.contains(image)) others.push_back(image);
+  return others;
+}
+
 }  // namespace millrace::formats

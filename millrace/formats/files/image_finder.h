@@ -23,6 +23,8 @@ class ImageFinder {
   /// The image with a file name or path, as a label says it: its folders may be another machine's.
   std::optional<Place> by_name(std::string_view name, const Place& label) const;
   const std::vector<Place>& images() const { return images_; }
+  /// The images in the folders of `some` that are none of these.
+  std::vector<Place> others_beside(const std::set<Place>& some) const;
 
  private:
   std::optional<Place> nearest(const std::vector<Place>& candidates, const Place& label) const;

@@ -31,8 +31,7 @@ void write_csv(std::span<const Split> splits, const std::filesystem::path& out,
           tell_lost(findings, kCrowdLost, data, image, object);
           continue;
         }
-        if (object.ignored) tell_lost(findings, kIgnoreLost, data, image, object);
-        if (object.keypoint_count > 0) tell_lost(findings, kKeypointsLost, data, image, object);
+        tell_marks_lost(findings, data, image, object);
         if (object.shape.kind != coco::ShapeKind::none)
           tell_lost(findings, kShapeLost, data, image, object);
         const auto [x, y, width, height] = object.bbox;

@@ -51,8 +51,7 @@ LabelMeJson file_json(const coco::Dataset& data, const coco::Image& image, const
       tell_lost(findings, kCrowdLost, data, image, object);
       continue;
     }
-    if (object.ignored) tell_lost(findings, kIgnoreLost, data, image, object);
-    if (object.keypoint_count > 0) tell_lost(findings, kKeypointsLost, data, image, object);
+    tell_marks_lost(findings, data, image, object);
     const auto& label = classes.name(data, object.category_id);
     const auto shape = data.segmentation(object);
     const auto* mask = std::get_if<coco::Rle>(&shape);

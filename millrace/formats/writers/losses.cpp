@@ -43,4 +43,10 @@ void tell_lost(coco::Findings& findings, const FindingKind& kind, const coco::Da
                       .file = std::string(data.text(image.file_name))});
 }
 
+void tell_marks_lost(coco::Findings& findings, const coco::Dataset& data, const coco::Image& image,
+                     const coco::Annotation& object) {
+  if (object.ignored) tell_lost(findings, kIgnoreLost, data, image, object);
+  if (object.keypoint_count > 0) tell_lost(findings, kKeypointsLost, data, image, object);
+}
+
 }  // namespace millrace::formats

@@ -13,4 +13,8 @@ extern const coco::FindingKind kCrowdLost, kIgnoreLost, kKeypointsLost, kShapeLo
 void tell_lost(coco::Findings& findings, const coco::FindingKind& kind, const coco::Dataset& data,
                const coco::Image& image, const coco::Annotation& object);
 
+/// Adds one for a mark that an object is ignored, and one for its keypoints.
+void tell_marks_lost(coco::Findings& findings, const coco::Dataset& data, const coco::Image& image,
+                     const coco::Annotation& object);
+
 }  // namespace millrace::formats

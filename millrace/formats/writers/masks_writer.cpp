@@ -46,8 +46,7 @@ class MasksWriter {
       tell_lost(findings_, kBoxLost, data, image, object);
       return false;
     }
-    if (object.ignored) tell_lost(findings_, kIgnoreLost, data, image, object);
-    if (object.keypoint_count > 0) tell_lost(findings_, kKeypointsLost, data, image, object);
+    tell_marks_lost(findings_, data, image, object);
     return true;
   }
 

@@ -85,8 +85,7 @@ class VocWriter {
     for (const auto& object : objects) {
       if (object.crowd) tell_lost(findings_, kCrowdLost, data, image, object);
       if (object.crowd) continue;
-      if (object.ignored) tell_lost(findings_, kIgnoreLost, data, image, object);
-      if (object.keypoint_count > 0) tell_lost(findings_, kKeypointsLost, data, image, object);
+      tell_marks_lost(findings_, data, image, object);
       has_shapes = has_shapes || object.shape.kind != coco::ShapeKind::none;
     }
     if (!has_shapes) return false;

@@ -49,8 +49,7 @@ class YoloWriter {
         lose(kCrowdLost);
         continue;
       }
-      if (object.ignored) lose(kIgnoreLost);
-      if (object.keypoint_count > 0) lose(kKeypointsLost);
+      tell_marks_lost(findings_, data, image, object);
       if (!with_shapes_ && object.shape.kind != coco::ShapeKind::none) lose(kShapeLost);
       text += fmt::format(
           "{}{}\n", classes_.position(data, object.category_id),
