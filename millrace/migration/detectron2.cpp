@@ -294,6 +294,11 @@ class Rules {
   }
 
   void read_fpn() {
+    if (on_c4_) {
+      for (const auto* key : {"IN_FEATURES", "OUT_CHANNELS", "NORM", "FUSE_TYPE"})
+        t_.read(std::string("MODEL.FPN.") + key);
+      return;
+    }
     t_.read("MODEL.FPN.IN_FEATURES");
     t_.copy("MODEL.FPN.OUT_CHANNELS", "model.fpn.out_channels");
     norm("MODEL.FPN.NORM", "model.fpn.norm");
@@ -302,8 +307,10 @@ class Rules {
 
   void read_anchors() {
     const auto sizes = t_.read("MODEL.ANCHOR_GENERATOR.SIZES");
-    const auto levels = levels_of(sizes);
-    put_anchor_sizes(t_, levels, sizes);
+    if (on_c4_)
+      t_.put("model.anchors.sizes", one_list(sizes), sizes);
+    else
+      put_anchor_sizes(t_, levels_of(sizes), sizes);
     const auto ratios = t_.read("MODEL.ANCHOR_GENERATOR.ASPECT_RATIOS");
     const auto each = lists_of(ratios);
     if (!std::ranges::all_of(each, [&](const auto& one) { return one == each.front(); }))
@@ -322,6 +329,12 @@ class Rules {
     return all;
   }
 
+  static std::vector<double> one_list(const Found& found) {
+    const auto all = lists_of(found);
+    if (all.size() != 1) found.fail("C4 is one map: one list of sizes is needed");
+    return all.front();
+  }
+
   /// Sizes for each of five levels.
   static std::vector<std::vector<double>> levels_of(const Found& found) {
     auto all = lists_of(found);
@@ -330,10 +343,19 @@ class Rules {
   }
 
   void read_rcnn() {
-    must("MODEL.BACKBONE.NAME", {"build_resnet_fpn_backbone"});
+    on_c4_ = must("MODEL.BACKBONE.NAME", {"build_resnet_fpn_backbone", "build_resnet_backbone"}) ==
+             "build_resnet_backbone";
     must("MODEL.PROPOSAL_GENERATOR.NAME", {"RPN"});
-    const auto heads = must("MODEL.ROI_HEADS.NAME", {"StandardROIHeads", "CascadeROIHeads"});
-    must("MODEL.ROI_BOX_HEAD.NAME", {"FastRCNNConvFCHead"});
+    std::string heads;
+    if (on_c4_) {
+      t_.put("model.backbone.out", Config::Data(std::string("c4")), t_.read("MODEL.BACKBONE.NAME"));
+      heads = must("MODEL.ROI_HEADS.NAME", {"Res5ROIHeads"});
+      must("MODEL.RPN.IN_FEATURES", {"[\"res4\"]", "['res4']"});
+      t_.read("MODEL.ROI_BOX_HEAD.NAME");
+    } else {
+      heads = must("MODEL.ROI_HEADS.NAME", {"StandardROIHeads", "CascadeROIHeads"});
+      must("MODEL.ROI_BOX_HEAD.NAME", {"FastRCNNConvFCHead"});
+    }
     const auto masks = t_.read("MODEL.MASK_ON");
     if (heads == "CascadeROIHeads") {
       t_.put("model.type", Config::Data(std::string("cascadercnn")),
@@ -419,7 +441,14 @@ class Rules {
               "the classes are those of the data set; data.classes names some of them");
   }
 
-  void read_box_head() {
+  /// The layers of a head on a pyramid; on C4 the last stage of the ResNet stands for them.
+  void read_box_layers() {
+    if (on_c4_) {
+      for (const auto* key : {"NUM_CONV", "NUM_FC", "NORM", "CONV_DIM", "FC_DIM"})
+        t_.read(std::string("MODEL.ROI_BOX_HEAD.") + key);
+      return;
+    }
+    t_.copy("MODEL.ROI_BOX_HEAD.FC_DIM", "model.box.fc_dim");
     const auto convs = t_.read("MODEL.ROI_BOX_HEAD.NUM_CONV");
     const auto layers = t_.read("MODEL.ROI_BOX_HEAD.NUM_FC");
     const bool plain = convs.integer() == 0 && layers.integer() == 2;
@@ -438,8 +467,11 @@ class Rules {
       t_.expect("MODEL.ROI_BOX_HEAD.CONV_DIM", t_.look("MODEL.FPN.OUT_CHANNELS").need(),
                 "its convolutions have as many channels as the pyramid");
     }
+  }
+
+  void read_box_head() {
+    read_box_layers();
     for (const auto& [theirs, ours] : {std::pair{"POOLER_RESOLUTION", "pooler_resolution"},
-                                       {"FC_DIM", "fc_dim"},
                                        {"CLS_AGNOSTIC_BBOX_REG", "cls_agnostic_bbox_reg"}})
       t_.copy(std::string("MODEL.ROI_BOX_HEAD.") + theirs, std::string("model.box.") + ours);
     regression_loss("MODEL.ROI_BOX_HEAD.BBOX_REG_LOSS_TYPE", "MODEL.ROI_BOX_HEAD.SMOOTH_L1_BETA",
@@ -466,7 +498,11 @@ class Rules {
 
   void read_mask_head() {
     must("MODEL.ROI_MASK_HEAD.NAME", {"MaskRCNNConvUpsampleHead"});
-    t_.copy("MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION", "model.mask.pooler_resolution");
+    // On C4 both heads take the regions of the box head
+    const auto* side =
+        on_c4_ ? "MODEL.ROI_BOX_HEAD.POOLER_RESOLUTION" : "MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION";
+    t_.read("MODEL.ROI_MASK_HEAD.POOLER_RESOLUTION");
+    t_.copy(side, "model.mask.pooler_resolution");
     t_.copy("MODEL.ROI_MASK_HEAD.NUM_CONV", "model.mask.num_convs");
     t_.copy("MODEL.ROI_MASK_HEAD.CONV_DIM", "model.mask.conv_dim");
     for (const auto& [mask, box] :
@@ -840,6 +876,7 @@ class Rules {
   Translation t_;
   std::optional<std::int64_t> images_;
   bool augments_ = false;
+  bool on_c4_ = false;  // heads without a pyramid
 };
 
 }  // namespace

@@ -24,7 +24,9 @@ std::vector<SmallKind> every_detector() {
   return {
       {"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"},
       {"maskrcnn", kFewProposals + "mask.conv_dim = 8\nstyle = 'torchvision'\n"},
+      {"maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n"},
       {"fasterrcnn", kFewProposals},
+      {"fasterrcnn", kFewOnC4 + "style = 'torchvision'\n"},
       {"fasterrcnn", kFewProposals +
                          "box.type = '4conv1fc'\nbox.norm = 'gn'\nfpn.norm = 'gn'\n"
                          "box.bbox_reg_loss_type = 'giou'\nbox.label_smoothing = 0.1\n"
@@ -204,6 +206,36 @@ TEST(CascadeRcnn, NumbersItsStages) {
             4);
 }
 
+TEST(C4, ItsRegionsPassThroughTheLastStageAndOneMapHasAllAnchors) {
+  const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
+  const auto shape = [&](const std::string& name) {
+    const auto* found = model->parameters().find(name);
+    return found ? found->value.sizes().vec() : std::vector<std::int64_t>();
+  };
+  using Sides = std::vector<std::int64_t>;
+  EXPECT_EQ(shape("rpn.head.conv.0.0.weight"), Sides({64, 64, 3, 3}));
+  EXPECT_EQ(shape("rpn.head.cls_logits.weight"), Sides({15, 64, 1, 1}));
+  EXPECT_EQ(shape("roi_heads.box_predictor.cls_score.weight"), Sides({4, 128}));
+  EXPECT_EQ(shape("roi_heads.mask_predictor.conv5_mask.weight"), Sides({128, 8, 2, 2}));
+  for (const auto& parameter : model->parameters()) {
+    EXPECT_EQ(parameter.name.find("fpn"), std::string::npos) << parameter.name;
+    EXPECT_EQ(parameter.name.find("box_head"), std::string::npos) << parameter.name;
+  }
+}
+
+TEST(C4, TheLastStageLearnsFromBothHeads) {
+  const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
+  const auto name = "backbone.body.layer4.1.conv2.weight";
+  for (const std::string loss : {"loss_classifier", "loss_mask", "loss_objectness"}) {
+    auto& weight = model->parameters().find(name)->value;
+    weight.mutable_grad() = at::Tensor();
+    for (const auto& [its_name, value] : model->losses(small_batch(), {}))
+      if (its_name == loss) value.backward();
+    const bool learns = weight.grad().defined() && weight.grad().abs().sum().item<float>() > 0;
+    EXPECT_EQ(learns, loss != "loss_objectness") << loss;
+  }
+}
+
 std::string complaint(const std::string& name, const std::string& table) {
   return message_of<ConfigError>(
       [&] { detectors().at(name).check(parse_config(table, "a.toml")); });
@@ -227,6 +259,11 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
       {"retinanet", "test.nms_type = 'soft'", "hard | linear | gaussian"},
       {"fasterrcnn", "backbone.norm = 'syncbn'", "is not one of"},
       {"fasterrcnn", "backbone.type = 'resnet20'", "is not one of"},
+      {"retinanet", "backbone.out = 'c4'", "unknown key 'backbone.out'"},
+      {"cascadercnn", "\nbackbone.out = 'c4'", "a.toml:2:16: backbone.out must be \"fpn\""},
+      {"maskrcnn", "backbone.out = 'c4'\nbox.pooler_resolution = 7",
+       "mask.pooler_resolution must be box.pooler_resolution"},
+      {"maskrcnn", "anchors.sizes = [8, 16]\n", "one size for each of the five levels"},
       {"retinanet", "rpn.batch_size_per_image = 5", "unknown key 'rpn'"}};
   for (const auto& [name, table, said] : wrong)
     EXPECT_THAT(complaint(name, table), HasSubstr(said)) << table;
@@ -245,6 +282,11 @@ TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) 
       {"retinanet", "head.num_convs = 0\nhead.norm = 'gn'"},
       {"maskrcnn", "backbone.type = 'resnet18'\nbackbone.stride_in_1x1 = false"},
       {"maskrcnn", "backbone.norm = 'none'\nnorm_eps = 0.001"},
+      {"maskrcnn", "box.type = 'mean'\nbox.fc_dim = 5"},
+      {"maskrcnn", "backbone.out = 'c4'\nfpn.out_channels = 128"},
+      {"maskrcnn", "backbone.out = 'c4'\nfpn.norm = 'gn'"},
+      {"maskrcnn", "backbone.out = 'c4'\nroi.canonical_box_size = 100"},
+      {"maskrcnn", "backbone.out = 'c4'\nbox.fc_dim = 100"},
       {"maskrcnn", "backbone.norm = 'none'\nbackbone.zero_init_residual = true"}};
   for (const auto& [name, table] : idle)
     EXPECT_THAT(complaint(name, table), HasSubstr("changes nothing")) << table;
@@ -257,7 +299,10 @@ TEST(DetectorOptions, ThatHaveAUseOrSayTheDefaultAreTaken) {
       {"maskrcnn", "test.nms_type = 'gaussian'\ntest.soft_nms_sigma = 0.7"},
       {"maskrcnn", "test.soft_nms_sigma = 0.5\nbox.norm = 'none'"},
       {"maskrcnn", "style = 'torchvision'\nbox.bbox_reg_loss_type = 'giou'"},
-      {"maskrcnn", "backbone.norm = 'none'\nfpn.norm = 'gn'\nnorm_eps = 0.001"}};
+      {"maskrcnn", "backbone.norm = 'none'\nfpn.norm = 'gn'\nnorm_eps = 0.001"},
+      {"fasterrcnn", "backbone.out = 'c4'\nanchors.sizes = [64, 256]"},
+      {"maskrcnn", "backbone.out = 'c4'\nmask.num_convs = 2\nfpn.norm = 'gn'"},
+      {"maskrcnn", "backbone.out = 'c4'\nbox.type = '2fc'"}};
   for (const auto& [name, table] : fine) EXPECT_EQ(complaint(name, table), "") << table;
 }
 

@@ -57,9 +57,10 @@ OptionalTensor if_defined(const at::Tensor& tensor) {
 
 /// On other devices than a CPU the epilogue is one pass over the output.
 at::Tensor forward_there(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                         std::int64_t stride, std::int64_t padding, const After& after) {
+                         const Convolution& c, const After& after) {
   static const auto op = dispatched<decltype(finish_on_cpu)>("millrace::finish_convolution_");
-  auto y = at::conv2d(x, weight, /*bias=*/{}, stride, padding).contiguous(kLast);
+  auto y = at::conv2d(x, weight, /*bias=*/{}, c.stride, c.padding, /*dilation=*/1, c.groups)
+               .contiguous(kLast);
   if (bias.defined() || after.add.defined() || after.relu)
     op.call(y, if_defined(bias),
             after.add.defined() ? OptionalTensor(after.add.contiguous(kLast)) : std::nullopt,
@@ -67,21 +68,23 @@ at::Tensor forward_there(const at::Tensor& x, const at::Tensor& weight, const at
   return y;
 }
 
-/// Convolution and epilogue; all but the bias are of one type. (oneDNN can fuse the sum too, at
-/// three times the cost.)
+/// Convolution and epilogue, of `weight` instead of the convolution's own; all but the bias are of
+/// one type. (oneDNN can fuse the sum too, at three times the cost.)
 at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& own_bias,
-                   std::int64_t stride, std::int64_t padding, const After& after) {
-  if (!x.is_cpu()) return forward_there(x, weight, own_bias, stride, padding, after);
+                   const Convolution& c, const After& after) {
+  if (!x.is_cpu()) return forward_there(x, weight, own_bias, c, after);
   const auto bias = own_bias.defined() ? own_bias.to(x.scalar_type()) : own_bias;
-  if (Winograd::is_active() && stride == 1 && padding == 1 && winograd_fits(x, weight))
+  if (Winograd::is_active() && c.stride == 1 && c.padding == 1 && c.groups == 1 &&
+      winograd_fits(x, weight))
     return winograd(x, weight, bias, after);
   static const auto onednn = find_onednn();
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
   if (!onednn || !known || x.numel() == 0)
-    return finish(at::conv2d(x, weight, bias, stride, padding), after);
-  const std::array paddings{padding, padding}, strides{stride, stride}, dilations{1L, 1L};
+    return finish(at::conv2d(x, weight, bias, c.stride, c.padding, /*dilation=*/1, c.groups),
+                  after);
+  const std::array paddings{c.padding, c.padding}, strides{c.stride, c.stride}, dilations{1L, 1L};
   const bool add = after.add.defined();
-  auto y = onednn->call(x, weight, if_defined(bias), paddings, strides, dilations, 1,
+  auto y = onednn->call(x, weight, if_defined(bias), paddings, strides, dilations, c.groups,
                         after.relu && !add ? "relu" : "none", Scalars(), "");
   if (add && after.relu && y.scalar_type() == at::kFloat) return at::_add_relu_(y, after.add);
   return add ? finish(y, after) : y;
@@ -98,12 +101,13 @@ class Convolve : public torch::autograd::Function<Convolve> {
                             const OptionalTensor& bias, const OptionalTensor& add,
                             const Convolution& c, bool relu) {
     const auto used = scaled(weight, c.scale).to(x.scalar_type());
-    const auto y = millrace::forward(x, used, bias.value_or(at::Tensor()), c.stride, c.padding,
+    const auto y = millrace::forward(x, used, bias.value_or(at::Tensor()), c,
                                      {add.value_or(at::Tensor()), relu});
     context->save_for_backward({x, used, c.scale, relu ? y : at::Tensor()});
     context->saved_data["type"] = static_cast<std::int64_t>(weight.scalar_type());
     context->saved_data["stride"] = c.stride;
     context->saved_data["padding"] = c.padding;
+    context->saved_data["groups"] = c.groups;
     context->saved_data["bias"] = bias.has_value();
     context->saved_data["add"] = add.has_value();
     return y;
@@ -121,9 +125,9 @@ class Convolve : public torch::autograd::Function<Convolve> {
     const auto gradient = y.defined() ? at::threshold_backward(gradients[0], y, 0) : gradients[0];
     const std::array sides{stride, stride}, paddings{padding, padding}, ones{1L, 1L}, none{0L, 0L};
     const std::array<std::int64_t, 1> biases{used.size(0)};
-    auto [dx, dw, db] = at::convolution_backward(gradient, x, used, at::OptionalIntArrayRef(biases),
-                                                 sides, paddings, ones, false, none, 1,
-                                                 {needs(0), needs(1), bias && needs(2)});
+    auto [dx, dw, db] = at::convolution_backward(
+        gradient, x, used, at::OptionalIntArrayRef(biases), sides, paddings, ones, false, none,
+        context->saved_data["groups"].toInt(), {needs(0), needs(1), bias && needs(2)});
     const auto type = static_cast<at::ScalarType>(context->saved_data["type"].toInt());
     if (dw.defined()) {
       dw = dw.to(type);

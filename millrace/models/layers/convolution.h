@@ -11,10 +11,10 @@
 namespace millrace {
 
 struct Convolution {
-  at::Tensor weight;  // (out, in, k, k)
+  at::Tensor weight;  // (out, in / groups, k, k)
   at::Tensor scale;   // (out), fixed, multiplies the weight; undefined: 1
   at::Tensor bias;    // (out), undefined where there is none
-  std::int64_t stride = 1, padding = 0;
+  std::int64_t stride = 1, padding = 0, groups = 1;
 };
 
 /// x (N, in, H, W) -> (N, out, H', W') in channels-last memory, in compute_type()

@@ -39,14 +39,16 @@ onnx::Value finish(onnx::Value y, const AfterNode& after) {
 }  // namespace
 
 Conv2d::Conv2d(const Scope& scope, const Shape& shape, const Init& init)
-    : weight(initial_weight(scope, {shape.out, shape.in, shape.kernel, shape.kernel}, init)),
+    : weight(initial_weight(scope, {shape.out, shape.in / shape.groups, shape.kernel, shape.kernel},
+                            init)),
       stride(shape.stride),
-      padding(shape.kernel / 2) {
+      padding(shape.kernel / 2),
+      groups(shape.groups) {
   if (shape.bias) bias = scope.constant("bias", {shape.out}, 0, ParameterKind::bias);
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x, const After& after) const {
-  return convolve(x, {weight, {}, bias, stride, padding}, after);
+  return convolve(x, {weight, {}, bias, stride, padding, groups}, after);
 }
 
 onnx::Value Conv2d::operator()(const onnx::Value& x, const AfterNode& after) const {
@@ -57,6 +59,7 @@ onnx::Value Conv2d::operator()(const onnx::Value& x, const AfterNode& after) con
   return finish(g.add("Conv", inputs,
                       {{"kernel_shape", onnx::Ints{weight.size(2), weight.size(3)}},
                        {"strides", onnx::Ints{stride, stride}},
+                       {"group", groups},
                        {"pads", onnx::Ints{padding, padding, padding, padding}}}),
                 after);
 }
@@ -169,7 +172,8 @@ at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked) cons
 
 at::Tensor ConvNorm::frozen(const at::Tensor& x, const After& after) const {
   const auto with = [&](const at::Tensor& weight, const Folded& folded, const at::Tensor& scale) {
-    return convolve(x, {weight, scale, folded.shift, conv_.stride, conv_.padding}, after);
+    return convolve(x, {weight, scale, folded.shift, conv_.stride, conv_.padding, conv_.groups},
+                    after);
   };
   const bool affine_trained = weight_.requires_grad();
   if (affine_trained && at::GradMode::is_enabled()) {  // its fold belongs to the graph

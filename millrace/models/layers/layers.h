@@ -98,13 +98,13 @@ struct AfterNode {
 struct Conv2d {
   struct Shape {
     std::int64_t in, out, kernel;
-    std::int64_t stride = 1;
+    std::int64_t stride = 1, groups = 1;
     bool bias = true;
   };
 
-  at::Tensor weight;  // (out, in, k, k)
+  at::Tensor weight;  // (out, in / groups, k, k)
   at::Tensor bias;    // (out), undefined where there is none
-  std::int64_t stride = 1, padding = 0;
+  std::int64_t stride = 1, padding = 0, groups = 1;
 
   Conv2d() = default;
   Conv2d(const Scope& scope, const Shape& shape, const Init& init);

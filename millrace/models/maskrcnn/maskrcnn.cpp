@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "millrace/base/errors.h"
+#include "millrace/models/backbones/pyramid.h"
 #include "millrace/models/maskrcnn/options.h"
 
 namespace millrace {
@@ -18,13 +19,14 @@ class MaskRcnn final : public PyramidDetector {
   MaskRcnn(const MaskRcnnOptions& options, const ModelContext& context)
       : PyramidDetector(options, FpnTop::pool, options.mask_head.paste, context),
         options_(options),
-        rpn_(root() / "rpn", options.rpn, options.boxes, options.pyramid.channels),
-        box_stages_(root() / "roi_heads", options.box_stages, options.boxes, options.pool,
-                    options.pyramid.channels, std::ssize(context.classes), options.first_class()) {
+        rpn_(root() / "rpn", options.rpn, options.boxes, pyramid().channels(),
+             options.finest_stride()),
+        box_stages_(root() / "roi_heads", options.box_stages, options.boxes, pooler(),
+                    pooled_channels(), std::ssize(context.classes), options.first_class()) {
     if (options.masks)
       mask_head_.emplace(root() / "roi_heads", options.mask_head,
                          NormOptions{options.pyramid.fpn_norm, options.pyramid.norm_epsilon},
-                         options.pool, options.pyramid.channels, std::ssize(context.classes),
+                         pooler(), pooled_channels(), std::ssize(context.classes),
                          options.first_class());
   }
 
@@ -52,6 +54,15 @@ class MaskRcnn final : public PyramidDetector {
   }
 
  private:
+  RegionPooler pooler() const {
+    return options_.pyramid.has_pyramid()
+               ? RegionPooler(options_.pool)
+               : RegionPooler(options_.pool, pyramid().resnet().last_stage());
+  }
+  std::int64_t pooled_channels() const {
+    return options_.pyramid.has_pyramid() ? pyramid().channels() : pyramid().resnet().channels()[3];
+  }
+
   Losses head_losses(const Features& features, const std::vector<Truth>& truths,
                      const StepInfo& step) override {
     const auto rpn = rpn_(features);
@@ -62,7 +73,7 @@ class MaskRcnn final : public PyramidDetector {
 
     auto losses = rpn_.losses(rpn, truths, anchors, drawn[0], step);
     if (step.figures) add_recall(proposals.boxes.unbind(0), truths, *step.figures);
-    const auto regions = take(candidates, drawn[1]);
+    const auto regions = box_stages_.with_shared(take(candidates, drawn[1]), features);
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
     if (mask_head_)
@@ -77,7 +88,7 @@ class MaskRcnn final : public PyramidDetector {
     return {.boxes = sampled,
             .box_cells = cells(options_.box_stages.head.size),
             .masks = mask_head_ ? options_.box_stages.positive * sampled : 0,
-            .mask_cells = cells(options_.mask_head.size)};
+            .mask_cells = mask_head_ ? cells(mask_head_->cells() / 2) : 0};
   }
 
   std::vector<Found> find(const Features& features) override {
