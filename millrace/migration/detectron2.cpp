@@ -266,8 +266,13 @@ class Rules {
   void read_resnet() {
     const auto depth = must("MODEL.RESNETS.DEPTH", {"18", "34", "50", "101"});
     t_.put("model.backbone.type", Config::Data("resnet" + depth), t_.read("MODEL.RESNETS.DEPTH"));
-    must("MODEL.RESNETS.NUM_GROUPS", {"1"});
-    must("MODEL.RESNETS.WIDTH_PER_GROUP", {"64"});
+    if (depth == "50" || depth == "101") {
+      t_.copy("MODEL.RESNETS.NUM_GROUPS", "model.backbone.groups");
+      t_.copy("MODEL.RESNETS.WIDTH_PER_GROUP", "model.backbone.width_per_group");
+    } else {
+      must("MODEL.RESNETS.NUM_GROUPS", {"1"});
+      t_.read("MODEL.RESNETS.WIDTH_PER_GROUP");  // basic blocks have no groups
+    }
     must("MODEL.RESNETS.RES5_DILATION", {"1"});
     must("MODEL.RESNETS.RES2_OUT_CHANNELS", {depth == "18" || depth == "34" ? "64" : "256"});
     must("MODEL.RESNETS.STEM_OUT_CHANNELS", {"64"});

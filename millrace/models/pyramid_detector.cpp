@@ -143,7 +143,8 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
   Features features{(*pyramid_)(batch, pass, padded),
                     {std::max(batch.height, padded.height), std::max(batch.width, padded.width)},
                     {},
-                    pass};
+                    pass,
+                    nullptr};
   for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
   return features;
 }
@@ -220,12 +221,19 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
   return (sum / static_cast<double>(views_.size())).contiguous();
 }
 
+bool PyramidDetector::has_one_view() const { return views_.size() == 1 && !views_[0].changes(); }
+
 std::vector<std::vector<DetectedObject>> PyramidDetector::detect(const Batch& batch) {
   const at::NoGradGuard no_grad;
   const Winograd fast;
-  if (views_.size() == 1 && !views_[0].changes()) {
-    const auto features = this->features(batch, NormPass{});
+  if (has_one_view()) {
+    auto features = this->features(batch, NormPass{});
+    Noted noted;
+    if (notes) features.noted = &noted;
     const auto found = find(features);
+    if (notes)
+      *notes = {in_original_pixels(batch, noted.proposals, {}, mask_paste_),
+                in_original_pixels(batch, noted.raw, {}, mask_paste_)};
     return in_original_pixels(batch, found, masks(features, found), mask_paste_);
   }
   std::vector<Features> kept;
@@ -244,7 +252,7 @@ onnx::Objects PyramidDetector::add_to(const onnx::Images& images, bool pasted) c
   auto& g = *images.pixels.graph;
   const auto limits = limits_of(images.sizes);
   const auto padded = onnx::padded_size(onnx::sides_of(images.pixels, 1, 3), images.divisor);
-  const bool one_view = views_.size() == 1 && !views_[0].changes();
+  const bool one_view = has_one_view();
 
   std::vector<FeatureNodes> features;
   std::vector<ViewNodes> views;

@@ -61,12 +61,18 @@ struct PyramidDetectorOptions {
 /// A warning about batch norms, named by their options, that see only one rank's images.
 std::string norm_by_rank_warning(const std::string& names, std::int64_t ranks);
 
+/// What a detector finds on its way (DetectionNotes), of each image, in the network's pixels.
+struct Noted {
+  std::vector<Found> proposals, raw;
+};
+
 /// The maps of a batch: its pyramid, or C4 alone.
 struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // (height, width) of the input
   std::vector<ImageSize> sizes;                  // (N)
   NormPass pass;
+  Noted* noted = nullptr;  // what `find` adds on its way; nullptr: nobody asks
 };
 
 /// The same in a graph.
@@ -112,6 +118,9 @@ class PyramidDetector : public Detector {
   const Scope& root() const { return root_; }
 
   const Pyramid& pyramid() const { return *pyramid_; }
+
+  /// False with test-time augmentation, where several views are merged.
+  bool has_one_view() const;
 
  private:
   virtual Losses head_losses(const Features& features, const std::vector<Truth>& truths,

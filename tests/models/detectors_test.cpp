@@ -9,6 +9,7 @@
 #include <set>
 
 #include "millrace/base/errors.h"
+#include "millrace/detector/make_detector.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/pyramid_detector.h"
 #include "tests/models/small_batch.h"
@@ -126,6 +127,30 @@ TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
   }
 }
 
+TEST_P(EveryDetector, TellsOfItsProposalsAndWhatItFindsBeforeNmsWhereItHasThem) {
+  const auto model = detector(kEverything);
+  const auto batch = small_batch();
+  const bool two_stages = GetParam().name != "retinanet";
+  ASSERT_EQ(model->gives_notes(), two_stages);
+  if (!two_stages) return;
+  DetectionNotes notes;
+  const auto found = detect_with(*model, batch, &notes);
+  EXPECT_EQ(model->notes, nullptr);
+  for (std::size_t i = 0; i < 2; ++i) {
+    expect_inside(notes.proposals[i], batch.images[i]);
+    EXPECT_TRUE(
+        std::ranges::is_sorted(notes.proposals[i], std::ranges::greater(), &DetectedObject::score));
+    EXPECT_FALSE(notes.proposals[i].empty());
+    EXPECT_GT(notes.raw[i].size(), found[i].size());
+    for (const auto& object : found[i])
+      EXPECT_TRUE(std::ranges::any_of(notes.raw[i], [&](const auto& one) {
+        return one.label == object.label && one.score == object.score && one.box == object.box;
+      }));
+  }
+  expect_same_objects(model->detect(batch)[0], found[0]);  // and says nothing unasked
+  EXPECT_FALSE(detector("test.aug_flip = true\n")->gives_notes());
+}
+
 TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
   const auto once = detector(kEverything)->detect(small_batch());
   const auto twice = detector(kEverything + "test.aug_scales = [1, 1]\n")->detect(small_batch());
@@ -206,6 +231,18 @@ TEST(CascadeRcnn, NumbersItsStages) {
             4);
 }
 
+TEST(HrNet, DetectorsOfOneAndTwoStagesLearnAndFindOnIt) {
+  for (const auto& [name, more] :
+       {std::pair<std::string, std::string>{"maskrcnn", kFewProposals}, {"retinanet", ""}}) {
+    const auto model =
+        small_detector(name, more + kEverything + "backbone.type = 'hrnet_w18'\n", "gn");
+    total_of(model->losses(small_batch(), {})).backward();
+    for (const auto& parameter : model->parameters())
+      EXPECT_TRUE(!parameter.trainable() || parameter.value.grad().defined()) << parameter.name;
+    for (const auto& image : model->detect(small_batch())) EXPECT_FALSE(image.empty());
+  }
+}
+
 TEST(C4, ItsRegionsPassThroughTheLastStageAndOneMapHasAllAnchors) {
   const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
   const auto shape = [&](const std::string& name) {
@@ -259,6 +296,7 @@ TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
       {"retinanet", "test.nms_type = 'soft'", "hard | linear | gaussian"},
       {"fasterrcnn", "backbone.norm = 'syncbn'", "is not one of"},
       {"fasterrcnn", "backbone.type = 'resnet20'", "is not one of"},
+      {"maskrcnn", "backbone.out = 'c4'\nbackbone.type = 'hrnet_w32'", "a.toml:1:16: backbone.out"},
       {"retinanet", "backbone.out = 'c4'", "unknown key 'backbone.out'"},
       {"cascadercnn", "\nbackbone.out = 'c4'", "a.toml:2:16: backbone.out must be \"fpn\""},
       {"maskrcnn", "backbone.out = 'c4'\nbox.pooler_resolution = 7",
@@ -283,6 +321,10 @@ TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) 
       {"maskrcnn", "backbone.type = 'resnet18'\nbackbone.stride_in_1x1 = false"},
       {"maskrcnn", "backbone.norm = 'none'\nnorm_eps = 0.001"},
       {"maskrcnn", "box.type = 'mean'\nbox.fc_dim = 5"},
+      {"maskrcnn", "backbone.type = 'hrnet_w18'\nbackbone.width = 32"},
+      {"maskrcnn", "backbone.type = 'hrnet_w18'\nbackbone.deep_stem = true"},
+      {"retinanet", "backbone.type = 'hrnet_w18'\nfpn.p6_from = 'p5'"},
+      {"maskrcnn", "backbone.type = 'resnet18'\nbackbone.groups = 32"},
       {"maskrcnn", "backbone.out = 'c4'\nfpn.out_channels = 128"},
       {"maskrcnn", "backbone.out = 'c4'\nfpn.norm = 'gn'"},
       {"maskrcnn", "backbone.out = 'c4'\nroi.canonical_box_size = 100"},

@@ -92,8 +92,10 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& norm = "bn",
                                                 at::Device device = at::kCPU) {
   const auto table =
-      parse_config("backbone.type = 'resnet18'\nbackbone.width = 16\nbackbone.norm = '" + norm +
-                       "'\npixel_std = [57.0, 57.0, 57.0]\n" +
+      parse_config((more.find("backbone.type") < more.size()
+                        ? ""
+                        : "backbone.type = 'resnet18'\nbackbone.width = 16\n") +
+                       ("backbone.norm = '" + norm) + "'\npixel_std = [57.0, 57.0, 57.0]\n" +
                        (more.find("'c4'") < more.size() ? "" : "fpn.out_channels = 16\n") +
                        (more.find("freeze_at") < more.size() ? "" : "backbone.freeze_at = 0\n") +
                        (name == "centers" ? "" : "anchors.sizes = [8, 16, 32, 48, 64]\n") + more,

@@ -188,24 +188,30 @@ std::vector<Found> BoxStages::detect(const Features& features,
   std::int64_t first = 0;
   for (std::size_t i = 0; i < proposals.size(); ++i) {
     const auto count = proposals[i].size(0);
-    found.push_back(detect(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
-                           rois.narrow(0, first, count).narrow(1, 1, 4), features.sizes[i],
-                           detection));
+    const auto raw = candidates(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
+                                rois.narrow(0, first, count).narrow(1, 1, 4), detection);
+    if (features.noted) features.noted->raw.push_back(raw);
+    found.push_back(best_detections(raw, features.sizes[i], boxes_.offset, detection));
     first += count;
   }
   return found;
 }
 
-Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
-                        const at::Tensor& proposals, const ImageSize& size,
-                        const DetectionOptions& detection) const {
+Found BoxStages::candidates(const at::Tensor& scores, const at::Tensor& deltas,
+                            const at::Tensor& proposals, const DetectionOptions& detection) const {
   const auto boxes = heads_.back().boxes(deltas, proposals);
   // (D, 2)
   const auto good = ((scores > detection.score_threshold) & at::isfinite(scores)).nonzero();
   const auto row = good.select(1, 0), label = good.select(1, 1);
   const auto group = boxes.size(1) > 1 ? label : at::zeros_like(label);
-  return best_detections({boxes.index({row, group}), scores.index({row, label}), label}, size,
-                         boxes_.offset, detection);
+  return {boxes.index({row, group}), scores.index({row, label}), label};
+}
+
+Found BoxStages::detect(const at::Tensor& scores, const at::Tensor& deltas,
+                        const at::Tensor& proposals, const ImageSize& size,
+                        const DetectionOptions& detection) const {
+  return best_detections(candidates(scores, deltas, proposals, detection), size, boxes_.offset,
+                         detection);
 }
 
 FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const ProposalNodes& proposals,

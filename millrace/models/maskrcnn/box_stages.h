@@ -65,7 +65,7 @@ class BoxStages {
                 const StepInfo& step) const;
 
   /// Detections of each image from its proposals: the last stage's boxes, the mean of all stages'
-  /// probabilities.
+  /// probabilities. Adds to `features.noted` what there is before NMS.
   std::vector<Found> detect(const Features& features, const std::vector<at::Tensor>& proposals,
                             const DetectionOptions& detection) const;
 
@@ -88,6 +88,10 @@ class BoxStages {
   SampledRegions with_shared(SampledRegions regions, const Features& features) const;
 
  private:
+  /// What reaches the score threshold, before NMS.
+  Found candidates(const at::Tensor& scores, const at::Tensor& deltas, const at::Tensor& proposals,
+                   const DetectionOptions& detection) const;
+
   /// The regions that a stage makes of those it has seen.
   SampledRegions refined(std::size_t stage, const at::Tensor& deltas, const SampledRegions& regions,
                          const std::vector<Truth>& truths) const;

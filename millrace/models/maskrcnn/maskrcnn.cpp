@@ -1,6 +1,9 @@
 // Mask R-CNN, Faster R-CNN and Cascade R-CNN on a feature pyramid: wires the parts together and
 // registers them.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <optional>
@@ -11,6 +14,13 @@
 
 namespace millrace {
 namespace {
+
+/// Proposals (P, 4), best first, scored by their rank: 1, (P - 1) / P, ...
+Found ranked(const at::Tensor& boxes) {
+  const auto count = boxes.size(0);
+  const auto rank = at::arange(count, 0, -1, boxes.options());
+  return {boxes, rank / static_cast<double>(count), at::zeros({count}, at::kLong)};
+}
 
 class MaskRcnn final : public PyramidDetector {
  public:
@@ -31,6 +41,7 @@ class MaskRcnn final : public PyramidDetector {
   }
 
   bool gives_masks() const override { return mask_head_.has_value(); }
+  bool gives_notes() const override { return has_one_view(); }
 
   /// With a mask head, refuses data without shapes.
   std::vector<std::string> check_training(const TrainingFacts& facts) const override {
@@ -93,9 +104,10 @@ class MaskRcnn final : public PyramidDetector {
 
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
-    return box_stages_.detect(features,
-                              rpn_.proposals(rpn, features.sizes, /*training=*/false).each(),
-                              options_.detection);
+    const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/false).each();
+    if (features.noted)
+      for (const auto& boxes : proposals) features.noted->proposals.push_back(ranked(boxes));
+    return box_stages_.detect(features, proposals, options_.detection);
   }
 
   at::Tensor masks(const Features& features, const std::vector<Found>& found) override {
